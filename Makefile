@@ -1,0 +1,75 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Python that makes the environments, and the Spark that each of them holds.
+BASE_PYTHON := $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+VENV41 := .venv41
+PY := $(VENV)/bin/python
+PY41 := $(VENV41)/bin/python
+
+COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
+  --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+
+.PHONY: help setup demo check test test-all bench docs lock clean java
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.ready  ## build .venv from requirements.lock
+
+demo: setup java  ## run the guided tour on a throw-away lake
+	$(PY) examples/demo.py
+
+check: setup  ## lint, format, types and layers: no JVM, under a minute
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+test: setup java  ## the fast tests
+	$(PY) -m pytest
+
+# Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
+# Exit status 5 means that no test carries the marker.
+test-all: setup java $(VENV41)/.ready  ## every test, and the smoke story on Spark 4.1
+	$(PY) -m pytest -m "not cluster and not connect"
+	$(PY) -m pytest -m cluster || [ $$? -eq 5 ]
+	$(PY) -m pytest -m connect || [ $$? -eq 5 ]
+	$(PY41) -m pytest -m spark41
+
+bench: setup java  ## measure, and print the table of results
+	$(PY) -m benchmarks
+
+docs: setup java  ## run the code of README.md and docs/
+	$(PY) -m pytest tests/stories
+
+lock:  ## resolve the versions anew (needs uv)
+	$(COMPILE) --upgrade --output-file requirements.lock
+	cp requirements.lock requirements-spark41.lock
+	$(COMPILE) --constraint requirements-spark41.in --output-file requirements-spark41.lock
+
+clean:  ## remove environments, caches and what runs left behind
+	rm -rf $(VENV) $(VENV41) build dist spark-warehouse metastore_db artifacts derby.log
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+java:
+	@bin=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; \
+	version=$$("$$bin" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
+	if [ -z "$$version" ]; then \
+	  echo "No Java found. Spark needs Java 17 or newer: install it, or set JAVA_HOME." >&2; exit 1; \
+	elif [ "$$version" -lt 17 ]; then \
+	  echo "Java $$version found. Spark needs Java 17 or newer: set JAVA_HOME to one." >&2; exit 1; \
+	fi
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+$(VENV41)/.ready: requirements-spark41.lock pyproject.toml
+
+$(VENV)/.ready $(VENV41)/.ready:
+	@"$(BASE_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Shelduck needs Python 3.11 or newer." >&2; exit 1; }
+	"$(BASE_PYTHON)" -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --requirement $<
+	$(@D)/bin/python -m pip install --quiet --no-deps --editable .
+	@touch $@
