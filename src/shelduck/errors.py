@@ -1,0 +1,65 @@
+"""Errors, grouped by what the caller can do next.
+
+    ShelduckError
+    ├── InvalidRequest      mend the request
+    │   ├── NotFound        the name does not exist: look at the nearest names in the message
+    │   └── AlreadyExists   the name is taken
+    ├── Unsupported         no request of this kind can work here; the message names the way out
+    ├── Conflict            another commit got in between: read the new snapshot and try again
+    ├── CatalogUnavailable  the catalog database cannot be reached or is locked: try again later
+    ├── OutcomeUnknown      the connection broke during COMMIT: look before acting, delete no files
+    └── CorruptLake         the catalog or a file contradicts itself: nothing that a caller does mends it
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ShelduckError(Exception):
+    """Root of every error that Shelduck raises on purpose."""
+
+
+class InvalidRequest(ShelduckError, ValueError):
+    """The request cannot be carried out as it was written."""
+
+
+class NotFound(InvalidRequest):
+    """A named schema, table, column or snapshot does not exist."""
+
+    @classmethod
+    def named(cls, kind: str, name: str, known: Iterable[str], where: str = "") -> NotFound:
+        """Tell that ``name`` is missing and which known names come nearest."""
+        names = list(known)
+        lowered = {n.lower(): n for n in names}
+        near = difflib.get_close_matches(name.lower(), list(lowered), n=3, cutoff=0.5)
+        hint = f"; did you mean {', '.join(repr(lowered[n]) for n in near)}?" if near else ""
+        if not hint and names:
+            hint = f"; there are {', '.join(repr(n) for n in names[:12])}"
+        place = f" in {where}" if where else ""
+        return cls(f"{kind} {name!r} does not exist{place}{hint}")
+
+
+class AlreadyExists(InvalidRequest):
+    """The name that the request wants to give is taken."""
+
+
+class Unsupported(ShelduckError):
+    """Shelduck, DuckLake or Spark has no way to do this."""
+
+
+class Conflict(ShelduckError):
+    """Another commit landed first and excludes this one."""
+
+
+class CatalogUnavailable(ShelduckError):
+    """The catalog database cannot be reached, is locked, or refused the connection."""
+
+
+class OutcomeUnknown(ShelduckError):
+    """The catalog may or may not have committed; no file was deleted."""
+
+
+class CorruptLake(ShelduckError):
+    """The catalog or a data file contradicts itself."""

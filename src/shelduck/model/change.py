@@ -1,0 +1,172 @@
+"""Everything a commit may carry, and the text by which the catalog remembers it.
+
+Operations return these values; only `shelduck.catalog.commit` carries them out. ``Entry`` is one
+``verb:argument`` of ``ducklake_snapshot_changes.changes_made``; its text parses back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from shelduck.errors import CorruptLake
+from shelduck.model.files import NewDataFile
+from shelduck.model.schema import FieldId, Schema, TableId
+from shelduck.model.table import SchemaInfo, TableVersion
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    """Make a schema of that name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    """End a schema; its tables are dropped by changes of their own in the same commit."""
+
+    schema: SchemaInfo
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """Make a table. ``id`` is provisional, negative and unique in the commit."""
+
+    id: TableId
+    schema: SchemaInfo
+    name: str
+    uuid: str
+    columns: Schema
+    comments: dict[FieldId | None, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """End a table and all that belongs to it."""
+
+    table: TableVersion
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """Give a table another name in its schema; its id, directory and data stay."""
+
+    table: TableVersion
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """Replace the columns and comments of ``table`` by new ones (same ids, new versions).
+
+    ``unsafe_bounds`` are leaves whose min/max texts are to be cleared in file and table statistics.
+    """
+
+    table: TableVersion
+    columns: Schema
+    comments: dict[FieldId | None, str]
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AppendFiles:
+    """Add data files to a table; ``table`` may be the provisional id of a CreateTable."""
+
+    table: TableId
+    files: tuple[NewDataFile, ...]
+
+
+Change = (
+    CreateSchema | DropSchema | CreateTable | DropTable | RenameTable | AlterTable | AppendFiles
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitInfo:
+    """What a commit says of itself; all three are free text."""
+
+    author: str | None = None
+    message: str | None = None
+    extra_info: str | None = None
+
+
+class Verb(Enum):
+    """The verbs of ``changes_made``, in the order in which the extension writes them."""
+
+    DROPPED_SCHEMA = "dropped_schema"
+    DROPPED_TABLE = "dropped_table"
+    DROPPED_VIEW = "dropped_view"
+    CREATED_SCHEMA = "created_schema"
+    CREATED_TABLE = "created_table"
+    CREATED_VIEW = "created_view"
+    CREATED_SCALAR_MACRO = "created_scalar_macro"
+    CREATED_TABLE_MACRO = "created_table_macro"
+    DROPPED_SCALAR_MACRO = "dropped_scalar_macro"
+    DROPPED_TABLE_MACRO = "dropped_table_macro"
+    INSERTED_INTO_TABLE = "inserted_into_table"
+    DELETED_FROM_TABLE = "deleted_from_table"
+    ALTERED_TABLE = "altered_table"
+    ALTERED_VIEW = "altered_view"
+    INLINED_INSERT = "inlined_insert"
+    INLINED_DELETE = "inlined_delete"
+    INLINE_FLUSH = "inline_flush"
+    MERGE_ADJACENT = "merge_adjacent"
+    REWRITE_DELETE = "rewrite_delete"
+    COMPACTED_TABLE = "compacted_table"
+
+
+_ALIASES = {"flushed_inlined": Verb.INLINE_FLUSH}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that a snapshot did: to an object by ``id``, or to a name (schema, object)."""
+
+    verb: Verb
+    id: int | None = None
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.names:
+            quoted = ".".join('"' + n.replace('"', '""') + '"' for n in self.names)
+            return f"{self.verb.value}:{quoted}"
+        return f"{self.verb.value}:{self.id}"
+
+
+def format_entries(entries: Iterable[Entry]) -> str | None:
+    """Return the ``changes_made`` text in the extension's order, each entry once, None for none."""
+    ranks = {verb: n for n, verb in enumerate(Verb)}
+    unique = sorted(dict.fromkeys(entries), key=lambda e: ranks[e.verb])
+    return ",".join(str(e) for e in unique) or None
+
+
+_ENTRY = re.compile(r'(\w+):((?:"(?:[^"]|"")*")(?:\."(?:[^"]|"")*")*|\d+)(?:,|$)')
+_NAME = re.compile(r'"((?:[^"]|"")*)"')
+
+
+def parse_entries(text: str | None) -> list[Entry]:
+    """Read a ``changes_made`` text; raise CorruptLake for a verb or shape that DuckLake has not."""
+    entries: list[Entry] = []
+    at = 0
+    while text and at < len(text):
+        match = _ENTRY.match(text, at)
+        verb = _verb(match[1]) if match else None
+        if match is None or verb is None:
+            raise CorruptLake(f"changes_made holds something unknown: {text[at : at + 80]!r}")
+        argument = match[2]
+        if argument.startswith('"'):
+            names = tuple(n.replace('""', '"') for n in _NAME.findall(argument))
+            entries.append(Entry(verb, names=names))
+        else:
+            entries.append(Entry(verb, id=int(argument)))
+        at = match.end()
+    return entries
+
+
+def _verb(word: str) -> Verb | None:
+    if word in _ALIASES:
+        return _ALIASES[word]
+    return next((v for v in Verb if v.value == word), None)

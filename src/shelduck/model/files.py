@@ -1,0 +1,102 @@
+"""Files of a table and what is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shelduck.model.layout import Layout
+from shelduck.model.schema import FieldId, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """Statistics of one leaf column in one file, bounds as DuckLake text (ducklake.md section 6).
+
+    ``value_count`` counts the non-null values; ``contains_nan`` is None except for floats.
+    """
+
+    column_id: FieldId
+    column_size_bytes: int
+    value_count: int
+    null_count: int
+    min_value: str | None = None
+    max_value: str | None = None
+    contains_nan: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewDataFile:
+    """A Parquet file that was written and waits to be committed.
+
+    ``path`` is relative to the table's directory. ``layout`` is what the file physically holds.
+    """
+
+    path: str
+    record_count: int
+    file_size_bytes: int
+    footer_size: int | None
+    stats: tuple[ColumnStats, ...]
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFile:
+    """The positions that are deleted from one data file; ``path`` is absolute."""
+
+    path: str
+    format: str
+    delete_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data file as one snapshot sees it; ``path`` is absolute, sizes are bytes."""
+
+    id: int
+    path: str
+    file_size_bytes: int
+    record_count: int | None
+    row_id_start: int | None
+    begin_snapshot: int
+    mapping_id: int | None = None
+    partial_max: int | None = None
+    delete_file: DeleteFile | None = None
+    inlined_deletes: tuple[int, ...] = ()
+    partition_values: tuple[str | None, ...] = ()
+    layout: Layout | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MappedName:
+    """One node of a name mapping: the name that a file uses for a field id.
+
+    A partition name is not in the file: its value is the file's partition value of that key.
+    """
+
+    source_name: str
+    field_id: FieldId
+    is_partition: bool
+    children: tuple[MappedName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NameMapping:
+    """How files that DuckLake adopted (``add_data_files``) are matched to columns: by name."""
+
+    id: int
+    names: tuple[MappedName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedRows:
+    """Rows of a table that live in the catalog, in the columns that they were written with.
+
+    Each row holds one value per column of ``columns``: None, ``bytes`` for blobs, DuckDB text (str)
+    for every other leaf, a dict by field name for structs, a list for lists, a list of (key, value)
+    pairs for maps. ``row_ids`` and ``begin_snapshots`` run beside ``rows``.
+    """
+
+    columns: Schema
+    rows: tuple[tuple[object, ...], ...]
+    row_ids: tuple[int, ...]
+    begin_snapshots: tuple[int, ...]

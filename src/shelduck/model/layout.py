@@ -1,0 +1,74 @@
+"""What a Parquet file physically holds: names, field ids and types of every node.
+
+The catalog cannot tell this for files that other writers made, merged or adopted; a footer can.
+`shelduck.spark.footers` reads it, `shelduck_file_layout` remembers it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from shelduck.model.schema import Kind
+from shelduck.model.types import Leaf, Primitive, ducklake_type
+
+ROW_ID_FIELD = 2147483540
+SNAPSHOT_FIELD = 2147483539
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalField:
+    """One column or nested node of a file.
+
+    ``shape`` is the DuckLake leaf type that the physical and logical type amount to, the nested
+    kind, or a Primitive named ``parquet:...`` for what no DuckLake type describes. ``encoding`` tells
+    apart what one DuckLake type can be stored as and readers treat differently (``fixed`` for UUID
+    bytes, ``int96``, ``utf8``, ``float64`` for DuckDB's int128 ...); empty for the usual one.
+    ``group`` is the name of a list's or map's repeated group, needed for paths in the footer.
+    """
+
+    name: str
+    id: int | None
+    shape: Leaf | Kind
+    children: tuple[PhysicalField, ...] = ()
+    encoding: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The top-level nodes of a file, in file order."""
+
+    fields: tuple[PhysicalField, ...]
+
+    def to_json(self) -> str:
+        """Return a stable text form."""
+        return json.dumps([_dump(f) for f in self.fields], separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Layout:
+        """Read back `to_json`."""
+        return cls(tuple(_load(f) for f in json.loads(text)))
+
+    def digest(self) -> str:
+        """Return a short name of the layout: equal layouts, equal digests."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:32]
+
+
+def _dump(f: PhysicalField) -> list[Any]:
+    shape = f.shape.value if isinstance(f.shape, Kind) else str(f.shape)
+    return [f.name, f.id, shape, f.encoding, f.group, [_dump(c) for c in f.children]]
+
+
+def _load(row: list[Any]) -> PhysicalField:
+    name, number, text, encoding, group, children = row
+    shape: Leaf | Kind
+    if text in ("struct", "list", "map"):
+        shape = Kind(text)
+    elif text.startswith("parquet:"):
+        shape = Primitive(text)
+    else:
+        shape = ducklake_type(text)
+    return PhysicalField(name, number, shape, tuple(_load(c) for c in children), encoding, group)

@@ -1,0 +1,220 @@
+"""A table's columns as a tree of fields with ids, and how to find one of them.
+
+A nested column is a field with children: a struct's members by name, a list's ``element``, a map's
+``key`` and ``value``. Every node has its own id (DuckLake's ``column_id``), never used again in the
+table. Names are compared without case, as Spark and DuckDB do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import NewType
+
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.types import DataType, Leaf, List, Map, Member, Struct, quote_name
+
+FieldId = NewType("FieldId", int)
+TableId = NewType("TableId", int)
+SchemaId = NewType("SchemaId", int)
+SnapshotId = NewType("SnapshotId", int)
+
+Path = tuple[str, ...]
+
+
+class Kind(Enum):
+    """The three nested kinds, by their ``column_type`` text."""
+
+    STRUCT = "struct"
+    LIST = "list"
+    MAP = "map"
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The value that new rows get when a write leaves the column out.
+
+    ``text`` is DuckDB text: of the value when ``literal``, else of a SQL expression.
+    """
+
+    text: str
+    literal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One node of a schema; ``shape`` is a leaf type or the nested kind.
+
+    ``initial_default`` is the value (DuckDB text) that files without this id read as; None is NULL.
+    """
+
+    id: FieldId
+    name: str
+    shape: Leaf | Kind
+    children: tuple[Field, ...] = ()
+    nullable: bool = True
+    initial_default: str | None = None
+    default: Default | None = None
+    order: int = 0
+
+    @property
+    def type(self) -> DataType:
+        """The field's type without ids."""
+        if self.shape is Kind.STRUCT:
+            return Struct(tuple(Member(c.name, c.type, c.nullable) for c in self.children))
+        if self.shape is Kind.LIST:
+            return List(self.children[0].type)
+        if self.shape is Kind.MAP:
+            return Map(self.children[0].type, self.children[1].type)
+        assert not isinstance(self.shape, Kind)
+        return self.shape
+
+    @property
+    def is_leaf(self) -> bool:
+        """True when values, not other fields, hang below this field."""
+        return not isinstance(self.shape, Kind)
+
+    def child(self, name: str) -> Field | None:
+        """Return the child of that name, without regard to case."""
+        lowered = name.lower()
+        return next((c for c in self.children if c.name.lower() == lowered), None)
+
+    def walk(self) -> Iterator[Field]:
+        """Yield this field and all below it in pre-order, the order in which ids are given."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def leaves(self) -> Iterator[Field]:
+        """Yield the leaves below this field, or itself."""
+        return (f for f in self.walk() if f.is_leaf)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table at one snapshot, in order."""
+
+    fields: tuple[Field, ...]
+    _by_id: dict[FieldId, Field] = field(
+        default_factory=dict, init=False, repr=False, compare=False, hash=False
+    )
+
+    def __post_init__(self) -> None:
+        self._by_id.update({f.id: f for f in self.walk()})
+
+    @property
+    def names(self) -> list[str]:
+        """Top-level column names in order."""
+        return [f.name for f in self.fields]
+
+    def walk(self) -> Iterator[Field]:
+        """Yield every field, nested ones included, in pre-order."""
+        for top in self.fields:
+            yield from top.walk()
+
+    def leaves(self) -> Iterator[Field]:
+        """Yield every leaf in pre-order."""
+        for top in self.fields:
+            yield from top.leaves()
+
+    def by_id(self, field_id: int) -> Field | None:
+        """Return the field with that id."""
+        return self._by_id.get(FieldId(field_id))
+
+    def find(self, path: Path) -> Field | None:
+        """Return the field at ``path`` (list parts are ``element``, map parts ``key``/``value``)."""
+        fields = self.fields
+        found: Field | None = None
+        for part in path:
+            lowered = part.lower()
+            found = next((f for f in fields if f.name.lower() == lowered), None)
+            if found is None:
+                return None
+            fields = found.children
+        return found
+
+    def get(self, path: Path, table: str = "the table") -> Field:
+        """Return the field at ``path`` or raise NotFound naming the nearest ones."""
+        found = self.find(path)
+        if found is not None:
+            return found
+        parent = self.find(path[:-1]) if len(path) > 1 else None
+        siblings = parent.children if parent else self.fields
+        raise NotFound.named("column", path_text(path), [f.name for f in siblings], where=table)
+
+    def replace(self, path: Path, new: Field | None) -> Schema:
+        """Return the schema with the field at ``path`` put in place of the old one, or removed."""
+        return Schema(_replaced(self.fields, path, new))
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{quote_name(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in self.fields
+        )
+
+
+def path_text(path: Path) -> str:
+    """Return a path as it is written in a statement: ``s.f``, quoted where it must be."""
+    return ".".join(quote_name(p) for p in path)
+
+
+def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = True) -> Field:
+    """Return a field of ``data_type`` whose nodes get ids from ``next_id`` on, in pre-order."""
+    parts = _parts(data_type)
+    children: list[Field] = []
+    below = next_id + 1
+    for member in parts:
+        child = new_field(member.name, member.type, below, nullable=member.nullable)
+        below += sum(1 for _ in child.walk())
+        children.append(child)
+    shape: Leaf | Kind
+    if isinstance(data_type, Struct):
+        shape = Kind.STRUCT
+    elif isinstance(data_type, List):
+        shape = Kind.LIST
+    elif isinstance(data_type, Map):
+        shape = Kind.MAP
+    else:
+        shape = data_type
+    return Field(FieldId(next_id), name, shape, tuple(children), nullable, order=next_id)
+
+
+def new_schema(columns: list[Member]) -> Schema:
+    """Return a schema with ids from 1 on; refuse an empty one and names that differ only by case."""
+    if not columns:
+        raise InvalidRequest("a table needs at least one column")
+    fields: list[Field] = []
+    next_id = 1
+    for column in columns:
+        if any(f.name.lower() == column.name.lower() for f in fields):
+            raise InvalidRequest(f"column {column.name!r} is named twice")
+        made = new_field(column.name, column.type, next_id, nullable=column.nullable)
+        next_id += sum(1 for _ in made.walk())
+        fields.append(made)
+    return Schema(tuple(fields))
+
+
+def _parts(data_type: DataType) -> tuple[Member, ...]:
+    if isinstance(data_type, Struct):
+        return data_type.members
+    if isinstance(data_type, List):
+        return (Member("element", data_type.element),)
+    if isinstance(data_type, Map):
+        return (Member("key", data_type.key), Member("value", data_type.value))
+    return ()
+
+
+def _replaced(fields: tuple[Field, ...], path: Path, new: Field | None) -> tuple[Field, ...]:
+    lowered = path[0].lower()
+    out: list[Field] = []
+    for f in fields:
+        if f.name.lower() != lowered:
+            out.append(f)
+        elif len(path) > 1:
+            out.append(replace(f, children=_replaced(f.children, path[1:], new)))
+        elif new is not None:
+            out.append(new)
+    return tuple(out)

@@ -1,0 +1,417 @@
+"""Schema changes as values: what ALTER TABLE asks for, and its effect on a schema.
+
+`apply_changes` is the only place that says what a change does. The statement front end, the Python
+API and ``plan_alter`` build and read the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
+from shelduck.model.literals import canonical_text
+from shelduck.model.promotions import Verdict, promotion
+from shelduck.model.schema import (
+    Default,
+    Field,
+    FieldId,
+    Kind,
+    Path,
+    Schema,
+    new_field,
+    path_text,
+)
+from shelduck.model.types import DataType, Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a column goes: first, or after a sibling."""
+
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """Add a column or a struct field; rows that exist read ``default``."""
+
+    path: Path
+    type: DataType
+    default: Default | None = None
+    nullable: bool = True
+    comment: str | None = None
+    position: Position | None = None
+    if_not_exists: bool = False
+
+    def __str__(self) -> str:
+        default = f" DEFAULT {self.default.text!r}" if self.default else ""
+        return f"ADD COLUMN {path_text(self.path)} {self.type}{default}"
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """Drop a column or a struct field; its id is never used again."""
+
+    path: Path
+    if_exists: bool = False
+
+    def __str__(self) -> str:
+        return f"DROP COLUMN {path_text(self.path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """Give a column or a struct field another name; it keeps its id and its data."""
+
+    path: Path
+    new_name: str
+
+    def __str__(self) -> str:
+        return f"RENAME COLUMN {path_text(self.path)} TO {path_text((self.new_name,))}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeType:
+    """Change a type to a wider one; a struct type is matched member by member by name."""
+
+    path: Path
+    type: DataType
+
+    def __str__(self) -> str:
+        return f"ALTER COLUMN {path_text(self.path)} TYPE {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """Set the default of new rows, or take it away with None; rows that exist keep their values."""
+
+    path: Path
+    default: Default | None
+
+    def __str__(self) -> str:
+        if self.default is None:
+            return f"ALTER COLUMN {path_text(self.path)} DROP DEFAULT"
+        return f"ALTER COLUMN {path_text(self.path)} SET DEFAULT {self.default.text!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetNullable:
+    """Allow NULL in a top-level column, or forbid it."""
+
+    path: Path
+    nullable: bool
+
+    def __str__(self) -> str:
+        return f"ALTER COLUMN {path_text(self.path)} {'DROP' if self.nullable else 'SET'} NOT NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveColumn:
+    """Change where a column stands among its siblings."""
+
+    path: Path
+    position: Position
+
+    def __str__(self) -> str:
+        where = f"AFTER {path_text((self.position.after,))}" if self.position.after else "FIRST"
+        return f"ALTER COLUMN {path_text(self.path)} {where}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetComment:
+    """Comment a column, or the table when ``path`` is empty; None takes the comment away."""
+
+    path: Path
+    comment: str | None
+
+    def __str__(self) -> str:
+        what = f"COLUMN {path_text(self.path)}" if self.path else "TABLE"
+        return f"COMMENT ON {what} IS {self.comment!r}"
+
+
+SchemaChange = (
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | ChangeType
+    | SetDefault
+    | SetNullable
+    | MoveColumn
+    | SetComment
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A schema while changes are applied to it.
+
+    ``next_id`` is the first column id that the table has never used. ``unsafe_bounds`` are the leaves
+    whose min/max texts a promotion made meaningless; ``must_hold_no_null`` the columns that became
+    NOT NULL and whose rows have to be checked before the commit.
+    """
+
+    columns: Schema
+    next_id: int
+    comments: dict[FieldId | None, str]
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+    must_hold_no_null: frozenset[FieldId] = frozenset()
+
+
+def apply_changes(draft: Draft, changes: Sequence[SchemaChange], table: str) -> Draft:
+    """Return the draft after all changes in order.
+
+    Raises NotFound, AlreadyExists, InvalidRequest or Unsupported, naming ``table`` and the column.
+    """
+    for change in changes:
+        draft = _APPLY[type(change)](draft, change, table)
+    return draft
+
+
+def _add(draft: Draft, change: AddColumn, table: str) -> Draft:
+    parent = _parent(draft.columns, change.path, table)
+    siblings = parent.children if parent else draft.columns.fields
+    name = change.path[-1]
+    if any(f.name.lower() == name.lower() for f in siblings):
+        if change.if_not_exists:
+            return draft
+        raise AlreadyExists(f"column {path_text(change.path)} already exists in {table}")
+    made = new_field(name, change.type, draft.next_id, nullable=change.nullable)
+    if change.default is not None:
+        made = replace(made, default=_checked_default(change.default, made, change.path, table))
+        if not change.default.literal:
+            raise Unsupported(
+                f"cannot add column {path_text(change.path)} to {table} with the default"
+                f" {change.default.text}: rows that exist need one value, not an expression;"
+                " add the column with a literal default, then SET DEFAULT"
+            )
+        assert made.default is not None
+        made = replace(made, initial_default=made.default.text)
+    if not change.nullable and (parent or change.default is None):
+        raise InvalidRequest(
+            f"cannot add column {path_text(change.path)} as NOT NULL to {table}: rows that exist"
+            " would hold NULL; give a literal DEFAULT, and only top-level columns can be NOT NULL"
+        )
+    used = sum(1 for _ in made.walk())
+    placed = _placed(siblings, made, change.position, table)
+    comments = dict(draft.comments)
+    if change.comment is not None:
+        comments[made.id] = change.comment
+    return replace(
+        draft,
+        columns=_with_siblings(draft.columns, change.path[:-1], placed),
+        next_id=draft.next_id + used,
+        comments=comments,
+    )
+
+
+def _drop(draft: Draft, change: DropColumn, table: str) -> Draft:
+    if change.if_exists and draft.columns.find(change.path) is None:
+        return draft
+    found = draft.columns.get(change.path, table)
+    parent = _parent(draft.columns, change.path, table)
+    siblings = parent.children if parent else draft.columns.fields
+    if len(siblings) == 1:
+        whole = f"field of {path_text(change.path[:-1])}" if parent else "column"
+        raise InvalidRequest(f"cannot drop {path_text(change.path)}: it is the last {whole} of {table}")
+    gone = {f.id for f in found.walk()}
+    return replace(
+        draft,
+        columns=draft.columns.replace(change.path, None),
+        comments={k: v for k, v in draft.comments.items() if k not in gone},
+    )
+
+
+def _rename(draft: Draft, change: RenameColumn, table: str) -> Draft:
+    found = draft.columns.get(change.path, table)
+    parent = _parent(draft.columns, change.path, table)
+    siblings = parent.children if parent else draft.columns.fields
+    if not change.new_name:
+        raise InvalidRequest(f"column {path_text(change.path)} of {table} needs a name")
+    if any(f.name.lower() == change.new_name.lower() and f.id != found.id for f in siblings):
+        raise AlreadyExists(f"column {change.new_name!r} already exists in {table}")
+    return _put(draft, change.path, replace(found, name=change.new_name))
+
+
+def _change_type(draft: Draft, change: ChangeType, table: str) -> Draft:
+    found = draft.columns.get(change.path, table)
+    retyping = _Retyping(draft.next_id, table)
+    made = retyping.field(found, change.type, change.path)
+    return replace(
+        _put(draft, change.path, made),
+        next_id=retyping.next_id,
+        unsafe_bounds=draft.unsafe_bounds | retyping.unsafe_bounds,
+    )
+
+
+def _set_default(draft: Draft, change: SetDefault, table: str) -> Draft:
+    found = draft.columns.get(change.path, table)
+    default = change.default
+    if default is not None:
+        default = _checked_default(default, found, change.path, table)
+    return _put(draft, change.path, replace(found, default=default))
+
+
+def _set_nullable(draft: Draft, change: SetNullable, table: str) -> Draft:
+    found = draft.columns.get(change.path, table)
+    if len(change.path) > 1:
+        raise Unsupported(
+            f"{path_text(change.path)} of {table} is nested: DuckLake keeps NOT NULL only for"
+            " top-level columns"
+        )
+    if found.nullable == change.nullable:
+        return draft
+    checked = draft.must_hold_no_null - {found.id}
+    if not change.nullable:
+        checked |= {found.id}
+    draft = replace(draft, must_hold_no_null=checked)
+    return _put(draft, change.path, replace(found, nullable=change.nullable))
+
+
+def _move(draft: Draft, change: MoveColumn, table: str) -> Draft:
+    found = draft.columns.get(change.path, table)
+    parent = _parent(draft.columns, change.path, table)
+    siblings = parent.children if parent else draft.columns.fields
+    rest = tuple(f for f in siblings if f.id != found.id)
+    if change.position.after and change.position.after.lower() == found.name.lower():
+        raise InvalidRequest(f"column {path_text(change.path)} of {table} cannot go after itself")
+    placed = _placed(rest, found, change.position, table)
+    return replace(draft, columns=_with_siblings(draft.columns, change.path[:-1], placed))
+
+
+def _set_comment(draft: Draft, change: SetComment, table: str) -> Draft:
+    key = draft.columns.get(change.path, table).id if change.path else None
+    comments = {k: v for k, v in draft.comments.items() if k != key}
+    if change.comment is not None:
+        comments[key] = change.comment
+    return replace(draft, comments=comments)
+
+
+_APPLY: dict[type, Callable[[Draft, Any, str], Draft]] = {
+    AddColumn: _add,
+    DropColumn: _drop,
+    RenameColumn: _rename,
+    ChangeType: _change_type,
+    SetDefault: _set_default,
+    SetNullable: _set_nullable,
+    MoveColumn: _move,
+    SetComment: _set_comment,
+}
+
+
+class _Retyping:
+    """Changes the type of one field and of all below it, by name inside structs."""
+
+    def __init__(self, next_id: int, table: str) -> None:
+        self.next_id = next_id
+        self.table = table
+        self.unsafe_bounds: frozenset[FieldId] = frozenset()
+
+    def field(self, old: Field, new: DataType, path: Path) -> Field:
+        if old.is_leaf and not isinstance(new, Struct):
+            return self._leaf(old, new, path)
+        if isinstance(new, Struct) and old.shape is Kind.STRUCT:
+            return replace(old, children=self._members(old, new, path))
+        fresh = new_field(old.name, new, 0)
+        if old.is_leaf or fresh.shape is not old.shape:
+            raise Unsupported(
+                f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
+                " a type keeps its kind; add a new column and drop the old one"
+            )
+        children = tuple(
+            self.field(o, n.type, (*path, o.name))
+            for o, n in zip(old.children, fresh.children, strict=True)
+        )
+        return replace(old, children=children)
+
+    def _members(self, old: Field, new: Struct, path: Path) -> tuple[Field, ...]:
+        wanted = {m.name.lower(): m for m in new.members}
+        kept = [
+            self.field(child, wanted[child.name.lower()].type, (*path, child.name))
+            for child in old.children
+            if child.name.lower() in wanted
+        ]
+        present = {child.name.lower() for child in old.children}
+        for member in new.members:
+            if member.name.lower() not in present:
+                made = new_field(member.name, member.type, self.next_id)
+                self.next_id += sum(1 for _ in made.walk())
+                kept.append(made)
+        return tuple(kept)
+
+    def _leaf(self, old: Field, new: DataType, path: Path) -> Field:
+        found = promotion(old.type, new)
+        if found.verdict is Verdict.REWRITE:
+            raise Unsupported(
+                f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
+                f" {found.reason}, and only widening is a change of metadata; add a column of"
+                " the new type, fill it and drop the old one"
+            )
+        assert not isinstance(new, Struct)
+        if not found.bounds_hold:
+            self.unsafe_bounds |= {old.id}
+        made = new_field(old.name, new, 0)
+        return replace(old, shape=made.shape)
+
+
+def _parent(schema: Schema, path: Path, table: str) -> Field | None:
+    if len(path) == 1:
+        return None
+    parent = schema.get(path[:-1], table)
+    if parent.shape is not Kind.STRUCT:
+        raise InvalidRequest(
+            f"{path_text(path[:-1])} of {table} is {parent.type}: fields can be added to, dropped"
+            " from and renamed in structs only"
+        )
+    return parent
+
+
+def _with_siblings(schema: Schema, parent: Path, siblings: tuple[Field, ...]) -> Schema:
+    if not parent:
+        return Schema(siblings)
+    found = schema.get(parent)
+    return schema.replace(parent, replace(found, children=siblings))
+
+
+def _put(draft: Draft, path: Path, made: Field) -> Draft:
+    return replace(draft, columns=draft.columns.replace(path, made))
+
+
+def _placed(
+    siblings: tuple[Field, ...], made: Field, position: Position | None, table: str
+) -> tuple[Field, ...]:
+    """Return the siblings with ``made`` in its place, renumbering no more orders than it must."""
+    if position is None:
+        last = max((f.order for f in siblings), default=0)
+        return (*siblings, replace(made, order=max(made.id, last + 1)))
+    at = 0
+    if position.after is not None:
+        lowered = position.after.lower()
+        names = [f.name.lower() for f in siblings]
+        if lowered not in names:
+            raise InvalidRequest(f"column {position.after!r} to go after does not exist in {table}")
+        at = names.index(lowered) + 1
+    order = siblings[at - 1].order + 1 if at else 1
+    out = [*siblings[:at], replace(made, order=order)]
+    for f in siblings[at:]:
+        out.append(f if f.order > out[-1].order else replace(f, order=out[-1].order + 1))
+    return tuple(out)
+
+
+def _checked_default(default: Default, column: Field, path: Path, table: str) -> Default:
+    if not column.is_leaf:
+        raise Unsupported(
+            f"{path_text(path)} of {table} is {column.type}: DuckLake keeps defaults for leaf columns"
+            " only; give the default to a field of a struct, or leave it NULL"
+        )
+    if not default.literal:
+        return default
+    assert not isinstance(column.shape, Kind)
+    try:
+        return Default(canonical_text(column.shape, default.text))
+    except InvalidRequest as error:
+        raise InvalidRequest(
+            f"the default {default.text!r} of {path_text(path)} in {table} is not a"
+            f" {column.type}: {error}"
+        ) from error
