@@ -1,0 +1,1 @@
+"""The tests of Shelduck; CONTRIBUTING.md says what goes where."""

@@ -1,0 +1,63 @@
+"""Fixtures that every test may ask for; what they stand on is in tests/support."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.postgres import PostgresServer, running_postgres
+from tests.support.spark import local_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+CATALOGS = ("sqlite", "postgres", "duckdb")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark session of this process: local[2], UTC, two shuffle partitions."""
+    with local_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A real PostgreSQL server, started when the first test asks for it."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of an empty PostgreSQL database."""
+    with postgres_server.fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """The address of a SQLite catalog that does not exist yet."""
+    return f"sqlite:///{tmp_path}/catalog.db"
+
+
+@pytest.fixture
+def duckdb_url(tmp_path: Path) -> str:
+    """The address of a DuckDB catalog that does not exist yet."""
+    return f"duckdb:///{tmp_path}/catalog.ducklake"
+
+
+@pytest.fixture(params=CATALOGS)
+def lake_url(request: pytest.FixtureRequest) -> str:
+    """The address of a fresh catalog, once in each kind of database."""
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture
+def data_path(tmp_path: Path) -> str:
+    """Where a lake may keep its files; ends with a slash, as DuckLake stores it."""
+    return f"{tmp_path}/data/"

@@ -1,0 +1,1 @@
+"""What tests share: databases, a Spark session, and DuckDB's extension as oracle."""

@@ -1,0 +1,214 @@
+"""DuckDB and its own DuckLake extension as the oracle: what they read is what a lake holds."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import duckdb
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+Row = tuple[Any, ...]
+
+# In the order in which they must load: DuckLake asks for the scanner of its catalog's database.
+EXTENSIONS = ("sqlite_scanner", "postgres_scanner", "ducklake")
+
+# DuckDB hides the catalog's database from its lists of tables, so the names stand here.
+METADATA_TABLES = (
+    "ducklake_column",
+    "ducklake_column_mapping",
+    "ducklake_column_tag",
+    "ducklake_data_file",
+    "ducklake_delete_file",
+    "ducklake_file_column_stats",
+    "ducklake_file_partition_value",
+    "ducklake_file_variant_stats",
+    "ducklake_files_scheduled_for_deletion",
+    "ducklake_inlined_data_tables",
+    "ducklake_macro",
+    "ducklake_macro_impl",
+    "ducklake_macro_parameters",
+    "ducklake_metadata",
+    "ducklake_name_mapping",
+    "ducklake_partition_column",
+    "ducklake_partition_info",
+    "ducklake_schema",
+    "ducklake_schema_versions",
+    "ducklake_snapshot",
+    "ducklake_snapshot_changes",
+    "ducklake_sort_expression",
+    "ducklake_sort_info",
+    "ducklake_table",
+    "ducklake_table_column_stats",
+    "ducklake_table_stats",
+    "ducklake_tag",
+    "ducklake_view",
+)
+
+
+class DuckDBOracle:
+    """A DuckDB connection that has a lake attached as `lake` and in use.
+
+    `url` is a Shelduck address (`sqlite:////abs.db`, `postgresql://...`, `duckdb:////abs.ducklake`).
+    `data_path` is needed where DuckDB is to create the lake; an existing lake knows its own.
+    `options` go into ATTACH as they are: `{"DATA_INLINING_ROW_LIMIT": 0}`.
+
+    A lake in a DuckDB file can be open in one place only: close the oracle before Shelduck opens
+    it, and the other way round.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        data_path: str | Path | None = None,
+        options: Mapping[str, str | int | bool] | None = None,
+    ) -> None:
+        self._connection = duckdb.connect(
+            config={
+                "allow_unsigned_extensions": "true",
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+            }
+        )
+        for path in extension_files():
+            self._connection.execute(f"LOAD {_literal(path)}")
+        # Answers must not depend on the time zone of the machine.
+        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection.execute(duckdb_attach_string(url, data_path, options=options))
+        self._connection.execute("USE lake")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Releases the lake."""
+        self._connection.close()
+
+    def execute(self, statement: str, parameters: Sequence[object] | None = None) -> None:
+        """Runs a statement whose rows do not matter."""
+        self._connection.execute(statement, parameters)
+
+    def sql(self, query: str, parameters: Sequence[object] | None = None) -> list[Row]:
+        """The rows of a query."""
+        return self._connection.execute(query, parameters).fetchall()
+
+    def rows(self, table: str, *, version: int | None = None, columns: str = "*") -> list[Row]:
+        """The rows of a table, now or at a snapshot, in the order of their columns."""
+        source = table if version is None else at(table, version)
+        return self.sql(f"SELECT {columns} FROM {source} ORDER BY ALL")
+
+    def columns(self, table: str, *, version: int | None = None) -> list[tuple[str, str]]:
+        """Name and DuckDB type of each column of a table, now or at a snapshot."""
+        source = table if version is None else at(table, version)
+        return [(name, kind) for name, kind, *_ in self.sql(f"DESCRIBE SELECT * FROM {source}")]
+
+    def snapshot(self) -> int:
+        """The newest snapshot that is committed."""
+        [(snapshot,)] = self.sql("SELECT max(snapshot_id) FROM ducklake_snapshots('lake')")
+        return int(snapshot)
+
+    def dump_metadata(self) -> dict[str, list[dict[str, Any]]]:
+        """Every `ducklake_*` table by name: its rows, in the order of their columns' values."""
+        return {table: self._metadata_rows(table) for table in self._metadata_tables()}
+
+    def _metadata_tables(self) -> list[str]:
+        inlined = self.sql(
+            "SELECT table_name FROM __ducklake_metadata_lake.ducklake_inlined_data_tables "
+            "UNION SELECT DISTINCT 'ducklake_inlined_delete_' || table_id "
+            "FROM __ducklake_metadata_lake.ducklake_table ORDER BY 1"
+        )
+        return [*METADATA_TABLES, *(name for (name,) in inlined if self._has_metadata_table(name))]
+
+    def _has_metadata_table(self, table: str) -> bool:
+        # Tables of inlined deletes are in no registry and are made by the first such delete.
+        try:
+            self._connection.execute(f'SELECT 1 FROM __ducklake_metadata_lake."{table}" LIMIT 0')
+        except duckdb.CatalogException:
+            return False
+        return True
+
+    def _metadata_rows(self, table: str) -> list[dict[str, Any]]:
+        cursor = self._connection.execute(
+            f'SELECT * FROM __ducklake_metadata_lake."{table}" ORDER BY ALL'
+        )
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def at(table: str, version: int) -> str:
+    """A table at a snapshot, to stand after FROM."""
+    return f"{table} AT (VERSION => {version})"
+
+
+def duckdb_attach_string(
+    url: str,
+    data_path: str | Path | None = None,
+    *,
+    name: str = "lake",
+    options: Mapping[str, str | int | bool] | None = None,
+) -> str:
+    """The ATTACH statement by which DuckDB opens the lake at a Shelduck address."""
+    settings = dict(options or {})
+    if data_path is not None:
+        settings["DATA_PATH"] = str(data_path)
+    listed = ", ".join(f"{key} {_literal(value)}" for key, value in settings.items())
+    return f"ATTACH {_literal('ducklake:' + duckdb_catalog_string(url))} AS {name}" + (
+        f" ({listed})" if listed else ""
+    )
+
+
+def duckdb_catalog_string(url: str) -> str:
+    """A Shelduck address in DuckDB's words: `sqlite:/abs.db`, `postgres:dbname=...` or a path."""
+    parts = urlsplit(url)
+    kind = parts.scheme.split("+")[0]
+    if kind == "postgresql":
+        return "postgres:" + " ".join(f"{k}={v}" for k, v in _postgres_settings(url).items())
+    # SQLAlchemy writes an absolute path with four slashes: the third ends the empty host.
+    path = unquote(parts.path.removeprefix("/"))
+    if kind == "sqlite":
+        return f"sqlite:{path}"
+    if kind == "duckdb":
+        return path
+    raise ValueError(f"not an address of a lake: {url}")
+
+
+def _postgres_settings(url: str) -> dict[str, str]:
+    parts = urlsplit(url)
+    settings = {"dbname": unquote(parts.path.removeprefix("/"))}
+    if parts.hostname:
+        settings["host"] = parts.hostname
+    if parts.port:
+        settings["port"] = str(parts.port)
+    if parts.username:
+        settings["user"] = unquote(parts.username)
+    if parts.password:
+        settings["password"] = unquote(parts.password)
+    return settings | {key: values[0] for key, values in parse_qs(parts.query).items()}
+
+
+@cache
+def extension_files() -> tuple[str, ...]:
+    """Where the extensions lie that came from PyPI, built for the DuckDB that is installed."""
+    version = f"v{duckdb.__version__}"
+    files = []
+    for name in EXTENSIONS:
+        package = resources.files(f"duckdb_extension_{name}")
+        file = package / "extensions" / version / f"{name}.duckdb_extension"
+        if not file.is_file():
+            raise FileNotFoundError(f"duckdb_extension_{name} has nothing for DuckDB {version}")
+        files.append(str(file))
+    return tuple(files)
+
+
+def _literal(value: str | float | bool) -> str:
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    return "'" + value.replace("'", "''") + "'"

