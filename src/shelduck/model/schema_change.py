@@ -12,7 +12,7 @@ from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.model.literals import canonical_text
-from shelduck.model.promotions import Verdict, promotion
+from shelduck.model.retype import Retyping
 from shelduck.model.schema import (
     Default,
     Field,
@@ -23,7 +23,7 @@ from shelduck.model.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.types import DataType, Struct
+from shelduck.model.types import DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def _rename(draft: Draft, change: RenameColumn, table: str) -> Draft:
 
 def _change_type(draft: Draft, change: ChangeType, table: str) -> Draft:
     found = draft.columns.get(change.path, table)
-    retyping = _Retyping(draft.next_id, table)
+    retyping = Retyping(draft.next_id, table)
     made = retyping.field(found, change.type, change.path)
     return replace(
         _put(draft, change.path, made),
@@ -298,61 +298,6 @@ _APPLY: dict[type, Callable[[Draft, Any, str], Draft]] = {
     MoveColumn: _move,
     SetComment: _set_comment,
 }
-
-
-class _Retyping:
-    """Changes the type of one field and of all below it, by name inside structs."""
-
-    def __init__(self, next_id: int, table: str) -> None:
-        self.next_id = next_id
-        self.table = table
-        self.unsafe_bounds: frozenset[FieldId] = frozenset()
-
-    def field(self, old: Field, new: DataType, path: Path) -> Field:
-        if old.is_leaf and not isinstance(new, Struct):
-            return self._leaf(old, new, path)
-        if isinstance(new, Struct) and old.shape is Kind.STRUCT:
-            return replace(old, children=self._members(old, new, path))
-        fresh = new_field(old.name, new, 0)
-        if old.is_leaf or fresh.shape is not old.shape:
-            raise Unsupported(
-                f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
-                " a type keeps its kind; add a new column and drop the old one"
-            )
-        children = tuple(
-            self.field(o, n.type, (*path, o.name))
-            for o, n in zip(old.children, fresh.children, strict=True)
-        )
-        return replace(old, children=children)
-
-    def _members(self, old: Field, new: Struct, path: Path) -> tuple[Field, ...]:
-        wanted = {m.name.lower(): m for m in new.members}
-        kept = [
-            self.field(child, wanted[child.name.lower()].type, (*path, child.name))
-            for child in old.children
-            if child.name.lower() in wanted
-        ]
-        present = {child.name.lower() for child in old.children}
-        for member in new.members:
-            if member.name.lower() not in present:
-                made = new_field(member.name, member.type, self.next_id)
-                self.next_id += sum(1 for _ in made.walk())
-                kept.append(made)
-        return tuple(kept)
-
-    def _leaf(self, old: Field, new: DataType, path: Path) -> Field:
-        found = promotion(old.type, new)
-        if found.verdict is Verdict.REWRITE:
-            raise Unsupported(
-                f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
-                f" {found.reason}, and only widening is a change of metadata; add a column of"
-                " the new type, fill it and drop the old one"
-            )
-        assert not isinstance(new, Struct)
-        if not found.bounds_hold:
-            self.unsafe_bounds |= {old.id}
-        made = new_field(old.name, new, 0)
-        return replace(old, shape=made.shape)
 
 
 def _parent(schema: Schema, path: Path, table: str) -> Field | None:

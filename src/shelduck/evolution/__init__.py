@@ -1,0 +1,1 @@
+"""Verbs over schemas: from wanted schema changes to the change that a commit carries."""

@@ -1,0 +1,70 @@
+"""Changing the type of a field and of everything below it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.errors import Unsupported
+from shelduck.model.promotions import Verdict, promotion
+from shelduck.model.schema import Field, FieldId, Kind, Path, new_field, path_text
+from shelduck.model.types import DataType, Struct
+
+
+class Retyping:
+    """Retypes one field after another, giving new members ids from ``next_id`` on.
+
+    Struct members are matched by name as DuckLake does: new ones are added, missing ones end, kept
+    ones keep their id. ``unsafe_bounds`` gathers leaves whose bounds lost their meaning.
+    """
+
+    def __init__(self, next_id: int, table: str) -> None:
+        self.next_id = next_id
+        self.table = table
+        self.unsafe_bounds: frozenset[FieldId] = frozenset()
+
+    def field(self, old: Field, new: DataType, path: Path) -> Field:
+        """Return ``old`` with the type ``new``; Unsupported when values would not survive."""
+        if old.is_leaf and not isinstance(new, Struct):
+            return self._leaf(old, new, path)
+        if isinstance(new, Struct) and old.shape is Kind.STRUCT:
+            return replace(old, children=self._members(old, new, path))
+        fresh = new_field(old.name, new, 0)
+        if old.is_leaf or fresh.shape is not old.shape:
+            raise Unsupported(
+                f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
+                " a type keeps its kind; add a new column and drop the old one"
+            )
+        children = tuple(
+            self.field(o, n.type, (*path, o.name))
+            for o, n in zip(old.children, fresh.children, strict=True)
+        )
+        return replace(old, children=children)
+
+    def _members(self, old: Field, new: Struct, path: Path) -> tuple[Field, ...]:
+        wanted = {m.name.lower(): m for m in new.members}
+        kept = [
+            self.field(child, wanted[child.name.lower()].type, (*path, child.name))
+            for child in old.children
+            if child.name.lower() in wanted
+        ]
+        present = {child.name.lower() for child in old.children}
+        for member in new.members:
+            if member.name.lower() not in present:
+                made = new_field(member.name, member.type, self.next_id)
+                self.next_id += sum(1 for _ in made.walk())
+                kept.append(made)
+        return tuple(kept)
+
+    def _leaf(self, old: Field, new: DataType, path: Path) -> Field:
+        found = promotion(old.type, new)
+        if found.verdict is Verdict.REWRITE:
+            raise Unsupported(
+                f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
+                f" {found.reason}, and only widening is a change of metadata; add a column of"
+                " the new type, fill it and drop the old one"
+            )
+        assert not isinstance(new, Struct)
+        if not found.bounds_hold:
+            self.unsafe_bounds |= {old.id}
+        made = new_field(old.name, new, 0)
+        return replace(old, shape=made.shape)
