@@ -1,0 +1,76 @@
+"""Column types of the catalog: one Python type each, the extension's physical type per database.
+
+DuckDB writes its SQLite catalogs with BIGINT for booleans and VARCHAR for UUIDs and time stamps;
+DuckDB and PostgreSQL catalogs use the native types. Callers see int, str, bool, str (UUID) and
+aware datetime everywhere.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, Boolean, ColumnElement, DateTime, Dialect, String, Uuid, func
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def timestamp_text(value: datetime) -> str:
+    """Return the text that DuckDB stores in SQLite: UTC, trailing zeros cut, offset ``+00``."""
+    utc = value.astimezone(UTC)
+    text = utc.strftime("%Y-%m-%d %H:%M:%S")
+    fraction = f"{utc.microsecond:06d}".rstrip("0")
+    return f"{text}.{fraction}+00" if fraction else f"{text}+00"
+
+
+def timestamp_from_text(text: str) -> datetime:
+    """Read a stored time stamp; text without an offset counts as UTC."""
+    value = datetime.fromisoformat(text)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class _TimestampAsText(TypeDecorator[datetime]):
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        return None if value is None else timestamp_text(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else timestamp_from_text(value)
+
+
+class _TimestampAsMicros(TypeDecorator[datetime]):
+    """Fetched as microseconds: DuckDB's driver needs pytz to hand out a TIMESTAMPTZ."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def column_expression(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        return func.epoch_us(column, type_=self)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else EPOCH + timedelta(microseconds=int(value))
+
+
+class _BooleanAsBigint(TypeDecorator[bool]):
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: bool | None, dialect: Dialect) -> int | None:  # noqa: ARG002
+        return None if value is None else int(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> bool | None:  # noqa: ARG002
+        return None if value is None else bool(value)
+
+
+TEXT: TypeEngine[str] = String()
+BIGINT: TypeEngine[int] = BigInteger()
+BOOLEAN: TypeEngine[bool] = Boolean().with_variant(_BooleanAsBigint(), "sqlite")
+UUID: TypeEngine[str] = Uuid(as_uuid=False).with_variant(String(), "sqlite")
+TIMESTAMP: TypeEngine[datetime] = (
+    DateTime(timezone=True)
+    .with_variant(_TimestampAsText(), "sqlite")
+    .with_variant(_TimestampAsMicros(), "duckdb")
+)

@@ -1,0 +1,70 @@
+"""Our own tables beside DuckLake's, and indexes on DuckLake's tables: made when they are missing.
+
+DuckDB ignores tables it does not know and keeps indexes up to date, so both may come and go.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Connection, Index, MetaData, Table, quoted_name
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from shelduck.catalog import tables
+from shelduck.catalog.column_types import BIGINT, TEXT
+from shelduck.catalog.store import Store
+
+OWN = MetaData()
+
+file_layout = Table(
+    "shelduck_file_layout",
+    OWN,
+    Column("data_file_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("layout_id", BIGINT),
+)
+
+layout = Table(
+    "shelduck_layout",
+    OWN,
+    Column("layout_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("digest", TEXT),
+    Column("layout", TEXT),
+)
+
+_INDEXED = (
+    (tables.column, ("table_id",)),
+    (tables.data_file, ("table_id",)),
+    (tables.delete_file, ("table_id",)),
+    (tables.file_column_stats, ("table_id", "column_id")),
+    (tables.file_variant_stats, ("table_id", "column_id")),
+    (tables.file_partition_value, ("table_id",)),
+    (tables.schema_versions, ("table_id",)),
+    (tables.table, ("table_id",)),
+    (tables.table_stats, ("table_id",)),
+    (tables.table_column_stats, ("table_id",)),
+)
+
+
+def _index(source: Table, columns: tuple[str, ...]) -> Index:
+    # A copy of the table carries the index, so that creating a lake does not create indexes.
+    copy = source.to_metadata(MetaData())
+    name = quoted_name(source.name.replace("ducklake_", "shelduck_ix_"), quote=None)
+    return Index(name, *(copy.c[c] for c in columns))
+
+
+INDEXES = tuple(_index(source, columns) for source, columns in _INDEXED)
+
+
+def ensure_own_tables(store: Store, connection: Connection) -> None:
+    """Create what is missing of our tables and indexes; ``connection`` comes from `Store.write`.
+
+    Idempotent. One statement (two where indexes help) when nothing is missing.
+    """
+    present = store.table_names(connection)
+    for own in OWN.sorted_tables:
+        if own.name not in present:
+            connection.execute(CreateTable(own))
+    if not store.database.indexed:
+        return
+    present = store.index_names(connection)
+    for index in INDEXES:
+        if index.name not in present:
+            connection.execute(CreateIndex(index))
