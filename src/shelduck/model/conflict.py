@@ -1,0 +1,182 @@
+"""Which changes of others exclude mine: the total matrix, every ordered pair with a cell.
+
+Rows are what another commit did since mine began, columns what mine does. The cells are DuckLake's,
+so that our commits and DuckDB's meet as two of DuckDB's do, and stricter where the stock rules let a
+broken table through: a rename of a table that was dropped, a rename to a name that a view took, and
+NOT NULL against rows that were not checked.
+
+A rename is logged as ``created_table``, so only its new name is visible here; whether a table still
+has its name is checked in the catalog, inside the commit.
+
+Kept as in DuckLake for now: an append conflicts with another's delete, though files that only add
+rows could follow it, and with another's ALTER, though it could be fitted to the new columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+
+from shelduck.model.change import (
+    AlterTable,
+    AppendFiles,
+    Change,
+    CreateSchema,
+    CreateTable,
+    DropSchema,
+    DropTable,
+    Entry,
+    RenameTable,
+    Verb,
+)
+from shelduck.model.schema import SnapshotId
+
+
+class Rule(Enum):
+    """When a pair of changes is a conflict."""
+
+    NEVER = "never"
+    SAME_NAME = "the other took the name that mine gives"
+    SAME_SCHEMA = "both touch one schema: by id, or because the other put something into it"
+    SAME_TABLE = "both touch one table"
+    CHECKED_TABLE = "the other added rows to a table whose rows were checked for mine (NOT NULL)"
+
+
+_ok = Rule.NEVER
+_name = Rule.SAME_NAME
+_schema = Rule.SAME_SCHEMA
+_table = Rule.SAME_TABLE
+_rows = Rule.CHECKED_TABLE
+
+_MINE: tuple[type[Change], ...] = (
+    CreateSchema,
+    DropSchema,
+    CreateTable,
+    DropTable,
+    RenameTable,
+    AlterTable,
+    AppendFiles,
+)
+
+# A dropped schema names its tables one by one, so only what has no table id looks at the schema.
+# Tables and views share their names; macros have names of their own.
+# fmt: off
+_CELLS: dict[Verb, tuple[Rule, ...]] = {
+    # other                     create   drop     create  drop    rename  alter   append
+    #                           schema   schema   table   table   table   table   files
+    Verb.DROPPED_SCHEMA:       (_ok,     _schema, _schema, _ok,    _schema, _ok,   _ok),
+    Verb.DROPPED_TABLE:        (_ok,     _ok,     _ok,    _table, _table, _table, _table),
+    Verb.DROPPED_VIEW:         (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.CREATED_SCHEMA:       (_name,   _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.CREATED_TABLE:        (_ok,     _schema, _name,  _ok,    _name,  _ok,    _ok),
+    Verb.CREATED_VIEW:         (_ok,     _schema, _name,  _ok,    _name,  _ok,    _ok),
+    Verb.CREATED_SCALAR_MACRO: (_ok,     _schema, _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.CREATED_TABLE_MACRO:  (_ok,     _schema, _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.DROPPED_SCALAR_MACRO: (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.DROPPED_TABLE_MACRO:  (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.INSERTED_INTO_TABLE:  (_ok,     _ok,     _ok,    _ok,    _ok,    _rows,  _ok),
+    Verb.DELETED_FROM_TABLE:   (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _table),
+    Verb.ALTERED_TABLE:        (_ok,     _ok,     _ok,    _ok,    _ok,    _table, _table),
+    Verb.ALTERED_VIEW:         (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.INLINED_INSERT:       (_ok,     _ok,     _ok,    _ok,    _ok,    _rows,  _ok),
+    Verb.INLINED_DELETE:       (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _table),
+    Verb.INLINE_FLUSH:         (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.MERGE_ADJACENT:       (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.REWRITE_DELETE:       (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+    Verb.COMPACTED_TABLE:      (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+}
+# fmt: on
+
+MATRIX: dict[tuple[type[Change], Verb], Rule] = {
+    (mine, other): rule
+    for other, rules in _CELLS.items()
+    for mine, rule in zip(_MINE, rules, strict=True)
+}
+
+
+def find_conflict(mine: Sequence[Change], others: Sequence[tuple[SnapshotId, Entry]]) -> str | None:
+    """Return a message that names the first pair of changes that exclude each other, or None.
+
+    ``others`` are the entries of every snapshot after the one that ``mine`` was made on.
+    """
+    for snapshot, entry in others:
+        for change in mine:
+            rule = MATRIX[type(change), entry.verb]
+            if _MATCHES[rule](change, entry):
+                return (
+                    f"cannot {describe(change)}: snapshot {snapshot} of another writer did {entry}"
+                )
+    return None
+
+
+def describe(change: Change) -> str:
+    """Return the change in a few words, to stand after "cannot"."""
+    match change:
+        case CreateSchema():
+            return f"create schema {change.schema.name!r}"
+        case DropSchema():
+            return f"drop schema {change.schema.name!r}"
+        case CreateTable():
+            return f"create table {change.schema.name}.{change.name}"
+        case DropTable():
+            return f"drop table {change.table.full_name} (id {change.table.id})"
+        case RenameTable():
+            return (
+                f"rename table {change.table.full_name} (id {change.table.id}) to {change.new_name}"
+            )
+        case AlterTable():
+            return f"alter table {change.table.full_name} (id {change.table.id})"
+        case AppendFiles():
+            return f"append to table {change.table}"
+
+
+def _is_same_name(mine: Change, other: Entry) -> bool:
+    match mine:
+        case CreateSchema():
+            names: tuple[str, ...] = (mine.schema.name,)
+        case CreateTable():
+            names = (mine.schema.name, mine.name)
+        case RenameTable():
+            names = (mine.table.schema.name, mine.new_name)
+        case _:
+            return False
+    return _lowered(names) == _lowered(other.names)
+
+
+def _is_same_schema(mine: Change, other: Entry) -> bool:
+    match mine:
+        case DropSchema() | CreateTable():
+            schema = mine.schema
+        case RenameTable():
+            schema = mine.table.schema
+        case _:
+            return False
+    return other.id == schema.id or _lowered(other.names[:1]) == (schema.name.lower(),)
+
+
+def _is_same_table(mine: Change, other: Entry) -> bool:
+    match mine:
+        case DropTable() | RenameTable() | AlterTable():
+            return mine.table.id == other.id
+        case AppendFiles():
+            return mine.table == other.id
+        case _:
+            return False
+
+
+def _is_checked_table(mine: Change, other: Entry) -> bool:
+    return isinstance(mine, AlterTable) and mine.excludes_inserts and mine.table.id == other.id
+
+
+def _lowered(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(n.lower() for n in names)
+
+
+_MATCHES: dict[Rule, Callable[[Any, Entry], bool]] = {
+    Rule.NEVER: lambda _mine, _other: False,
+    Rule.SAME_NAME: _is_same_name,
+    Rule.SAME_SCHEMA: _is_same_schema,
+    Rule.SAME_TABLE: _is_same_table,
+    Rule.CHECKED_TABLE: _is_checked_table,
+}
