@@ -1,9 +1,9 @@
 """Which changes of others exclude mine: the total matrix, every ordered pair with a cell.
 
 Rows are what another commit did since mine began, columns what mine does. The cells are DuckLake's,
-so that our commits and DuckDB's meet as two of DuckDB's do, and stricter where the stock rules let a
-broken table through: a rename of a table that was dropped, a rename to a name that a view took, and
-NOT NULL against rows that were not checked.
+so that our commits and DuckDB's meet as two of DuckDB's do, and stricter where the stock rules let
+a broken table through: a rename of a table that was dropped, a rename to a name that a view took,
+and NOT NULL against rows that were not checked.
 
 A rename is logged as ``created_table``, so only its new name is visible here; whether a table still
 has its name is checked in the catalog, inside the commit.
@@ -63,28 +63,28 @@ _MINE: tuple[type[Change], ...] = (
 # Tables and views share their names; macros have names of their own.
 # fmt: off
 _CELLS: dict[Verb, tuple[Rule, ...]] = {
-    # other                     create   drop     create  drop    rename  alter   append
-    #                           schema   schema   table   table   table   table   files
-    Verb.DROPPED_SCHEMA:       (_ok,     _schema, _schema, _ok,    _schema, _ok,   _ok),
-    Verb.DROPPED_TABLE:        (_ok,     _ok,     _ok,    _table, _table, _table, _table),
-    Verb.DROPPED_VIEW:         (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.CREATED_SCHEMA:       (_name,   _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.CREATED_TABLE:        (_ok,     _schema, _name,  _ok,    _name,  _ok,    _ok),
-    Verb.CREATED_VIEW:         (_ok,     _schema, _name,  _ok,    _name,  _ok,    _ok),
-    Verb.CREATED_SCALAR_MACRO: (_ok,     _schema, _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.CREATED_TABLE_MACRO:  (_ok,     _schema, _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.DROPPED_SCALAR_MACRO: (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.DROPPED_TABLE_MACRO:  (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.INSERTED_INTO_TABLE:  (_ok,     _ok,     _ok,    _ok,    _ok,    _rows,  _ok),
-    Verb.DELETED_FROM_TABLE:   (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _table),
-    Verb.ALTERED_TABLE:        (_ok,     _ok,     _ok,    _ok,    _ok,    _table, _table),
-    Verb.ALTERED_VIEW:         (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.INLINED_INSERT:       (_ok,     _ok,     _ok,    _ok,    _ok,    _rows,  _ok),
-    Verb.INLINED_DELETE:       (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _table),
-    Verb.INLINE_FLUSH:         (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.MERGE_ADJACENT:       (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.REWRITE_DELETE:       (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
-    Verb.COMPACTED_TABLE:      (_ok,     _ok,     _ok,    _ok,    _ok,    _ok,    _ok),
+    # other                      create   drop     create   drop     rename   alter    append
+    #                            schema   schema   table    table    table    table    files
+    Verb.DROPPED_SCHEMA:       (_ok,     _schema, _schema, _ok,     _schema, _ok,     _ok),
+    Verb.DROPPED_TABLE:        (_ok,     _ok,     _ok,     _table,  _table,  _table,  _table),
+    Verb.DROPPED_VIEW:         (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.CREATED_SCHEMA:       (_name,   _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.CREATED_TABLE:        (_ok,     _schema, _name,   _ok,     _name,   _ok,     _ok),
+    Verb.CREATED_VIEW:         (_ok,     _schema, _name,   _ok,     _name,   _ok,     _ok),
+    Verb.CREATED_SCALAR_MACRO: (_ok,     _schema, _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.CREATED_TABLE_MACRO:  (_ok,     _schema, _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.DROPPED_SCALAR_MACRO: (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.DROPPED_TABLE_MACRO:  (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.INSERTED_INTO_TABLE:  (_ok,     _ok,     _ok,     _ok,     _ok,     _rows,   _ok),
+    Verb.DELETED_FROM_TABLE:   (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _table),
+    Verb.ALTERED_TABLE:        (_ok,     _ok,     _ok,     _ok,     _ok,     _table,  _table),
+    Verb.ALTERED_VIEW:         (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.INLINED_INSERT:       (_ok,     _ok,     _ok,     _ok,     _ok,     _rows,   _ok),
+    Verb.INLINED_DELETE:       (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _table),
+    Verb.INLINE_FLUSH:         (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.MERGE_ADJACENT:       (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.REWRITE_DELETE:       (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
+    Verb.COMPACTED_TABLE:      (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
 }
 # fmt: on
 
