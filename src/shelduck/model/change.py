@@ -19,9 +19,13 @@ from shelduck.model.table import SchemaInfo, TableVersion
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """Make a schema of that name."""
+    """Make a schema. ``schema.id`` is provisional, negative and unique in the commit.
 
-    name: str
+    ``schema.path`` ends in `shelduck.model.names.directory` of its name and ``uuid``.
+    """
+
+    schema: SchemaInfo
+    uuid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,11 @@ class DropSchema:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """Make a table. ``id`` is provisional, negative and unique in the commit."""
+    """Make a table. ``id`` is provisional, negative and unique in the commit.
+
+    ``schema.id`` may be the provisional id of a CreateSchema. Its directory below the schema's is
+    `shelduck.model.names.directory` of its name and ``uuid``.
+    """
 
     id: TableId
     schema: SchemaInfo

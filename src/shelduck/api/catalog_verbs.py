@@ -1,0 +1,126 @@
+"""Verbs over tables and schemas by name, the same on a lake and inside a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shelduck.api.results import Result, TableName
+from shelduck.api.state import LakeState
+from shelduck.api.table import Table, table_name
+from shelduck.api.unit import UnitOfWork, carry_out
+from shelduck.catalog import read as catalog_read
+from shelduck.model.names import split_name
+from shelduck.model.schema import FieldId, Schema, new_schema
+from shelduck.model.types import Member, parse_type
+from shelduck.spark import StructType
+from shelduck.spark.types import members_of
+
+
+class CatalogVerbs:
+    """What `Lake` and `Transaction` share: tables and schemas by name."""
+
+    def __init__(self, state: LakeState, unit: UnitOfWork | None) -> None:
+        self._state = state
+        self._unit = unit
+
+    def table(self, name: str) -> Table:
+        """Return the table ``name`` or ``schema.name``; NotFound with the nearest names otherwise."""
+        found = Table(self._state, self._name(name), self._unit)
+        _ = found.columns
+        return found
+
+    def tables(self, schema: str | None = None) -> list[TableName]:
+        """Return the tables of one schema, or of all, by name."""
+        with self._state.reading() as connection:
+            snapshot = catalog_read.snapshot(connection)
+            found = catalog_read.schemas(connection, snapshot, self._state.info)
+            if schema is not None:
+                found = [s for s in found if s.name.lower() == schema.lower()]
+            return [
+                TableName(s.name, t)
+                for s in found
+                for t in catalog_read.table_names(connection, snapshot, s)
+            ]
+
+    def schemas(self) -> list[str]:
+        """Return the names of all schemas."""
+        with self._state.reading() as connection:
+            snapshot = catalog_read.snapshot(connection)
+            return [s.name for s in catalog_read.schemas(connection, snapshot, self._state.info)]
+
+    def create_table(
+        self,
+        name: str,
+        columns: Mapping[str, str] | StructType,
+        *,
+        if_not_exists: bool = False,
+        comment: str | None = None,
+    ) -> Table:
+        """Create a table and return it.
+
+        ``columns`` maps names to types as Spark SQL writes them (``"array<string>"``,
+        ``"bigint NOT NULL"``), or is a Spark schema such as ``df.schema``.
+        """
+        made = new_schema(_members(columns))
+        comments: dict[FieldId | None, str] = {None: comment} if comment else {}
+        self.create_table_of(self._name(name), made, comments, if_not_exists=if_not_exists)
+        return Table(self._state, self._name(name), self._unit)
+
+    def create_table_of(
+        self,
+        name: TableName,
+        columns: Schema,
+        comments: Mapping[FieldId | None, str],
+        *,
+        if_not_exists: bool = False,
+    ) -> Result:
+        """Create a table from columns that have their ids, defaults and comments already."""
+
+        def stage(unit: UnitOfWork) -> None:
+            if if_not_exists and unit.workspace.has_table(name):
+                return
+            unit.workspace.create_table(name, columns, comments)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def drop_table(self, name: str, *, if_exists: bool = False) -> Result:
+        """Drop a table; older snapshots still show it."""
+        wanted = self._name(name)
+
+        def stage(unit: UnitOfWork) -> None:
+            if if_exists and not unit.workspace.has_table(wanted):
+                return
+            unit.workspace.drop_table(unit.workspace.table(wanted))
+
+        return carry_out(self._state, self._unit, stage)
+
+    def create_schema(self, name: str, *, if_not_exists: bool = False) -> Result:
+        """Create a schema (a namespace for tables)."""
+
+        def stage(unit: UnitOfWork) -> None:
+            unit.workspace.create_schema(name, if_not_exists=if_not_exists)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def drop_schema(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> Result:
+        """Drop a schema; one that holds tables only with ``cascade``."""
+
+        def stage(unit: UnitOfWork) -> None:
+            unit.workspace.drop_schema(name, if_exists=if_exists, cascade=cascade)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def _name(self, text: str) -> TableName:
+        return table_name(split_name(text), self._state.default_schema)
+
+
+def _members(columns: Mapping[str, str] | StructType) -> list[Member]:
+    if isinstance(columns, StructType):
+        return members_of(columns)
+    found: list[Member] = []
+    for name, text in columns.items():
+        words = text.split()
+        not_null = [w.lower() for w in words[-2:]] == ["not", "null"]
+        kind = parse_type(" ".join(words[:-2]) if not_null else text)
+        found.append(Member(name, kind, nullable=not not_null))
+    return found

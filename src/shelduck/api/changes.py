@@ -1,0 +1,123 @@
+"""Schema changes as Python values: what `Table.alter` and `Table.plan_alter` take.
+
+Paths are dotted: ``"s.f"`` is a struct's field, ``"l.element.f"`` and ``"m.value.f"`` go through
+lists and maps. Types are written as in Spark SQL (``"bigint"``, ``"array<string>"``); DuckLake's and
+DuckDB's words are understood too.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import uuid
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.names import split_name
+from shelduck.model.schema import Default
+from shelduck.model.schema_change import (
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    MoveColumn,
+    Position,
+    RenameColumn,
+    SetComment,
+    SetDefault,
+    SetNullable,
+)
+from shelduck.model.types import parse_type
+
+Value = (
+    str | int | float | bool | bytes | decimal.Decimal | dt.date | dt.datetime | dt.time | uuid.UUID
+)
+
+
+def add_column(
+    path: str,
+    type: str,  # noqa: A002 - the word that everybody expects
+    *,
+    default: Value | None = None,
+    nullable: bool = True,
+    comment: str | None = None,
+    first: bool = False,
+    after: str | None = None,
+) -> AddColumn:
+    """Add a column or a struct field; rows that exist read ``default`` (NULL when there is none)."""
+    return AddColumn(
+        split_name(path),
+        parse_type(type),
+        default=_default(default),
+        nullable=nullable,
+        comment=comment,
+        position=_position(first, after),
+    )
+
+
+def drop_column(path: str, *, if_exists: bool = False) -> DropColumn:
+    """Drop a column or a struct field. Its id is never used again, so its data never comes back."""
+    return DropColumn(split_name(path), if_exists)
+
+
+def rename_column(path: str, new_name: str) -> RenameColumn:
+    """Rename a column or a struct field; ``new_name`` is one name, not a path."""
+    return RenameColumn(split_name(path), new_name)
+
+
+def change_type(path: str, type: str) -> ChangeType:  # noqa: A002
+    """Widen the type of a column, struct field, ``element``, ``key`` or ``value``."""
+    return ChangeType(split_name(path), parse_type(type))
+
+
+def set_default(path: str, default: Value) -> SetDefault:
+    """Set the value that new rows get when a write leaves the column out."""
+    return SetDefault(split_name(path), _default(default))
+
+
+def drop_default(path: str) -> SetDefault:
+    """Take the default of new rows away; rows that exist keep what they read."""
+    return SetDefault(split_name(path), None)
+
+
+def set_not_null(path: str) -> SetNullable:
+    """Forbid NULL in a top-level column; refused when a row holds NULL."""
+    return SetNullable(split_name(path), nullable=False)
+
+
+def drop_not_null(path: str) -> SetNullable:
+    """Allow NULL in a top-level column."""
+    return SetNullable(split_name(path), nullable=True)
+
+
+def move_column(path: str, *, first: bool = False, after: str | None = None) -> MoveColumn:
+    """Move a column, or a field inside its struct, to the front or after a sibling."""
+    position = _position(first, after)
+    if position is None:
+        raise InvalidRequest(f"move_column({path!r}) needs first=True or after='…'")
+    return MoveColumn(split_name(path), position)
+
+
+def set_comment(path: str | None, comment: str | None) -> SetComment:
+    """Comment a column, or the table when ``path`` is None; a comment of None takes it away."""
+    return SetComment(split_name(path) if path else (), comment)
+
+
+def _position(first: bool, after: str | None) -> Position | None:
+    if first and after:
+        raise InvalidRequest("give first=True or after='…', not both")
+    return Position(after) if first or after else None
+
+
+def _default(value: Value | None) -> Default | None:
+    return None if value is None else Default(_text(value))
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return "".join(f"\\x{byte:02X}" for byte in value)
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    return str(value)

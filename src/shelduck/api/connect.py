@@ -1,0 +1,37 @@
+"""The way in: `connect`."""
+
+from __future__ import annotations
+
+from shelduck.api.lake import Lake
+from shelduck.api.state import LakeState
+from shelduck.catalog.create import open_or_create_lake
+from shelduck.catalog.store import open_store
+from shelduck.spark import SparkSession
+
+
+def connect(
+    url: str,
+    data_path: str | None = None,
+    spark: SparkSession | None = None,
+    *,
+    author: str | None = None,
+    progress: bool | None = None,
+) -> Lake:
+    """Return the lake at a catalog address, making it if there is none.
+
+    Args:
+        url: ``sqlite:////file.db``, ``postgresql://user@host/database`` or ``duckdb:////file``.
+        data_path: Where files go: a folder or a URL such as ``s3a://bucket/lake``. Needed to make a
+            lake (a DuckDB file has a default); an existing lake knows its own.
+        spark: The session that moves rows. It is used as it is; without one the active session is
+            taken, or a local one made when rows first have to move.
+        author: Kept with every commit.
+        progress: Show progress of long work; by default only on a terminal.
+
+    Raises:
+        InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
+        CatalogUnavailable: the database cannot be reached.
+        Unsupported: the lake has another DuckLake version, or is encrypted.
+    """
+    store = open_store(url)
+    return Lake(LakeState(store, open_or_create_lake(store, data_path), spark, author, show_progress=progress))

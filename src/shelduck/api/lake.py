@@ -1,0 +1,69 @@
+"""A lake: schemas, tables, snapshots, SQL."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from shelduck.api.catalog_verbs import CatalogVerbs
+from shelduck.api.state import LakeState
+from shelduck.api.statements import run_sql
+from shelduck.api.transaction import Transaction
+from shelduck.api.unit import UnitOfWork
+from shelduck.catalog import read as catalog_read
+from shelduck.model.table import Snapshot
+from shelduck.spark import DataFrame, SparkSession
+
+
+class Lake(CatalogVerbs):
+    """A connected lake; get one from `connect`."""
+
+    def __init__(self, state: LakeState) -> None:
+        super().__init__(state, None)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session that moves the rows; made when first needed if none was given."""
+        return self._state.spark
+
+    @property
+    def data_path(self) -> str:
+        """Where the files of the lake are, ending in '/'."""
+        return self._state.info.data_path
+
+    def sql(self, text: str) -> DataFrame:
+        """Run one or several statements; return the rows of the last one as a DataFrame.
+
+        A statement that is not a query returns one row that says what happened: the snapshot, the
+        operation, and the rows and files that it wrote.
+        """
+        return run_sql(self._state, text)
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return all snapshots of the lake, oldest first."""
+        with self._state.reading() as connection:
+            return catalog_read.snapshots(connection)
+
+    def transaction(
+        self, message: str | None = None, extra_info: str | None = None
+    ) -> Transaction:
+        """Begin a transaction; use it with ``with``. ``message`` is kept with its snapshot."""
+        info = self._state.commit_info(message, extra_info)
+        return Transaction(UnitOfWork(self._state, info))
+
+    def close(self) -> None:
+        """Close the connections to the catalog; the Spark session stays."""
+        self._state.store.close()
+
+    def __enter__(self) -> Lake:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Lake({self._state.store.where!r}, data_path={self.data_path!r})"

@@ -1,0 +1,57 @@
+"""What calls return: plain values that print well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shelduck.model.table import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit that landed, and what it brought.
+
+    ``snapshot`` is the id to time travel to. Rows, files and bytes count what was written; a change
+    of metadata writes none.
+    """
+
+    snapshot: int
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Nothing had to be done: no snapshot was made."""
+
+    snapshot: int
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Work that waits for the end of its transaction."""
+
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+
+
+Result = Committed | Unchanged | Staged
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table of the lake by schema and name."""
+
+    schema: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+
+__all__ = ["Committed", "Result", "Snapshot", "Staged", "TableName", "Unchanged"]

@@ -1,0 +1,46 @@
+"""What all objects of one connected lake share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from shelduck.catalog.create import LakeInfo
+from shelduck.catalog.store import Store
+from shelduck.model.change import CommitInfo
+from shelduck.operations.layouts import LayoutMemory
+from shelduck.spark import SparkSession
+from shelduck.spark.session import session_for
+
+
+@dataclass
+class LakeState:
+    """The catalog, the Spark session (made when first needed) and what was learned of files."""
+
+    store: Store
+    info: LakeInfo
+    given_spark: SparkSession | None = None
+    author: str | None = None
+    default_schema: str = "main"
+    layouts: LayoutMemory = field(default_factory=LayoutMemory)
+    show_progress: bool | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that the user gave, else the active one, else a local one made now."""
+        if self.given_spark is None:
+            self.given_spark = session_for(None)
+        return self.given_spark
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give one consistent view of the catalog."""
+        with self.store.read() as connection:
+            yield connection
+
+    def commit_info(self, message: str | None = None, extra_info: str | None = None) -> CommitInfo:
+        """Return what commits of this lake say of themselves."""
+        return CommitInfo(self.author, message, extra_info)

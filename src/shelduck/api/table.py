@@ -1,0 +1,196 @@
+"""A table of a lake: read it, append to it, change its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from shelduck.api.results import Result, Staged, TableName
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork, carry_out
+from shelduck.catalog import read as catalog_read
+from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown, Unsupported
+from shelduck.evolution.alter import AlterPlan, plan_alter
+from shelduck.model.schema import Schema
+from shelduck.model.schema_change import SchemaChange
+from shelduck.model.table import Snapshot, TableVersion
+from shelduck.operations.append import WrittenRows, append_rows, discard
+from shelduck.operations.check import require_no_null
+from shelduck.operations.read import read_table
+from shelduck.spark import DataFrame, StructType
+from shelduck.spark.types import struct_type
+
+
+class Table:
+    """One table by name.
+
+    Every call looks at the newest snapshot (inside a transaction: at the transaction's), so an object
+    never grows stale. Calls that write either commit one snapshot and return `Committed`, or, inside
+    a transaction, return `Staged`.
+    """
+
+    def __init__(self, state: LakeState, name: TableName, unit: UnitOfWork | None = None) -> None:
+        self._state = state
+        self._unit = unit
+        self.name = name
+
+    @property
+    def schema(self) -> StructType:
+        """The columns as Spark knows them."""
+        return struct_type(self._version().columns)
+
+    @property
+    def columns(self) -> Schema:
+        """The columns with their ids, DuckLake types and defaults."""
+        return self._version().columns
+
+    def read(
+        self,
+        *,
+        version: int | None = None,
+        timestamp: str | datetime | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> DataFrame:
+        """Return the rows as a DataFrame, with the columns that the table had at that snapshot.
+
+        ``version`` is a snapshot id; ``timestamp`` means the last snapshot at or before it (text
+        without an offset is UTC). The rows stay those of one snapshot whatever happens to the table.
+        """
+        if version is None and timestamp is None:
+            found = self._version()
+            self._refuse_staged(found)
+        else:
+            found = self._version_at(version, timestamp)
+        return read_table(
+            self._state.spark, self._state.store, self._state.info, found, self._state.layouts, columns
+        )
+
+    def append(self, df: DataFrame, *, by_position: bool = False) -> Result:
+        """Append rows. Columns go by name; missing ones get their default, extra ones are an error.
+
+        Raises InvalidRequest before any work when columns or types do not fit, and while writing when
+        a value does not (NULL in a NOT NULL column, overflow); the table is unchanged then.
+        """
+        planned = self._version()
+        written = append_rows(
+            self._state.spark,
+            df,
+            planned,
+            by_position=by_position,
+            show_progress=self._state.show_progress,
+        )
+        if not written.files:
+            return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)
+        return self._commit_rows(planned, written)
+
+    def alter(self, *changes: SchemaChange) -> Result:
+        """Change the schema; all changes are one snapshot, and no file is rewritten.
+
+        Raises InvalidRequest, NotFound, AlreadyExists or Unsupported and changes nothing when one of
+        them cannot be done.
+        """
+
+        def stage(unit: UnitOfWork) -> None:
+            plan = plan_alter(unit.workspace.table(self.name), changes)
+            if plan.change is None:
+                return
+            if plan.checks_null:
+                self._check_null(unit, plan)
+            unit.workspace.alter_table(plan.change)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def plan_alter(self, *changes: SchemaChange) -> AlterPlan:
+        """Return what `alter` would do, step by step, without doing it; print it."""
+        return plan_alter(self._version(), changes)
+
+    def rename(self, new_name: str) -> Result:
+        """Rename the table inside its schema; this object follows it."""
+
+        def stage(unit: UnitOfWork) -> None:
+            unit.workspace.rename_table(unit.workspace.table(self.name), new_name)
+
+        result = carry_out(self._state, self._unit, stage)
+        self.name = replace(self.name, name=new_name)
+        return result
+
+    def drop(self) -> Result:
+        """Drop the table; older snapshots still show it."""
+
+        def stage(unit: UnitOfWork) -> None:
+            unit.workspace.drop_table(unit.workspace.table(self.name))
+
+        return carry_out(self._state, self._unit, stage)
+
+    def history(self) -> list[Snapshot]:
+        """Return the snapshots that changed this table, newest first."""
+        table = self._version()
+        with self._state.reading() as connection:
+            return catalog_read.table_history(connection, table)
+
+    def __repr__(self) -> str:
+        return f"Table({str(self.name)!r})"
+
+    def _version(self) -> TableVersion:
+        if self._unit is not None:
+            self._unit.require_open()
+            return self._unit.workspace.table(self.name)
+        return self._version_at(None, None)
+
+    def _version_at(self, version: int | None, timestamp: str | datetime | None) -> TableVersion:
+        with self._state.reading() as connection:
+            snapshot = catalog_read.snapshot(connection, version=version, timestamp=timestamp)
+            return catalog_read.table(
+                connection, snapshot, self.name.schema, self.name.name, self._state.info
+            )
+
+    def _refuse_staged(self, table: TableVersion) -> None:
+        if self._unit is not None and self._unit.workspace.is_changed(table):
+            raise Unsupported(
+                f"table {self.name} has uncommitted changes in this transaction, and reading them is"
+                " not supported yet; read before the change, or after the commit"
+            )
+
+    def _check_null(self, unit: UnitOfWork, plan: AlterPlan) -> None:
+        table = unit.workspace.table(self.name)
+        self._refuse_staged(table)
+        require_no_null(
+            lambda: self._state.spark,
+            self._state.store,
+            self._state.info,
+            table,
+            self._state.layouts,
+            plan.checks_null,
+        )
+
+    def _commit_rows(self, planned: TableVersion, written: WrittenRows) -> Result:
+        def stage(unit: UnitOfWork) -> None:
+            current = unit.workspace.table(self.name)
+            if current.id != planned.id or current.columns != planned.columns:
+                raise Conflict(
+                    f"table {self.name} changed its columns while rows were written for it;"
+                    " nothing was appended: append again"
+                )
+            unit.stage_rows(current, written)
+
+        if self._unit is not None:
+            self._unit.own(planned, written)
+            carry_out(self._state, self._unit, stage)
+            return Staged(written.rows, len(written.files), written.bytes)
+        try:
+            return carry_out(self._state, None, stage)
+        except OutcomeUnknown:
+            raise
+        except BaseException:
+            discard(planned, written)
+            raise
+
+
+def table_name(parts: tuple[str, ...], default_schema: str) -> TableName:
+    """Return the schema and name that ``table`` or ``schema.table`` means."""
+    if len(parts) == 1:
+        return TableName(default_schema, parts[0])
+    if len(parts) == 2:  # noqa: PLR2004
+        return TableName(parts[0], parts[1])
+    raise InvalidRequest(f"{'.'.join(parts)!r} has too many parts: write table or schema.table")

@@ -1,0 +1,52 @@
+"""Transactions over several tables: `Lake.transaction`."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from shelduck.api.catalog_verbs import CatalogVerbs
+from shelduck.api.results import Committed, Unchanged
+from shelduck.api.unit import UnitOfWork
+
+
+class Transaction(CatalogVerbs):
+    """Changes of several tables that become one snapshot, or none.
+
+    Use it as a context manager: it commits at the end of the block, and an exception that leaves the
+    block rolls everything back. ``result`` tells afterwards what landed.
+
+        with lake.transaction(message="daily load") as tx:
+            tx.table("events").append(df)
+    """
+
+    def __init__(self, unit: UnitOfWork) -> None:
+        super().__init__(unit.state, unit)
+        self._open_unit = unit
+        self.result: Committed | Unchanged | None = None
+
+    def commit(self) -> Committed | Unchanged:
+        """Commit now; the transaction is over afterwards."""
+        self.result = self._open_unit.commit()
+        return self.result
+
+    def rollback(self) -> None:
+        """Give everything up; the transaction is over afterwards."""
+        self._open_unit.rollback()
+
+    def __enter__(self) -> Transaction:
+        # The transaction reads as of its first line, not of its first statement.
+        _ = self._open_unit.workspace.base
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._open_unit.is_open:
+            return
+        if error is None:
+            self.commit()
+        else:
+            self.rollback()

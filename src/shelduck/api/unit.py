@@ -1,0 +1,110 @@
+"""One unit of work: staged changes, and the one call that commits them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shelduck.api.results import Committed, Result, Staged, Unchanged
+from shelduck.api.state import LakeState
+from shelduck.api.workspace import Workspace
+from shelduck.catalog.commit import commit
+from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
+from shelduck.model.change import CommitInfo
+from shelduck.model.table import TableVersion
+from shelduck.operations.append import WrittenRows, discard
+
+_ATTEMPTS = 10
+
+
+class UnitOfWork:
+    """Changes that become one snapshot, or none.
+
+    Names are resolved as of the newest snapshot at its first use. Files given to `own` are removed
+    when the unit does not land, unless its outcome is unknown.
+    """
+
+    def __init__(self, state: LakeState, info: CommitInfo) -> None:
+        self.state = state
+        self.info = info
+        self.workspace = Workspace(state)
+        self.is_open = True
+        self._staged: list[WrittenRows] = []
+        self._owned: list[tuple[TableVersion, WrittenRows]] = []
+
+    def stage_rows(self, table: TableVersion, written: WrittenRows) -> None:
+        """Add written files of a table."""
+        self._staged.append(written)
+        self.workspace.append_files(table, written.files)
+
+    def own(self, table: TableVersion, written: WrittenRows) -> None:
+        """Take over files, to remove them when the unit does not land."""
+        self._owned.append((table, written))
+
+    def require_open(self) -> None:
+        """Raise InvalidRequest when the unit has ended."""
+        if not self.is_open:
+            raise InvalidRequest("the transaction has ended; begin another one")
+
+    def commit(self) -> Committed | Unchanged:
+        """Make one snapshot of everything staged, or none when nothing was.
+
+        Raises Conflict when another commit excludes this one; nothing is changed then.
+        """
+        self.require_open()
+        changes = self.workspace.changes()
+        if not changes:
+            self.rollback()
+            return Unchanged(self.workspace.base.id)
+        learned = self.state.layouts.unrecorded()
+        try:
+            landed = commit(
+                self.state.store,
+                self.state.info,
+                changes,
+                base=self.workspace.base.id,
+                info=self.info,
+                layouts_learned=learned,
+            )
+        except OutcomeUnknown:
+            self.is_open = False
+            raise
+        except BaseException:
+            self.rollback()
+            raise
+        self.is_open = False
+        self.state.layouts.mark_recorded(learned)
+        return Committed(
+            landed.snapshot.id,
+            rows=sum(w.rows for w in self._staged),
+            files=sum(len(w.files) for w in self._staged),
+            bytes=sum(w.bytes for w in self._staged),
+        )
+
+    def rollback(self) -> None:
+        """Forget everything staged and remove the files that the unit owns."""
+        self.is_open = False
+        for table, written in self._owned:
+            discard(table, written)
+
+
+def carry_out(
+    state: LakeState, unit: UnitOfWork | None, stage: Callable[[UnitOfWork], None]
+) -> Result:
+    """Stage into the open unit, or into one of its own that is committed at once.
+
+    A unit of its own that loses to another commit is staged anew on the newest snapshot: ``stage``
+    must not write rows.
+    """
+    if unit is not None:
+        unit.require_open()
+        stage(unit)
+        return Staged()
+    for attempt in range(_ATTEMPTS):
+        own = UnitOfWork(state, state.commit_info())
+        stage(own)
+        try:
+            return own.commit()
+        except Conflict:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")

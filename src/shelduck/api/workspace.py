@@ -1,0 +1,251 @@
+"""The lake as one transaction sees it: the newest snapshot at its start, and what it staged since.
+
+Several changes of one table collapse here into what a commit carries: one CreateTable, RenameTable,
+AlterTable or DropTable, and the files that were appended.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from shelduck.api.results import TableName
+from shelduck.api.state import LakeState
+from shelduck.catalog import read
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.model.change import (
+    AlterTable,
+    AppendFiles,
+    Change,
+    CreateSchema,
+    CreateTable,
+    DropSchema,
+    DropTable,
+    RenameTable,
+)
+from shelduck.model.files import NewDataFile
+from shelduck.model.names import directory
+from shelduck.model.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
+from shelduck.model.table import SchemaInfo, Snapshot, TableVersion
+
+
+@dataclass
+class _TableWork:
+    """What happened to one table in the transaction; ``original`` is None if it was made here."""
+
+    original: TableVersion | None
+    current: TableVersion
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+    excludes_inserts: bool = False
+    files: list[NewDataFile] = field(default_factory=list)
+    dropped: bool = False
+
+    def changes(self) -> list[Change]:
+        found: list[Change] = []
+        now = self.current
+        if self.original is None:
+            if self.dropped:
+                return []
+            found.append(
+                CreateTable(now.id, now.schema, now.name, now.uuid, now.columns, now.comments)
+            )
+        elif self.dropped:
+            return [DropTable(self.original)]
+        else:
+            found.extend(self._changes_of(self.original))
+        if self.files:
+            found.append(AppendFiles(now.id, tuple(self.files)))
+        return found
+
+    def _changes_of(self, original: TableVersion) -> list[Change]:
+        found: list[Change] = []
+        now = self.current
+        if now.name != original.name:
+            found.append(RenameTable(original, now.name))
+        if now.columns != original.columns or now.comments != original.comments:
+            found.append(
+                AlterTable(
+                    original, now.columns, now.comments, self.unsafe_bounds, self.excludes_inserts
+                )
+            )
+        return found
+
+
+class Workspace:
+    """Names resolved to versions, and staged changes, over one base snapshot."""
+
+    def __init__(self, state: LakeState) -> None:
+        self._state = state
+        self._tables: dict[TableId, _TableWork] = {}
+        self._schemas: dict[str, SchemaInfo | None] = {}
+        self._created_schemas: list[CreateSchema] = []
+        self._dropped_schemas: list[DropSchema] = []
+        self._provisional = 0
+
+    @cached_property
+    def base(self) -> Snapshot:
+        """The snapshot that reads see and that conflicts are counted from."""
+        with self._state.reading() as connection:
+            return read.snapshot(connection)
+
+    def schema(self, name: str) -> SchemaInfo:
+        """Return a schema by name or raise NotFound."""
+        lowered = name.lower()
+        if lowered in self._schemas:
+            found = self._schemas[lowered]
+            if found is None:
+                raise NotFound.named("schema", name, [])
+            return found
+        with self._state.reading() as connection:
+            known = read.schemas(connection, self.base, self._state.info)
+        match = next((s for s in known if s.name.lower() == lowered), None)
+        if match is None:
+            raise NotFound.named("schema", name, [s.name for s in known])
+        return match
+
+    def table(self, name: TableName) -> TableVersion:
+        """Return a table as this transaction left it, or raise NotFound."""
+        for work in self._tables.values():
+            if _is_named(work.current, name) and not work.dropped:
+                return work.current
+        with self._state.reading() as connection:
+            found = read.table(connection, self.base, name.schema, name.name, self._state.info)
+        work_here = self._tables.get(found.id)
+        if work_here is not None:
+            raise NotFound.named("table", str(name), [work_here.current.full_name])
+        return found
+
+    def has_table(self, name: TableName) -> bool:
+        """Tell whether the name is a table here."""
+        try:
+            self.table(name)
+        except NotFound:
+            return False
+        return True
+
+    def is_changed(self, table: TableVersion) -> bool:
+        """Tell whether the transaction staged anything for that table."""
+        return table.id in self._tables
+
+    def create_schema(self, name: str, *, if_not_exists: bool) -> None:
+        """Stage a new schema."""
+        try:
+            self.schema(name)
+        except NotFound:
+            self._provisional -= 1
+            unique = str(uuid.uuid4())
+            path = self._state.info.data_path + directory(name, unique)
+            made = SchemaInfo(SchemaId(self._provisional), name, path)
+            self._schemas[name.lower()] = made
+            self._created_schemas.append(CreateSchema(made, unique))
+            return
+        if not if_not_exists:
+            raise AlreadyExists(f"schema {name!r} already exists")
+
+    def drop_schema(self, name: str, *, if_exists: bool, cascade: bool) -> None:
+        """Stage the end of a schema, and of its tables when ``cascade``."""
+        try:
+            found = self.schema(name)
+        except NotFound:
+            if if_exists:
+                return
+            raise
+        if found.id < 0:
+            raise InvalidRequest(f"schema {name!r} was created in this transaction: drop it later")
+        with self._state.reading() as connection:
+            inside = read.table_names(connection, self.base, found)
+        if inside and not cascade:
+            raise InvalidRequest(
+                f"schema {name!r} holds {len(inside)} table(s), {inside[0]!r} among them;"
+                " drop them first or say CASCADE"
+            )
+        for table in inside:
+            self.drop_table(self.table(TableName(found.name, table)))
+        self._schemas[name.lower()] = None
+        self._dropped_schemas.append(DropSchema(found))
+
+    def create_table(
+        self,
+        name: TableName,
+        columns: Schema,
+        comments: Mapping[FieldId | None, str] | None = None,
+    ) -> TableVersion:
+        """Stage a new table and return it under a provisional id."""
+        schema = self.schema(name.schema)
+        if self.has_table(name):
+            raise AlreadyExists(f"table {name} already exists")
+        self._provisional -= 1
+        unique = str(uuid.uuid4())
+        made = TableVersion(
+            id=TableId(self._provisional),
+            uuid=unique,
+            schema=schema,
+            name=name.name,
+            path=schema.path + directory(name.name, unique),
+            columns=columns,
+            snapshot=self.base,
+            begin_snapshot=SnapshotId(self.base.id + 1),
+            max_column_id=max(f.id for f in columns.walk()),
+            first_names={f.id: f.name for f in columns.walk()},
+            comments=dict(comments or {}),
+        )
+        self._tables[made.id] = _TableWork(None, made)
+        return made
+
+    def drop_table(self, table: TableVersion) -> None:
+        """Stage the end of a table."""
+        self._work(table).dropped = True
+
+    def rename_table(self, table: TableVersion, new_name: str) -> None:
+        """Stage another name in the same schema."""
+        wanted = TableName(table.schema.name, new_name)
+        if new_name.lower() != table.name.lower() and self.has_table(wanted):
+            raise AlreadyExists(f"table {wanted} already exists")
+        work = self._work(table)
+        work.current = replace(work.current, name=new_name)
+
+    def alter_table(self, change: AlterTable) -> None:
+        """Stage new columns and comments."""
+        work = self._work(change.table)
+        ids = {f.id: f.name for f in change.columns.walk()}
+        work.current = replace(
+            work.current,
+            columns=change.columns,
+            comments=dict(change.comments),
+            max_column_id=max(work.current.max_column_id, *ids),
+            first_names=ids | work.current.first_names,
+        )
+        work.unsafe_bounds |= change.unsafe_bounds
+        work.excludes_inserts |= change.excludes_inserts
+        work.files = [_without_bounds(f, change.unsafe_bounds) for f in work.files]
+
+    def append_files(self, table: TableVersion, files: Sequence[NewDataFile]) -> None:
+        """Stage written files."""
+        self._work(table).files.extend(files)
+
+    def changes(self) -> list[Change]:
+        """Return all that a commit has to carry, schemas first."""
+        found: list[Change] = [*self._created_schemas]
+        for work in self._tables.values():
+            found.extend(work.changes())
+        return [*found, *self._dropped_schemas]
+
+    def _work(self, table: TableVersion) -> _TableWork:
+        return self._tables.setdefault(table.id, _TableWork(table, table))
+
+
+def _is_named(table: TableVersion, name: TableName) -> bool:
+    return (table.schema.name.lower(), table.name.lower()) == (
+        name.schema.lower(),
+        name.name.lower(),
+    )
+
+
+def _without_bounds(file: NewDataFile, columns: frozenset[FieldId]) -> NewDataFile:
+    stats = tuple(
+        replace(s, min_value=None, max_value=None) if s.column_id in columns else s
+        for s in file.stats
+    )
+    return replace(file, stats=stats)
