@@ -1,0 +1,144 @@
+"""DuckDB's text form of structs, lists and maps, in which catalogs keep nested inlined values.
+
+``{'a': 1, 'b': 'x,''y'}`` is a struct, ``[a, NULL, 'b c']`` a list, ``{k=1}`` a map. Strings are
+quoted only where they must be; inside quotes a backslash protects the next character, outside it is
+itself. A bare ``NULL`` is null, a quoted one is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from shelduck.errors import CorruptLake
+from shelduck.model.literals import blob_bytes
+from shelduck.model.schema import Field, Kind
+
+Item = TypeVar("Item")
+Nested = dict[str, object] | list[object] | list[tuple[object, object]]
+
+_BLANK = " \t\n\v\f\r"
+_QUOTES = ("'", '"')
+
+
+def parse_nested(field: Field, text: str) -> Nested | None:
+    """Return the value that DuckDB's text of a nested ``field`` means.
+
+    A dict by field name for a struct, a list for a list, a list of (key, value) pairs for a map;
+    None for ``NULL``. Leaves are their DuckDB text, ``bytes`` for blobs, None for null. Members
+    that the text of a struct leaves out are None. Raises CorruptLake for text that is no value of
+    the field.
+    """
+    reader = _Reader(field, text)
+    found = reader.value(field, "")
+    reader.finish()
+    assert found is None or isinstance(found, dict | list)
+    return found
+
+
+class _Reader:
+    """Recursive descent over one text, led by the field's shape."""
+
+    def __init__(self, field: Field, text: str) -> None:
+        self.field = field
+        self.text = text
+        self.at = 0
+
+    def value(self, field: Field, ends: str) -> object:
+        """Read one value of ``field``; bare text stops before any of ``ends``."""
+        self._skip()
+        opening = "[" if field.shape is Kind.LIST else "{"
+        if field.is_leaf or self._peek() != opening:
+            return self._leaf(field, ends)
+        self.at += 1
+        if field.shape is Kind.LIST:
+            return self._items("]", lambda: self.value(field.children[0], ",]"))
+        if field.shape is Kind.MAP:
+            return self._items("}", lambda: self._pair(field))
+        members: dict[str, object] = {c.name: None for c in field.children}
+        self._items("}", lambda: self._member(field, members))
+        return members
+
+    def finish(self) -> None:
+        self._skip()
+        if self.at != len(self.text):
+            raise self._error("there is more behind the value")
+
+    def _leaf(self, field: Field, ends: str) -> object:
+        quoted = self._peek() in _QUOTES
+        word = self._quoted() if quoted else self._bare(ends)
+        if not quoted and word.upper() == "NULL":
+            return None
+        if not field.is_leaf:
+            raise self._error(f"a {field.type} was expected")
+        if str(field.shape) != "blob":
+            return word
+        value = blob_bytes(word)
+        if value is None:
+            raise self._error("a blob was expected")
+        return value
+
+    def _pair(self, field: Field) -> tuple[object, object]:
+        key = self.value(field.children[0], "=")
+        self._expect("=")
+        return key, self.value(field.children[1], ",}")
+
+    def _member(self, field: Field, members: dict[str, object]) -> None:
+        self._skip()
+        name = self._quoted() if self._peek() in _QUOTES else self._bare(":")
+        self._expect(":")
+        child = field.child(name)
+        if child is None:
+            raise self._error(f"{name!r} is no member of it")
+        members[child.name] = self.value(child, ",}")
+
+    def _items(self, close: str, item: Callable[[], Item]) -> list[Item]:
+        items: list[Item] = []
+        self._skip()
+        while self._peek() != close:
+            if items:
+                self._expect(",")
+            items.append(item())
+            self._skip()
+            if self._peek() not in (",", close):
+                raise self._error(f"',' or {close!r} was expected")
+        self.at += 1
+        return items
+
+    def _bare(self, ends: str) -> str:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in ends:
+            self.at += 1
+        return self.text[start : self.at].strip(_BLANK)
+
+    def _quoted(self) -> str:
+        quote = self.text[self.at]
+        out: list[str] = []
+        self.at += 1
+        while self._peek() != quote:
+            self.at += self._peek() == "\\"
+            if self.at >= len(self.text):
+                raise self._error("a quote is not closed")
+            out.append(self.text[self.at])
+            self.at += 1
+        self.at += 1
+        return "".join(out)
+
+    def _peek(self) -> str:
+        return self.text[self.at] if self.at < len(self.text) else ""
+
+    def _skip(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] in _BLANK:
+            self.at += 1
+
+    def _expect(self, character: str) -> None:
+        self._skip()
+        if self._peek() != character:
+            raise self._error(f"{character!r} was expected")
+        self.at += 1
+
+    def _error(self, why: str) -> CorruptLake:
+        return CorruptLake(
+            f"column {self.field.name!r} ({self.field.type}) holds an inlined value that cannot be"
+            f" read at character {self.at}: {why}: {self.text[:200]!r}"
+        )

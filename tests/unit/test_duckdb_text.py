@@ -1,0 +1,54 @@
+"""DuckDB's text of nested values; tests/differential asks DuckDB itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.errors import CorruptLake
+from shelduck.model.duckdb_text import parse_nested
+from shelduck.model.schema import new_field
+from shelduck.model.types import parse_type
+
+
+def parsed(kind: str, text: str) -> object:
+    return parse_nested(new_field("c", parse_type(kind), 1), text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("int[]", "[1, NULL, 3]", ["1", None, "3"]),
+        ("string[]", "[a, b c, NULL, '', 'N\"L', 'NULL']", ["a", "b c", None, "", 'N"L', "NULL"]),
+        ("string[]", r"['it\'s', 'a\\,b', a\b]", ["it's", "a\\,b", "a\\b"]),
+        ("string[]", "[]", []),
+        ("string[]", "['']", [""]),
+        ("int[][]", "[[1], [], NULL]", [["1"], [], None]),
+        ("struct<a: int, b: string>", "{'a': 1, 'b': 'x,\\'\\'y\" '}", {"a": "1", "b": "x,''y\" "}),
+        ("struct<a: int, b: int>", "{'b': 2}", {"a": None, "b": "2"}),
+        ("struct<A: int>", "{'a': 1}", {"A": "1"}),
+        ("map<string, int>", "{k=1, 'a=b'=NULL}", [("k", "1"), ("a=b", None)]),
+        ("map<string, int>", "{}", []),
+        ("map<int, struct<q: string[]>>", "{1={'q': [x]}}", [("1", {"q": ["x"]})]),
+        ("timestamp[]", "['2024-01-01 00:00:00+00']", ["2024-01-01 00:00:00+00"]),
+        ("binary[]", r"[a\x00, ',\\xFF']", [b"a\x00", b",\xff"]),
+        ("int[]", "NULL", None),
+    ],
+)  # fmt: skip
+def test_nested_text_is_read_by_the_shape_of_the_field(kind, text, value):
+    assert parsed(kind, text) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "why"),
+    [
+        ("int[]", "[1, 2", "',' or ']' was expected"),
+        ("int[]", "[1] 2", "there is more behind the value"),
+        ("int[]", "7", "expected"),
+        ("string[]", "['a]", "a quote is not closed"),
+        ("struct<a: int>", "{'z': 1}", "'z' is no member"),
+        ("map<string, int>", "{k}", "'=' was expected"),
+    ],
+)
+def test_text_that_is_no_value_of_the_field_is_told_apart(kind, text, why):
+    with pytest.raises(CorruptLake, match=why):
+        parsed(kind, text)
