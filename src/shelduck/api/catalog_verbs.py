@@ -12,7 +12,7 @@ from shelduck.catalog import read as catalog_read
 from shelduck.model.names import split_name
 from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.types import Member, parse_type
-from shelduck.spark import StructType
+from shelduck.spark.session import StructType
 from shelduck.spark.types import members_of
 
 

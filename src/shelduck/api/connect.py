@@ -6,7 +6,7 @@ from shelduck.api.lake import Lake
 from shelduck.api.state import LakeState
 from shelduck.catalog.create import open_or_create_lake
 from shelduck.catalog.store import open_store
-from shelduck.spark import SparkSession
+from shelduck.spark.session import SparkSession
 
 
 def connect(

@@ -11,7 +11,7 @@ from shelduck.api.transaction import Transaction
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.model.table import Snapshot
-from shelduck.spark import DataFrame, SparkSession
+from shelduck.spark.session import DataFrame, SparkSession
 
 
 class Lake(CatalogVerbs):

@@ -12,8 +12,7 @@ from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.store import Store
 from shelduck.model.change import CommitInfo
 from shelduck.operations.layouts import LayoutMemory
-from shelduck.spark import SparkSession
-from shelduck.spark.session import session_for
+from shelduck.spark.session import SparkSession, session_for
 
 
 @dataclass

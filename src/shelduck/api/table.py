@@ -18,7 +18,7 @@ from shelduck.model.table import Snapshot, TableVersion
 from shelduck.operations.append import WrittenRows, append_rows, discard
 from shelduck.operations.check import require_no_null
 from shelduck.operations.read import read_table
-from shelduck.spark import DataFrame, StructType
+from shelduck.spark.session import DataFrame, StructType
 from shelduck.spark.types import struct_type
 
 

@@ -1,0 +1,145 @@
+"""``shelduck``: run SQL on a lake, look at it, see the demo."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+
+from shelduck.api.connect import connect
+from shelduck.api.lake import Lake
+from shelduck.cli.demo import run_demo
+from shelduck.errors import ShelduckError
+from shelduck.model.table import Snapshot
+from shelduck.model.types import quote_name
+
+app = typer.Typer(
+    help="A lakehouse engine for Spark that changes the shape of tables while they are used.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+
+Catalog = Annotated[
+    str,
+    typer.Option("--catalog", "-c", envvar="SHELDUCK_CATALOG", help="catalog URL, sqlite:////a.db"),
+]
+DataPath = Annotated[
+    str | None,
+    typer.Option("--data-path", "-d", envvar="SHELDUCK_DATA_PATH", help="where a new lake's files go"),
+]
+Json = Annotated[bool, typer.Option("--json", help="print JSON lines")]
+
+
+@app.command()
+def sql(
+    text: Annotated[str, typer.Argument(help="one or several statements")],
+    catalog: Catalog,
+    data_path: DataPath = None,
+    limit: Annotated[int, typer.Option(help="rows to print")] = 50,
+    json: Json = False,
+) -> None:
+    """Run SQL and print the rows of the last statement."""
+    with connect(catalog, data_path) as lake:
+        found = lake.sql(text)
+        if json:
+            for line in found.limit(limit).toJSON().collect():
+                typer.echo(line)
+        else:
+            found.show(limit, truncate=False)
+
+
+@app.command()
+def tables(catalog: Catalog, schema: str | None = None, json: Json = False) -> None:
+    """List the tables of a lake."""
+    with _existing(catalog) as lake:
+        rows = [{"schema": t.schema, "table": t.name} for t in lake.tables(schema)]
+    _print(rows, ["schema", "table"], as_json=json)
+
+
+@app.command()
+def schema(
+    table: Annotated[str, typer.Argument(help="table or schema.table")],
+    catalog: Catalog,
+    json: Json = False,
+) -> None:
+    """Show a table's columns with their ids, types and defaults."""
+    with _existing(catalog) as lake:
+        columns = lake.table(table).columns
+    rows = [
+        {
+            "id": f.id,
+            "column": quote_name(f.name),
+            "type": str(f.type),
+            "nullable": f.nullable,
+            "initial_default": f.initial_default,
+            "default": f.default.text if f.default else None,
+        }
+        for f in columns
+    ]
+    _print(rows, ["id", "column", "type", "nullable", "initial_default", "default"], as_json=json)
+
+
+@app.command()
+def history(
+    catalog: Catalog,
+    table: Annotated[str | None, typer.Argument(help="one table; all of the lake without")] = None,
+    json: Json = False,
+) -> None:
+    """Show the snapshots of a lake, or those that changed one table."""
+    with _existing(catalog) as lake:
+        found = lake.table(table).history() if table else lake.snapshots()
+    keys = ["snapshot", "time", "schema_version", "changes", "author", "message"]
+    _print([_snapshot_row(s) for s in found], keys, as_json=json)
+
+
+@app.command()
+def demo(
+    source: Annotated[
+        Path | None, typer.Option("--input", help="a CSV, JSON or Parquet path instead of MovieLens")
+    ] = None,
+    keep: Annotated[Path | None, typer.Option(help="keep the lake in this new folder")] = None,
+) -> None:
+    """Load real rows into a new lake while its schema changes, and show what happened."""
+    run_demo(console, source, keep)
+
+
+def main() -> None:
+    """Run the command line; errors of Shelduck are one line and exit status 1."""
+    try:
+        app()
+    except ShelduckError as error:
+        Console(stderr=True).print(f"[bold red]{type(error).__name__}[/]: {error}", highlight=False)
+        sys.exit(1)
+
+
+def _existing(catalog: str) -> Lake:
+    return connect(catalog)
+
+
+def _snapshot_row(found: Snapshot) -> dict[str, Any]:
+    return {
+        "snapshot": found.id,
+        "time": found.time.isoformat(sep=" "),
+        "schema_version": found.schema_version,
+        "changes": found.changes_made,
+        "author": found.author,
+        "message": found.commit_message,
+    }
+
+
+def _print(rows: list[dict[str, Any]], keys: list[str], *, as_json: bool) -> None:
+    if as_json:
+        for row in rows:
+            typer.echo(json.dumps(row))
+        return
+    grid = Grid(*keys)
+    for row in rows:
+        grid.add_row(*("" if row[k] is None else str(row[k]) for k in keys))
+    console.print(grid)

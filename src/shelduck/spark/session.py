@@ -1,0 +1,35 @@
+"""The Spark session: the user's own, or a local one when there is none."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+__all__ = ["DataFrame", "SparkSession", "StructType", "session_for"]
+
+
+def session_for(given: SparkSession | None) -> SparkSession:
+    """Return ``given``, else the active session, else a quiet local one made now.
+
+    A session that exists is used as it is: what Shelduck relies on is set per read and per write.
+    """
+    if given is not None:
+        return given
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if "SPARK_REMOTE" not in os.environ:
+        # Python workers must be the interpreter that has pyarrow, not the machine's python3.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("shelduck")
+    quiet = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    for key, value in quiet.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
