@@ -1,0 +1,8 @@
+"""The door into Spark's JVM: own file listing, deletes inside the scan, ids on every written field."""
+
+from __future__ import annotations
+
+from shelduck.spark.bridge.codec import Constant, Deletes, FileEntry
+from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
+
+__all__ = ["Bridge", "Constant", "Deletes", "FileEntry", "Lister", "bridge_for"]

@@ -1,0 +1,122 @@
+"""The bridge's Java classes: compiled once per Spark version and known to every executor.
+
+Janino, which Spark uses for its own generated code, compiles the sources in the driver. The jar is
+kept in the user's cache directory under a name that tells the Spark version and the sources, so
+other processes find it; ``ADD JAR`` serves it to the executors.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import tempfile
+import threading
+import zipfile
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from shelduck.errors import Unsupported
+
+PACKAGE = "shelduck.bridge"
+# Each class may use those before it: Janino compiles one file at a time.
+_CLASSES = (
+    "TextRows",
+    "ScalaSeq",
+    "BareNames",
+    "LakeFileIndex",
+    "DeletedPositions",
+    "KeptVector",
+    "KeptRows",
+    "ReadKept",
+    "FieldIds",
+    "IdWriteSupport",
+    "LakeParquet",
+)
+_JAR = re.compile(r"shelduck-bridge-[^/\s]*\.jar")
+_adding = threading.Lock()
+
+
+def loader_of(spark: SparkSession) -> Any:
+    """The Java class loader that knows the bridge, in this session and in its executors.
+
+    Sessions of one SparkContext share it, so only the first call compiles or adds anything.
+    """
+    session = spark._jsparkSession
+    with _adding:
+        present = set(_JAR.findall(session.sparkContext().listJars().mkString("\n")))
+        name = f"shelduck-bridge-{spark.version}-{_fingerprint()}.jar"
+        if present - {name}:
+            message = (
+                f"this Spark application already runs {', '.join(present)} and cannot load "
+                f"{name} beside it: restart it to change the version of Shelduck"
+            )
+            raise Unsupported(message)
+        if not present:
+            session.sessionState().resourceLoader().addJar(str(_jar(spark, name)))
+    return session.sharedState().jarClassLoader()
+
+
+@functools.cache
+def _sources() -> tuple[str, ...]:
+    folder = resources.files(__package__) / "java"
+    return tuple((folder / f"{name}.java").read_text(encoding="utf-8") for name in _CLASSES)
+
+
+@functools.cache
+def _fingerprint() -> str:
+    return hashlib.sha256("\0".join(_sources()).encode()).hexdigest()[:12]
+
+
+def _jar(spark: SparkSession, name: str) -> Path:
+    """The path of the compiled jar, from the cache if it is there."""
+    try:
+        folder = _cache_folder()
+        if not (folder / name).exists():
+            _pack(_compiled(spark), folder / name)
+    except OSError:
+        # A home that cannot be written; nobody else can have put a file into a fresh directory.
+        folder = Path(tempfile.mkdtemp(prefix="shelduck-"))
+        _pack(_compiled(spark), folder / name)
+    return folder / name
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    folder = (Path(home) if home.startswith("/") else Path.home() / ".cache") / "shelduck"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _pack(classes: dict[str, bytes], jar: Path) -> None:
+    """Write the jar under another name first: a reader sees all of it or none."""
+    handle, unfinished = tempfile.mkstemp(dir=jar.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as packed:
+            for name, code in classes.items():
+                packed.writestr(f"{name.replace('.', '/')}.class", code)
+        Path(unfinished).replace(jar)
+    except BaseException:
+        Path(unfinished).unlink()
+        raise
+
+
+def _compiled(spark: SparkSession) -> dict[str, bytes]:
+    jvm: Any = spark.sparkContext._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    classes: dict[str, bytes] = {}
+    for source in _sources():
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(loader)
+        compiler.setSourceVersion(8)
+        compiler.setTargetVersion(8)
+        compiler.cook(source)
+        loader = compiler.getClassLoader()
+        codes = compiler.getBytecodes()
+        for name in codes:
+            classes[str(name)] = bytes(codes[name])
+    return classes

@@ -1,0 +1,117 @@
+"""What Python and the bridge's Java hand to each other, as rows of text.
+
+Every row ends with a newline, fields are parted by tabs, a backslash escapes, and a lone ``\\N`` is
+null. ``java/TextRows.java`` holds the same rules.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+NULL = "\\N"
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_SPECIAL = re.compile(r"[\\\t\n\r]")
+_ESCAPED = re.compile(r"\\(.)")
+_PLAIN = {"t": "\t", "n": "\n", "r": "\r"}
+
+Constant = int | str | bytes | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """The deleted rows of one data file: those of ``file`` and those at ``positions``.
+
+    ``file`` is a Parquet delete file or a bare ``.puffin`` deletion vector. Where it tells in which
+    snapshot each row was deleted, rows later than ``up_to_snapshot`` stay; None lets all of it
+    count. ``positions`` count from 0 in the data file, in any order.
+    """
+
+    file: str | None = None
+    up_to_snapshot: int | None = None
+    positions: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One data file of a scan, its size in bytes and its value for each constant of the relation.
+
+    The path is taken as it is written: no character is decoded and no pattern is expanded. A path
+    without a scheme belongs to Spark's default file system.
+    """
+
+    path: str
+    size: int
+    constants: tuple[Constant, ...] = ()
+    deletes: Deletes | None = None
+
+
+def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
+    """One row per file, for ``LakeFileIndex``: path, size, constants, then the deletes."""
+    rows = []
+    for entry in entries:
+        fields = [_text(entry.path), str(entry.size), *map(_text, entry.constants)]
+        if with_deletes:
+            fields += _delete_fields(entry.deletes)
+        elif entry.deletes is not None:
+            # Reading on would show rows that are deleted.
+            message = f"{entry.path} has deletes, but the relation was made without"
+            raise ValueError(message)
+        rows.append("\t".join(fields))
+    rows.append("")
+    return "\n".join(rows)
+
+
+def id_rows(ids: Mapping[tuple[str, ...], int]) -> str:
+    """One row per field, for ``FieldIds``: its id, then the names on the way to it."""
+    return "".join(
+        "\t".join((str(field_id), *map(_text, path))) + "\n" for path, field_id in ids.items()
+    )
+
+
+def texts(rows: str) -> list[str]:
+    """The texts that Java sent, one in each row."""
+    return [
+        _ESCAPED.sub(lambda found: _PLAIN.get(found[1], found[1]), row)
+        for row in rows.split("\n")[:-1]
+    ]
+
+
+def success(rows: str) -> str:
+    """The answer of a listing that went well."""
+    return "ok\n" + rows
+
+
+def failure(error: Exception) -> str:
+    """The answer of a listing that ended in ``error``; Java throws its message."""
+    return f"failed\n{_text(f'{type(error).__name__}: {error}')}\n"
+
+
+def _text(value: Constant) -> str:
+    match value:
+        case None:
+            return NULL
+        case str():
+            return value.translate(_ESCAPES) if _SPECIAL.search(value) else value
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+
+
+def _delete_fields(deletes: Deletes | None) -> tuple[str, str, str]:
+    if deletes is None:
+        return NULL, NULL, NULL
+    positions: bytes | None = None
+    if len(deletes.positions):
+        words = array("q", deletes.positions)
+        if sys.byteorder == "big":
+            words.byteswap()
+        positions = words.tobytes()
+    return _text(deletes.file), _text(deletes.up_to_snapshot), _text(positions)

@@ -1,0 +1,39 @@
+package shelduck.bridge;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.parquet.hadoop.api.WriteSupport;
+import org.apache.parquet.io.api.RecordConsumer;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.runtime.AbstractFunction0;
+
+/** Spark's own Parquet writer, under a schema whose fields carry the ids of {@link FieldIds}. */
+public class IdWriteSupport extends WriteSupport {
+  private final ParquetWriteSupport spark;
+
+  /** Spark fixes the calendar of dates when its writer is made, by the session's configuration. */
+  public IdWriteSupport() {
+    SQLConf calendar = new SQLConf();
+    calendar.setConfString("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED");
+    spark = (ParquetWriteSupport) SQLConf.withExistingConf(calendar, new AbstractFunction0() {
+      public Object apply() {
+        return new ParquetWriteSupport();
+      }
+    });
+  }
+
+  public WriteSupport.WriteContext init(Configuration conf) {
+    WriteSupport.WriteContext context = spark.init(conf);
+    return new WriteSupport.WriteContext(
+        FieldIds.of(conf).applied(context.getSchema()), context.getExtraMetaData());
+  }
+
+  public void prepareForWrite(RecordConsumer consumer) {
+    spark.prepareForWrite(consumer);
+  }
+
+  public void write(Object row) {
+    spark.write((InternalRow) row);
+  }
+}

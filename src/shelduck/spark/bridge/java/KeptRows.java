@@ -1,0 +1,126 @@
+package shelduck.bridge;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.roaringbitmap.longlong.LongIterator;
+import org.roaringbitmap.longlong.Roaring64NavigableMap;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+
+/** What a Parquet reader gives, batches or rows, without the rows at deleted positions. */
+public class KeptRows extends AbstractIterator implements Closeable {
+  private final Iterator all;
+  private final DataType[] types;
+  private final int position;
+  private final boolean hidePosition;
+  private final LongIterator deleted;
+  private long nextDeleted = -1;
+  private long last = -1;
+  private UnsafeProjection narrow;
+  private Object ahead;
+
+  /** {@code position} is the column of the row index; hidden when only this class asked for it. */
+  public KeptRows(Iterator all, DataType[] types, int position, boolean hidePosition,
+      Roaring64NavigableMap deleted) {
+    this.all = all;
+    this.types = types;
+    this.position = position;
+    this.hidePosition = hidePosition;
+    this.deleted = deleted.getLongIterator();
+  }
+
+  public boolean hasNext() {
+    while (ahead == null && all.hasNext()) {
+      Object read = all.next();
+      ahead = read instanceof ColumnarBatch ? kept((ColumnarBatch) read) : kept((InternalRow) read);
+    }
+    return ahead != null;
+  }
+
+  public Object next() {
+    if (!hasNext()) {
+      throw new java.util.NoSuchElementException();
+    }
+    Object row = ahead;
+    ahead = null;
+    return row;
+  }
+
+  public void close() throws IOException {
+    if (all instanceof Closeable) {
+      ((Closeable) all).close();
+    }
+  }
+
+  /** The first deleted position that is not before {@code row}; rows must come in file order. */
+  private long deletedFrom(long row) {
+    if (row <= last) {
+      throw new IllegalStateException("row " + row + " of a Parquet file came after row " + last);
+    }
+    while (nextDeleted < row) {
+      nextDeleted = deleted.hasNext() ? deleted.next() : Long.MAX_VALUE;
+    }
+    return nextDeleted;
+  }
+
+  private InternalRow kept(InternalRow row) {
+    long at = row.getLong(position);
+    boolean isDeleted = deletedFrom(at) == at;
+    last = at;
+    if (isDeleted) {
+      return null;
+    }
+    if (!hidePosition) {
+      return row;
+    }
+    if (narrow == null) {
+      ArrayList columns = new ArrayList();
+      for (int i = 0; i < types.length; i++) {
+        if (i != position) {
+          columns.add(new BoundReference(i, types[i], true));
+        }
+      }
+      narrow = UnsafeProjection.create(ScalaSeq.of(columns));
+    }
+    return narrow.apply(row);
+  }
+
+  private ColumnarBatch kept(ColumnarBatch batch) {
+    int size = batch.numRows();
+    if (size == 0) {
+      return null;
+    }
+    ColumnVector positions = batch.column(position);
+    int[] rows = null;
+    int count = size;
+    long end = positions.getLong(size - 1);
+    if (deletedFrom(positions.getLong(0)) <= end) {
+      rows = new int[size];
+      count = 0;
+      for (int i = 0; i < size; i++) {
+        long at = positions.getLong(i);
+        if (deletedFrom(at) != at) {
+          rows[count++] = i;
+        }
+        last = at;
+      }
+      if (count == 0) {
+        return null;
+      }
+    }
+    last = end;
+    ColumnVector[] columns = new ColumnVector[batch.numCols() - (hidePosition ? 1 : 0)];
+    for (int c = 0; c < columns.length; c++) {
+      ColumnVector column = batch.column(hidePosition && c >= position ? c + 1 : c);
+      columns[c] = count == size ? column : new KeptVector(column, rows, count);
+    }
+    return new ColumnarBatch(columns, count);
+  }
+}

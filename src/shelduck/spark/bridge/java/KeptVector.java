@@ -1,0 +1,112 @@
+package shelduck.bridge;
+
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarArray;
+import org.apache.spark.sql.vectorized.ColumnarMap;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** The rows of a vector that are left: row i is row {@code rows[i]} of it. Owns no memory. */
+public class KeptVector extends ColumnVector {
+  private final ColumnVector all;
+  private final int[] rows;
+  private final int count;
+  private KeptVector[] children;
+
+  public KeptVector(ColumnVector all, int[] rows, int count) {
+    super(all.dataType());
+    this.all = all;
+    this.rows = rows;
+    this.count = count;
+  }
+
+  public void close() {}
+
+  public void closeIfFreeable() {}
+
+  public boolean hasNull() {
+    return all.hasNull();
+  }
+
+  public int numNulls() {
+    int nulls = 0;
+    for (int i = 0; i < count; i++) {
+      if (all.isNullAt(rows[i])) {
+        nulls++;
+      }
+    }
+    return nulls;
+  }
+
+  public boolean isNullAt(int i) {
+    return all.isNullAt(rows[i]);
+  }
+
+  public boolean getBoolean(int i) {
+    return all.getBoolean(rows[i]);
+  }
+
+  public byte getByte(int i) {
+    return all.getByte(rows[i]);
+  }
+
+  public short getShort(int i) {
+    return all.getShort(rows[i]);
+  }
+
+  public int getInt(int i) {
+    return all.getInt(rows[i]);
+  }
+
+  public long getLong(int i) {
+    return all.getLong(rows[i]);
+  }
+
+  public float getFloat(int i) {
+    return all.getFloat(rows[i]);
+  }
+
+  public double getDouble(int i) {
+    return all.getDouble(rows[i]);
+  }
+
+  public ColumnarArray getArray(int i) {
+    return all.getArray(rows[i]);
+  }
+
+  public ColumnarMap getMap(int i) {
+    return all.getMap(rows[i]);
+  }
+
+  public Decimal getDecimal(int i, int precision, int scale) {
+    return all.getDecimal(rows[i], precision, scale);
+  }
+
+  public UTF8String getUTF8String(int i) {
+    return all.getUTF8String(rows[i]);
+  }
+
+  public byte[] getBinary(int i) {
+    return all.getBinary(rows[i]);
+  }
+
+  /** Fields of a struct go by row; elements of arrays and maps are found by their offsets. */
+  public ColumnVector getChild(int ordinal) {
+    if (type instanceof ArrayType || type instanceof MapType) {
+      return all.getChild(ordinal);
+    }
+    if (children == null || children.length <= ordinal) {
+      KeptVector[] more = new KeptVector[ordinal + 4];
+      if (children != null) {
+        System.arraycopy(children, 0, more, 0, children.length);
+      }
+      children = more;
+    }
+    if (children[ordinal] == null) {
+      children[ordinal] = new KeptVector(all.getChild(ordinal), rows, count);
+    }
+    return children[ordinal];
+  }
+}

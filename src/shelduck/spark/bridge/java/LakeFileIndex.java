@@ -1,0 +1,218 @@
+package shelduck.bridge;
+
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.BindReferences;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Predicate;
+import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/**
+ * The files of one scan, asked for when Spark plans it: {@code lister} gets the pushed filters as
+ * SQL text and answers with the files to keep and the constants of each.
+ */
+public class LakeFileIndex implements FileIndex {
+  private static final long BLOCK = 134217728L;
+  // Marks of the attributes that stand for parts of _metadata; their bare names may equal columns.
+  private static final String[] METADATA = {"__metadata_col", "__file_source_metadata_col",
+      "__file_source_constant_metadata_col", "__file_source_generated_metadata_col"};
+
+  private final StructType constants;
+  private final String root;
+  private final URI home;
+  private final long size;
+  private final Function lister;
+
+  /** {@code root} may be null; {@code home} is the file system of paths that name none. */
+  public LakeFileIndex(StructType constants, String root, URI home, long size, Function lister) {
+    this.constants = constants;
+    this.root = root;
+    this.home = home;
+    this.size = size;
+    this.lister = lister;
+  }
+
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < dataFilters.size(); i++) {
+      String filter = sql((Expression) dataFilters.apply(i));
+      if (filter != null) {
+        text.append(TextRows.encoded(filter)).append('\n');
+      }
+    }
+    BasePredicate[] conditions = bound(partitionFilters);
+    List rows = ask(text.toString());
+    ArrayList kept = new ArrayList(rows.size());
+    for (int i = 0; i < rows.size(); i++) {
+      String[] row = (String[]) rows.get(i);
+      InternalRow values = values(row);
+      if (holds(conditions, values)) {
+        FileStatus file =
+            new FileStatus(Long.parseLong(row[1]), false, 1, BLOCK, 0L, path(row[0]));
+        kept.add(PartitionDirectory.apply(values, new FileStatus[] {file}));
+      }
+    }
+    return ScalaSeq.of(kept);
+  }
+
+  private List ask(String filters) {
+    String answer = (String) lister.apply(filters);
+    int end = answer.indexOf('\n');
+    if (answer.startsWith("failed")) {
+      String[] reason = (String[]) TextRows.rows(answer.substring(end + 1)).get(0);
+      // PySpark shows this class of error by its message alone.
+      throw new IllegalArgumentException("Shelduck could not list the files to read: " + reason[0]);
+    }
+    return TextRows.rows(answer.substring(end + 1));
+  }
+
+  /** Null where the filter says nothing about the columns of the files. */
+  private static String sql(Expression filter) {
+    Seq columns = filter.references().toSeq();
+    for (int i = 0; i < columns.size(); i++) {
+      for (int m = 0; m < METADATA.length; m++) {
+        if (((Attribute) columns.apply(i)).metadata().contains(METADATA[m])) {
+          return null;
+        }
+      }
+    }
+    return ((Expression) filter.transform(new BareNames())).sql();
+  }
+
+  /** Spark does not look again at filters on constants: whoever lists the files applies them. */
+  private BasePredicate[] bound(Seq filters) {
+    BasePredicate[] conditions = new BasePredicate[filters.size()];
+    for (int i = 0; i < conditions.length; i++) {
+      Expression filter = (Expression) filters.apply(i);
+      package$AttributeSeq input = new package$AttributeSeq(ScalaSeq.of(attributes(filter)));
+      conditions[i] = Predicate.createInterpreted(
+          (Expression) BindReferences.bindReference(filter, input, false));
+    }
+    return conditions;
+  }
+
+  /** The constants in order, as the attributes by which this filter knows them. */
+  private List attributes(Expression filter) {
+    Seq used = filter.references().toSeq();
+    ArrayList attributes = new ArrayList();
+    StructField[] fields = constants.fields();
+    for (int f = 0; f < fields.length; f++) {
+      Object match = null;
+      for (int i = 0; i < used.size(); i++) {
+        if (((Attribute) used.apply(i)).name().equals(fields[f].name())) {
+          match = used.apply(i);
+        }
+      }
+      attributes.add(match != null ? match : new AttributeReference(fields[f].name(),
+          fields[f].dataType(), true, fields[f].metadata(), NamedExpression.newExprId(),
+          ScalaSeq.of(new ArrayList())));
+    }
+    return attributes;
+  }
+
+  private static boolean holds(BasePredicate[] conditions, InternalRow values) {
+    for (int i = 0; i < conditions.length; i++) {
+      if (!conditions[i].eval(values)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private InternalRow values(String[] row) {
+    StructField[] fields = constants.fields();
+    if (row.length != fields.length + 2) {
+      throw new IllegalStateException(
+          "a listed file has " + (row.length - 2) + " constants instead of " + fields.length);
+    }
+    Object[] values = new Object[fields.length];
+    for (int f = 0; f < fields.length; f++) {
+      values[f] = row[f + 2] == null ? null : value(row[f + 2], fields[f].dataType());
+    }
+    return new GenericInternalRow(values);
+  }
+
+  private static Object value(String text, DataType type) {
+    if (type instanceof LongType) {
+      return Long.valueOf(text);
+    }
+    if (type instanceof IntegerType) {
+      return Integer.valueOf(text);
+    }
+    if (type instanceof BooleanType) {
+      return Boolean.valueOf(text);
+    }
+    if (type instanceof BinaryType) {
+      return Base64.getDecoder().decode(text);
+    }
+    if (type instanceof StringType) {
+      return UTF8String.fromString(text);
+    }
+    throw new IllegalStateException("no constant can be of type " + type.sql());
+  }
+
+  /** Path(String) takes every character as it is: nothing is decoded and no pattern expanded. */
+  private Path path(String text) {
+    Path path = new Path(text);
+    return path.toUri().getScheme() == null ? path.makeQualified(home, new Path("/")) : path;
+  }
+
+  public String[] inputFiles() {
+    List rows = ask("");
+    String[] paths = new String[rows.size()];
+    for (int i = 0; i < paths.length; i++) {
+      paths[i] = path(((String[]) rows.get(i))[0]).toUri().toString();
+    }
+    return paths;
+  }
+
+  public Seq rootPaths() {
+    ArrayList roots = new ArrayList();
+    if (root != null) {
+      roots.add(path(root));
+    }
+    return ScalaSeq.of(roots);
+  }
+
+  public void refresh() {}
+
+  public long sizeInBytes() {
+    return size;
+  }
+
+  public StructType partitionSchema() {
+    return constants;
+  }
+
+  public Option metadataOpsTimeNs() {
+    return Option.empty();
+  }
+
+  public boolean isTimeTravel() {
+    return false;
+  }
+}

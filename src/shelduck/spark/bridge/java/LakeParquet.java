@@ -1,0 +1,103 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.execution.datasources.parquet.SparkToParquetSchemaConverter;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+
+/**
+ * Spark's Parquet, with two additions: a scan whose constants say so drops the deleted positions of
+ * each file while it reads, and a write gives every field the id that option {@code
+ * shelduck.field.ids} names.
+ */
+public class LakeParquet extends ParquetFileFormat {
+  /** The first of the three constants that {@link DeletedPositions} reads. */
+  public static final String DELETES = "__shelduck_delete_file";
+  private static final String ROW_INDEX = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME();
+
+  private static boolean has(StructType schema, String name) {
+    return schema.getFieldIndex(name).isDefined();
+  }
+
+  private static StructType withRowIndex(StructType schema) {
+    return has(schema, ROW_INDEX) ? schema : schema.add(ROW_INDEX, DataTypes.LongType, true);
+  }
+
+  public String toString() {
+    return "LakeParquet";
+  }
+
+  /** The row index is one more field, and their number decides whether Spark reads batches. */
+  public boolean supportBatch(SparkSession session, StructType schema) {
+    return super.supportBatch(session, has(schema, DELETES) ? withRowIndex(schema) : schema);
+  }
+
+  /** None where vectors may be {@link KeptVector}: generated code would cast to Spark's classes. */
+  public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
+    return has(partition, DELETES)
+        ? Option.empty() : super.vectorTypes(required, partition, conf);
+  }
+
+  public Function1 buildReaderWithPartitionValues(SparkSession session, StructType data,
+      StructType partition, StructType required, Seq filters, Map options, Configuration conf) {
+    if (!has(partition, DELETES)) {
+      return super.buildReaderWithPartitionValues(
+          session, data, partition, required, filters, options, conf);
+    }
+    // Spark writes the schema to read into the configuration, so each reader needs its own copy.
+    Function1 untouched = super.buildReaderWithPartitionValues(
+        session, data, partition, required, filters, options, new Configuration(conf));
+    StructType wanted = withRowIndex(required);
+    Function1 withPosition = wanted == required ? untouched : super.buildReaderWithPartitionValues(
+        session, data, partition, wanted, filters, options, new Configuration(conf));
+    ArrayList types = new ArrayList();
+    StructField[] columns = wanted.fields();
+    for (int i = 0; i < columns.length; i++) {
+      types.add(columns[i].dataType());
+    }
+    StructField[] constants = partition.fields();
+    for (int i = 0; i < constants.length; i++) {
+      types.add(constants[i].dataType());
+    }
+    Broadcast shared = JavaSparkContext.fromSparkContext(session.sparkContext())
+        .broadcast(new SerializableConfiguration(new Configuration(conf)));
+    return new ReadKept(untouched, withPosition,
+        (DataType[]) types.toArray(new DataType[types.size()]), wanted.fieldIndex(ROW_INDEX),
+        partition.fieldIndex(DELETES), shared);
+  }
+
+  /** What other readers of a lake rely on is set for this job and leaves the session alone. */
+  public OutputWriterFactory prepareWrite(
+      SparkSession session, Job job, Map options, StructType schema) {
+    OutputWriterFactory factory = super.prepareWrite(session, job, options, schema);
+    Option ids = options.get(FieldIds.OPTION);
+    if (ids.isEmpty()) {
+      throw new IllegalArgumentException("a write by LakeParquet needs the option " + FieldIds.OPTION);
+    }
+    Configuration conf = job.getConfiguration();
+    conf.set(FieldIds.OPTION, (String) ids.get());
+    conf.set("parquet.write.support.class", IdWriteSupport.class.getName());
+    conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
+    conf.setBoolean("spark.sql.parquet.writeLegacyFormat", false);
+    // One source of ids: a column read from another table may still carry that table's id.
+    conf.setBoolean("spark.sql.parquet.fieldId.write.enabled", false);
+    conf.setBoolean("mapreduce.fileoutputcommitter.marksuccessfuljobs", false);
+    FieldIds.of(conf).checked(new SparkToParquetSchemaConverter(conf).convert(schema));
+    return factory;
+  }
+}

@@ -1,0 +1,56 @@
+package shelduck.bridge;
+
+import java.io.IOException;
+import java.io.Serializable;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.util.SerializableConfiguration;
+import org.roaringbitmap.longlong.Roaring64NavigableMap;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.runtime.AbstractFunction1;
+
+/** Opens one file in an executor: through {@link KeptRows} if it has deletes, else untouched. */
+public class ReadKept extends AbstractFunction1 implements Serializable {
+  private final Function1 untouched;
+  private final Function1 withPosition;
+  private final DataType[] types;
+  private final int position;
+  private final int deletes;
+  private final Broadcast conf;
+
+  /** {@code types} are the columns of {@code withPosition}; {@code deletes} is a constant's place. */
+  public ReadKept(Function1 untouched, Function1 withPosition, DataType[] types, int position,
+      int deletes, Broadcast conf) {
+    this.untouched = untouched;
+    this.withPosition = withPosition;
+    this.types = types;
+    this.position = position;
+    this.deletes = deletes;
+    this.conf = conf;
+  }
+
+  public Object apply(Object opened) {
+    PartitionedFile file = (PartitionedFile) opened;
+    InternalRow constants = file.partitionValues();
+    if (constants.isNullAt(deletes) && constants.isNullAt(deletes + 2)) {
+      return untouched.apply(file);
+    }
+    Roaring64NavigableMap deleted;
+    try {
+      deleted = DeletedPositions.of(
+          constants, deletes, ((SerializableConfiguration) conf.value()).value());
+    } catch (IOException error) {
+      // Not an IOException: Spark may be told to skip files that are missing or damaged.
+      throw new IllegalStateException("Shelduck could not read which rows of " + file.filePath()
+          + " are deleted: " + error.getMessage(), error);
+    }
+    if (deleted.isEmpty()) {
+      return untouched.apply(file);
+    }
+    Iterator rows = (Iterator) withPosition.apply(file);
+    return new KeptRows(rows, types, position, untouched != withPosition, deleted);
+  }
+}

@@ -1,0 +1,64 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Rows of text that Python and Java hand to each other: every row ends with a newline, fields are
+ * parted by tabs, {@code \\ \t \n \r} stand for characters inside a field and {@code \N} for null.
+ * codec.py holds the same rules.
+ */
+public final class TextRows {
+  private TextRows() {}
+
+  public static List rows(String text) {
+    ArrayList rows = new ArrayList();
+    int start = 0;
+    int end = text.indexOf('\n');
+    while (end >= 0) {
+      rows.add(fields(text.substring(start, end)));
+      start = end + 1;
+      end = text.indexOf('\n', start);
+    }
+    return rows;
+  }
+
+  private static String[] fields(String row) {
+    ArrayList fields = new ArrayList();
+    int start = 0;
+    int end = row.indexOf('\t');
+    while (end >= 0) {
+      fields.add(decoded(row.substring(start, end)));
+      start = end + 1;
+      end = row.indexOf('\t', start);
+    }
+    fields.add(decoded(row.substring(start)));
+    return (String[]) fields.toArray(new String[fields.size()]);
+  }
+
+  private static String decoded(String field) {
+    if (field.indexOf('\\') < 0) {
+      return field;
+    }
+    if (field.equals("\\N")) {
+      return null;
+    }
+    StringBuilder plain = new StringBuilder(field.length());
+    for (int i = 0; i < field.length(); i++) {
+      char c = field.charAt(i);
+      if (c != '\\') {
+        plain.append(c);
+        continue;
+      }
+      i++;
+      c = field.charAt(i);
+      plain.append(c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c);
+    }
+    return plain.toString();
+  }
+
+  public static String encoded(String field) {
+    return field.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
+        .replace("\r", "\\r");
+  }
+}

@@ -1,0 +1,190 @@
+"""DataFrames over files that Python lists while Spark plans, and the options of Shelduck's writer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from shelduck.errors import InvalidRequest
+from shelduck.spark.bridge.classes import PACKAGE, loader_of
+from shelduck.spark.bridge.codec import FileEntry, failure, file_rows, id_rows, success, texts
+
+Lister = Callable[[list[str]], Iterable[FileEntry]]
+
+_CONSTANT_TYPES = (BinaryType, BooleanType, IntegerType, LongType, StringType)
+# LakeParquet finds the deletes of a file by these names and this order.
+_DELETES = StructType(
+    [
+        StructField("__shelduck_delete_file", StringType()),
+        StructField("__shelduck_delete_bound", LongType()),
+        StructField("__shelduck_deleted", BinaryType()),
+    ]
+)
+# Files come from writers on the Gregorian calendar, and a file of a snapshot that is missing or
+# damaged must fail the query, whatever the session says.
+_OPTIONS = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+_starting = threading.Lock()
+
+
+def bridge_for(spark: SparkSession) -> Bridge | None:
+    """The bridge into the JVM of ``spark``, or None over Spark Connect, which has no such door.
+
+    The first call in a Spark application adds the bridge's classes to it; later ones are cheap.
+    """
+    if getattr(spark, "_jsparkSession", None) is None:
+        return None
+    return Bridge(spark, loader_of(spark))
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """Shelduck's Java classes in one Spark session."""
+
+    spark: SparkSession
+    loader: Any
+
+    @property
+    def write_format(self) -> str:
+        """The format to write by: ``df.write.format(...).options(**bridge.id_options(ids))``.
+
+        It writes timestamps in microseconds, dates in the Gregorian calendar and no ``_SUCCESS``
+        file, whatever the session says. Call it in the thread that writes.
+        """
+        thread: Any = self.spark.sparkContext._jvm
+        # Spark looks formats up in the class loader of the thread, and ADD JAR sets only its own.
+        thread.java.lang.Thread.currentThread().setContextClassLoader(self.loader)
+        return f"{PACKAGE}.LakeParquet"
+
+    @staticmethod
+    def id_options(ids: Mapping[tuple[str, ...], int]) -> dict[str, str]:
+        """The option that gives each field its id, by the path of names in the Parquet schema.
+
+        The list ``tags`` has the paths ``("tags",)`` and ``("tags", "list", "element")``, the map
+        ``m`` has ``("m",)``, ``("m", "key_value", "key")`` and ``("m", "key_value", "value")``. The
+        write fails if a field is left without an id or an id without a field.
+        """
+        return {"shelduck.field.ids": id_rows(ids)}
+
+    def relation(
+        self,
+        read_schema: StructType,
+        constants: StructType,
+        lister: Lister,
+        *,
+        with_deletes: bool,
+        size_in_bytes: int,
+        options: Mapping[str, str] | None = None,
+        root: str | None = None,
+    ) -> DataFrame:
+        """A DataFrame of ``read_schema`` and ``constants`` over the Parquet files of ``lister``.
+
+        Spark calls the lister when it plans a query, from any thread, with the filters that it
+        pushes down as SQL texts: column names are bare, struct fields follow their column after a
+        dot, and all filters must hold. It answers with the files that may have matching rows. An
+        error in it fails that query with its message. Constants are bigint, int, string, binary or
+        boolean; filters on them are applied here. ``with_deletes`` drops the rows that the entries
+        name as deleted; without it no entry may have any, and the scan is Spark's own.
+        ``size_in_bytes`` is what Spark's planner takes the scan to weigh.
+        """
+        _check(read_schema, constants)
+        gateway: Any = self.spark.sparkContext._gateway
+        with _starting:
+            ensure_callback_server_started(gateway)
+        jvm = gateway.jvm
+        session = self.spark._jsparkSession
+        listed = StructType(constants.fields + (_DELETES.fields if with_deletes else []))
+        java_constants = _java_schema(jvm, listed)
+        index = self._new(
+            "LakeFileIndex",
+            java_constants,
+            root,
+            jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(session.sessionState().newHadoopConf()),
+            size_in_bytes,
+            _Listing(lister, len(constants), with_deletes=with_deletes),
+        )
+        datasources = jvm.org.apache.spark.sql.execution.datasources
+        relation = datasources.HadoopFsRelation(
+            index,
+            java_constants,
+            _java_schema(jvm, read_schema),
+            jvm.scala.Option.empty(),
+            self._new("LakeParquet") if with_deletes else datasources.parquet.ParquetFileFormat(),
+            jvm.PythonUtils.toScalaMap({**(options or {}), **_OPTIONS}),
+            session,
+        )
+        found = DataFrame(session.baseRelationToDataFrame(relation), self.spark)
+        return found.drop(*_DELETES.names) if with_deletes else found
+
+    def _new(self, name: str, *arguments: Any) -> Any:
+        values = self.spark.sparkContext._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+        for argument in arguments:
+            values.add(argument)
+        constructor = self.loader.loadClass(f"{PACKAGE}.{name}").getConstructors()[0]
+        return constructor.newInstance(values.toArray())
+
+
+class _Listing:
+    """A lister as the Java function that ``LakeFileIndex`` calls.
+
+    py4j keeps this object in its pool of Python proxies for as long as the Java proxy of it lives.
+    The Java proxy hangs on the index alone, and so on the plans that read it: when the last of them
+    is collected, the proxy's finalizer tells py4j, which lets go of this object and its lister.
+    """
+
+    def __init__(self, lister: Lister, constants: int, *, with_deletes: bool) -> None:
+        self._lister = lister
+        self._constants = constants
+        self._with_deletes = with_deletes
+
+    def apply(self, filters: str) -> str:
+        try:
+            entries = self._checked(self._lister(texts(filters)))
+            return success(file_rows(entries, with_deletes=self._with_deletes))
+        except Exception as error:  # noqa: BLE001 - it goes on in Java, which fails the query
+            return failure(error)
+
+    def _checked(self, entries: Iterable[FileEntry]) -> Iterable[FileEntry]:
+        for entry in entries:
+            if len(entry.constants) != self._constants:
+                message = f"{entry.path} has {len(entry.constants)} constants"
+                raise ValueError(f"{message}, the relation has {self._constants}")
+            yield entry
+
+    class Java:
+        """Says to py4j what this object is in Java."""
+
+        implements: ClassVar[list[str]] = ["java.util.function.Function"]
+
+
+def _check(read_schema: StructType, constants: StructType) -> None:
+    for field in constants:
+        if not isinstance(field.dataType, _CONSTANT_TYPES):
+            message = f"constant {field.name!r} cannot be of type {field.dataType.simpleString()}"
+            raise InvalidRequest(message)
+    both = {n.lower() for n in read_schema.names} & {n.lower() for n in constants.names}
+    if both:
+        raise InvalidRequest(f"{', '.join(sorted(both))} names both a column and a constant")
+
+
+def _java_schema(jvm: Any, schema: StructType) -> Any:
+    """The schema in Java, every part nullable: no file promises what the read schema does."""
+    return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json()).asNullable()
