@@ -22,7 +22,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from shelduck.catalog.duckdb_dialect import SCHEME
 from shelduck.catalog.failures import Failure
-from shelduck.errors import InvalidRequest
+from shelduck.errors import CatalogUnavailable, InvalidRequest
 
 BUSY_SECONDS = 10.0
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
@@ -104,6 +104,11 @@ class DuckDB:
                 if time.monotonic() > deadline or not self._may_become_free():
                     raise
                 time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 - jitter, not a secret
+            except (self._driver.BinderException, self._driver.ConnectionException) as error:
+                raise CatalogUnavailable(
+                    f"{self.path} is open in this process by another DuckDB instance;"
+                    f" DETACH or close it there first ({error})"
+                ) from error
 
     def _may_become_free(self) -> bool:
         # A sound file that we may open, and yet cannot: its lock is held.
