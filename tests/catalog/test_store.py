@@ -220,6 +220,13 @@ def test_sqlite_commit_blocked_by_a_reader_is_contention(sqlite_store, sqlite_ur
     assert snapshot_ids(sqlite_store) == [0]
 
 
+def test_write_inside_a_write_does_not_hang(sqlite_store):
+    with pytest.raises(Contention):
+        write(sqlite_store, adding(1), lambda _: write(sqlite_store, adding(2)))
+
+    assert snapshot_ids(sqlite_store) == [0]
+
+
 @pytest.mark.parametrize("mode", ["wal", "delete"])
 def test_journal_mode_stays_as_it_was_found(sqlite_store, sqlite_url, mode):
     path = sqlite_url.removeprefix("sqlite:///")

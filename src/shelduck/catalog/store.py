@@ -67,7 +67,7 @@ class Database(Protocol):
 class Store:
     """A catalog database and its transactions; may be shared by threads.
 
-    Units of work do not nest: a second `write` inside a `write` waits for itself.
+    Units of work do not nest: a `write` inside a `write` finds the catalog locked.
     """
 
     def __init__(self, database: Database) -> None:
@@ -78,7 +78,8 @@ class Store:
         """Statements that callers executed so far; BEGIN, lock and COMMIT are not counted."""
         self._engine = database.make_engine()
         self._driver_error = self._engine.dialect.loaded_dbapi.Error
-        self._writer = threading.Lock()
+        # Reentrant: a write inside a write shall end in an error of the database, not hang.
+        self._writer = threading.RLock()
         event.listen(self._engine, "before_cursor_execute", self._count)
 
     @contextmanager
