@@ -1,0 +1,129 @@
+"""Spark's types for DuckLake's, and back; docs/types.md is the same table for people."""
+
+from __future__ import annotations
+
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Unsupported
+from shelduck.model.schema import Field, Schema
+from shelduck.model.types import DataType, Decimal, List, Map, Member, Primitive, Struct
+
+_TO_SPARK: dict[str, T.DataType] = {
+    "boolean": T.BooleanType(),
+    "int8": T.ByteType(),
+    "int16": T.ShortType(),
+    "int32": T.IntegerType(),
+    "int64": T.LongType(),
+    "int128": T.DecimalType(38, 0),
+    "uint8": T.ShortType(),
+    "uint16": T.IntegerType(),
+    "uint32": T.LongType(),
+    "uint64": T.DecimalType(20, 0),
+    "uint128": T.DecimalType(38, 0),
+    "float32": T.FloatType(),
+    "float64": T.DoubleType(),
+    "date": T.DateType(),
+    "timestamp": T.TimestampNTZType(),
+    "timestamp_s": T.TimestampNTZType(),
+    "timestamp_ms": T.TimestampNTZType(),
+    "timestamp_ns": T.LongType(),
+    "timestamptz": T.TimestampType(),
+    "time": T.StringType(),
+    "timetz": T.StringType(),
+    "varchar": T.StringType(),
+    "json": T.StringType(),
+    "uuid": T.StringType(),
+    "blob": T.BinaryType(),
+    "geometry": T.BinaryType(),
+    "variant": T.VariantType(),
+}
+_FROM_SPARK: dict[type[T.DataType], Primitive] = {
+    T.BooleanType: Primitive("boolean"),
+    T.ByteType: Primitive("int8"),
+    T.ShortType: Primitive("int16"),
+    T.IntegerType: Primitive("int32"),
+    T.LongType: Primitive("int64"),
+    T.FloatType: Primitive("float32"),
+    T.DoubleType: Primitive("float64"),
+    T.DateType: Primitive("date"),
+    T.TimestampType: Primitive("timestamptz"),
+    T.TimestampNTZType: Primitive("timestamp"),
+    T.CharType: Primitive("varchar"),
+    T.VarcharType: Primitive("varchar"),
+    T.BinaryType: Primitive("blob"),
+    T.VariantType: Primitive("variant"),
+}
+
+
+def spark_type(data_type: DataType, column: str = "") -> T.DataType:
+    """Return the Spark type that holds the values of ``data_type``; nested values may be null.
+
+    Raises Unsupported, naming ``column``, for a type that Spark has no place for.
+    """
+    if isinstance(data_type, Struct):
+        return T.StructType(
+            [T.StructField(m.name, spark_type(m.type, column)) for m in data_type.members]
+        )
+    if isinstance(data_type, List):
+        return T.ArrayType(spark_type(data_type.element, column))
+    if isinstance(data_type, Map):
+        return T.MapType(spark_type(data_type.key, column), spark_type(data_type.value, column))
+    if isinstance(data_type, Decimal):
+        return T.DecimalType(data_type.precision, data_type.scale)
+    found = _TO_SPARK.get(data_type.name)
+    if found is None:
+        raise Unsupported(
+            f"{_subject(column)} is {data_type}, which Spark cannot hold;"
+            " leave the column out, or read it with DuckDB"
+        )
+    return found
+
+
+def struct_type(schema: Schema) -> T.StructType:
+    """Return a table's columns as Spark sees them, NOT NULL at the top level only."""
+    return T.StructType([struct_field(f) for f in schema])
+
+
+def struct_field(field: Field) -> T.StructField:
+    """Return one top-level column as Spark sees it."""
+    return T.StructField(field.name, spark_type(field.type, field.name), field.nullable)
+
+
+def data_type_of(spark: T.DataType, column: str = "") -> DataType:
+    """Return the type in which a lake keeps values of a Spark type.
+
+    Raises Unsupported, naming ``column``, for a type that DuckLake has no place for.
+    """
+    if isinstance(spark, T.StructType):
+        return Struct(tuple(members_of(spark, column)))
+    if isinstance(spark, T.ArrayType):
+        return List(data_type_of(spark.elementType, column))
+    if isinstance(spark, T.MapType):
+        return Map(data_type_of(spark.keyType, column), data_type_of(spark.valueType, column))
+    if isinstance(spark, T.DecimalType):
+        return Decimal(spark.precision, spark.scale)
+    if isinstance(spark, T.StringType) and spark.collation == "UTF8_BINARY":
+        return Primitive("varchar")
+    found = _FROM_SPARK.get(type(spark))
+    if found is None:
+        raise Unsupported(
+            f"{_subject(column)} is {spark.simpleString()}, which no DuckLake type holds;"
+            " cast it to a type of docs/types.md first"
+        )
+    return found
+
+
+def members_of(struct: T.StructType, column: str = "") -> list[Member]:
+    """Return the columns of a DataFrame's schema, to make a table of; all of them nullable.
+
+    That a DataFrame happens to hold no null is no promise for the rows to come, so NOT NULL is
+    never taken over.
+    """
+    return [
+        Member(f.name, data_type_of(f.dataType, f"{column}.{f.name}" if column else f.name))
+        for f in struct.fields
+    ]
+
+
+def _subject(column: str) -> str:
+    return f"column {column!r}" if column else "the column"
