@@ -31,7 +31,7 @@ class ColumnRow(Protocol):
 
 
 def schema_of(rows: Iterable[Any], table: str) -> Schema:
-    """Return the columns that the rows of one snapshot describe; CorruptLake names the broken one."""
+    """Return the columns that the rows of one snapshot describe, or raise CorruptLake."""
     below: dict[int | None, list[Any]] = defaultdict(list)
     ids: set[int] = set()
     for row in rows:
@@ -39,9 +39,9 @@ def schema_of(rows: Iterable[Any], table: str) -> Schema:
             raise CorruptLake(f"{table} has column id {row.column_id} twice in one snapshot")
         ids.add(row.column_id)
         below[row.parent_column].append(row)
-    for parent in below:
+    for parent, children in below.items():
         if parent is not None and parent not in ids:
-            names = ", ".join(repr(r.column_name) for r in below[parent])
+            names = ", ".join(repr(r.column_name) for r in children)
             raise CorruptLake(f"{table} has {names} below column id {parent}, which is not there")
     return Schema(_fields(below, None, table))
 
@@ -93,7 +93,7 @@ def _default(row: ColumnRow) -> Default | None:
 def rows_of(
     table_id: int, begin: int, fields: Iterable[tuple[Field, FieldId | None]]
 ) -> list[dict[str, object]]:
-    """Return the rows of these fields, each given with its parent's id, as of snapshot ``begin``."""
+    """Return the rows that begin these fields at a snapshot; each comes with its parent's id."""
     return [
         {
             "column_id": f.id,

@@ -32,7 +32,7 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.sql.elements import ColumnElement
 
 from shelduck.catalog import own_tables, tables
-from shelduck.catalog.column_types import BIGINT, TEXT
+from shelduck.catalog.column_types import BIGINT
 
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes
@@ -107,7 +107,7 @@ def changes_since(snapshot: int) -> Select[Any]:
 
 
 def snapshots_naming(table_id: int, begins: Sequence[int]) -> Select[Any]:
-    """Ask for snapshots whose changes may concern a table: by its id, or as a beginning of a name."""
+    """Ask for snapshots that may concern a table: they name its id, or gave it a name."""
     named = t_changes.c.changes_made.like(f"%:{table_id}%")
     return every_snapshot().where(or_(named, t_snapshot.c.snapshot_id.in_(begins)))
 
@@ -154,7 +154,7 @@ def table_called(snapshot: int, schema: str, name: str) -> Select[Any]:
 
 
 def columns_at(table_id: int, snapshot: int) -> Select[Any]:
-    """Ask for the columns at a snapshot, and for the first version of every column there ever was."""
+    """Ask for the columns at a snapshot, and the first version of every column there ever was."""
     version = func.row_number().over(
         partition_by=t_column.c.column_id,
         order_by=(t_column.c.begin_snapshot, t_column.c.end_snapshot),

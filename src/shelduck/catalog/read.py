@@ -1,0 +1,208 @@
+"""What a lake holds at a snapshot: catalog rows in, model values out.
+
+Each function takes the connection of one `Store.read` or `Store.write`, so that several calls see
+one state. Files and inlined rows of a table are in `shelduck.catalog.read_files` and
+`shelduck.catalog.read_inlined`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from shelduck.catalog import queries
+from shelduck.catalog.column_rows import schema_of
+from shelduck.catalog.create import LakeInfo
+from shelduck.catalog.paths import resolve
+from shelduck.catalog.read_files import data_files, file_bounds, name_mappings
+from shelduck.catalog.read_inlined import inlined_rows
+from shelduck.errors import CorruptLake, InvalidRequest, NotFound
+from shelduck.model.change import Entry, Verb, parse_entries
+from shelduck.model.schema import FieldId, SchemaId, SnapshotId, TableId
+from shelduck.model.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
+
+__all__ = [
+    "data_files",
+    "entries_since",
+    "file_bounds",
+    "inlined_rows",
+    "name_mappings",
+    "schemas",
+    "snapshot",
+    "snapshots",
+    "table",
+    "table_history",
+    "table_names",
+]
+
+
+def snapshot(
+    connection: Connection, version: int | None = None, timestamp: datetime | None = None
+) -> Snapshot:
+    """Return the newest snapshot, the one with that id, or the newest at that time; one statement.
+
+    Raises NotFound, naming the snapshots that there are, when it does not exist or expired.
+    """
+    if version is not None and timestamp is not None:
+        raise InvalidRequest("give a version or a timestamp, not both")
+    where = None
+    if version is not None:
+        where = queries.t_snapshot.c.snapshot_id == version
+    if timestamp is not None:
+        if timestamp.tzinfo is None:
+            raise InvalidRequest(f"the timestamp {timestamp} needs a time zone")
+        where = queries.t_snapshot.c.snapshot_time <= timestamp
+    row = connection.execute(queries.newest_snapshots(where)).first()
+    if row is not None:
+        return _snapshot(row)
+    oldest, newest = connection.execute(queries.range_of_snapshots()).one()
+    if newest is None:
+        raise CorruptLake("the lake has no snapshot: ducklake_snapshot is empty")
+    if version is not None:
+        raise NotFound(f"snapshot {version} does not exist; there are {oldest} to {newest}")
+    first = snapshot(connection, oldest)
+    raise NotFound(
+        f"the lake has no snapshot as old as {timestamp}; its first is {oldest}, of {first.time}"
+    )
+
+
+def snapshots(connection: Connection) -> list[Snapshot]:
+    """Return every snapshot, oldest first."""
+    return [_snapshot(row) for row in connection.execute(queries.every_snapshot())]
+
+
+def entries_since(connection: Connection, base: int) -> list[tuple[SnapshotId, Entry]]:
+    """Return what every snapshot after ``base`` changed, oldest first."""
+    found: list[tuple[SnapshotId, Entry]] = []
+    for snapshot_id, text in connection.execute(queries.changes_since(base)):
+        found.extend((SnapshotId(snapshot_id), e) for e in _entries(snapshot_id, text))
+    return found
+
+
+def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[SchemaInfo]:
+    """Return the schemas at a snapshot, in the order in which they were made."""
+    return [
+        SchemaInfo(SchemaId(row.schema_id), row.schema_name, _schema_path(row, lake))
+        for row in connection.execute(queries.schemas_at(at.id))
+    ]
+
+
+def table_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
+    """Return the names of a schema's tables at a snapshot, sorted."""
+    return list(connection.execute(queries.table_names_at(at.id, schema.id)).scalars())
+
+
+def table(
+    connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
+) -> TableVersion:
+    """Return a table at a snapshot, by its name in any case; three statements.
+
+    Raises NotFound with the nearest names, CorruptLake when its rows contradict themselves.
+    """
+    found = connection.execute(queries.table_called(at.id, schema, name)).all()
+    if not found:
+        raise _no_such_table(connection, at, schema, name, lake)
+    if len(found) > 1:
+        ids = ", ".join(str(row.table_id) for row in found)
+        raise CorruptLake(f"tables {ids} are all called {schema}.{name} at snapshot {at.id}")
+    row = found[0]
+    full_name = f"{row.schema_name}.{row.table_name}"
+    columns = connection.execute(queries.columns_at(row.table_id, at.id)).all()
+    shown = schema_of((c for c in columns if c.shown), full_name)
+    if not shown.fields:
+        raise _no_such_table(connection, at, schema, name, lake)
+    schema_path = resolve(lake.data_path, row.schema_path, row.schema_path_is_relative)
+    traits = connection.execute(queries.traits_at(row.table_id, at.id)).all()
+    partition = _in_order(traits, "partition")
+    return TableVersion(
+        id=TableId(row.table_id),
+        uuid=str(row.table_uuid),
+        schema=SchemaInfo(SchemaId(row.schema_id), row.schema_name, schema_path),
+        name=row.table_name,
+        path=resolve(schema_path, row.path, row.path_is_relative),
+        columns=shown,
+        snapshot=at,
+        begin_snapshot=SnapshotId(row.begin_snapshot),
+        max_column_id=max(c.column_id for c in columns),
+        first_names={FieldId(c.column_id): c.column_name for c in columns if c.version == 1},
+        comments=_comments(traits),
+        # RESET PARTITIONED BY leaves a spec without columns, which new files do not refer to.
+        partition_id=partition[0].owner if partition else None,
+        partition=tuple(PartitionColumn(FieldId(p.column_id), p.text) for p in partition),
+        sort=tuple(s.text for s in _in_order(traits, "sort")),
+    )
+
+
+def table_history(connection: Connection, table: TableVersion) -> list[Snapshot]:
+    """Return the snapshots that touched a table, newest first; two statements.
+
+    A rename is there as ``created_table`` with the new name, as DuckLake logs it.
+    """
+    names: dict[int, tuple[str, ...]] = {
+        begin: (schema_name, table_name)
+        for begin, schema_name, table_name in connection.execute(queries.names_of_table(table.id))
+    }
+    found = [
+        _snapshot(row)
+        for row in connection.execute(queries.snapshots_naming(table.id, list(names)))
+    ]
+    return [s for s in reversed(found) if _touches(s, table.id, names.get(s.id))]
+
+
+def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bool:
+    # Schemas, tables and views draw their ids from one counter, so an id tells the kind.
+    return any(
+        entry.id == table_id or (entry.verb is Verb.CREATED_TABLE and entry.names == name)
+        for entry in _entries(found.id, found.changes_made)
+    )
+
+
+def _entries(snapshot_id: int, text: str | None) -> list[Entry]:
+    try:
+        return parse_entries(text)
+    except CorruptLake as error:
+        raise CorruptLake(f"snapshot {snapshot_id}: {error}") from error
+
+
+def _snapshot(row: Any) -> Snapshot:
+    return Snapshot(
+        SnapshotId(row.snapshot_id),
+        row.snapshot_time,
+        row.schema_version,
+        row.next_catalog_id,
+        row.next_file_id,
+        row.changes_made,
+        row.author,
+        row.commit_message,
+        row.commit_extra_info,
+    )
+
+
+def _schema_path(row: Any, lake: LakeInfo) -> str:
+    return resolve(lake.data_path, row.path, row.path_is_relative)
+
+
+def _no_such_table(
+    connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
+) -> NotFound:
+    known = schemas(connection, at, lake)
+    home = next((s for s in known if s.name.lower() == schema.lower()), None)
+    if home is None:
+        return NotFound.named("schema", schema, [s.name for s in known])
+    names = table_names(connection, at, home)
+    return NotFound.named("table", name, names, where=f"schema {home.name!r}")
+
+
+def _comments(traits: Iterable[Any]) -> dict[FieldId | None, str]:
+    return {
+        None if row.column_id is None else FieldId(row.column_id): row.text
+        for row in traits
+        if row.what == "comment" and row.text is not None
+    }
+
+
+def _in_order(traits: Iterable[Any], what: str) -> list[Any]:
+    return sorted((row for row in traits if row.what == what), key=lambda row: row.position)

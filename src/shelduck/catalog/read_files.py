@@ -1,0 +1,171 @@
+"""The data files of a table at a snapshot, and all that a reader must know to read them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sqlalchemy import Connection
+
+from shelduck.catalog import own_tables, queries
+from shelduck.catalog.paths import hive_values, resolve
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.files import (
+    ColumnStats,
+    DataFile,
+    DeleteFile,
+    MappedName,
+    NameMapping,
+)
+from shelduck.model.layout import Layout
+from shelduck.model.schema import FieldId
+from shelduck.model.table import TableVersion
+
+
+def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
+    """Return the files that hold the table's rows at its snapshot, with what is deleted in each.
+
+    A delete file may be younger than the snapshot in part: when it has a snapshot column, only rows
+    up to ``table.snapshot.id`` count. The same holds for the rows of a data file that has one.
+    ``partition_values`` are those of the file's name mapping, in the mapping's order of partition
+    names. Three statements, one more each for layouts, inlined deletes and mappings. Raises
+    Unsupported for encrypted files and formats but Parquet, CorruptLake for rows that contradict
+    themselves.
+    """
+    at = table.snapshot.id
+    inlined = f"ducklake_inlined_delete_{table.id}"
+    present = queries.present_tables(connection, [own_tables.file_layout.name, inlined])
+    with_layouts = own_tables.file_layout.name in present
+    query = queries.data_files_at(table.id, at, with_layouts=with_layouts)
+    rows = connection.execute(query).all()
+    if not rows:
+        return []
+    deletes = _delete_files(connection, table)
+    layouts = _layouts(connection, {row[11] for row in rows} - {None})
+    positions = _inlined_deletes(connection, inlined, at) if inlined in present else {}
+    mappings = name_mappings(connection, {row[7] for row in rows} - {None})
+    files = []
+    for row in rows:
+        number, path, is_relative, size, records, first_row, begin, mapping, partial = row[:9]
+        if row[9].lower() != "parquet" or row[10] is not None:
+            raise _unreadable(table, path, row[9], row[10])
+        place = table.path + path if is_relative else path
+        files.append(
+            DataFile(
+                number,
+                place,
+                size,
+                records,
+                first_row,
+                begin,
+                mapping,
+                partial,
+                deletes.get(number),
+                positions.get(number, ()),
+                _partition_values(table, place, mappings[mapping]) if mapping is not None else (),
+                layouts.get(row[11]),
+            )
+        )
+    return files
+
+
+def file_bounds(
+    connection: Connection, table: TableVersion, column_ids: Collection[int]
+) -> dict[FieldId, dict[int, ColumnStats]]:
+    """Return the statistics of leaf columns, per column by data file id; one statement.
+
+    A file without an entry has no known bounds and must not be pruned. Files that the snapshot does
+    not see may have entries.
+    """
+    found: dict[FieldId, dict[int, ColumnStats]] = {FieldId(c): {} for c in column_ids}
+    if not found:
+        return found
+    for row in connection.execute(queries.bounds_of(table.id, column_ids)):
+        column, number, size, values, nulls, low, high, nan = row
+        if values is not None and nulls is not None:
+            found[column][number] = ColumnStats(column, size or 0, values, nulls, low, high, nan)
+    return found
+
+
+def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, NameMapping]:
+    """Return name mappings by id; at most one statement. CorruptLake when one is missing."""
+    if not ids:
+        return {}
+    nodes: dict[int, list[Any]] = defaultdict(list)
+    for row in connection.execute(queries.mapping_rows(ids)):
+        if row.type != "map_by_name":
+            raise Unsupported(
+                f"column mapping {row.mapping_id} is of the unknown type {row.type!r}"
+            )
+        nodes[row.mapping_id].append(row)
+    missing = sorted(set(ids) - set(nodes))
+    if missing:
+        raise CorruptLake(f"data files refer to column mapping {missing[0]}, which does not exist")
+    return {number: NameMapping(number, _names(rows, None)) for number, rows in nodes.items()}
+
+
+def _names(rows: Iterable[Any], parent: int | None) -> tuple[MappedName, ...]:
+    rows = list(rows)
+    return tuple(
+        MappedName(
+            row.source_name,
+            FieldId(row.target_field_id),
+            bool(row.is_partition),
+            _names(rows, row.column_id),
+        )
+        for row in rows
+        if row.column_id is not None and row.parent_column == parent
+    )
+
+
+def _delete_files(connection: Connection, table: TableVersion) -> dict[int, DeleteFile]:
+    found: dict[int, DeleteFile] = {}
+    for row in connection.execute(queries.delete_files_at(table.id, table.snapshot.id)):
+        number, path, is_relative, kind, count, key = row
+        if kind.lower() not in ("parquet", "puffin") or key is not None:
+            raise _unreadable(table, path, kind, key)
+        if number in found:
+            raise CorruptLake(
+                f"data file {number} of {table.full_name} has two delete files,"
+                f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
+            )
+        found[number] = DeleteFile(resolve(table.path, path, is_relative), kind.lower(), count)
+    return found
+
+
+def _inlined_deletes(connection: Connection, name: str, at: int) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for number, position in connection.execute(queries.inlined_deletes_at(name, at)):
+        found[number].append(position)
+    return {number: tuple(positions) for number, positions in found.items()}
+
+
+def _layouts(connection: Connection, ids: set[int]) -> dict[int | None, Layout]:
+    if not ids:
+        return {}
+    rows = connection.execute(queries.layouts(ids))
+    return {number: Layout.from_json(text) for number, text in rows}
+
+
+def _partition_values(
+    table: TableVersion, path: str, mapping: NameMapping
+) -> tuple[str | None, ...]:
+    wanted = [name.source_name for name in mapping.names if name.is_partition]
+    if not wanted:
+        return ()
+    values = hive_values(path)
+    missing = [name for name in wanted if name.lower() not in values]
+    if missing:
+        raise CorruptLake(
+            f"data file {path!r} of {table.full_name} should name {missing[0]!r} in its path"
+        )
+    return tuple(values[name.lower()] for name in wanted)
+
+
+def _unreadable(table: TableVersion, path: str, kind: str, key: str | None) -> Unsupported:
+    what = f"of format {kind!r}" if key is None else "encrypted"
+    return Unsupported(
+        f"file {path!r} of {table.full_name} is {what}, which Shelduck cannot read;"
+        " rewrite the table with DuckDB"
+    )

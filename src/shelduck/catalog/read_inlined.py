@@ -1,0 +1,158 @@
+"""Rows that live in the catalog itself, in the form in which each database keeps them.
+
+SQLite holds text, PostgreSQL a mixture of its own types and bytes, DuckDB its native types; all
+come out as `shelduck.model.files.InlinedRows` describes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from decimal import Decimal as Number
+from typing import Any
+
+from sqlalchemy import Connection, Select, cast, column, literal_column, or_, select
+from sqlalchemy import table as sql_table
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.sql.elements import ColumnElement
+
+from shelduck.catalog import queries
+from shelduck.catalog.column_rows import schema_of
+from shelduck.catalog.column_types import TEXT
+from shelduck.errors import CorruptLake
+from shelduck.model.duckdb_text import parse_nested
+from shelduck.model.files import InlinedRows
+from shelduck.model.literals import float_text
+from shelduck.model.schema import Field, Kind, Schema
+from shelduck.model.table import TableVersion
+
+_SYSTEM = ("row_id", "begin_snapshot", "end_snapshot")
+
+
+def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRows]:
+    """Return the rows that the catalog holds for a table at its snapshot, per schema version.
+
+    Two statements when there are none, else four and one for each schema version. Columns are those
+    of the version that the rows were written under: ids tell which of today's they are.
+    """
+    registry = connection.execute(queries.inlined_tables(table.id)).all()
+    if not registry:
+        return []
+    names = [name for name, _ in registry]
+    missing = sorted(set(names) - queries.present_tables(connection, names))
+    if missing:
+        raise CorruptLake(f"{table.full_name} keeps rows in {missing[0]}, which does not exist")
+    begins = connection.execute(queries.schema_versions_of(table.id)).all()
+    versions = connection.execute(queries.column_versions(table.id)).all()
+    if connection.dialect.name == "duckdb":
+        # DuckDB turns timestamptz to text in the zone of the session.
+        connection.exec_driver_sql("SET TimeZone = 'UTC'")
+    found = []
+    for name, schema_version in registry:
+        begin = max((b for v, b in begins if v <= schema_version), default=table.begin_snapshot)
+        columns = schema_of(_at(versions, begin), table.full_name)
+        rows = _fetch(connection, table, name, columns)
+        if rows:
+            found.append(_converted(columns, rows))
+    return found
+
+
+def _at(versions: Iterable[Any], snapshot: int) -> list[Any]:
+    return [
+        row
+        for row in versions
+        if row.begin_snapshot <= snapshot
+        and (row.end_snapshot is None or row.end_snapshot > snapshot)
+    ]
+
+
+def _fetch(connection: Connection, table: TableVersion, name: str, columns: Schema) -> list[Any]:
+    """Return visible rows: row id, begin snapshot, end snapshot, one value per column."""
+    try:
+        result = connection.execute(_query(connection.dialect.name, name, columns, table))
+    except ProgrammingError as error:
+        raise CorruptLake(f"{name} does not have the columns of {table.full_name}") from error
+    if connection.dialect.name == "sqlite":
+        stored = [str(key).lower() for key in tuple(result.keys())]
+        wanted = [*_SYSTEM, *(n.lower() for n in columns.names)]
+        if stored != wanted:
+            raise CorruptLake(f"{name} has columns {stored}, expected {wanted}")
+    return list(result)
+
+
+def _query(database: str, name: str, columns: Schema, table: TableVersion) -> Select[Any]:
+    source = sql_table(name, *(column(c) for c in _SYSTEM))
+    values: list[ColumnElement[Any]] = [source.c[c] for c in _SYSTEM]
+    if database == "sqlite":
+        # SQLite takes a quoted name that is no column for a text, so names are checked afterwards.
+        values = [literal_column("*")]
+    else:
+        as_text = _IS_TEXT[database]
+        for field in columns:
+            value: ColumnElement[Any] = column(field.name)
+            values.append(cast(value, TEXT) if as_text(field) else value)
+    end = source.c.end_snapshot
+    return (
+        select(*values)
+        .select_from(source)
+        .where(source.c.begin_snapshot <= table.snapshot.id)
+        .where(or_(end.is_(None), end > table.snapshot.id))
+        .order_by(source.c.row_id)
+    )
+
+
+# Values that the driver would change: an interval loses its months, a time its form.
+_PG_AS_TEXT = frozenset({"time", "timetz", "interval", "uuid"})
+
+_IS_TEXT: dict[str, Callable[[Field], bool]] = {
+    "postgresql": lambda f: str(f.shape) in _PG_AS_TEXT,
+    "duckdb": lambda f: str(f.shape) != "blob",
+}
+
+
+def _converted(columns: Schema, rows: list[Any]) -> InlinedRows:
+    converters = [_converter(f) for f in columns]
+    return InlinedRows(
+        columns,
+        tuple(
+            tuple(
+                None if value is None else convert(value)
+                for convert, value in zip(converters, row[len(_SYSTEM) :], strict=True)
+            )
+            for row in rows
+        ),
+        tuple(row[0] for row in rows),
+        tuple(row[1] for row in rows),
+    )
+
+
+def _converter(field: Field) -> Callable[[Any], object]:
+    if isinstance(field.shape, Kind):
+        return lambda value: parse_nested(field, _text(value))
+    name = str(field.shape)
+    if name == "blob":
+        return lambda value: value.encode() if isinstance(value, str) else bytes(value)
+    if name == "boolean":
+        return lambda value: "true" if value in (True, "true") else "false"
+    if name in ("float32", "float64"):
+        shape = field.shape
+        return lambda v: float_text(shape, v) if isinstance(v, float) else str(v)
+    if name == "interval":
+        return _interval
+    return _text
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).decode()
+    if isinstance(value, Number):
+        return f"{value:f}"
+    return str(value)
+
+
+_PG_UNITS = re.compile(r"\b(mon|mons)\b")
+
+
+def _interval(value: Any) -> str:
+    # PostgreSQL says "1 mon", DuckDB "1 month".
+    return _PG_UNITS.sub(lambda m: "month" if m[0] == "mon" else "months", str(value))
