@@ -1,4 +1,4 @@
-"""The door into Spark's JVM: own file listing, deletes inside the scan, ids on every written field."""
+"""The door into Spark's JVM: own listing, deletes inside the scan, ids on every field."""
 
 from __future__ import annotations
 

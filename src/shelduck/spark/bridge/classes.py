@@ -21,6 +21,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from shelduck.errors import Unsupported
+from shelduck.spark.bridge.jvm import current_thread, java_session, jvm
 
 PACKAGE = "shelduck.bridge"
 # Each class may use those before it: Janino compiles one file at a time.
@@ -46,7 +47,7 @@ def loader_of(spark: SparkSession) -> Any:
 
     Sessions of one SparkContext share it, so only the first call compiles or adds anything.
     """
-    session = spark._jsparkSession
+    session = java_session(spark)
     with _adding:
         present = set(_JAR.findall(session.sparkContext().listJars().mkString("\n")))
         name = f"shelduck-bridge-{spark.version}-{_fingerprint()}.jar"
@@ -106,11 +107,10 @@ def _pack(classes: dict[str, bytes], jar: Path) -> None:
 
 
 def _compiled(spark: SparkSession) -> dict[str, bytes]:
-    jvm: Any = spark.sparkContext._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = current_thread(spark).getContextClassLoader()
     classes: dict[str, bytes] = {}
     for source in _sources():
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler = jvm(spark).org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(loader)
         compiler.setSourceVersion(8)
         compiler.setTargetVersion(8)

@@ -1,6 +1,6 @@
-"""What Python and the bridge's Java hand to each other, as rows of text.
+r"""What Python and the bridge's Java hand to each other, as rows of text.
 
-Every row ends with a newline, fields are parted by tabs, a backslash escapes, and a lone ``\\N`` is
+Every row ends with a newline, fields are parted by tabs, a backslash escapes, and a lone ``\N`` is
 null. ``java/TextRows.java`` holds the same rules.
 """
 

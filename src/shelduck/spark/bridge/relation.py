@@ -1,4 +1,4 @@
-"""DataFrames over files that Python lists while Spark plans, and the options of Shelduck's writer."""
+"""DataFrames over files that Python lists while Spark plans, and the options of the writer."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.classes import PACKAGE, loader_of
 from shelduck.spark.bridge.codec import FileEntry, failure, file_rows, id_rows, success, texts
+from shelduck.spark.bridge.jvm import current_thread, has_jvm, java_gateway, java_session, jvm
 
 Lister = Callable[[list[str]], Iterable[FileEntry]]
 
@@ -50,9 +51,7 @@ def bridge_for(spark: SparkSession) -> Bridge | None:
 
     The first call in a Spark application adds the bridge's classes to it; later ones are cheap.
     """
-    if getattr(spark, "_jsparkSession", None) is None:
-        return None
-    return Bridge(spark, loader_of(spark))
+    return Bridge(spark, loader_of(spark)) if has_jvm(spark) else None
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,8 @@ class Bridge:
         It writes timestamps in microseconds, dates in the Gregorian calendar and no ``_SUCCESS``
         file, whatever the session says. Call it in the thread that writes.
         """
-        thread: Any = self.spark.sparkContext._jvm
         # Spark looks formats up in the class loader of the thread, and ADD JAR sets only its own.
-        thread.java.lang.Thread.currentThread().setContextClassLoader(self.loader)
+        current_thread(self.spark).setContextClassLoader(self.loader)
         return f"{PACKAGE}.LakeParquet"
 
     @staticmethod
@@ -106,36 +104,38 @@ class Bridge:
         ``size_in_bytes`` is what Spark's planner takes the scan to weigh.
         """
         _check(read_schema, constants)
-        gateway: Any = self.spark.sparkContext._gateway
+        gateway = java_gateway(self.spark)
         with _starting:
-            ensure_callback_server_started(gateway)
-        jvm = gateway.jvm
-        session = self.spark._jsparkSession
+            ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        java = gateway.jvm
+        session = java_session(self.spark)
         listed = StructType(constants.fields + (_DELETES.fields if with_deletes else []))
-        java_constants = _java_schema(jvm, listed)
+        java_constants = _java_schema(java, listed)
+        hadoop = session.sessionState().newHadoopConf()
+        _check_names(hadoop, read_schema)
         index = self._new(
             "LakeFileIndex",
             java_constants,
             root,
-            jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(session.sessionState().newHadoopConf()),
+            java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop),
             size_in_bytes,
             _Listing(lister, len(constants), with_deletes=with_deletes),
         )
-        datasources = jvm.org.apache.spark.sql.execution.datasources
+        datasources = java.org.apache.spark.sql.execution.datasources
         relation = datasources.HadoopFsRelation(
             index,
             java_constants,
-            _java_schema(jvm, read_schema),
-            jvm.scala.Option.empty(),
+            _java_schema(java, read_schema),
+            java.scala.Option.empty(),
             self._new("LakeParquet") if with_deletes else datasources.parquet.ParquetFileFormat(),
-            jvm.PythonUtils.toScalaMap({**(options or {}), **_OPTIONS}),
+            java.PythonUtils.toScalaMap({**(options or {}), **_OPTIONS}),
             session,
         )
         found = DataFrame(session.baseRelationToDataFrame(relation), self.spark)
         return found.drop(*_DELETES.names) if with_deletes else found
 
     def _new(self, name: str, *arguments: Any) -> Any:
-        values = self.spark.sparkContext._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+        values = jvm(self.spark).java.util.ArrayList()
         for argument in arguments:
             values.add(argument)
         constructor = self.loader.loadClass(f"{PACKAGE}.{name}").getConstructors()[0]
@@ -185,6 +185,16 @@ def _check(read_schema: StructType, constants: StructType) -> None:
         raise InvalidRequest(f"{', '.join(sorted(both))} names both a column and a constant")
 
 
-def _java_schema(jvm: Any, schema: StructType) -> Any:
+def _check_names(hadoop: Any, read_schema: StructType) -> None:
+    """Refuse names that Spark would read as others: its schemas pass through a configuration."""
+    text = read_schema.json()
+    if "${" in text:
+        hadoop.set("shelduck.schema", text)
+        if hadoop.get("shelduck.schema") != text:
+            message = "a name or default holds ${...}, which Spark would replace by a setting"
+            raise Unsupported(message)
+
+
+def _java_schema(java: Any, schema: StructType) -> Any:
     """The schema in Java, every part nullable: no file promises what the read schema does."""
-    return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json()).asNullable()
+    return java.org.apache.spark.sql.types.DataType.fromJson(schema.json()).asNullable()

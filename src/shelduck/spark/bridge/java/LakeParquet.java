@@ -8,6 +8,7 @@ import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport;
 import org.apache.spark.sql.execution.datasources.parquet.SparkToParquetSchemaConverter;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
@@ -97,6 +98,11 @@ public class LakeParquet extends ParquetFileFormat {
     // One source of ids: a column read from another table may still carry that table's id.
     conf.setBoolean("spark.sql.parquet.fieldId.write.enabled", false);
     conf.setBoolean("mapreduce.fileoutputcommitter.marksuccessfuljobs", false);
+    String rows = ParquetWriteSupport.SPARK_ROW_SCHEMA();
+    if (!conf.getRaw(rows).equals(conf.get(rows))) {
+      throw new IllegalArgumentException(
+          "a field name holds ${...}, which Spark would replace by a setting: rename it");
+    }
     FieldIds.of(conf).checked(new SparkToParquetSchemaConverter(conf).convert(schema));
     return factory;
   }

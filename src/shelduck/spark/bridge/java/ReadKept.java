@@ -1,6 +1,5 @@
 package shelduck.bridge;
 
-import java.io.IOException;
 import java.io.Serializable;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -42,8 +41,8 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     try {
       deleted = DeletedPositions.of(
           constants, deletes, ((SerializableConfiguration) conf.value()).value());
-    } catch (IOException error) {
-      // Not an IOException: Spark may be told to skip files that are missing or damaged.
+    } catch (Exception error) {
+      // Thrown as another class: Spark may be told to skip files that are missing or damaged.
       throw new IllegalStateException("Shelduck could not read which rows of " + file.filePath()
           + " are deleted: " + error.getMessage(), error);
     }

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import stat
+import threading
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shelduck.errors import Unsupported
+from shelduck.spark.bridge import bridge_for, classes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def test_no_bridge_without_a_jvm_at_hand() -> None:
+    class ConnectSession:
+        @property
+        def _jsparkSession(self) -> None:  # noqa: N802
+            raise AttributeError
+
+    assert bridge_for(ConnectSession()) is None  # type: ignore[arg-type]
+
+
+def test_the_jar_is_compiled_once_and_kept_in_the_cache(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
+    jar = classes._jar(spark, "shelduck-bridge-test.jar")
+    written = jar.stat().st_mtime_ns
+    assert jar.parent == tmp_path / "new" / "shelduck"
+    assert stat.S_IMODE(jar.parent.stat().st_mode) == 0o700
+    with zipfile.ZipFile(jar) as packed:
+        assert "shelduck/bridge/LakeFileIndex.class" in packed.namelist()
+    assert classes._jar(spark, jar.name).stat().st_mtime_ns == written
+    assert [path.name for path in jar.parent.iterdir()] == [jar.name]
+
+
+def test_a_cache_that_cannot_be_written_is_gone_around(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    jar = classes._jar(spark, "shelduck-bridge-test.jar")
+    assert zipfile.is_zipfile(jar)
+    assert not jar.is_relative_to(tmp_path)
+
+
+def test_one_application_gets_one_jar(spark: SparkSession) -> None:
+    def jars() -> list[str]:
+        listed = spark.sparkContext._jsc.sc().listJars().mkString("\n").split("\n")
+        return [name for name in listed if "shelduck-bridge" in name]
+
+    threads = [threading.Thread(target=bridge_for, args=(spark,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    bridge_for(spark.newSession())
+    assert len(jars()) == 1
+
+
+def test_two_versions_in_one_application_are_refused(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bridge_for(spark)
+    monkeypatch.setattr(classes, "_fingerprint", lambda: "another")
+    with pytest.raises(Unsupported, match="restart it to change the version"):
+        bridge_for(spark)
