@@ -2,7 +2,7 @@
 
 Janino, which Spark uses for its own generated code, compiles the sources in the driver. The jar is
 kept in the user's cache directory under a name that tells the Spark version and the sources, so
-other processes find it; ``ADD JAR`` serves it to the executors.
+other processes find it; the driver serves it to the executors.
 """
 
 from __future__ import annotations
@@ -57,9 +57,13 @@ def loader_of(spark: SparkSession) -> Any:
                 f"{name} beside it: restart it to change the version of Shelduck"
             )
             raise Unsupported(message)
+        loader = session.sharedState().jarClassLoader()
         if not present:
-            session.sessionState().resourceLoader().addJar(str(_jar(spark, name)))
-    return session.sharedState().jarClassLoader()
+            # What ADD JAR does, by which no path with a blank or a percent sign would be found.
+            address = _jar(spark, name).as_uri()
+            loader.addURL(jvm(spark).java.net.URI(address).toURL())
+            session.sparkContext().addJar(address)
+    return loader
 
 
 @functools.cache

@@ -68,7 +68,7 @@ class Bridge:
         It writes timestamps in microseconds, dates in the Gregorian calendar and no ``_SUCCESS``
         file, whatever the session says. Call it in the thread that writes.
         """
-        # Spark looks formats up in the class loader of the thread, and ADD JAR sets only its own.
+        # Spark looks formats up in the class loader of the thread.
         current_thread(self.spark).setContextClassLoader(self.loader)
         return f"{PACKAGE}.LakeParquet"
 
