@@ -1,0 +1,1 @@
+"""Text to values and back: statements, queries, defaults and pushed filters. No I/O."""

@@ -1,0 +1,232 @@
+"""ALTER TABLE and COMMENT ON: the actions of one statement, as schema changes."""
+
+from __future__ import annotations
+
+from shelduck.model.schema import Path
+from shelduck.model.schema_change import (
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+    SchemaChange,
+    SetComment,
+    SetDefault,
+    SetNullable,
+)
+from shelduck.sql.columns import (
+    CONSTRAINTS,
+    Definition,
+    read_definition,
+    take_default,
+    take_position,
+)
+from shelduck.sql.cursor import Cursor
+from shelduck.sql.lexer import Kind
+from shelduck.sql.statements import AlterTable, RenameTable, TableName
+
+_ACTIONS = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE")
+_OTHER_ACTIONS = {
+    "SET": "there are ADD, DROP, RENAME and ALTER COLUMN and RENAME TO",
+    "UNSET": "Shelduck tables have no properties",
+    "RESET": "there are ADD, DROP, RENAME and ALTER COLUMN and RENAME TO",
+    "REPLACE": "drop and add columns one by one",
+    "CLUSTER": "leave it out",
+    "MODIFY": "write ALTER COLUMN c TYPE t",
+    "RECOVER": "leave it out",
+    "ORDER": "move columns with ALTER COLUMN c FIRST or AFTER x",
+}
+_NOT_COLUMNS = CONSTRAINTS | {"PARTITION", "FEATURE", "ROLLUP"}
+
+
+def read_alter(cursor: Cursor) -> AlterTable | RenameTable:
+    """Read the statement behind ``ALTER TABLE``."""
+    if_exists = cursor.accept("IF", "EXISTS")
+    name = cursor.table_name()
+    if _renames_table(cursor):
+        cursor.expect("RENAME", "TO")
+        new_name = cursor.table_name()
+        if cursor.sees(","):
+            raise cursor.refusal("RENAME TO together with other changes", "write two statements")
+        cursor.end()
+        return RenameTable(name, new_name, if_exists)
+    changes = _action(cursor)
+    while cursor.accept(","):
+        if _renames_table(cursor):
+            raise cursor.refusal("RENAME TO together with other changes", "write two statements")
+        changes += _action(cursor)
+    cursor.end()
+    return AlterTable(name, tuple(changes), if_exists)
+
+
+def read_comment(cursor: Cursor) -> AlterTable:
+    """Read the statement behind ``COMMENT ON``.
+
+    The last part behind COLUMN is the column; a nested field's comment is set by ALTER COLUMN.
+    """
+    what = cursor.accept_any("TABLE", "COLUMN")
+    if not what:
+        raise cursor.refusal(
+            f"COMMENT ON {cursor.peek().text}", "only tables and columns have comments"
+        )
+    column: Path = ()
+    if what == "TABLE":
+        name = cursor.table_name()
+    else:
+        start = cursor.at
+        parts = cursor.path("a column with its table")
+        if not 2 <= len(parts) <= 4:
+            cursor.at = start
+            raise cursor.failure("a column as table.column, schema.table.column or with a catalog")
+        name, column = TableName(parts[:-1]), parts[-1:]
+    cursor.expect("IS")
+    comment = None if cursor.accept("NULL") else cursor.string("the comment as a string, or NULL")
+    cursor.end()
+    return AlterTable(name, (SetComment(column, comment),))
+
+
+def _renames_table(cursor: Cursor) -> bool:
+    """Tell RENAME TO t from a rename of the column ``to``."""
+    return cursor.sees("RENAME", "TO") and cursor.peek(3).key != "TO"
+
+
+def _action(cursor: Cursor) -> list[SchemaChange]:
+    word = cursor.accept_any(*_ACTIONS)
+    if not word:
+        found = cursor.peek()
+        if found.key in _OTHER_ACTIONS:
+            raise cursor.refusal(f"ALTER TABLE ... {found.key}", _OTHER_ACTIONS[found.key])
+        raise cursor.failure("one of ADD, DROP, RENAME, ALTER, CHANGE")
+    if word != "ALTER" and cursor.peek().key in _NOT_COLUMNS and cursor.peek(1).key != "TO":
+        raise cursor.refusal(
+            f"ALTER TABLE ... {word} {cursor.peek().key}",
+            "only columns can be changed; write COLUMN before the name of a column",
+        )
+    if word == "ADD":
+        return _add(cursor)
+    if word == "DROP":
+        return _drop(cursor)
+    if word == "RENAME":
+        return _rename(cursor)
+    return _change(cursor) if word == "CHANGE" else _alter_columns(cursor)
+
+
+def _add(cursor: Cursor) -> list[SchemaChange]:
+    cursor.accept_any("COLUMN", "COLUMNS")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    bracket = cursor.accept("(")
+    changes: list[SchemaChange] = [_added(read_definition(cursor), if_not_exists)]
+    while _goes_on(cursor, bracket):
+        changes.append(_added(read_definition(cursor), if_not_exists))
+    if bracket:
+        cursor.expect(")")
+    return changes
+
+
+def _added(found: Definition, if_not_exists: bool) -> AddColumn:
+    return AddColumn(
+        path=found.path,
+        type=found.type,
+        default=found.default,
+        nullable=found.nullable,
+        comment=found.comment,
+        position=found.position,
+        if_not_exists=if_not_exists,
+    )
+
+
+def _drop(cursor: Cursor) -> list[SchemaChange]:
+    cursor.accept_any("COLUMN", "COLUMNS")
+    if_exists = cursor.accept("IF", "EXISTS")
+    bracket = cursor.accept("(")
+    changes: list[SchemaChange] = [DropColumn(cursor.path(), if_exists)]
+    while _goes_on(cursor, bracket):
+        changes.append(DropColumn(cursor.path(), if_exists))
+    if bracket:
+        cursor.expect(")")
+    return changes
+
+
+def _goes_on(cursor: Cursor, bracket: bool) -> bool:
+    """Take the comma when the same action has one more column behind it."""
+    if cursor.sees(",") and (bracket or cursor.peek(1).key not in _ACTIONS):
+        cursor.expect(",")
+        return True
+    return False
+
+
+def _rename(cursor: Cursor) -> list[SchemaChange]:
+    cursor.accept("COLUMN")
+    path = cursor.path()
+    cursor.expect("TO")
+    start = cursor.at
+    new = cursor.path("the new name")
+    if len(new) > 1:
+        cursor.at = start
+        raise cursor.failure(
+            "the new name without the path of its struct (quote a name that holds a dot)"
+        )
+    return [RenameColumn(path, new[0])]
+
+
+def _change(cursor: Cursor) -> list[SchemaChange]:
+    """Read Hive's CHANGE: old name, new name, type, comment and place."""
+    cursor.accept("COLUMN")
+    path = cursor.path()
+    new_name = cursor.name("the column's name once more")
+    changes: list[SchemaChange] = [ChangeType(path, cursor.type())]
+    changes += _details(cursor, path)
+    if new_name != path[-1]:
+        changes.append(RenameColumn(path, new_name))
+    return changes
+
+
+def _alter_columns(cursor: Cursor) -> list[SchemaChange]:
+    cursor.accept_any("COLUMN", "COLUMNS")
+    changes = _alter_column(cursor)
+    while _goes_on(cursor, bracket=False):
+        changes += _alter_column(cursor)
+    return changes
+
+
+def _alter_column(cursor: Cursor) -> list[SchemaChange]:
+    path = cursor.path()
+    changes = _details(cursor, path)
+    if not changes:
+        raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
+    return changes
+
+
+def _details(cursor: Cursor, path: Path) -> list[SchemaChange]:
+    changes: list[SchemaChange] = []
+    while cursor.peek().kind is Kind.WORD:
+        changes.append(_detail(cursor, path))
+    return changes
+
+
+def _detail(cursor: Cursor, path: Path) -> SchemaChange:
+    if (
+        cursor.accept("SET", "DATA", "TYPE")
+        or cursor.accept("SET", "TYPE")
+        or cursor.accept("TYPE")
+    ):
+        kind = cursor.type()
+        if cursor.sees("USING"):
+            raise cursor.refusal(
+                "a type change with USING", "only widening is a change of metadata"
+            )
+        return ChangeType(path, kind)
+    if cursor.accept("SET", "DEFAULT"):
+        return SetDefault(path, take_default(cursor))
+    if cursor.accept("DROP", "DEFAULT"):
+        return SetDefault(path, None)
+    if cursor.accept("SET", "NOT", "NULL"):
+        return SetNullable(path, nullable=False)
+    if cursor.accept("DROP", "NOT", "NULL"):
+        return SetNullable(path, nullable=True)
+    if cursor.accept("COMMENT"):
+        return SetComment(path, cursor.string("the comment as a string"))
+    word = cursor.accept_any("FIRST", "AFTER")
+    if not word:
+        raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
+    return MoveColumn(path, take_position(cursor, word))

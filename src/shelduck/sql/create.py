@@ -1,0 +1,209 @@
+"""CREATE and DROP of schemas and tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shelduck.sql.columns import CONSTRAINTS, read_definition
+from shelduck.sql.cursor import Cursor
+from shelduck.sql.lexer import Kind
+from shelduck.sql.query import begins_query, read_query
+from shelduck.sql.statements import (
+    ColumnDefinition,
+    CreateSchema,
+    CreateTable,
+    DropSchema,
+    DropTable,
+)
+
+SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
+_PROVIDERS = frozenset(("shelduck", "ducklake", "parquet"))
+_CLAUSES = {
+    "LOCATION": "a table's files live below the lake's data path",
+    "OPTIONS": "leave it out",
+    "CLUSTER": "leave it out",
+    "CLUSTERED": "leave it out",
+    "LIKE": "write the columns, or CREATE TABLE ... AS SELECT ... LIMIT 0",
+    "WITH": "leave it out",
+    "ROW": "tables are Parquet files; leave it out",
+    "STORED": "tables are Parquet files; leave it out",
+}
+
+
+def read_create(cursor: Cursor) -> CreateSchema | CreateTable:
+    """Read the statement behind ``CREATE``."""
+    if cursor.accept_any(*SCHEMA_WORDS):
+        return _create_schema(cursor)
+    or_replace = cursor.accept("OR", "REPLACE")
+    if cursor.accept("TABLE"):
+        return _create_table(cursor, or_replace)
+    if cursor.peek().kind is Kind.END:
+        raise cursor.failure("SCHEMA or TABLE")
+    raise cursor.refusal(
+        f"CREATE {cursor.peek().text.upper()}", "there are CREATE SCHEMA and CREATE TABLE"
+    )
+
+
+def read_drop(cursor: Cursor) -> DropSchema | DropTable:
+    """Read the statement behind ``DROP``."""
+    if cursor.accept_any(*SCHEMA_WORDS):
+        if_exists = cursor.accept("IF", "EXISTS")
+        name = cursor.schema_name()
+        cascade = cursor.accept_any("CASCADE", "RESTRICT") == "CASCADE"
+        cursor.end()
+        return DropSchema(name, if_exists, cascade)
+    if cursor.accept("TABLE"):
+        if_exists = cursor.accept("IF", "EXISTS")
+        table = cursor.table_name()
+        if cursor.sees("PURGE"):
+            raise cursor.refusal("DROP TABLE ... PURGE", "files stay for time travel; leave it out")
+        cursor.end()
+        return DropTable(table, if_exists)
+    if cursor.peek().kind is Kind.END:
+        raise cursor.failure("SCHEMA or TABLE")
+    raise cursor.refusal(
+        f"DROP {cursor.peek().text.upper()}", "there are DROP SCHEMA and DROP TABLE"
+    )
+
+
+def _create_schema(cursor: Cursor) -> CreateSchema:
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = cursor.schema_name()
+    if cursor.peek().key in ("COMMENT", "LOCATION", "WITH", "MANAGED"):
+        raise cursor.refusal(f"CREATE SCHEMA ... {cursor.peek().key}", "leave it out")
+    cursor.end()
+    return CreateSchema(name, if_not_exists)
+
+
+def _create_table(cursor: Cursor, or_replace: bool) -> CreateTable:
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if if_not_exists and or_replace:
+        cursor.at -= 3
+        raise cursor.failure("a table's name (OR REPLACE and IF NOT EXISTS exclude each other)")
+    name = cursor.table_name()
+    columns: tuple[ColumnDefinition, ...] = ()
+    opening = cursor.at
+    if cursor.sees("(") and not begins_query(cursor):
+        columns = _columns(cursor)
+    clauses = _clauses(cursor)
+    if cursor.accept("AS") or begins_query(cursor):
+        if columns:
+            cursor.at = opening
+            raise cursor.failure("AS (the columns of CREATE TABLE AS come from its query)")
+        return CreateTable(
+            name,
+            if_not_exists=if_not_exists,
+            or_replace=or_replace,
+            as_query=read_query(cursor),
+            **clauses,
+        )
+    if not columns:
+        raise cursor.failure("the columns in brackets, or AS and a query")
+    cursor.end()
+    return CreateTable(name, columns, if_not_exists=if_not_exists, or_replace=or_replace, **clauses)
+
+
+def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
+    cursor.expect("(")
+    columns: list[ColumnDefinition] = []
+    while True:
+        start = cursor.at
+        if cursor.peek().key in CONSTRAINTS and cursor.peek(1).key in ("KEY", "("):
+            raise cursor.refusal(
+                f"the constraint {cursor.peek().key}",
+                "DuckLake keeps NOT NULL and defaults only; leave it out",
+            )
+        found = read_definition(cursor)
+        if len(found.path) > 1:
+            cursor.at = start
+            raise cursor.failure("a column's name (quote a name that holds a dot)")
+        if found.position is not None:
+            cursor.at -= 1
+            raise cursor.failure(
+                "',' or ')' (columns stand in the order in which they are written)"
+            )
+        columns.append(
+            ColumnDefinition(
+                found.path[0], found.type, found.nullable, found.default, found.comment
+            )
+        )
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(columns)
+
+
+def _clauses(cursor: Cursor) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    value: str | tuple[str, ...] | dict[str, str]
+    while True:
+        start = cursor.at
+        if cursor.accept("COMMENT"):
+            key, value = "comment", cursor.string("the comment as a string")
+        elif cursor.accept("USING"):
+            key, value = "using", _provider(cursor)
+        elif cursor.accept("PARTITIONED", "BY"):
+            key, value = "partitioned_by", _partitions(cursor)
+        elif cursor.accept("TBLPROPERTIES"):
+            key, value = "properties", _properties(cursor)
+        else:
+            break
+        if key in found:
+            cursor.at = start
+            raise cursor.failure(f"{cursor.peek().key} only once")
+        found[key] = value
+    word = cursor.peek().key
+    if word in _CLAUSES and not (word == "WITH" and begins_query(cursor)):
+        raise cursor.refusal(f"CREATE TABLE ... {word}", _CLAUSES[word])
+    found.pop("using", None)
+    return found
+
+
+def _provider(cursor: Cursor) -> str:
+    provider = cursor.name("a format")
+    if provider.lower() not in _PROVIDERS:
+        raise cursor.refusal(
+            f"USING {provider}", "tables of a lake are Parquet files; leave it out"
+        )
+    return provider
+
+
+def _partitions(cursor: Cursor) -> tuple[str, ...]:
+    cursor.expect("(")
+    texts: list[str] = []
+    while True:
+        start = cursor.at
+        while not cursor.sees(",") and not cursor.sees(")"):
+            if cursor.sees("("):
+                cursor.skip_group()
+            else:
+                cursor.take()
+        if cursor.at == start:
+            raise cursor.failure("a partition expression")
+        first, last = cursor.tokens[start], cursor.tokens[cursor.at - 1]
+        texts.append(cursor.text[first.start : last.end])
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(texts)
+
+
+def _properties(cursor: Cursor) -> dict[str, str]:
+    cursor.expect("(")
+    found: dict[str, str] = {}
+    while True:
+        if cursor.peek().kind is Kind.STRING:
+            key = cursor.string()
+        else:
+            key = ".".join(cursor.path("a property"))
+        cursor.accept("=")
+        if cursor.peek().kind is Kind.STRING:
+            found[key] = cursor.string()
+        elif cursor.peek().kind is Kind.NUMBER or cursor.peek().key in ("TRUE", "FALSE"):
+            found[key] = cursor.take().text
+        else:
+            raise cursor.failure("the property's value")
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return found

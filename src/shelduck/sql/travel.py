@@ -1,0 +1,84 @@
+"""Time travel: the words behind a table's name that say which state is read."""
+
+from __future__ import annotations
+
+from shelduck.sql.cursor import Cursor
+from shelduck.sql.lexer import Kind, string_of
+
+_INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATE"))
+_WRITE = "a time is a literal such as '2026-01-31 12:00:00'"
+
+
+def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
+    """Take DuckLake's ``AT (...)``, Spark's ``VERSION AS OF`` and their kin, or nothing.
+
+    Returns (version, timestamp text), of which at most one is set.
+    """
+    if cursor.sees("AT", "(", "VERSION", "=>") or cursor.sees("AT", "(", "TIMESTAMP", "=>"):
+        return _duckdb(cursor)
+    ahead = 1 if cursor.sees("FOR") else 0
+    word = cursor.peek(ahead).key
+    if cursor.peek(ahead + 1).key == "AS" and cursor.peek(ahead + 2).key == "OF":
+        if word in ("VERSION", "SYSTEM_VERSION"):
+            cursor.at += ahead + 3
+            return _version(cursor), None
+        if word in ("TIMESTAMP", "SYSTEM_TIME"):
+            cursor.at += ahead + 3
+            return None, _timestamp(cursor)
+    if cursor.sees("@"):
+        return _at_sign(cursor)
+    if cursor.sees("CHANGES", "FROM"):
+        raise cursor.refusal("CHANGES FROM", "compare two versions of the table")
+    return None, None
+
+
+def _duckdb(cursor: Cursor) -> tuple[int | None, str | None]:
+    cursor.expect("AT", "(")
+    by_version = cursor.accept_any("VERSION", "TIMESTAMP") == "VERSION"
+    cursor.expect("=>")
+    version = _version(cursor) if by_version else None
+    timestamp = None if by_version else _timestamp(cursor)
+    cursor.expect(")")
+    return version, timestamp
+
+
+def _version(cursor: Cursor) -> int:
+    token = cursor.peek()
+    text = string_of(token) if token.kind is Kind.STRING else token.text
+    if token.kind not in (Kind.STRING, Kind.NUMBER) or not text.isascii() or not text.isdigit():
+        raise cursor.failure("a snapshot id, a whole number")
+    cursor.take()
+    return int(text)
+
+
+def _timestamp(cursor: Cursor) -> str:
+    start = cursor.at
+    if cursor.accept("CAST", "("):
+        text = cursor.string(_WRITE)
+        cursor.expect("AS")
+        if cursor.peek().key not in _INSTANTS:
+            raise cursor.refusal(f"a time as {cursor.peek().text}", _WRITE)
+        cursor.type()
+        cursor.expect(")")
+        return text
+    if cursor.peek().key in _INSTANTS and cursor.peek(1).kind is Kind.STRING:
+        cursor.take()
+    if cursor.peek().kind is not Kind.STRING:
+        cursor.at = start
+        raise cursor.failure(_WRITE)
+    text = cursor.string()
+    if cursor.accept("::"):
+        if cursor.peek().key not in _INSTANTS:
+            raise cursor.refusal(f"a time as {cursor.peek().text}", _WRITE)
+        cursor.type()
+    if cursor.peek().key in ("+", "-", "||"):
+        raise cursor.failure(f"nothing more ({_WRITE})")
+    return text
+
+
+def _at_sign(cursor: Cursor) -> tuple[int, None]:
+    word = cursor.peek(1).text
+    if not (word[:1] in ("v", "V") and word[1:].isascii() and word[1:].isdigit()):
+        raise cursor.failure("a version such as t@v3")
+    cursor.at += 2
+    return int(word[1:]), None
