@@ -89,7 +89,7 @@ def _placeholders(text: str, found: list[Found]) -> dict[tuple[object, ...], str
 def _aliases(found: list[Found], qualified: list[_Use]) -> dict[tuple[str, ...], str]:
     """Return an alias for each table without one: its own name.
 
-    Where two tables share their name and the text tells them apart by ``schema.table.column``, it is
+    Where two tables share it and the text tells them apart by ``schema.table.column``, the alias is
     all parts in one name.
     """
     used = {use.parts for use in qualified}
@@ -105,7 +105,7 @@ def _aliases(found: list[Found], qualified: list[_Use]) -> dict[tuple[str, ...],
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """``schema.table`` before a column, from ``start`` to ``end``: the table with those ``parts``."""
+    """``schema.table`` before a column, from ``start`` to ``end``, and the table's parts."""
 
     start: int
     end: int

@@ -1,0 +1,103 @@
+"""Values to text: the CREATE TABLE of a table, types and strings as Spark SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.schema import Default, Field, FieldId, Schema
+from shelduck.model.types import (
+    DataType,
+    Decimal,
+    List,
+    Map,
+    Primitive,
+    Struct,
+    quote_name,
+)
+from shelduck.sql.defaults import expression_for_spark
+from shelduck.sql.statements import TableName
+
+_SPARK_WORDS = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INT",
+    "int64": "BIGINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "varchar": "STRING",
+    "blob": "BINARY",
+    "timestamptz": "TIMESTAMP",
+    "timestamp": "TIMESTAMP_NTZ",
+}
+_BARE = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMERIC = re.compile(r"u?int\d+|float\d+|decimal.*")
+
+
+def create_table_text(
+    name: TableName,
+    columns: Schema,
+    comments: Mapping[FieldId | None, str],
+    partitioned_by: Sequence[str] = (),
+) -> str:
+    """Return the CREATE TABLE statement that makes a table like this one.
+
+    Types without a Spark word keep DuckLake's. Comments and defaults of nested fields have no place
+    in such a statement and are left out; a default that only DuckDB understands is a comment.
+    """
+    lines = ",\n".join(f"  {_column(f, comments.get(f.id))}" for f in columns)
+    text = f"CREATE TABLE {name} (\n{lines}\n)"
+    if partitioned_by:
+        text += f"\nPARTITIONED BY ({', '.join(partitioned_by)})"
+    if None in comments:
+        text += f"\nCOMMENT {quote_string(comments[None])}"
+    return text
+
+
+def type_text(data_type: DataType) -> str:
+    """Return a type in Spark's words, or in DuckLake's where Spark has none."""
+    match data_type:
+        case Primitive(name):
+            return _SPARK_WORDS.get(name, name.upper())
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision},{scale})"
+        case List(element):
+            return f"ARRAY<{type_text(element)}>"
+        case Map(key, value):
+            return f"MAP<{type_text(key)}, {type_text(value)}>"
+        case Struct(members):
+            inside = ", ".join(
+                f"{quote_name(m.name)}: {type_text(m.type)}{'' if m.nullable else ' NOT NULL'}"
+                for m in members
+            )
+            return f"STRUCT<{inside}>"
+
+
+def quote_string(text: str) -> str:
+    """Return a Spark SQL string literal of that value."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _column(field: Field, comment: str | None) -> str:
+    text = f"{quote_name(field.name)} {type_text(field.type)}"
+    if not field.nullable:
+        text += " NOT NULL"
+    if field.default is not None:
+        text += _default(field.default, field.type)
+    if comment is not None:
+        text += f" COMMENT {quote_string(comment)}"
+    return text
+
+
+def _default(default: Default, data_type: DataType) -> str:
+    if default.literal:
+        bare = (_NUMERIC.fullmatch(str(data_type)) and _BARE.fullmatch(default.text)) or (
+            data_type == Primitive("boolean") and default.text in ("true", "false")
+        )
+        return f" DEFAULT {default.text if bare else quote_string(default.text)}"
+    try:
+        return f" DEFAULT {expression_for_spark(default.text)}"
+    except (InvalidRequest, Unsupported):
+        shown = default.text.replace("*/", "* /").replace("/*", "/ *")
+        return f" /* DEFAULT {shown} in DuckDB */"
