@@ -21,7 +21,7 @@ _THREADS = 16
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
 
-# Converted types (ConvertedType) and logical types (LogicalType) by their numbers in parquet.thrift.
+# Converted types and logical types by their numbers in parquet.thrift.
 _C_UTF8, _C_MAP, _C_MAP_KEY_VALUE, _C_LIST, _C_ENUM, _C_DECIMAL, _C_DATE = range(7)
 _C_JSON, _C_BSON, _C_INTERVAL = 19, 20, 21
 _L_STRING, _L_MAP, _L_LIST, _L_ENUM, _L_DECIMAL, _L_DATE, _L_TIME, _L_TIMESTAMP = range(1, 9)

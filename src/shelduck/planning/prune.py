@@ -1,0 +1,212 @@
+"""Which files may hold a row that a filter asks for, by the statistics that the catalog keeps.
+
+A file is left out only when its statistics prove that no row matches: what is missing, cut, of
+another type or unreliable means "may match".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from shelduck.model.bounds import Comparable, bound
+from shelduck.model.files import ColumnStats, DataFile
+from shelduck.model.layout import PhysicalField
+from shelduck.model.predicate import (
+    And,
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    Literal,
+    Operator,
+    Or,
+    Predicate,
+    StartsWith,
+)
+from shelduck.model.schema import Kind, Path
+from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.planning.resolve import Node
+from shelduck.planning.scan import ScanGroup
+
+_DAY_MICROS = 86_400_000_000
+_INFINITE_DAYS = 2**31 - 1
+_ZONELESS = ("timestamp", "timestamp_s", "timestamp_ms")
+# Their statistics count no values although there are some.
+_UNCOUNTED = ("timetz", "interval")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of one column in one file.
+
+    ``domain`` says what its values compare with; ``low`` and ``high`` bound the values that are
+    neither NULL nor NaN (None: unknown). The flags are True unless the contrary is proven.
+    """
+
+    domain: str
+    low: Comparable | None = None
+    high: Comparable | None = None
+    may_be_null: bool = True
+    may_have_value: bool = True
+    may_be_nan: bool = True
+
+
+Lookup = Callable[[Path], Facts | None]
+
+
+def may_match(predicate: Predicate, lookup: Lookup) -> bool:
+    """Tell whether a file with these facts may hold a row for which ``predicate`` is true.
+
+    ``lookup`` returns the facts of a column by its path, or None when nothing is known of it.
+    """
+    if isinstance(predicate, And):
+        return all(may_match(p, lookup) for p in predicate.parts)
+    if isinstance(predicate, Or):
+        return any(may_match(p, lookup) for p in predicate.parts)
+    if not isinstance(predicate, Comparison | In | IsNull | IsNotNull | StartsWith):
+        return True
+    facts = lookup(predicate.path)
+    if facts is None:
+        return True
+    if isinstance(predicate, IsNull):
+        return facts.may_be_null
+    if not facts.may_have_value:
+        return False
+    if isinstance(predicate, IsNotNull):
+        return True
+    if isinstance(predicate, In):
+        return any(_compares(Operator.EQ, facts, value) for value in predicate.literals)
+    if isinstance(predicate, StartsWith):
+        return _starts(facts, predicate.prefix)
+    return _compares(predicate.operator, facts, predicate.literal)
+
+
+def file_facts(group: ScanGroup, file: DataFile, stats: Mapping[int, ColumnStats]) -> Lookup:
+    """Return the lookup for one file of a group, by paths of the group's read schema.
+
+    ``stats`` has the file's statistics by field id; a column without any may hold anything.
+    """
+    assert file.layout is not None
+    stored = file.layout.fields
+    nodes = {n.name: n for n in group.nodes if n.is_read}
+
+    def lookup(path: Path) -> Facts | None:
+        node = nodes.get(path[0])
+        found = next((f for f in stored if f.name == path[0]), None)
+        if node is not None and found is None and len(path) == 1:
+            return _facts_of_default(node)
+        for name in path[1:]:
+            if node is None or found is None or node.field.shape is not Kind.STRUCT:
+                return None
+            node = next((c for c in node.children if c.is_read and c.name == name), None)
+            found = next((f for f in found.children if f.name == name), None)
+        if node is None or found is None or node.read is None:
+            return None
+        return _facts_of_stats(node.read, found, stats.get(node.field.id), top=len(path) == 1)
+
+    return lookup
+
+
+def domain(read: Leaf) -> str | None:
+    """Return what values of a read type compare with; None for types that are not compared."""
+    if isinstance(read, Decimal):
+        return "number"
+    name = read.name
+    if name in SIGNED or name in UNSIGNED or name in ("float32", "float64", "timestamp_ns"):
+        return "number"
+    if name in _ZONELESS:
+        return "timestamp"
+    if name in ("varchar", "json", "uuid"):
+        return "varchar"
+    return name if name in ("boolean", "date", "timestamptz", "blob") else None
+
+
+def _facts_of_default(node: Node) -> Facts | None:
+    """Return the facts of a column that the file lacks: every row has the initial default."""
+    read, text = node.read, node.field.initial_default
+    kind = domain(read) if read is not None else None
+    if read is None or kind is None:
+        return None
+    if text is None:
+        return Facts(kind, may_have_value=False, may_be_nan=False)
+    value = bound(read, text)
+    return Facts(kind, value, value, may_be_null=False, may_be_nan=value is None)
+
+
+def _facts_of_stats(
+    read: Leaf, stored: PhysicalField, stats: ColumnStats | None, *, top: bool
+) -> Facts | None:
+    kind, leaf = domain(read), stored.shape
+    if kind is None or isinstance(leaf, Kind) or stats is None or str(leaf) in _UNCOUNTED:
+        return None
+    low, high = (_value(read, leaf, text) for text in (stats.min_value, stats.max_value))
+    # Counters of nested columns are unreliable: only bounds count there.
+    bounded = stats.min_value is not None or stats.max_value is not None
+    is_empty = top and stats.value_count == 0 and not bounded and not stats.contains_nan
+    is_float = str(leaf) in ("float32", "float64")
+    return Facts(
+        kind,
+        low,
+        high,
+        may_be_null=not top or stats.null_count > 0 or stats.value_count == 0,
+        may_have_value=not (is_empty and stats.null_count > 0),
+        may_be_nan=is_float and stats.contains_nan is not False,
+    )
+
+
+def _value(read: Leaf, written: Leaf, text: str | None) -> Comparable | None:
+    """Return a bound, parsed in the type that it was written in, as the read type has it."""
+    value = bound(written, text)
+    source, target = domain(written) or str(written), domain(read)
+    if value is None or source == target:
+        # Nanoseconds are read as plain numbers and compare with nothing else.
+        return value if (str(written) == "timestamp_ns") == (str(read) == "timestamp_ns") else None
+    if source == "date" and target == "timestamp":
+        days = int(value)
+        return None if abs(days) >= _INFINITE_DAYS else days * _DAY_MICROS
+    if {source, target} == {"timestamp", "timestamptz"}:
+        return value
+    return None
+
+
+def _compares(operator: Operator, facts: Facts, literal: Literal) -> bool:
+    if domain(literal.type) != facts.domain:
+        return True
+    value = literal.value
+    if value != value:  # noqa: PLR0124 - NaN
+        return _compares_nan(operator, facts)
+    # NaN is greater than every number.
+    if facts.may_be_nan and operator in (Operator.GT, Operator.GE, Operator.NE):
+        return True
+    low, high = facts.low, facts.high
+    if operator is Operator.NE:
+        return low is None or high is None or not low == high == value
+    may_be_low = low is None or _less(low, value) or (low == value and operator is not Operator.LT)
+    may_be_high = (
+        high is None or _less(value, high) or (high == value and operator is not Operator.GT)
+    )
+    if operator in (Operator.LT, Operator.LE):
+        return may_be_low
+    if operator in (Operator.GT, Operator.GE):
+        return may_be_high
+    return may_be_low and may_be_high
+
+
+def _compares_nan(operator: Operator, facts: Facts) -> bool:
+    if operator in (Operator.EQ, Operator.GE):
+        return facts.may_be_nan
+    return operator is not Operator.GT
+
+
+def _starts(facts: Facts, prefix: str) -> bool:
+    if facts.domain != "varchar":
+        return True
+    low, high = facts.low, facts.high
+    below = isinstance(high, str) and high < prefix
+    above = isinstance(low, str) and low[: len(prefix)] > prefix
+    return not (below or above)
+
+
+def _less(one: Comparable, other: Comparable) -> bool:
+    return one < other  # type: ignore[operator]

@@ -1,0 +1,264 @@
+"""Table columns found in one file: by field id, by a name mapping, or by position.
+
+The rules are DuckLake's. Ids count when every top-level column of the file has one, and then a
+nested node without an id is absent; a name mapping replaces ids; a file with any top-level column
+without an id is matched by position, and its nested parts are absent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.files import MappedName, NameMapping
+from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.schema import Field, Kind
+from shelduck.model.types import DataType, Leaf, List, Map, Member, Primitive, Struct
+from shelduck.planning.readable import How, reading, reads_right
+
+_NO_VALUES = ("interval", "time_ns", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A table field in a file: ``name`` is what the file calls it, None when it is not there.
+
+    A leaf that is there is read as ``read`` and made into the column by ``how``. ``names`` are all
+    names (lower case) that the file has below a struct; ``witness`` is a part that is read only to
+    tell null from not null where no part of the field itself is in the file. A ``constant`` is the
+    key whose value stands in the file's path; ``null`` marks a column that holds no values.
+    """
+
+    field: Field
+    name: str | None = None
+    read: Leaf | None = None
+    how: How | None = None
+    children: tuple[Node, ...] = ()
+    names: frozenset[str] = frozenset()
+    witness: tuple[str, DataType] | None = None
+    constant: str | None = None
+    null: bool = False
+
+    @property
+    def read_type(self) -> DataType:
+        """The type that this node's column is read with; the node must be in the file."""
+        if self.field.is_leaf:
+            assert self.read is not None
+            return self.read
+        types = [(c.name, c.read_type) for c in self.children if c.is_read]
+        if self.witness is not None:
+            types.append(self.witness)
+        if self.field.shape is Kind.STRUCT:
+            return Struct(tuple(Member(name or "", t) for name, t in types))
+        if self.field.shape is Kind.LIST:
+            return List(types[0][1])
+        return Map(types[0][1], types[1][1])
+
+    @property
+    def is_read(self) -> bool:
+        """True when a column or part of the file is read for this field."""
+        return self.name is not None and not self.null
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A whole file: its top-level nodes in the table's order, and every top-level name it has."""
+
+    nodes: tuple[Node, ...]
+    names: frozenset[str]
+    row_id_column: str | None = None
+    snapshot_column: str | None = None
+
+
+def resolve(
+    layout: Layout, fields: Sequence[Field], mapping: NameMapping | None, columns: Sequence[Field]
+) -> Resolved:
+    """Return where each of ``fields`` is in a file of that layout.
+
+    ``columns`` are all columns of the table in order, which a match by position counts by.
+    Raises Unsupported or CorruptLake, naming the column and both types, for what has no right
+    reading.
+    """
+    names = frozenset(f.name.lower() for f in layout.fields)
+    if mapping is not None:
+        nodes = tuple(_by_name(f, layout.fields, mapping.names, ()) for f in fields)
+        return Resolved(nodes, names)
+    if any(f.id is None for f in layout.fields):
+        place = {c.id: n for n, c in enumerate(columns)}
+        nodes = tuple(_by_position(f, layout.fields, place[f.id]) for f in fields)
+        return Resolved(nodes, names)
+    nodes = tuple(_by_id(f, layout.fields, ()) for f in fields)
+    return Resolved(
+        nodes,
+        names,
+        row_id_column=_name_of(layout, ROW_ID_FIELD),
+        snapshot_column=_name_of(layout, SNAPSHOT_FIELD),
+    )
+
+
+def _name_of(layout: Layout, field_id: int) -> str | None:
+    return next((f.name for f in layout.fields if f.id == field_id), None)
+
+
+def _by_id(field: Field, siblings: Sequence[PhysicalField], path: tuple[str, ...]) -> Node:
+    stored = [s for s in siblings if s.id == field.id]
+    if len(stored) > 1:
+        raise CorruptLake(f"two columns of the file have the id {field.id} of {_at(field, path)}")
+    if not stored:
+        return Node(field)
+    below = (*path, field.name)
+    found = _node(field, stored[0], siblings, path)
+    if field.is_leaf or found.null:
+        return found
+    children = tuple(_by_id(c, stored[0].children, below) for c in field.children)
+    return _nested(found, children, stored[0], path)
+
+
+def _by_position(field: Field, stored: Sequence[PhysicalField], at: int) -> Node:
+    if at >= len(stored):
+        return Node(field)
+    found = _node(field, stored[at], stored, ())
+    if field.is_leaf or found.null:
+        return found
+    return _nested(found, tuple(Node(c) for c in field.children), stored[at], ())
+
+
+def _by_name(
+    field: Field,
+    siblings: Sequence[PhysicalField],
+    mapped: Sequence[MappedName],
+    path: tuple[str, ...],
+) -> Node:
+    match = next((m for m in mapped if m.field_id == field.id), None)
+    if match is None:
+        return Node(field)
+    if match.is_partition:
+        return Node(field, constant=match.source_name)
+    wanted = match.source_name.lower()
+    stored = next((s for s in siblings if s.name.lower() == wanted), None)
+    return Node(field) if stored is None else _mapped(field, stored, siblings, match, path)
+
+
+def _mapped(
+    field: Field,
+    stored: PhysicalField,
+    siblings: Sequence[PhysicalField],
+    match: MappedName,
+    path: tuple[str, ...],
+) -> Node:
+    found = _node(field, stored, siblings, path)
+    if field.is_leaf or found.null:
+        return found
+    below = (*path, field.name)
+    children: list[Node] = []
+    for at, child in enumerate(field.children):
+        if field.shape is Kind.STRUCT:
+            children.append(_by_name(child, stored.children, match.children, below))
+            continue
+        # A list's and a map's parts are known by their place: names are list, item, element ...
+        inside = next((m for m in match.children if m.field_id == child.id), None)
+        part = stored.children[at]
+        known = Node(child) if inside is None else _mapped(child, part, (part,), inside, below)
+        children.append(known)
+    return _nested(found, tuple(children), stored, path)
+
+
+def _node(
+    field: Field, stored: PhysicalField, siblings: Sequence[PhysicalField], path: tuple[str, ...]
+) -> Node:
+    """Return the node of a field that is there, its children still to be found."""
+    if str(stored.shape) == "unknown":
+        return Node(field, stored.name, null=True)
+    same = Counter(s.name.lower() for s in siblings)[stored.name.lower()]
+    if same > 1:
+        raise Unsupported(
+            f"the file has {same} columns named {stored.name!r} up to case beside each other, which"
+            f" Spark cannot tell apart; {_at(field, path)} cannot be read: rewrite the file"
+        )
+    shape = stored.shape
+    if isinstance(field.shape, Kind) or isinstance(shape, Kind):
+        if shape is not field.shape:
+            raise CorruptLake(_no_way(field, stored, path))
+        return Node(field, stored.name)
+    found = reading(stored, field.shape)
+    if found is None:
+        raise Unsupported(_no_way(field, stored, path))
+    return Node(field, stored.name, found.read, found.how)
+
+
+def _nested(
+    node: Node, children: tuple[Node, ...], stored: PhysicalField, path: tuple[str, ...]
+) -> Node:
+    names = frozenset(c.name.lower() for c in stored.children)
+    if node.field.shape is not Kind.STRUCT:
+        # Spark finds these parts by their place, so files may name them as they like.
+        children = tuple(replace(c, name=c.name and c.field.name) for c in children)
+        names = frozenset()
+    found = replace(node, children=children, names=names)
+    if any(c.is_read for c in children):
+        if node.field.shape is Kind.MAP and not all(c.is_read for c in children):
+            raise CorruptLake(_no_parts(node.field, path))
+        return found
+    if node.field.shape is Kind.MAP:
+        raise CorruptLake(_no_parts(node.field, path))
+    for part in stored.children:
+        own = _own_type(part)
+        if own is not None:
+            return replace(found, witness=(part.name, own))
+    raise Unsupported(
+        f"no part of {_at(node.field, path)} in the file can be read, so whether it is null cannot"
+        " be told; select other columns with columns=[...]"
+    )
+
+
+def _own_type(stored: PhysicalField) -> DataType | None:
+    """Return the type that a stored node is read right as, whatever it means."""
+    if not isinstance(stored.shape, Kind):
+        if stored.encoding == "fixed":
+            return Primitive("blob")
+        return stored.shape if reads_right(stored, stored.shape) else None
+    parts = [(c.name, _own_type(c)) for c in stored.children]
+    known = [Member(name, kind) for name, kind in parts if kind is not None]
+    if stored.shape is Kind.STRUCT:
+        return Struct(tuple(known)) if known else None
+    if len(known) < len(parts):
+        return None
+    if stored.shape is Kind.LIST:
+        return List(known[0].type)
+    return Map(known[0].type, known[1].type)
+
+
+def refuse_unreadable(field: Field) -> None:
+    """Raise Unsupported when a column, or a part of it, is of a type without values in Spark."""
+    for leaf in field.leaves():
+        if str(leaf.shape) in _NO_VALUES:
+            where = field.name if leaf is field else f"{field.name} ({leaf.name})"
+            raise Unsupported(
+                f"column {where!r} is {leaf.shape}, which Spark cannot hold; select other columns"
+                " with columns=[...], or read it with DuckDB"
+            )
+
+
+def _at(field: Field, path: tuple[str, ...]) -> str:
+    return f"column {'.'.join((*path, field.name))!r}"
+
+
+def _no_way(field: Field, stored: PhysicalField, path: tuple[str, ...]) -> str:
+    shape = stored.shape.value if isinstance(stored.shape, Kind) else str(stored.shape)
+    kept = f"{shape} ({stored.encoding})" if stored.encoding else shape
+    wanted = field.shape.value if isinstance(field.shape, Kind) else str(field.shape)
+    return (
+        f"{_at(field, path)} is {wanted} in the table and {kept} (column {stored.name!r}) in the"
+        " file, and no way is known to read that right; rewrite the file with DuckDB (delete its"
+        " rows and insert them again), or select other columns with columns=[...]"
+    )
+
+
+def _no_parts(field: Field, path: tuple[str, ...]) -> str:
+    return (
+        f"{_at(field, path)} is a map whose keys and values have no field ids in the file, so they"
+        " are not its own; add the file again with ducklake_add_data_files, which maps it by name,"
+        " or select other columns with columns=[...]"
+    )

@@ -1,0 +1,234 @@
+"""The plan of a table scan: files in groups that one read schema reads right, and projections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
+from shelduck.model.files import DataFile, NameMapping
+from shelduck.model.layout import Layout
+from shelduck.model.literals import canonical_text
+from shelduck.model.schema import Field, Kind
+from shelduck.model.table import TableVersion
+from shelduck.model.types import DataType
+from shelduck.planning.merge import Shape, group_of
+from shelduck.planning.projection import Expression
+from shelduck.planning.resolve import Node, refuse_unreadable, resolve
+
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadColumn:
+    """A column of the read schema, by its physical name.
+
+    Files that lack it read ``default`` (DuckDB text, None for NULL).
+    """
+
+    name: str
+    type: DataType
+    default: str | None = None
+
+    def __str__(self) -> str:
+        default = f" default {self.default!r}" if self.default is not None else ""
+        return f"{self.name} {self.type}{default}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanGroup:
+    """Files that one read schema reads right, and how table columns are made from it.
+
+    ``outputs`` has one expression per column of the plan, in order. ``constants`` names the values
+    that stand in the paths of files, ``values`` holds them, one tuple of canonical texts per file.
+    ``row_id_column`` and ``snapshot_column`` are read for the purpose that they are named by; rows
+    with a snapshot beyond the plan's do not exist yet.
+    """
+
+    files: tuple[DataFile, ...]
+    read: tuple[ReadColumn, ...]
+    outputs: tuple[Expression, ...]
+    nodes: tuple[Node, ...]
+    constants: tuple[str, ...] = ()
+    values: tuple[tuple[str | None, ...], ...] = ()
+    with_deletes: bool = False
+    row_id_column: str | None = None
+    snapshot_column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """How a table is read at its snapshot: the chosen columns, from groups in file order."""
+
+    table: TableVersion
+    columns: tuple[Field, ...]
+    groups: tuple[ScanGroup, ...]
+
+    def __str__(self) -> str:
+        lines = [f"scan of {self.table.full_name} at snapshot {self.table.snapshot.id}"]
+        for number, group in enumerate(self.groups, 1):
+            deletes = ", dropping deleted rows" if group.with_deletes else ""
+            lines.append(f"group {number}: {len(group.files)} file(s){deletes}")
+            lines.append("  read " + (", ".join(map(str, group.read)) or "no column"))
+            if group.snapshot_column:
+                at = self.table.snapshot.id
+                lines.append(f"  where {group.snapshot_column} <= {at}")
+            lines += [
+                f"  {column.name} = {made}"
+                for column, made in zip(self.columns, group.outputs, strict=True)
+            ]
+        return "\n".join(lines)
+
+
+def plan_scan(
+    table: TableVersion,
+    files: Sequence[DataFile],
+    mappings: Mapping[int, NameMapping],
+    columns: Sequence[str] | None = None,
+) -> ScanPlan:
+    """Return how the rows of ``files`` are read as ``table`` has its columns.
+
+    Every file must have its layout; ``mappings`` has each mapping that a file names by its id.
+    ``columns`` chooses top-level columns, all of them when None. Raises Unsupported or CorruptLake,
+    naming file, column and types, for what no reading is known to be right for.
+    """
+    chosen = tuple(_chosen(table, columns))
+    for field in chosen:
+        refuse_unreadable(field)
+    open_groups: list[tuple[Shape, list[DataFile]]] = []
+    place: dict[object, int] = {}
+    layouts = _Numbers()
+    for file in files:
+        key = _key(file, table, layouts)
+        if key not in place:
+            place[key] = _join(open_groups, _shape(file, table, chosen, mappings))
+        open_groups[place[key]][1].append(file)
+    return ScanPlan(table, chosen, tuple(_group(shape, found) for shape, found in open_groups))
+
+
+def _chosen(table: TableVersion, columns: Sequence[str] | None) -> list[Field]:
+    if columns is None:
+        return list(table.columns)
+    found: list[Field] = []
+    for name in columns:
+        field = table.columns.find((name,))
+        if field is None:
+            raise NotFound.named("column", name, table.columns.names, where=table.full_name)
+        if field in found:
+            raise InvalidRequest(f"column {name!r} is selected twice")
+        found.append(field)
+    return found
+
+
+class _Numbers:
+    """A number for each distinct layout; the same object is compared once."""
+
+    def __init__(self) -> None:
+        self._by_value: dict[Layout, int] = {}
+        self._by_identity: dict[int, int] = {}
+
+    def of(self, layout: Layout) -> int:
+        found = self._by_identity.get(id(layout))
+        if found is None:
+            found = self._by_value.setdefault(layout, len(self._by_value))
+            self._by_identity[id(layout)] = found
+        return found
+
+
+def _key(file: DataFile, table: TableVersion, layouts: _Numbers) -> object:
+    """Return what two files that are read alike have in common."""
+    if file.layout is None:
+        raise CorruptLake(
+            f"the layout of data file {file.path} is not known; read its footer first"
+        )
+    return (
+        layouts.of(file.layout),
+        file.mapping_id,
+        _has_deletes(file),
+        file.partial_max is None,
+        _is_partly_later(file, table),
+    )
+
+
+def _has_deletes(file: DataFile) -> bool:
+    return file.delete_file is not None or bool(file.inlined_deletes)
+
+
+def _is_partly_later(file: DataFile, table: TableVersion) -> bool:
+    return file.partial_max is not None and file.partial_max > table.snapshot.id
+
+
+def _shape(
+    file: DataFile,
+    table: TableVersion,
+    chosen: Sequence[Field],
+    mappings: Mapping[int, NameMapping],
+) -> Shape:
+    mapping = None
+    if file.mapping_id is not None:
+        mapping = mappings.get(file.mapping_id)
+        if mapping is None:
+            raise CorruptLake(
+                f"data file {file.path} names mapping {file.mapping_id}: there is none"
+            )
+    assert file.layout is not None
+    try:
+        resolved = resolve(file.layout, chosen, mapping, table.columns.fields)
+    except ShelduckError as error:
+        raise type(error)(f"data file {file.path} of {table.full_name}: {error}") from error
+    later = _is_partly_later(file, table)
+    if later and resolved.snapshot_column is None:
+        raise CorruptLake(
+            f"data file {file.path} of {table.full_name} holds rows of later snapshots, but no"
+            " column that tells them apart; read the newest snapshot instead"
+        )
+    filtered = resolved.snapshot_column if later or file.partial_max is None else None
+    return Shape(
+        replace(resolved, snapshot_column=filtered), with_deletes=_has_deletes(file), path=file.path
+    )
+
+
+def _join(groups: list[tuple[Shape, list[DataFile]]], shape: Shape) -> int:
+    for number, (known, _) in enumerate(groups):
+        merged = known.merged(shape)
+        if merged is not None:
+            groups[number] = (merged, groups[number][1])
+            return number
+    groups.append((shape, []))
+    return len(groups) - 1
+
+
+def _group(shape: Shape, files: list[DataFile]) -> ScanGroup:
+    read, outputs, constants = group_of(shape)
+    return ScanGroup(
+        files=tuple(files),
+        read=tuple(ReadColumn(*column) for column in read),
+        outputs=outputs,
+        nodes=shape.resolved.nodes,
+        constants=tuple(name for name, _, _ in constants),
+        values=tuple(
+            tuple(_path_value(f, key, field) for _, key, field in constants) for f in files
+        ),
+        with_deletes=shape.with_deletes,
+        row_id_column=shape.resolved.row_id_column,
+        snapshot_column=shape.resolved.snapshot_column,
+    )
+
+
+def _path_value(file: DataFile, key: str, field: Field) -> str | None:
+    """Return the canonical text of a ``key=value`` directory, which DuckDB reads there too."""
+    match = re.search(rf"(?:^|/){re.escape(key)}=([^/]*)/", file.path, re.IGNORECASE)
+    if match is None:
+        raise CorruptLake(
+            f"data file {file.path}: column {field.name!r} should stand in the path as {key}=..."
+        )
+    text = unquote(match[1])
+    if text == _HIVE_NULL:
+        return None
+    assert not isinstance(field.shape, Kind)
+    try:
+        return canonical_text(field.shape, text)
+    except InvalidRequest as error:
+        raise CorruptLake(f"data file {file.path}: column {field.name!r}: {error}") from error

@@ -1,0 +1,133 @@
+"""The same scan by Spark's public API alone, for sessions without a way into the JVM (Connect)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Unsupported
+from shelduck.model.files import DataFile
+from shelduck.planning.scan import ScanGroup
+
+ROW_ID_START = "__shelduck_row_id_start"
+
+_NAME = "__shelduck_name"
+_POSITION = "__shelduck_position"
+# A broadcast of more deleted positions than this is cut in several, by files.
+_BROADCAST_ROWS = 4_000_000
+_OPTIONS = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "mergeSchema": "false",
+    "recursiveFileLookup": "true",
+    "__globPaths__": "false",
+}
+_DELETE_SCHEMA = T.StructType(
+    [
+        T.StructField("pos", T.LongType()),
+        T.StructField("_ducklake_internal_snapshot_id", T.LongType()),
+    ]
+)
+
+
+def public_group(
+    spark: SparkSession, group: ScanGroup, schema: T.StructType, snapshot: int, *, row_ids: bool
+) -> DataFrame:
+    """Return the live rows of a group with its read columns, constants and row id starts.
+
+    Deleted positions are read from the delete files by Spark and joined away by file name and row
+    index; a broadcast never holds more than some millions of them. Raises Unsupported for deletion
+    vectors, which only the bridge reads.
+    """
+    for file in group.files:
+        if file.delete_file is not None and file.delete_file.format != "parquet":
+            raise Unsupported(
+                f"data file {file.path} has its deletes in a {file.delete_file.format} file, which"
+                " cannot be read over Spark Connect; use a classic session, or rewrite the file"
+                " with DuckDB (CALL ducklake_rewrite_data_files)"
+            )
+    frames = [
+        _batch(spark, group, batch, schema, snapshot, row_ids=row_ids) for batch in _batches(group)
+    ]
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _batches(group: ScanGroup) -> Iterator[list[int]]:
+    """Yield numbers of files that can be told apart by name and share their path's values."""
+    open_batches: list[tuple[set[str], tuple[str | None, ...], list[int], int]] = []
+    for number, (file, values) in enumerate(zip(group.files, group.values, strict=True)):
+        names = {_name(file.path)} | ({_name(file.delete_file.path)} if file.delete_file else set())
+        rows = (file.delete_file.delete_count if file.delete_file else 0) + len(
+            file.inlined_deletes
+        )
+        for at, (known, shared, numbers, total) in enumerate(open_batches):
+            if shared == values and not known & names and total + rows <= _BROADCAST_ROWS:
+                open_batches[at] = (known | names, shared, [*numbers, number], total + rows)
+                break
+        else:
+            open_batches.append((names, values, [number], rows))
+    for _, _, numbers, _ in open_batches:
+        yield numbers
+
+
+def _batch(
+    spark: SparkSession,
+    group: ScanGroup,
+    numbers: Sequence[int],
+    schema: T.StructType,
+    snapshot: int,
+    *,
+    row_ids: bool,
+) -> DataFrame:
+    files = [group.files[n] for n in numbers]
+    found = spark.read.schema(schema).options(**_OPTIONS).parquet(*[f.path for f in files])
+    for name, value in zip(group.constants, group.values[numbers[0]], strict=True):
+        found = found.withColumn(name, F.lit(value).cast(T.StringType()))
+    if group.with_deletes:
+        dead = F.broadcast(_deleted(spark, files, snapshot))
+        same = (F.col("_metadata.file_name") == dead[_NAME]) & (
+            F.col("_metadata.row_index") == dead[_POSITION]
+        )
+        found = found.join(dead, same, "left_anti")
+    if row_ids:
+        starts = [(_name(f.path), f.row_id_start) for f in files]
+        known = spark.createDataFrame(starts, f"{_NAME} string, {ROW_ID_START} bigint")
+        found = found.join(F.broadcast(known), F.col("_metadata.file_name") == known[_NAME], "left")
+    return found
+
+
+def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> DataFrame:
+    shape = f"{_NAME} string, {_POSITION} bigint"
+    inlined = [(_name(f.path), p) for f in files for p in f.inlined_deletes]
+    frames = [spark.createDataFrame(inlined, shape)] if inlined else []
+    stored = {
+        _name(f.delete_file.path): (f.delete_file.path, f.path) for f in files if f.delete_file
+    }
+    if stored:
+        paths = [path for path, _ in stored.values()]
+        pairs = [(name, _name(owner)) for name, (_, owner) in stored.items()]
+        owners = spark.createDataFrame(pairs, f"__shelduck_delete string, {_NAME} string")
+        later = F.col("_ducklake_internal_snapshot_id") > F.lit(snapshot)
+        positions = (
+            spark.read.schema(_DELETE_SCHEMA)
+            .options(**_OPTIONS)
+            .parquet(*paths)
+            .where(~F.coalesce(later, F.lit(False)))
+        )
+        of_file = F.col("_metadata.file_name") == owners["__shelduck_delete"]
+        frames.append(
+            positions.join(F.broadcast(owners), of_file).select(
+                F.col(_NAME), F.col("pos").alias(_POSITION)
+            )
+        )
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]

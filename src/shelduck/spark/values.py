@@ -1,0 +1,152 @@
+"""Single values and rows of the catalog in Spark: defaults, path values, inlined rows.
+
+A value travels as a *carrier* that Spark's types cannot bend: days and microseconds as numbers, so
+that years before Christ, infinities and the session's time zone play no part.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal as Number
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.model.bounds import bound
+from shelduck.model.literals import blob_bytes, canonical_text
+from shelduck.model.types import DataType, Leaf, List, Map, Struct
+from shelduck.spark.types import spark_type
+
+Carrier = bool | int | float | str | bytes | Number | None
+
+_ZONELESS = ("timestamp", "timestamp_s", "timestamp_ms")
+_TEXTS = ("varchar", "json", "time", "timetz")
+_FLOATS = ("float32", "float64")
+
+
+def carrier(leaf: Leaf, value: object, where: str) -> Carrier:
+    """Return what carries a catalog's value (DuckDB text, or bytes of a blob) to Spark.
+
+    Raises CorruptLake, naming ``where``, for what is no value of the type.
+    """
+    name = str(leaf)
+    if value is None or isinstance(value, bytes):
+        return value
+    text = str(value)
+    found: Carrier
+    if name in _TEXTS:
+        return text
+    if name == "blob":
+        found = blob_bytes(text)
+    elif name in _FLOATS:
+        found = _float(leaf, text)
+    else:
+        found = bound(leaf, text)
+    if found is None:
+        raise CorruptLake(f"{where} holds {text!r}, which is not a value of type {leaf}")
+    return found
+
+
+def carrier_type(data_type: DataType) -> T.DataType:
+    """Return the Spark type in which carriers of a type are handed over."""
+    if isinstance(data_type, Struct):
+        return T.StructType(
+            [T.StructField(m.name, carrier_type(m.type)) for m in data_type.members]
+        )
+    if isinstance(data_type, List):
+        return T.ArrayType(carrier_type(data_type.element))
+    if isinstance(data_type, Map):
+        return T.MapType(carrier_type(data_type.key), carrier_type(data_type.value))
+    name = str(data_type)
+    if name == "date":
+        return T.IntegerType()
+    if name in _ZONELESS or name == "timestamptz":
+        return T.LongType()
+    if name == "float32":
+        return T.DoubleType()
+    return spark_type(data_type)
+
+
+def decoded(carried: SparkColumn, data_type: DataType) -> SparkColumn:
+    """Return the value of ``data_type`` that a carrier stands for."""
+    if spark_type(data_type) == carrier_type(data_type):
+        return carried
+    if isinstance(data_type, Struct):
+        parts = [decoded(carried.getField(m.name), m.type).alias(m.name) for m in data_type.members]
+        return F.when(carried.isNotNull(), F.struct(*parts))
+    if isinstance(data_type, List):
+        return F.transform(carried, lambda x: decoded(x, data_type.element))
+    if isinstance(data_type, Map):
+        return F.map_from_entries(
+            F.transform(
+                F.map_entries(carried),
+                lambda e: F.struct(
+                    decoded(e.getField("key"), data_type.key).alias("key"),
+                    decoded(e.getField("value"), data_type.value).alias("value"),
+                ),
+            )
+        )
+    name = str(data_type)
+    if name == "date":
+        return F.date_from_unix_date(carried)
+    if name == "timestamptz":
+        return F.timestamp_micros(carried)
+    if name == "float32":
+        return carried.cast(T.FloatType())
+    return micros_to_ntz(carried)
+
+
+def literal(text: str | None, data_type: DataType) -> SparkColumn:
+    """Return a constant by its DuckLake text; None is NULL."""
+    if text is None or isinstance(data_type, Struct | List | Map):
+        return F.lit(None).cast(spark_type(data_type))
+    found = carrier(data_type, text, "a default")
+    if isinstance(found, bytes):
+        return F.lit(bytearray(found)).cast(spark_type(data_type))
+    # As text, for Spark's literals of Python numbers know no more than 64 bits.
+    if isinstance(found, Number):
+        carried = F.lit(f"{found:f}")
+    elif isinstance(found, int) and not isinstance(found, bool):
+        carried = F.lit(str(found))
+    else:
+        carried = F.lit(found)
+    return decoded(carried.cast(carrier_type(data_type)), data_type)
+
+
+def text_to_value(text: SparkColumn, leaf: Leaf) -> SparkColumn:
+    """Return the value of a column of canonical texts."""
+    name = str(leaf)
+    if name == "timestamptz":
+        # The canonical text ends in +00, which Spark reads as the offset only when written in full.
+        return F.concat(text, F.lit(":00")).cast(T.TimestampType())
+    if name == "timestamp_ns":
+        raise InvalidRequest("a column of type timestamp_ns cannot stand in a path")
+    return text.cast(spark_type(leaf))
+
+
+def default_sql(leaf: Leaf, text: str) -> str:
+    """Return SQL for a default that Spark gives to files without the column (EXISTS_DEFAULT)."""
+    name = str(leaf)
+    if name in _TEXTS:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if name == "timestamptz":
+        return f"TIMESTAMP '{text}:00'"
+    if name in _ZONELESS:
+        return f"TIMESTAMP_NTZ '{text}'"
+    if name == "timestamp_ns":
+        return f"{bound(leaf, text)}L"
+    return f"CAST('{text}' AS {spark_type(leaf).simpleString()})"
+
+
+def micros_to_ntz(micros: SparkColumn) -> SparkColumn:
+    """Return the zoneless timestamp of microseconds since 1970, whatever the session's zone."""
+    start = F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
+    return F.timestamp_add("MICROSECOND", micros, start)
+
+
+def _float(leaf: Leaf, text: str) -> float | None:
+    try:
+        return float(canonical_text(leaf, text))
+    except InvalidRequest:
+        return None
