@@ -1,0 +1,122 @@
+"""Writes without the bridge, for sessions of Spark Connect.
+
+Spark's own writer has no place for the ids of list elements and map keys and values, so rows with
+lists or maps are written by pyarrow inside the executors, which takes about twice as long.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs, parquet
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_type
+
+from shelduck.model.schema import Field, Kind
+from shelduck.spark.physical import PhysicalSchema
+from shelduck.spark.storage import delete_file, list_data_files
+
+_SETTINGS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+_ARROW_ID = "PARQUET:field_id"
+_settings_lock = threading.Lock()
+
+
+def write_plain(
+    spark: SparkSession, df: DataFrame, physical: PhysicalSchema, place: str, compression: str
+) -> None:
+    """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
+    rows = df.select(*physical.columns(with_ids=True))
+    with _settings(spark):
+        rows.write.parquet(place, compression=compression)
+
+
+def write_by_arrow(df: DataFrame, physical: PhysicalSchema, place: str, compression: str) -> bool:
+    """Write one file for each task by pyarrow, ids at every level; True when there were rows."""
+    rows = df.select(*physical.columns(with_ids=False))
+    schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
+    written = rows.mapInArrow(_writer(schema, place, compression), "name string")
+    # These rows are names of files, not rows of a table.
+    names = {row.name for row in written.toLocalIterator()}
+    for file in list_data_files(place):
+        # A task that failed or was run twice leaves a file that nobody told us of.
+        if file.name not in names:
+            delete_file(f"{place}/{file.name}")
+    return bool(names)
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Hold the settings of a write in the session; two writes of a process take turns."""
+    with _settings_lock:
+        before = {key: spark.conf.get(key, None) for key in _SETTINGS}
+        try:
+            for key, value in _SETTINGS.items():
+                spark.conf.set(key, value)
+            yield
+        finally:
+            for key, old in before.items():
+                if old is None:
+                    spark.conf.unset(key)
+                else:
+                    spark.conf.set(key, old)
+
+
+def _arrow_field(field: Field, physical: PhysicalSchema, name: str | None = None) -> Any:
+    kind = _arrow_type(field, physical)
+    name = physical.names[field.id] if name is None else name
+    return pa.field(name, kind, name != "key", {_ARROW_ID: str(int(field.id))})
+
+
+def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
+    if field.shape is Kind.STRUCT:
+        return pa.struct([_arrow_field(c, physical) for c in field.children])
+    if field.shape is Kind.LIST:
+        return pa.list_(_arrow_field(field.children[0], physical, "element"))
+    if field.shape is Kind.MAP:
+        key, value = field.children
+        return pa.map_(_arrow_field(key, physical, "key"), _arrow_field(value, physical, "value"))
+    return to_arrow_type(physical.spark_type(field, with_ids=False), timezone="UTC")
+
+
+def _writer(schema: Any, place: str, compression: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    # A nested function travels to the executors by value, so they need pyarrow but not Shelduck.
+    def write(batches: Iterator[Any]) -> Iterator[Any]:
+        local = place.startswith(("/", "file:"))
+        files, base = (
+            (fs.LocalFileSystem(), "/" + place.removeprefix("file:").lstrip("/"))
+            if local
+            else fs.FileSystem.from_uri(place.replace("s3a://", "s3://", 1))
+        )
+        name = f"part-{uuid.uuid4()}.parquet"
+        writer = None
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            if writer is None:
+                files.create_dir(base, recursive=True)
+                writer = parquet.ParquetWriter(
+                    f"{base.rstrip('/')}/{name}",
+                    schema,
+                    filesystem=files,
+                    compression=compression,
+                    store_schema=False,
+                )
+            columns = [
+                column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)
+            ]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+        if writer is not None:
+            writer.close()
+            yield pa.RecordBatch.from_arrays([pa.array([name])], ["name"])
+
+    return write

@@ -1,0 +1,137 @@
+"""Statistics of files that Spark wrote, from their footers, as DuckLake keeps them.
+
+What a footer does not tell for certain is left out: a bound that is too narrow would hide rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal as Number
+from typing import Any
+
+import pyarrow.parquet
+
+from shelduck.errors import CorruptLake
+from shelduck.model.bounds import bound_text
+from shelduck.model.files import ColumnStats
+from shelduck.model.literals import integer_range
+from shelduck.model.schema import Field, Kind
+from shelduck.model.types import Decimal, Leaf
+
+_CUT = 256
+_FLOATS = frozenset({"float32", "float64"})
+_CUT_TYPES = frozenset({"varchar", "json"})
+_NUMBERS = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamptz"})
+_LAST_BEFORE_SURROGATES, _AFTER_SURROGATES, _LAST = 0xD7FF, 0xE000, 0x10FFFF
+
+
+def file_stats(
+    metadata: pyarrow.parquet.FileMetaData, leaves: Sequence[Field]
+) -> tuple[ColumnStats, ...]:
+    """Return the statistics of each leaf column; a column whose nulls are not counted has none.
+
+    ``leaves`` are the leaves of the table that the file was written for, in the file's order.
+    """
+    if metadata.num_columns != len(leaves):
+        raise CorruptLake(
+            f"a file of {metadata.num_columns} columns was written for a table of {len(leaves)}"
+        )
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    found = (_column(leaf, [g.column(n) for g in groups]) for n, leaf in enumerate(leaves))
+    return tuple(stats for stats in found if stats is not None)
+
+
+def cut_bounds(low: str | None, high: str | None) -> tuple[str | None, str | None]:
+    """Return bounds of at most 256 bytes: the least one cut, the greatest cut and raised.
+
+    Text with a NUL byte is no bound, because not every catalog can store it.
+    """
+    if low is not None:
+        low = None if "\0" in low else _prefix(low)
+    if high is not None:
+        high = None if "\0" in high else _raised(high)
+    return low, high
+
+
+def _column(field: Field, chunks: list[Any]) -> ColumnStats | None:
+    assert not isinstance(field.shape, Kind)
+    statistics = [c.statistics for c in chunks]
+    if any(s is None or not s.has_null_count for s in statistics):
+        return None
+    null_count = sum(s.null_count for s in statistics)
+    values = sum(c.num_values for c in chunks) - null_count
+    low, high, contains_nan = _bounds(
+        field.shape,
+        [s for c, s in zip(chunks, statistics, strict=True) if c.num_values > s.null_count],
+    )
+    return ColumnStats(
+        column_id=field.id,
+        column_size_bytes=sum(c.total_compressed_size for c in chunks),
+        value_count=values,
+        null_count=null_count,
+        min_value=low,
+        max_value=high,
+        contains_nan=contains_nan if str(field.shape) in _FLOATS else None,
+    )
+
+
+def _bounds(leaf: Leaf, statistics: list[Any]) -> tuple[str | None, str | None, bool]:
+    """Return the bounds over all row groups that hold values, and whether a NaN may be there."""
+    known = bool(statistics) and all(s.has_min_max for s in statistics)
+    if not known:
+        return None, None, bool(statistics)
+    if str(leaf) in _FLOATS:
+        ends = [float(v) for s in statistics for v in (s.min_raw, s.max_raw)]
+        # A NaN hides what lies below it, and only the footer's bounds show that there is one.
+        if any(math.isnan(v) for v in ends):
+            return None, None, True
+    read = _reader(leaf)
+    if read is None:
+        return None, None, False
+    try:
+        low = bound_text(leaf, min(read(s.min_raw) for s in statistics))
+        high = bound_text(leaf, max(read(s.max_raw) for s in statistics))
+    except UnicodeDecodeError:
+        return None, None, False
+    if str(leaf) in _CUT_TYPES:
+        return *cut_bounds(low, high), False
+    if str(leaf) == "blob" and high is not None and len(high) > _CUT:
+        return None, None, False
+    return low, high, False
+
+
+def _reader(leaf: Leaf) -> Callable[[Any], Any] | None:
+    """Return how a footer's raw bound becomes a value that compares."""
+    name = str(leaf)
+    if isinstance(leaf, Decimal):
+        scale = leaf.scale
+        return lambda raw: Number(f"{_unscaled(raw)}E-{scale}")
+    if integer_range(leaf) is not None:
+        return _unscaled
+    if name in _FLOATS or name in _NUMBERS or name == "boolean":
+        return lambda raw: raw
+    if name in _CUT_TYPES or name in ("uuid", "time"):
+        return lambda raw: raw.decode()
+    return bytes if name == "blob" else None
+
+
+def _unscaled(raw: int | bytes) -> int:
+    return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
+
+
+def _prefix(text: str) -> str:
+    return text.encode()[:_CUT].decode(errors="ignore")
+
+
+def _raised(text: str) -> str | None:
+    prefix = _prefix(text)
+    if prefix == text:
+        return text
+    while prefix:
+        last = ord(prefix[-1])
+        prefix = prefix[:-1]
+        if last < _LAST:
+            above = _AFTER_SURROGATES if last == _LAST_BEFORE_SURROGATES else last + 1
+            return prefix + chr(above)
+    return None

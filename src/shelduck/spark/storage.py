@@ -1,0 +1,97 @@
+"""Directories and bytes of data files, on local disks and on what ``pyarrow.fs`` reaches."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.fs
+
+TAIL = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One file of a directory: its name there and its size in bytes."""
+
+    name: str
+    size: int
+
+
+def spark_path(path: str) -> str:
+    """Return a path of a lake as Spark is told it: a path without a scheme is a local one."""
+    return f"file://{path}" if path.startswith("/") else path
+
+
+def local_path(path: str) -> str | None:
+    """Return the plain path of a local file or directory, None for what lies elsewhere."""
+    if path.startswith("file:"):
+        return "/" + path.removeprefix("file:").lstrip("/")
+    return None if "://" in path else path
+
+
+def list_data_files(directory: str) -> list[Listed]:
+    """Return the Parquet files of a directory by name, none when there is no such directory."""
+    try:
+        found = _list_local(directory) if local_path(directory) else _list_remote(directory)
+    except FileNotFoundError:
+        return []
+    return sorted(
+        (f for f in found if f.name.endswith(".parquet") and f.name[0] not in "._"),
+        key=lambda f: f.name,
+    )
+
+
+def read_tail(path: str, size: int, length: int = TAIL) -> bytes:
+    """Return the last bytes of a file of ``size`` bytes, ``length`` of them or all."""
+    length = min(size, length)
+    plain = local_path(path)
+    if plain is not None:
+        with Path(plain).open("rb") as file:
+            file.seek(size - length)
+            return file.read()
+    files, name = filesystem(path)
+    with files.open_input_file(name) as file:
+        return bytes(file.read_at(length, size - length))
+
+
+def delete_directory(directory: str) -> None:
+    """Delete a directory and all in it; it is no error that there is none."""
+    plain = local_path(directory)
+    if plain is not None:
+        shutil.rmtree(plain, ignore_errors=True)
+        return
+    files, name = filesystem(directory)
+    with contextlib.suppress(FileNotFoundError):
+        files.delete_dir(name.rstrip("/"))
+
+
+def delete_file(path: str) -> None:
+    """Delete a file; it is no error that there is none."""
+    plain = local_path(path)
+    if plain is not None:
+        Path(plain).unlink(missing_ok=True)
+        return
+    files, name = filesystem(path)
+    with contextlib.suppress(FileNotFoundError):
+        files.delete_file(name)
+
+
+def filesystem(path: str) -> tuple[pyarrow.fs.FileSystem, str]:
+    """Return the file system of a path with a scheme, and the path there."""
+    files, name = pyarrow.fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+    return files, name
+
+
+def _list_local(directory: str) -> list[Listed]:
+    plain = local_path(directory)
+    assert plain is not None
+    return [Listed(p.name, p.stat().st_size) for p in Path(plain).iterdir() if p.is_file()]
+
+
+def _list_remote(directory: str) -> list[Listed]:
+    files, name = filesystem(directory)
+    infos = files.get_file_info(pyarrow.fs.FileSelector(name.rstrip("/")))
+    return [Listed(i.base_name, i.size) for i in infos if i.is_file]

@@ -1,0 +1,153 @@
+"""Rows into new data files of a table, with their statistics, ready to be committed."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.model.files import NewDataFile
+from shelduck.model.table import TableVersion
+from shelduck.spark.assign import failure_of
+from shelduck.spark.bridge import bridge_for
+from shelduck.spark.footers import layout_of
+from shelduck.spark.physical import PhysicalSchema, physical_schema
+from shelduck.spark.plain_write import write_by_arrow, write_plain
+from shelduck.spark.stats import file_stats
+from shelduck.spark.storage import (
+    Listed,
+    delete_directory,
+    delete_file,
+    list_data_files,
+    spark_path,
+)
+from shelduck.spark.tails import read_footers
+
+Progress = Callable[[int, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFiles:
+    """What a write left behind: files that no snapshot knows yet, their rows and their bytes."""
+
+    files: tuple[NewDataFile, ...]
+    rows: int
+    bytes: int
+
+
+def write_files(
+    spark: SparkSession,
+    df: DataFrame,
+    table: TableVersion,
+    *,
+    progress: Progress | None = None,
+    compression: str = "snappy",
+) -> WrittenFiles:
+    """Write the rows of ``df`` into a fresh directory of ``table`` and return the files.
+
+    ``df`` has the columns of the table as `shelduck.spark.assign.assign` leaves them. Paths are
+    relative to the table's directory. No rows, no files. ``progress`` is called with the rows,
+    files and bytes so far as finished files are looked at. A write that fails deletes what it
+    wrote; a value that does not fit its column is InvalidRequest.
+    """
+    if df.columns != table.columns.names:
+        raise InvalidRequest(
+            f"rows for {table.full_name} need the columns {table.columns.names}, not {df.columns}"
+        )
+    directory = _fresh_name()
+    place = table.path + directory
+    try:
+        listed = _write(spark, df, physical_schema(table), place, compression)
+        written = _look_at(spark, table, directory, listed, progress)
+    except BaseException as error:
+        delete_directory(place)
+        found = failure_of(error)
+        if found is None:
+            raise
+        raise found from error
+    if not written.files:
+        delete_directory(place)
+    return written
+
+
+def discard_files(table: TableVersion, files: Iterable[NewDataFile]) -> None:
+    """Delete files that were written for ``table`` and will not be committed."""
+    directories = {f.path.partition("/")[0] for f in files}
+    for directory in directories:
+        delete_directory(table.path + directory)
+
+
+def _write(
+    spark: SparkSession, df: DataFrame, physical: PhysicalSchema, place: str, compression: str
+) -> list[Listed]:
+    """Write the rows and return the files that are found there."""
+    bridge = bridge_for(spark)
+    if bridge is not None:
+        writer = df.select(*physical.columns(with_ids=False)).write.format(bridge.write_format)
+        writer.options(compression=compression, **bridge.id_options(physical.ids)).save(
+            spark_path(place)
+        )
+    elif physical.has_repeated:
+        return list_data_files(place) if write_by_arrow(df, physical, place, compression) else []
+    else:
+        write_plain(spark, df, physical, spark_path(place), compression)
+    listed = list_data_files(place)
+    if not listed:
+        # Even an empty DataFrame leaves a file: Spark and we do not look at the same place.
+        raise CorruptLake(f"Spark wrote to {place}, but no file is found there")
+    return listed
+
+
+def _look_at(
+    spark: SparkSession,
+    table: TableVersion,
+    directory: str,
+    listed: list[Listed],
+    progress: Progress | None,
+) -> WrittenFiles:
+    leaves = list(table.columns.leaves())
+    files: list[NewDataFile] = []
+    layout = None
+    rows = size = 0
+    place = f"{table.path}{directory}/"
+    for file, footer in zip(listed, read_footers(spark, place, listed), strict=True):
+        metadata = footer.metadata
+        if metadata.num_rows == 0:
+            delete_file(place + file.name)
+            continue
+        # Every file of one write has the schema of the first.
+        layout = layout or layout_of(metadata)
+        files.append(
+            NewDataFile(
+                path=f"{directory}/{file.name}",
+                record_count=metadata.num_rows,
+                file_size_bytes=file.size,
+                footer_size=footer.size,
+                stats=file_stats(metadata, leaves),
+                layout=layout,
+            )
+        )
+        rows += metadata.num_rows
+        size += file.size
+        if progress is not None:
+            progress(rows, len(files), size)
+    return WrittenFiles(tuple(files), rows, size)
+
+
+def _fresh_name() -> str:
+    """Return a new UUID of version 7: names sort by time, as those of DuckLake's files do."""
+    moment = time.time_ns() // 1_000_000
+    random = int.from_bytes(os.urandom(10), "big")
+    value = (
+        moment << 80
+        | 0x7 << 76
+        | (random >> 68 & 0xFFF) << 64
+        | 0b10 << 62
+        | random & (1 << 62) - 1
+    )
+    return str(uuid.UUID(int=value))
