@@ -101,7 +101,8 @@ class Bridge:
         error in it fails that query with its message. Constants are bigint, int, string, binary or
         boolean; filters on them are applied here. ``with_deletes`` drops the rows that the entries
         name as deleted; without it no entry may have any, and the scan is Spark's own.
-        ``size_in_bytes`` is what Spark's planner takes the scan to weigh.
+        ``size_in_bytes`` is what Spark's planner takes the scan to weigh. ``options`` are those of
+        Spark's Parquet reader. ``root`` is what ``explain`` shows as the place of the files.
         """
         _check(read_schema, constants)
         gateway = java_gateway(self.spark)
@@ -128,7 +129,7 @@ class Bridge:
             _java_schema(java, read_schema),
             java.scala.Option.empty(),
             self._new("LakeParquet") if with_deletes else datasources.parquet.ParquetFileFormat(),
-            java.PythonUtils.toScalaMap({**(options or {}), **_OPTIONS}),
+            java.PythonUtils.toScalaMap({**_OPTIONS, **(options or {})}),
             session,
         )
         found = DataFrame(session.baseRelationToDataFrame(relation), self.spark)
