@@ -1,0 +1,79 @@
+"""Measure and print: `python -m benchmarks [alter] [scan] [append] [open] [--quick]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import time
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from benchmarks import alter, append, opening, scan
+from benchmarks.harness import duration
+
+BENCHMARKS = {"alter": alter.run, "scan": scan.run, "append": append.run, "open": opening.run}
+RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+_PACKAGES = ("pyspark", "duckdb", "duckdb-extension-ducklake", "sqlalchemy", "psycopg", "pyarrow")
+_LEAD = """# Benchmarks
+
+Numbers of one run of `make bench`, which wrote this page. Ratios hold, seconds are this machine's.
+What is compared runs in turns in the same process; each measure is the best and the median of
+several runs after a warm-up.
+"""
+
+
+def main() -> None:
+    asked = _arguments()
+    names = asked.names or list(BENCHMARKS)
+    parts = [_LEAD, _machine()]
+    print("\n".join(parts), flush=True)
+    for name in names:
+        start = time.perf_counter()
+        found = BENCHMARKS[name](quick=asked.quick).markdown()
+        parts.append(found)
+        print(
+            found, f"({name} took {duration(time.perf_counter() - start)})\n", sep="\n", flush=True
+        )
+    if len(names) == len(BENCHMARKS) and not asked.quick:
+        RESULTS.write_text("\n".join(parts), encoding="utf-8")
+        print(f"written to {RESULTS}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(BENCHMARKS)}; all when none")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes: whether it runs, not how fast"
+    )
+    asked = parser.parse_args()
+    unknown = sorted(set(asked.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    return asked
+
+
+def _machine() -> str:
+    pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in _PACKAGES)
+    load = os.getloadavg()[0]
+    cores = f"{os.cpu_count()} cores ({platform.machine()})"
+    memory = f"{pages * page / 2**30:.0f} GB memory"
+    lines = [
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {_commit()}",
+        f"{cores}, {memory}, {platform.system()}; load at the start {load:.1f}",
+        f"Python {platform.python_version()}, {versions}",
+    ]
+    return "\n".join([*(f"- {line}" for line in lines), ""])
+
+
+def _commit() -> str:
+    asked = ["git", "-C", str(RESULTS.parent), "describe", "--always", "--dirty"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    main()

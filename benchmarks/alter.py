@@ -1,0 +1,125 @@
+"""A light ALTER TABLE beside DuckDB's extension, on the same kind of catalog."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from itertools import count
+from typing import TYPE_CHECKING
+
+import shelduck
+from benchmarks.catalogs import (
+    KINDS,
+    counting_statements,
+    durable_postgres,
+    fresh_url,
+    multiply_only_file,
+)
+from benchmarks.harness import Section, Timing, at_most, interleaved, ratio, scratch
+from tests.support.oracle import DuckDBOracle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.postgres import PostgresServer
+
+SIZES = (10, 1_000, 100_000)
+QUICK_SIZES = (10, 1_000)
+_ABOUT = (
+    "One `ALTER TABLE … ADD COLUMN`, then one `RENAME COLUMN` of it, in turns, each a commit of its"
+    " own; both engines in one process on two catalogs of the same content, each made by the engine"
+    " that alters it (statistics of six columns for every file; PostgreSQL with its default"
+    " durability). Times are best / median of the runs of both statements. DuckDB keeps its catalog"
+    " attached; Shelduck is called as `table.alter(…)`, and opens a DuckDB file anew each time,"
+    " because such a file belongs to one process."
+)
+COLUMNS = {
+    "id": "bigint",
+    "a": "int",
+    "b": "double",
+    "c": "varchar",
+    "d": "date",
+    "e": "boolean",
+}
+_HEADER = ("catalog, files", "Shelduck", "statements", "DuckDB", "ratio", "of best")
+
+
+def run(*, quick: bool) -> Section:
+    section = Section("Light ALTER TABLE", _ABOUT, _HEADER)
+    ratios: dict[str, float] = {}
+    medians: dict[str, dict[int, float]] = {kind: {} for kind in KINDS}
+    with scratch("alter") as folder, durable_postgres() as server:
+        for kind in KINDS:
+            for files in QUICK_SIZES if quick else SIZES:
+                name = f"{kind}, {files:,} files"
+                ours, statements, theirs = _measure(kind, files, folder, server, quick=quick)
+                ratios[name] = ratio(ours, theirs)
+                medians[kind][files] = ours.median
+                best = f"{ours.best / theirs.best:.3f}"
+                cells = (str(ours), str(statements), str(theirs), f"{ratios[name]:.3f}", best)
+                section.rows.append((name, *cells))
+    growth = {kind: max(seen.values()) / min(seen.values()) for kind, seen in medians.items()}
+    section.targets = [
+        at_most(0.1, ratios, "Shelduck against DuckDB"),
+        at_most(1.5, growth, "slowest against fastest number of files, Shelduck alone,"),
+    ]
+    return section
+
+
+def _measure(
+    kind: str, files: int, folder: Path, server: PostgresServer, *, quick: bool
+) -> tuple[Timing, int, Timing]:
+    with ExitStack() as stack:
+        url, duckdb_url = (
+            stack.enter_context(fresh_url(kind, folder, server, f"{who}-{files}"))
+            for who in ("ours", "theirs")
+        )
+        with shelduck.connect(url, f"{folder}/ours-{files}/") as lake:
+            lake.create_table("t", COLUMNS)
+        fill(url, files)
+        fill(duckdb_url, files, f"{folder}/theirs-{files}/")
+        lake = stack.enter_context(shelduck.connect(url))
+        oracle = stack.enter_context(DuckDBOracle(duckdb_url))
+        table = lake.table("t")
+        subjects = {"ours": _alters(table.alter), "theirs": _statements(oracle.execute)}
+        timings = interleaved(subjects, runs=4 if quick else 20, warm_ups=2)
+        with counting_statements() as seen:
+            subjects["ours"]()
+        return timings["ours"], seen.total(), timings["theirs"]
+
+
+def fill(url: str, files: int, data_path: str | None = None) -> None:
+    """Give table `t` of a lake so many files; DuckDB makes lake and table first at a `data_path`.
+
+    DuckDB writes the first file. The others are in the catalog only: an ALTER opens none.
+    """
+    with DuckDBOracle(url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
+        if data_path is not None:
+            listed = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+            oracle.execute(f"CREATE TABLE t ({listed})")
+        oracle.execute("INSERT INTO t SELECT i, i, i, i, '2026-01-01', true FROM range(9) r(i)")
+    multiply_only_file(url, files)
+
+
+def _alters(alter: Callable[..., object]) -> Callable[[], object]:
+    numbers = count()
+
+    def step() -> object:
+        name, is_rename = divmod(next(numbers), 2)
+        if is_rename:
+            return alter(shelduck.rename_column(f"new_{name}", f"old_{name}"))
+        return alter(shelduck.add_column(f"new_{name}", "int"))
+
+    return step
+
+
+def _statements(execute: Callable[[str], object]) -> Callable[[], object]:
+    numbers = count()
+
+    def step() -> object:
+        name, is_rename = divmod(next(numbers), 2)
+        if is_rename:
+            return execute(f"ALTER TABLE t RENAME COLUMN new_{name} TO old_{name}")
+        return execute(f"ALTER TABLE t ADD COLUMN new_{name} INTEGER")
+
+    return step

@@ -1,0 +1,127 @@
+"""Timing side by side, and results as Markdown."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The seconds of several runs of one thing."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    def __str__(self) -> str:
+        return f"{duration(self.best)} / {duration(self.median)}"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a number is meant to be, and what it was."""
+
+    wanted: str
+    seen: str
+    is_met: bool
+
+    def __str__(self) -> str:
+        return f"{'met' if self.is_met else '**missed**'}: {self.wanted}; seen {self.seen}"
+
+
+@dataclass
+class Section:
+    """One table of results with the targets that it answers."""
+
+    title: str
+    about: str
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        lines = [f"## {self.title}", "", self.about, "", _line(self.header)]
+        lines.append(_line(["---"] + ["--:"] * (len(self.header) - 1)))
+        lines += [_line(row) for row in self.rows]
+        if self.targets:
+            lines += ["", *(f"- {target}" for target in self.targets)]
+        return "\n".join([*lines, ""])
+
+
+def interleaved(
+    subjects: Mapping[str, Callable[[], object]], *, runs: int, warm_ups: int = 1
+) -> dict[str, Timing]:
+    """Time subjects in turns (a b b a ...), so that what the machine does else hits all alike.
+
+    Warm-ups are run and not counted.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in subjects}
+    for number in range(warm_ups + runs):
+        order = list(subjects) if number % 2 == 0 else list(reversed(subjects))
+        for name in order:
+            taken = timed(subjects[name])
+            if number >= warm_ups:
+                seconds[name].append(taken)
+    return {name: Timing(tuple(taken)) for name, taken in seconds.items()}
+
+
+def timed(subject: Callable[[], object]) -> float:
+    """The seconds that a call takes; garbage is collected before, not within."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        subject()
+        return time.perf_counter() - start
+    finally:
+        gc.enable()
+
+
+def ratio(ours: Timing, theirs: Timing) -> float:
+    """Our median against theirs: below 1 is faster."""
+    return ours.median / theirs.median
+
+
+def at_most(wanted: float, seen: Mapping[str, float], what: str) -> Target:
+    """The target that every value seen stays at or below a number; tells the worst one."""
+    name, worst = max(seen.items(), key=lambda item: item[1])
+    return Target(f"{what} at most {wanted:g}", f"{worst:.3g} at worst ({name})", worst <= wanted)
+
+
+def at_least(wanted: float, seen: Mapping[str, float], what: str) -> Target:
+    """The target that every value seen stays at or above a number; tells the worst one."""
+    name, worst = min(seen.items(), key=lambda item: item[1])
+    return Target(f"{what} at least {wanted:g}", f"{worst:.3g} at worst ({name})", worst >= wanted)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them."""
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+@contextmanager
+def scratch(name: str) -> Iterator[Path]:
+    """A folder that is gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix=f"shelduck-bench-{name}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
