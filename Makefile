@@ -19,7 +19,7 @@ help:  ## list the targets
 setup: $(VENV)/.ready  ## build .venv from requirements.lock
 
 demo: setup java  ## run the guided tour on a throw-away lake
-	$(PY) examples/demo.py
+	$(VENV)/bin/shelduck demo
 
 check: setup  ## lint, format, types and layers: no JVM, under a minute
 	$(VENV)/bin/ruff check .

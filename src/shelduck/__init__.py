@@ -1,1 +1,72 @@
-"""Shelduck: a lakehouse engine for Spark that changes the shape of a table while it is in use."""
+"""Shelduck: a lakehouse engine for Spark that changes the shape of tables while they are used.
+
+import shelduck
+lake = shelduck.connect("sqlite:////data/lake.db", data_path="/data/files")
+"""
+
+from __future__ import annotations
+
+from shelduck.api.changes import (
+    add_column,
+    change_type,
+    drop_column,
+    drop_default,
+    drop_not_null,
+    move_column,
+    rename_column,
+    set_comment,
+    set_default,
+    set_not_null,
+)
+from shelduck.api.connect import connect
+from shelduck.api.lake import Lake
+from shelduck.api.results import Committed, Snapshot, Staged, TableName, Unchanged
+from shelduck.api.table import Table
+from shelduck.api.transaction import Transaction
+from shelduck.errors import (
+    AlreadyExists,
+    CatalogUnavailable,
+    Conflict,
+    CorruptLake,
+    InvalidRequest,
+    NotFound,
+    OutcomeUnknown,
+    ShelduckError,
+    Unsupported,
+)
+from shelduck.evolution.alter import AlterPlan, AlterStep
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AlreadyExists",
+    "AlterPlan",
+    "AlterStep",
+    "CatalogUnavailable",
+    "Committed",
+    "Conflict",
+    "CorruptLake",
+    "InvalidRequest",
+    "Lake",
+    "NotFound",
+    "OutcomeUnknown",
+    "ShelduckError",
+    "Snapshot",
+    "Staged",
+    "Table",
+    "TableName",
+    "Transaction",
+    "Unchanged",
+    "Unsupported",
+    "add_column",
+    "change_type",
+    "connect",
+    "drop_column",
+    "drop_default",
+    "drop_not_null",
+    "move_column",
+    "rename_column",
+    "set_comment",
+    "set_default",
+    "set_not_null",
+]

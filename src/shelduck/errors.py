@@ -8,7 +8,7 @@
     ├── Conflict            another commit got in between: read the new snapshot and try again
     ├── CatalogUnavailable  the catalog database cannot be reached or is locked: try again later
     ├── OutcomeUnknown      the connection broke during COMMIT: look before acting, delete no files
-    └── CorruptLake         the catalog or a file contradicts itself: nothing that a caller does mends it
+    └── CorruptLake         the catalog or a file contradicts itself: no request mends it
 """
 
 from __future__ import annotations

@@ -24,14 +24,14 @@ class CatalogVerbs:
         self._unit = unit
 
     def table(self, name: str) -> Table:
-        """Return the table ``name`` or ``schema.name``; NotFound with the nearest names otherwise."""
+        """Return the table ``name`` or ``schema.name``; NotFound tells the nearest names."""
         found = Table(self._state, self._name(name), self._unit)
         _ = found.columns
         return found
 
     def tables(self, schema: str | None = None) -> list[TableName]:
         """Return the tables of one schema, or of all, by name."""
-        with self._state.reading() as connection:
+        with self._state.store.read() as connection:
             snapshot = catalog_read.snapshot(connection)
             found = catalog_read.schemas(connection, snapshot, self._state.info)
             if schema is not None:
@@ -44,7 +44,7 @@ class CatalogVerbs:
 
     def schemas(self) -> list[str]:
         """Return the names of all schemas."""
-        with self._state.reading() as connection:
+        with self._state.store.read() as connection:
             snapshot = catalog_read.snapshot(connection)
             return [s.name for s in catalog_read.schemas(connection, snapshot, self._state.info)]
 

@@ -1,8 +1,8 @@
 """Schema changes as Python values: what `Table.alter` and `Table.plan_alter` take.
 
 Paths are dotted: ``"s.f"`` is a struct's field, ``"l.element.f"`` and ``"m.value.f"`` go through
-lists and maps. Types are written as in Spark SQL (``"bigint"``, ``"array<string>"``); DuckLake's and
-DuckDB's words are understood too.
+lists and maps. Types are written as in Spark SQL (``"bigint"``, ``"array<string>"``); DuckLake's
+and DuckDB's words are understood too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def add_column(
     first: bool = False,
     after: str | None = None,
 ) -> AddColumn:
-    """Add a column or a struct field; rows that exist read ``default`` (NULL when there is none)."""
+    """Add a column or a struct field; rows that exist read ``default``, or NULL without one."""
     return AddColumn(
         split_name(path),
         parse_type(type),

@@ -34,4 +34,8 @@ def connect(
         Unsupported: the lake has another DuckLake version, or is encrypted.
     """
     store = open_store(url)
-    return Lake(LakeState(store, open_or_create_lake(store, data_path), spark, author, show_progress=progress))
+    return Lake(
+        LakeState(
+            store, open_or_create_lake(store, data_path), spark, author, show_progress=progress
+        )
+    )

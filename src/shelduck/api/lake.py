@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Self
 
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.state import LakeState
@@ -36,16 +37,14 @@ class Lake(CatalogVerbs):
         A statement that is not a query returns one row that says what happened: the snapshot, the
         operation, and the rows and files that it wrote.
         """
-        return run_sql(self._state, text)
+        return run_sql(self._state, None, text)
 
     def snapshots(self) -> list[Snapshot]:
         """Return all snapshots of the lake, oldest first."""
-        with self._state.reading() as connection:
+        with self._state.store.read() as connection:
             return catalog_read.snapshots(connection)
 
-    def transaction(
-        self, message: str | None = None, extra_info: str | None = None
-    ) -> Transaction:
+    def transaction(self, message: str | None = None, extra_info: str | None = None) -> Transaction:
         """Begin a transaction; use it with ``with``. ``message`` is kept with its snapshot."""
         info = self._state.commit_info(message, extra_info)
         return Transaction(UnitOfWork(self._state, info))
@@ -54,7 +53,7 @@ class Lake(CatalogVerbs):
         """Close the connections to the catalog; the Spark session stays."""
         self._state.store.close()
 
-    def __enter__(self) -> Lake:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-
-from sqlalchemy import Connection
 
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.store import Store
@@ -33,12 +29,6 @@ class LakeState:
         if self.given_spark is None:
             self.given_spark = session_for(None)
         return self.given_spark
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Give one consistent view of the catalog."""
-        with self.store.read() as connection:
-            yield connection
 
     def commit_info(self, message: str | None = None, extra_info: str | None = None) -> CommitInfo:
         """Return what commits of this lake say of themselves."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from shelduck.api.instants import instant
 from shelduck.api.results import Result, Staged, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, carry_out
@@ -25,9 +26,9 @@ from shelduck.spark.types import struct_type
 class Table:
     """One table by name.
 
-    Every call looks at the newest snapshot (inside a transaction: at the transaction's), so an object
-    never grows stale. Calls that write either commit one snapshot and return `Committed`, or, inside
-    a transaction, return `Staged`.
+    Every call looks at the newest snapshot (inside a transaction: at the transaction's), so an
+    object never grows stale. Calls that write either commit one snapshot and return `Committed`,
+    or, inside a transaction, return `Staged`.
     """
 
     def __init__(self, state: LakeState, name: TableName, unit: UnitOfWork | None = None) -> None:
@@ -55,22 +56,17 @@ class Table:
         """Return the rows as a DataFrame, with the columns that the table had at that snapshot.
 
         ``version`` is a snapshot id; ``timestamp`` means the last snapshot at or before it (text
-        without an offset is UTC). The rows stay those of one snapshot whatever happens to the table.
+        without an offset is UTC). The rows stay those of one snapshot whatever happens to the
+        table.
         """
-        if version is None and timestamp is None:
-            found = self._version()
-            self._refuse_staged(found)
-        else:
-            found = self._version_at(version, timestamp)
-        return read_table(
-            self._state.spark, self._state.store, self._state.info, found, self._state.layouts, columns
-        )
+        unit = self._unit or UnitOfWork(self._state, self._state.commit_info())
+        return read_version(self._state, unit, self.name, version, timestamp, columns)
 
     def append(self, df: DataFrame, *, by_position: bool = False) -> Result:
         """Append rows. Columns go by name; missing ones get their default, extra ones are an error.
 
-        Raises InvalidRequest before any work when columns or types do not fit, and while writing when
-        a value does not (NULL in a NOT NULL column, overflow); the table is unchanged then.
+        Raises InvalidRequest before any work when columns or types do not fit, and while writing
+        when a value does not (NULL in a NOT NULL column, overflow); the table is unchanged then.
         """
         planned = self._version()
         written = append_rows(
@@ -87,8 +83,8 @@ class Table:
     def alter(self, *changes: SchemaChange) -> Result:
         """Change the schema; all changes are one snapshot, and no file is rewritten.
 
-        Raises InvalidRequest, NotFound, AlreadyExists or Unsupported and changes nothing when one of
-        them cannot be done.
+        Raises InvalidRequest, NotFound, AlreadyExists or Unsupported and changes nothing when one
+        of them cannot be done.
         """
 
         def stage(unit: UnitOfWork) -> None:
@@ -126,7 +122,7 @@ class Table:
     def history(self) -> list[Snapshot]:
         """Return the snapshots that changed this table, newest first."""
         table = self._version()
-        with self._state.reading() as connection:
+        with self._state.store.read() as connection:
             return catalog_read.table_history(connection, table)
 
     def __repr__(self) -> str:
@@ -136,29 +132,14 @@ class Table:
         if self._unit is not None:
             self._unit.require_open()
             return self._unit.workspace.table(self.name)
-        return self._version_at(None, None)
-
-    def _version_at(self, version: int | None, timestamp: str | datetime | None) -> TableVersion:
-        with self._state.reading() as connection:
-            snapshot = catalog_read.snapshot(connection, version=version, timestamp=timestamp)
-            return catalog_read.table(
-                connection, snapshot, self.name.schema, self.name.name, self._state.info
-            )
-
-    def _refuse_staged(self, table: TableVersion) -> None:
-        if self._unit is not None and self._unit.workspace.is_changed(table):
-            raise Unsupported(
-                f"table {self.name} has uncommitted changes in this transaction, and reading them is"
-                " not supported yet; read before the change, or after the commit"
-            )
+        return version_at(self._state, self.name, None, None)
 
     def _check_null(self, unit: UnitOfWork, plan: AlterPlan) -> None:
         table = unit.workspace.table(self.name)
-        self._refuse_staged(table)
+        _refuse_staged(unit, table)
         require_no_null(
             lambda: self._state.spark,
             self._state.store,
-            self._state.info,
             table,
             self._state.layouts,
             plan.checks_null,
@@ -187,10 +168,45 @@ class Table:
             raise
 
 
+def _refuse_staged(unit: UnitOfWork, table: TableVersion) -> None:
+    if unit.workspace.is_changed(table):
+        raise Unsupported(
+            f"table {table.full_name} has uncommitted changes in this transaction, and reading them"
+            " is not supported yet; read before the change, or after the commit"
+        )
+
+
+def read_version(
+    state: LakeState,
+    unit: UnitOfWork,
+    name: TableName,
+    version: int | None,
+    timestamp: str | datetime | None,
+    columns: Sequence[str] | None = None,
+) -> DataFrame:
+    """Return a table's rows as the unit sees them, or as of a snapshot."""
+    if version is None and timestamp is None:
+        found = unit.workspace.table(name)
+        _refuse_staged(unit, found)
+    else:
+        found = version_at(state, name, version, timestamp)
+    return read_table(state.spark, state.store, found, state.layouts, columns)
+
+
+def version_at(
+    state: LakeState, name: TableName, version: int | None, timestamp: str | datetime | None
+) -> TableVersion:
+    """Return a table at a snapshot: an id, the last at or before an instant, or the newest."""
+    when = None if timestamp is None else instant(timestamp)
+    with state.store.read() as connection:
+        snapshot = catalog_read.snapshot(connection, version=version, timestamp=when)
+        return catalog_read.table(connection, snapshot, name.schema, name.name, state.info)
+
+
 def table_name(parts: tuple[str, ...], default_schema: str) -> TableName:
     """Return the schema and name that ``table`` or ``schema.table`` means."""
     if len(parts) == 1:
         return TableName(default_schema, parts[0])
-    if len(parts) == 2:  # noqa: PLR2004
+    if len(parts) == 2:
         return TableName(parts[0], parts[1])
     raise InvalidRequest(f"{'.'.join(parts)!r} has too many parts: write table or schema.table")

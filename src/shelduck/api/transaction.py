@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Self
 
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.results import Committed, Unchanged
+from shelduck.api.statements import run_sql
 from shelduck.api.unit import UnitOfWork
+from shelduck.spark.session import DataFrame
 
 
 class Transaction(CatalogVerbs):
     """Changes of several tables that become one snapshot, or none.
 
-    Use it as a context manager: it commits at the end of the block, and an exception that leaves the
-    block rolls everything back. ``result`` tells afterwards what landed.
+    Use it as a context manager: it commits at the end of the block, and an exception that leaves
+    the block rolls everything back. ``result`` tells afterwards what landed.
 
         with lake.transaction(message="daily load") as tx:
             tx.table("events").append(df)
@@ -24,6 +27,10 @@ class Transaction(CatalogVerbs):
         self._open_unit = unit
         self.result: Committed | Unchanged | None = None
 
+    def sql(self, text: str) -> DataFrame:
+        """Run statements like `Lake.sql`, but inside: nothing lands before the end."""
+        return run_sql(self._state, self._unit, text)
+
     def commit(self) -> Committed | Unchanged:
         """Commit now; the transaction is over afterwards."""
         self.result = self._open_unit.commit()
@@ -33,7 +40,7 @@ class Transaction(CatalogVerbs):
         """Give everything up; the transaction is over afterwards."""
         self._open_unit.rollback()
 
-    def __enter__(self) -> Transaction:
+    def __enter__(self) -> Self:
         # The transaction reads as of its first line, not of its first statement.
         _ = self._open_unit.workspace.base
         return self

@@ -87,7 +87,7 @@ class Workspace:
     @cached_property
     def base(self) -> Snapshot:
         """The snapshot that reads see and that conflicts are counted from."""
-        with self._state.reading() as connection:
+        with self._state.store.read() as connection:
             return read.snapshot(connection)
 
     def schema(self, name: str) -> SchemaInfo:
@@ -98,7 +98,7 @@ class Workspace:
             if found is None:
                 raise NotFound.named("schema", name, [])
             return found
-        with self._state.reading() as connection:
+        with self._state.store.read() as connection:
             known = read.schemas(connection, self.base, self._state.info)
         match = next((s for s in known if s.name.lower() == lowered), None)
         if match is None:
@@ -110,7 +110,7 @@ class Workspace:
         for work in self._tables.values():
             if _is_named(work.current, name) and not work.dropped:
                 return work.current
-        with self._state.reading() as connection:
+        with self._state.store.read() as connection:
             found = read.table(connection, self.base, name.schema, name.name, self._state.info)
         work_here = self._tables.get(found.id)
         if work_here is not None:
@@ -154,7 +154,7 @@ class Workspace:
             raise
         if found.id < 0:
             raise InvalidRequest(f"schema {name!r} was created in this transaction: drop it later")
-        with self._state.reading() as connection:
+        with self._state.store.read() as connection:
             inside = read.table_names(connection, self.base, found)
         if inside and not cascade:
             raise InvalidRequest(

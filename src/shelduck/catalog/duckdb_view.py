@@ -1,4 +1,4 @@
-"""A lake as DuckDB's own ``ducklake`` extension reads it, where DuckDB and the extension are installed."""
+"""A lake as DuckDB's own ``ducklake`` extension reads it, where that is installed."""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ Catalog = Annotated[
 ]
 DataPath = Annotated[
     str | None,
-    typer.Option("--data-path", "-d", envvar="SHELDUCK_DATA_PATH", help="where a new lake's files go"),
+    typer.Option(
+        "--data-path", "-d", envvar="SHELDUCK_DATA_PATH", help="where a new lake's files go"
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON lines")]
 
@@ -102,7 +104,8 @@ def history(
 @app.command()
 def demo(
     source: Annotated[
-        Path | None, typer.Option("--input", help="a CSV, JSON or Parquet path instead of MovieLens")
+        Path | None,
+        typer.Option("--input", help="a CSV, JSON or Parquet path instead of MovieLens"),
     ] = None,
     keep: Annotated[Path | None, typer.Option(help="keep the lake in this new folder")] = None,
 ) -> None:

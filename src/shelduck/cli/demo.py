@@ -152,7 +152,9 @@ def _rows(lake: Lake, source: Path | None) -> DataFrame:
 
 
 def _kind(source: Path) -> str:
-    names = [source.name] if source.is_file() else [p.name for p in source.rglob("*") if p.is_file()]
+    names = (
+        [source.name] if source.is_file() else [p.name for p in source.rglob("*") if p.is_file()]
+    )
     for kind in ("csv", "json", "parquet"):
         if any(kind in Path(name).suffixes or f".{kind}" in name.lower() for name in names):
             return kind

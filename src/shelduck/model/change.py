@@ -71,7 +71,8 @@ class AlterTable:
     """Replace the columns and comments of ``table`` by new ones (same ids, new versions).
 
     ``unsafe_bounds`` are leaves whose min/max texts are to be cleared in file and table statistics.
-    ``excludes_inserts``: rows were checked (for NOT NULL), so inserts that landed meanwhile conflict.
+    ``excludes_inserts``: rows were checked (for NOT NULL), so inserts that landed meanwhile
+    conflict.
     """
 
     table: TableVersion

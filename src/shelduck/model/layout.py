@@ -23,9 +23,9 @@ class PhysicalField:
     """One column or nested node of a file.
 
     ``shape`` is the DuckLake leaf type that the physical and logical type amount to, the nested
-    kind, or a Primitive named ``parquet:...`` for what no DuckLake type describes. ``encoding`` tells
-    apart what one DuckLake type can be stored as and readers treat differently (``fixed`` for UUID
-    bytes, ``int96``, ``utf8``, ``float64`` for DuckDB's int128 ...); empty for the usual one.
+    kind, or a Primitive named ``parquet:...`` for what no DuckLake type describes. ``encoding``
+    tells apart what one DuckLake type can be stored as and readers treat differently (``fixed`` for
+    UUID bytes, ``int96``, ``utf8``, ``float64`` for DuckDB's int128 ...); empty for the usual one.
     ``group`` is the name of a list's or map's repeated group, needed for paths in the footer.
     """
 

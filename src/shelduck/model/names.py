@@ -1,4 +1,4 @@
-"""Dotted names as people write them: ``schema.table``, ``column.field``, quoted where they must be."""
+"""Dotted names as people write them: ``schema.table``, ``column.field``, quoted at need."""
 
 from __future__ import annotations
 

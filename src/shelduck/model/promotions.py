@@ -1,7 +1,7 @@
 """Which type changes keep every value, and what each costs.
 
-One function answers for statements, plans and error texts. SAFE changes metadata only and is right in
-every DuckLake reader. EXACT changes metadata only and is right in Shelduck, but DuckDB 1.5.5 may
+One function answers for statements, plans and error texts. SAFE changes metadata only and is right
+in every DuckLake reader. EXACT changes metadata only and is right in Shelduck, but DuckDB 1.5.5 may
 filter old files wrongly until they are rewritten, or bounds in the catalog lose their meaning.
 REWRITE needs new bytes. The pairs of the DuckLake specification are all SAFE or EXACT.
 """

@@ -123,7 +123,7 @@ class Schema:
         return self._by_id.get(FieldId(field_id))
 
     def find(self, path: Path) -> Field | None:
-        """Return the field at ``path`` (list parts are ``element``, map parts ``key``/``value``)."""
+        """Return the field at ``path``, which goes by ``element``, ``key``, ``value`` and names."""
         fields = self.fields
         found: Field | None = None
         for part in path:
@@ -183,7 +183,7 @@ def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = 
 
 
 def new_schema(columns: list[Member]) -> Schema:
-    """Return a schema with ids from 1 on; refuse an empty one and names that differ only by case."""
+    """Return a schema with ids from 1 on; refuse none, and names that differ only by case."""
     if not columns:
         raise InvalidRequest("a table needs at least one column")
     fields: list[Field] = []

@@ -147,9 +147,9 @@ SchemaChange = (
 class Draft:
     """A schema while changes are applied to it.
 
-    ``next_id`` is the first column id that the table has never used. ``unsafe_bounds`` are the leaves
-    whose min/max texts a promotion made meaningless; ``must_hold_no_null`` the columns that became
-    NOT NULL and whose rows have to be checked before the commit.
+    ``next_id`` is the first column id that the table has never used. ``unsafe_bounds`` are the
+    leaves whose min/max texts a promotion made meaningless; ``must_hold_no_null`` the columns that
+    became NOT NULL and whose rows have to be checked before the commit.
     """
 
     columns: Schema
@@ -214,7 +214,9 @@ def _drop(draft: Draft, change: DropColumn, table: str) -> Draft:
     siblings = parent.children if parent else draft.columns.fields
     if len(siblings) == 1:
         whole = f"field of {path_text(change.path[:-1])}" if parent else "column"
-        raise InvalidRequest(f"cannot drop {path_text(change.path)}: it is the last {whole} of {table}")
+        raise InvalidRequest(
+            f"cannot drop {path_text(change.path)}: it is the last {whole} of {table}"
+        )
     gone = {f.id for f in found.walk()}
     return replace(
         draft,
@@ -344,10 +346,19 @@ def _placed(
     return tuple(out)
 
 
+def with_default(column: Field, default: Default | None, table: str) -> Field:
+    """Return a new column with its default, checked; a literal is the initial default too."""
+    if default is None:
+        return column
+    checked = _checked_default(default, column, (column.name,), table)
+    initial = checked.text if checked.literal else None
+    return replace(column, default=checked, initial_default=initial)
+
+
 def _checked_default(default: Default, column: Field, path: Path, table: str) -> Default:
     if not column.is_leaf:
         raise Unsupported(
-            f"{path_text(path)} of {table} is {column.type}: DuckLake keeps defaults for leaf columns"
+            f"{path_text(path)} of {table} is {column.type}: DuckLake keeps defaults for leaves"
             " only; give the default to a field of a struct, or leave it NULL"
         )
     if not default.literal:

@@ -45,9 +45,10 @@ class PartitionColumn:
 class TableVersion:
     """One table at one snapshot: identity, place and columns.
 
-    ``path`` is the absolute directory of its files, ending in '/'. ``first_names`` maps a field id to
-    the first name it ever had, which is what our files call it; ``max_column_id`` counts ended columns
-    too, so that ids are never used again. Comments are by field id, the table's own under None.
+    ``path`` is the absolute directory of its files, ending in '/'. ``first_names`` maps a field id
+    to the first name it ever had, which is what our files call it; ``max_column_id`` counts ended
+    columns too, so that ids are never used again. Comments are by field id, the table's own under
+    None.
     """
 
     id: TableId

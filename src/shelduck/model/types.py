@@ -1,7 +1,7 @@
 """Data types: DuckLake's names inside, Spark's and DuckDB's spellings understood.
 
-Inside, a type carries the DuckLake name (``int64``, ``timestamptz``). Text that people write is read
-as Spark reads it: ``TIMESTAMP`` is an instant (DuckLake ``timestamptz``), ``TIMESTAMP_NTZ`` is
+Inside, a type carries the DuckLake name (``int64``, ``timestamptz``). Text that people write is
+read as Spark reads it: ``TIMESTAMP`` is an instant (DuckLake ``timestamptz``), ``TIMESTAMP_NTZ`` is
 DuckLake's ``timestamp``; see docs/decisions/0002. Text from the catalog goes through
 `ducklake_type`, where ``timestamp`` means what DuckLake means.
 """
@@ -156,7 +156,7 @@ def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-_TOKEN = re.compile(r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"]|"")*")|([^\W\d]\w*)|(\d+)|(.))""", re.S)
+_TOKEN = re.compile(r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"]|"")*")|([^\W\d]\w*)|(\d+)|(.))""", re.DOTALL)
 _CLOSING = {"<": ">", "(": ")"}
 
 
@@ -295,7 +295,7 @@ class _TypeParser:
 
 
 def _unquote(token: str) -> str:
-    if len(token) > 1 and token[0] in "`\"" and token[-1] == token[0]:
+    if len(token) > 1 and token[0] in '`"' and token[-1] == token[0]:
         return token[1:-1].replace(token[0] * 2, token[0])
     if not re.fullmatch(r"\w+", token):
         raise InvalidRequest(f"{token!r} is not a field name")

@@ -1,0 +1,55 @@
+"""Checks of rows that a change of metadata depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from shelduck.catalog import read
+from shelduck.catalog.store import Store
+from shelduck.errors import InvalidRequest
+from shelduck.model.schema import FieldId
+from shelduck.model.table import TableVersion
+from shelduck.model.types import quote_name
+from shelduck.operations.layouts import LayoutMemory
+from shelduck.operations.read import read_table
+from shelduck.spark.session import SparkSession
+
+
+def require_no_null(
+    spark: Callable[[], SparkSession],
+    store: Store,
+    table: TableVersion,
+    layouts: LayoutMemory,
+    column_ids: Collection[FieldId],
+) -> None:
+    """Raise InvalidRequest when a row holds NULL in one of these top-level columns.
+
+    Statistics answer when every file has them and says that there is none; otherwise Spark looks.
+    """
+    suspects = [
+        f for f in table.columns if f.id in column_ids and not _is_clean(store, table, f.id)
+    ]
+    if not suspects:
+        return
+    rows = read_table(spark(), store, table, layouts, [f.name for f in suspects])
+    for field in suspects:
+        if rows.where(f"{quote_name(field.name)} IS NULL").limit(1).count():
+            raise InvalidRequest(
+                f"column {field.name!r} of {table.full_name} holds NULL and cannot become NOT NULL;"
+                " fill or delete these rows first"
+            )
+
+
+def _is_clean(store: Store, table: TableVersion, column: FieldId) -> bool:
+    field = table.columns.by_id(column)
+    assert field is not None
+    with store.read() as connection:
+        if any(rows.rows for rows in read.inlined_rows(connection, table)):
+            return False
+        files = read.data_files(connection, table)
+        if not files:
+            return True
+        if not field.is_leaf:
+            return False
+        stats = read.file_bounds(connection, table, [column])[column]
+    return all(f.id in stats and stats[f.id].null_count == 0 for f in files)

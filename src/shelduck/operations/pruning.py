@@ -1,0 +1,77 @@
+"""Leaving files out by the catalog's statistics, from the filters that Spark pushes down."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+
+from shelduck.catalog import read
+from shelduck.catalog.store import Store
+from shelduck.model.files import ColumnStats
+from shelduck.model.predicate import And, Or, Predicate, Unknown
+from shelduck.model.schema import FieldId, Path
+from shelduck.model.table import TableVersion
+from shelduck.planning.prune import file_facts, may_match
+from shelduck.planning.scan import ScanGroup
+from shelduck.sql.predicates import parse_filter
+
+
+class Pruner:
+    """Answers which files of a scan group may hold rows that pass Spark's filters.
+
+    Statistics of a column are read from the catalog when a filter first asks for them and kept for
+    the life of the DataFrame: files and their statistics belong to one snapshot.
+    """
+
+    def __init__(self, store: Store, table: TableVersion, time_zone: str | None) -> None:
+        self._store = store
+        self._table = table
+        self._time_zone = time_zone
+        self._lock = threading.Lock()
+        self._stats: dict[FieldId, Mapping[int, ColumnStats]] = {}
+
+    def __call__(self, group: ScanGroup, filters: list[str]) -> set[int] | None:
+        """Return the ids of the files that may match all filters, None when that is all of them."""
+        names = [column.name for column in group.read]
+        parts = tuple(parse_filter(text, names, self._time_zone) for text in filters)
+        predicate = And(tuple(p for p in parts if not isinstance(p, Unknown)))
+        columns = {i for p in _paths(predicate) if (i := _field_id(group, p)) is not None}
+        if not columns:
+            return None
+        stats = self._of(columns)
+        kept: set[int] = set()
+        for file in group.files:
+            known: dict[int, ColumnStats] = {
+                c: found for c in columns if (found := stats[c].get(file.id)) is not None
+            }
+            if may_match(predicate, file_facts(group, file, known)):
+                kept.add(file.id)
+        return kept
+
+    def _of(self, columns: set[FieldId]) -> Mapping[FieldId, Mapping[int, ColumnStats]]:
+        with self._lock:
+            missing = columns - self._stats.keys()
+            if missing:
+                with self._store.read() as connection:
+                    self._stats.update(read.file_bounds(connection, self._table, missing))
+            return dict(self._stats)
+
+
+def _paths(predicate: Predicate) -> Iterator[Path]:
+    if isinstance(predicate, And | Or):
+        for part in predicate.parts:
+            yield from _paths(part)
+    elif not isinstance(predicate, Unknown):
+        yield predicate.path
+
+
+def _field_id(group: ScanGroup, path: Path) -> FieldId | None:
+    """Return the id of the field that a path of the group's read schema means."""
+    nodes = group.nodes
+    found = None
+    for name in path:
+        found = next((n for n in nodes if n.is_read and n.name == name), None)
+        if found is None:
+            return None
+        nodes = found.children
+    return found.field.id if found is not None else None
