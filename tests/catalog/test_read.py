@@ -151,9 +151,9 @@ def test_a_partition_spec_that_was_reset_is_none(told, lake_url):
 def test_a_missing_table_schema_or_snapshot_is_named_with_what_there_is(told, lake_url):
     told("CREATE TABLE events (a INTEGER)", "CREATE SCHEMA sales")
     with reading(lake_url) as lake:
-        with pytest.raises(NotFound, match="table 'event' .*did you mean 'events'"):
+        with pytest.raises(NotFound, match=r"table 'event' .*did you mean 'events'"):
             lake.table("event")
-        with pytest.raises(NotFound, match="schema 'sale' .*did you mean 'sales'"):
+        with pytest.raises(NotFound, match=r"schema 'sale' .*did you mean 'sales'"):
             lake.table("events", "sale")
         with pytest.raises(NotFound, match="snapshot 9 does not exist; there are 0 to 2"):
             read.snapshot(lake.connection, 9)
@@ -435,7 +435,7 @@ def test_a_registered_table_of_rows_that_is_missing_is_corruption(told, sqlite_u
         connection.exec_driver_sql("DROP TABLE ducklake_inlined_data_1_1")
     with (
         reading(sqlite_url) as lake,
-        pytest.raises(CorruptLake, match="main.t keeps rows in ducklake_inlined_data_1_1"),
+        pytest.raises(CorruptLake, match=r"main.t keeps rows in ducklake_inlined_data_1_1"),
     ):
         lake.inlined("t")
 

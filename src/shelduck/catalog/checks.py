@@ -1,0 +1,166 @@
+"""What must hold in the catalog, inside the commit's lock, before anything is written.
+
+The conflict matrix sees what others logged; this sees what is there. Together they leave no hole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, literal, select, union_all
+
+from shelduck.catalog import tables
+from shelduck.catalog.create import LakeInfo
+from shelduck.catalog.queries import live
+from shelduck.catalog.work import TableWork, Work
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
+from shelduck.model.change import CommitInfo
+from shelduck.model.schema import SchemaId
+from shelduck.model.table import SchemaInfo
+
+_t = tables.table.c
+_LIVE_TABLES = select(
+    *(_t.table_id, _t.table_uuid, _t.schema_id, _t.table_name, _t.path, _t.path_is_relative)
+).where(_t.table_id.in_(bindparam("ids", expanding=True)), live(tables.table))
+
+_LIVE_SCHEMAS = select(tables.schema.c.schema_id, tables.schema.c.schema_name).where(
+    live(tables.schema)
+)
+
+_option = tables.metadata.c
+_OPTIONS = select(_option.key, _option.value).where(
+    _option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows that were looked at and that writing needs again: live tables by id."""
+
+    tables: dict[int, Any]
+
+
+def check_options(connection: Connection, lake: LakeInfo, info: CommitInfo) -> None:
+    """Refuse a commit that lacks the message which the lake demands, and a migrated lake."""
+    options = {row.key: row.value for row in connection.execute(_OPTIONS)}
+    if options.get("version") != lake.version:
+        raise Unsupported(
+            f"the lake has DuckLake version {options.get('version')!r} by now, and was opened with"
+            f" {lake.version!r}; nothing was written"
+        )
+    if options.get("require_commit_message") == "true" and not info.message:
+        raise InvalidRequest(
+            "this lake demands a commit message (option require_commit_message); give one"
+        )
+
+
+def check_work(connection: Connection, work: Work) -> Found:
+    """Raise Conflict, AlreadyExists or InvalidRequest unless the work fits what is there.
+
+    One statement for tables that exist, two when names are given, one more when a schema ends.
+    """
+    found = _live_tables(connection, work)
+    names = _given_names(work)
+    if names or work.created_schemas or work.dropped_schemas:
+        _check_schemas(connection, work, {schema for schema, _ in names})
+    if names:
+        _check_names(connection, work, names)
+    if work.dropped_schemas:
+        _check_emptiness(connection, work)
+    return found
+
+
+def _live_tables(connection: Connection, work: Work) -> Found:
+    ids = [table.id for table in work.existing()]
+    if not ids:
+        return Found({})
+    rows = {row.table_id: row for row in connection.execute(_LIVE_TABLES, {"ids": ids})}
+    for table in work.existing():
+        row = rows.get(table.id)
+        if row is None:
+            raise Conflict(f"table {table.name} was dropped by another commit")
+        if table.new_name is not None and table.old and row.table_name != table.old.name:
+            raise Conflict(
+                f"cannot rename table {table.name}: another commit renamed it to {row.table_name!r}"
+            )
+    return Found(rows)
+
+
+def _given_names(work: Work) -> dict[tuple[SchemaInfo, str], TableWork]:
+    """Return the names that the commit gives to tables."""
+    given: dict[tuple[SchemaInfo, str], TableWork] = {}
+    for table in work.tables.values():
+        if table.created is not None:
+            given[table.created.schema, table.new_name or table.created.name] = table
+        elif table.new_name is not None and table.old is not None:
+            given[table.old.schema, table.new_name] = table
+    twice = Counter((schema.id, name.lower()) for schema, name in given)
+    for (_, name), count in twice.items():
+        if count > 1:
+            raise AlreadyExists(f"one commit gives the name {name!r} to {count} tables")
+    return given
+
+
+def _check_schemas(connection: Connection, work: Work, used: set[SchemaInfo]) -> None:
+    alive = {row.schema_id: row.schema_name for row in connection.execute(_LIVE_SCHEMAS)}
+    created = {change.schema.id for change in work.created_schemas}
+    for schema in used | {change.schema for change in work.dropped_schemas}:
+        if schema.id not in alive and schema.id not in created:
+            raise Conflict(f"schema {schema.name!r} was dropped by another commit")
+    ending = {change.schema.id for change in work.dropped_schemas}
+    taken = {name.lower() for number, name in alive.items() if number not in ending}
+    for change in work.created_schemas:
+        if change.schema.name.lower() in taken:
+            raise AlreadyExists(f"schema {change.schema.name!r} already exists")
+        taken.add(change.schema.name.lower())
+
+
+def _check_names(
+    connection: Connection, work: Work, names: dict[tuple[SchemaInfo, str], TableWork]
+) -> None:
+    schema_ids = {schema.id for schema, _ in names if schema.id >= 0}
+    if not schema_ids:
+        return
+    wanted = [func.lower(name) for _, name in names]
+    t, v = tables.table.c, tables.view.c
+    taken = connection.execute(
+        union_all(
+            select(literal("table"), t.table_id, t.schema_id, t.table_name).where(
+                live(tables.table),
+                t.schema_id.in_(schema_ids),
+                func.lower(t.table_name).in_(wanted),
+            ),
+            select(literal("view"), v.view_id, v.schema_id, v.view_name).where(
+                live(tables.view), v.schema_id.in_(schema_ids), func.lower(v.view_name).in_(wanted)
+            ),
+        )
+    ).all()
+    given = {(schema.id, name.lower()): schema for schema, name in names}
+    for kind, number, schema_id, name in taken:
+        schema = given.get((SchemaId(schema_id), name.lower()))
+        mine = work.tables.get(number) if kind == "table" else None
+        moves = mine is not None and (mine.dropped or mine.new_name is not None)
+        if schema is not None and not moves:
+            raise AlreadyExists(f"{kind} {name!r} already exists in schema {schema.name!r}")
+
+
+def _check_emptiness(connection: Connection, work: Work) -> None:
+    ids = [change.schema.id for change in work.dropped_schemas]
+    parts = [
+        select(
+            literal(kind), source.c[f"{kind}_id"], source.c.schema_id, source.c[f"{kind}_name"]
+        ).where(live(source), source.c.schema_id.in_(ids))
+        for kind, source in (
+            ("table", tables.table),
+            ("view", tables.view),
+            ("macro", tables.macro),
+        )
+    ]
+    for kind, number, _, name in connection.execute(union_all(*parts)):
+        mine = work.tables.get(number) if kind == "table" else None
+        if mine is None or not mine.dropped:
+            raise InvalidRequest(
+                f"a schema cannot be dropped while {kind} {name!r} is in it; drop that first"
+            )

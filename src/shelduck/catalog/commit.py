@@ -1,0 +1,128 @@
+"""The one door by which anything gets into a lake: changes in, one snapshot out.
+
+Take the lock, read the head, compare with what others did since, check what is there, hand out ids,
+write, commit. A lost race runs all of it again; files are never uploaded twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from sqlalchemy import Connection
+
+from shelduck.catalog import read, writes
+from shelduck.catalog.appends import add_column_stats, append_files
+from shelduck.catalog.checks import Found, check_options, check_work
+from shelduck.catalog.create import LakeInfo
+from shelduck.catalog.draft import Draft
+from shelduck.catalog.inlined_tables import renew_inlined_tables
+from shelduck.catalog.layouts import record_layouts
+from shelduck.catalog.retry import with_retries
+from shelduck.catalog.store import Store
+from shelduck.catalog.work import Work, fold, versions
+from shelduck.errors import Conflict, InvalidRequest
+from shelduck.model.change import Change, CommitInfo
+from shelduck.model.conflict import find_conflict
+from shelduck.model.layout import Layout
+from shelduck.model.schema import SchemaId, SnapshotId, TableId
+from shelduck.model.table import Snapshot
+
+_NOTHING_LEARNED: Mapping[int, Layout] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The snapshot that a commit made, and the ids that its new tables and schemas got."""
+
+    snapshot: Snapshot
+    table_ids: Mapping[TableId, TableId] = field(default_factory=dict)
+    schema_ids: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
+
+
+def commit(
+    store: Store,
+    lake: LakeInfo,
+    changes: Sequence[Change],
+    *,
+    base: SnapshotId,
+    info: CommitInfo,
+    layouts_learned: Mapping[int, Layout] = _NOTHING_LEARNED,
+) -> Committed:
+    """Make one snapshot of all changes, or none: everything is written or nothing.
+
+    ``base`` is the snapshot on which the changes were made. ``layouts_learned`` are layouts of
+    files of others, by data file id, recorded on the way. Changes that amount to nothing make no
+    snapshot and give the newest one back.
+
+    Raises Conflict when another commit since ``base`` excludes this one, AlreadyExists and
+    InvalidRequest when the changes do not fit the catalog, CatalogUnavailable when it is busy or
+    gone (nothing was written), and OutcomeUnknown when the connection broke during COMMIT.
+    """
+    work = fold(changes)
+    base = min([base, *(version.snapshot.id for version in versions(changes))])
+
+    def attempt() -> Committed:
+        with store.write() as connection:
+            check_options(connection, lake, info)
+            head = _check_head(connection, changes, base)
+            done = (
+                Committed(head)
+                if work.is_empty
+                else _carry_out(store, connection, head, work, info)
+            )
+            record_layouts(store, connection, layouts_learned)
+            return done
+
+    return with_retries(attempt)
+
+
+def _check_head(connection: Connection, changes: Sequence[Change], base: SnapshotId) -> Snapshot:
+    """Return the newest snapshot after making sure that nothing since ``base`` is in the way."""
+    head = read.snapshot(connection)
+    if head.id < base:
+        raise InvalidRequest(f"the changes were made on snapshot {base}, the newest is {head.id}")
+    if head.id > base:
+        found = find_conflict(changes, read.entries_since(connection, base))
+        if found is not None:
+            raise Conflict(f"{found}; read the table again and repeat the change")
+    return head
+
+
+def _carry_out(
+    store: Store, connection: Connection, head: Snapshot, work: Work, info: CommitInfo
+) -> Committed:
+    found = check_work(connection, work)
+    draft = Draft(connection, head)
+    schema_ids = writes.create_schemas(draft, work.created_schemas)
+    table_ids = _write_tables(draft, work, found, schema_ids)
+    writes.drop_schemas(draft, work.dropped_schemas)
+    appended = {
+        table_ids.get(table.id, table.id): table.files
+        for table in work.tables.values()
+        if table.files
+    }
+    layouts = append_files(draft, appended)
+    record_layouts(store, connection, layouts)
+    return Committed(draft.finish(info), table_ids, schema_ids)
+
+
+def _write_tables(
+    draft: Draft, work: Work, found: Found, schema_ids: Mapping[SchemaId, SchemaId]
+) -> dict[TableId, TableId]:
+    existing = list(work.existing())
+    writes.drop_tables(draft, [table for table in existing if table.dropped])
+    altered = [t for t in existing if t.columns is not None]
+    for table in existing:
+        if table.new_name is not None:
+            writes.rename_table(draft, table, found.tables[table.id])
+    for table in altered:
+        writes.alter_table(draft, table)
+    add_column_stats(draft, altered)
+    renew_inlined_tables(draft, altered)
+    return {
+        table.id: writes.create_table(draft, table, schema_ids)
+        for table in work.tables.values()
+        if table.created is not None
+    }

@@ -1,0 +1,171 @@
+"""Tables for inlined rows: a table that has one needs another whenever its columns change.
+
+DuckDB inserts small batches by position into the newest one that is registered. Were the columns
+changed and that table not, its inserts would fail or, worse, leave rows that nobody can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Column, MetaData, Table, bindparam, insert, select
+from sqlalchemy.schema import CreateTable
+from sqlalchemy.types import UserDefinedType
+
+from shelduck.catalog import tables
+from shelduck.catalog.draft import Draft
+from shelduck.catalog.work import TableWork
+from shelduck.errors import InvalidRequest
+from shelduck.model.schema import Field, Kind, Schema
+from shelduck.model.types import Decimal
+
+_SYSTEM = ("row_id", "begin_snapshot", "end_snapshot")
+_RESERVED = "_ducklake_internal_"
+
+_c = tables.inlined_data_tables.c
+_REGISTERED = (
+    select(_c.table_id).where(_c.table_id.in_(bindparam("ids", expanding=True))).distinct()
+)
+_REGISTER = insert(tables.inlined_data_tables)
+
+
+def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
+    """Make a table for inlined rows where DuckDB would go on using one with the former columns.
+
+    One statement when no table has any; two more for each that has.
+    """
+    changed = {w.id: w for w in works if w.old and w.columns and _differ(w.old.columns, w.columns)}
+    if not changed:
+        return
+    for (number,) in draft.connection.execute(_REGISTERED, {"ids": list(changed)}).all():
+        work = changed[number]
+        assert work.columns is not None
+        _refuse_reserved(work, work.columns)
+        columns = _columns(draft.connection.dialect.name, work.columns)
+        if columns is None:
+            continue
+        name = f"ducklake_inlined_data_{number}_{draft.next_schema_version}"
+        draft.connection.execute(CreateTable(Table(name, MetaData(), *columns)))
+        draft.connection.execute(
+            _REGISTER,
+            {
+                "table_id": number,
+                "table_name": name,
+                "schema_version": draft.next_schema_version,
+            },
+        )
+
+
+def _differ(old: Schema, new: Schema) -> bool:
+    return [(f.name, f.type) for f in old] != [(f.name, f.type) for f in new]
+
+
+def _refuse_reserved(work: TableWork, columns: Schema) -> None:
+    for name in columns.names:
+        if name.lower() in _SYSTEM or name.lower().startswith(_RESERVED):
+            raise InvalidRequest(
+                f"{work.name} cannot have a column {name!r}: DuckLake uses the name for the rows"
+                " of this table that are in the catalog; choose another"
+            )
+
+
+class _Native(UserDefinedType[Any]):
+    """A column type by its text."""
+
+    cache_ok = True
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def get_col_spec(self, **_options: Any) -> str:
+        return self.text
+
+
+def _columns(database: str, columns: Schema) -> list[Column[Any]] | None:
+    """Return the columns of a table for inlined rows, None where DuckDB inlines none."""
+    if any(str(f.shape) in _NOT_INLINED[database] for f in columns.walk()):
+        return None
+    native = _NATIVE[database]
+    return [
+        *(Column(name, _Native("BIGINT")) for name in _SYSTEM),
+        *(Column(f.name, _Native(native(f))) for f in columns),
+    ]
+
+
+_NOT_INLINED = {
+    "sqlite": {"geometry", "variant"},
+    "postgresql": {"geometry", "variant"},
+    "duckdb": {"geometry"},
+}
+
+_SMALL_INTEGERS = "boolean int8 int16 int32 int64 uint8 uint16 uint32".split()
+
+
+def _sqlite(f: Field) -> str:
+    if str(f.shape) == "blob":
+        return "BLOB"
+    return "BIGINT" if str(f.shape) in _SMALL_INTEGERS else "VARCHAR"
+
+
+_POSTGRESQL = {
+    "boolean": "BOOLEAN",
+    "int8": "SMALLINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "uint8": "INTEGER",
+    "uint16": "INTEGER",
+    "uint32": "BIGINT",
+    "float32": "REAL",
+    "float64": "DOUBLE PRECISION",
+    "time": "TIME",
+    "timetz": "TIME WITH TIME ZONE",
+    "interval": "INTERVAL",
+    "uuid": "UUID",
+    "varchar": "BYTEA",
+    "json": "BYTEA",
+    "blob": "BYTEA",
+}
+
+
+def _postgresql(f: Field) -> str:
+    if isinstance(f.shape, Decimal):
+        return f"NUMERIC({f.shape.precision},{f.shape.scale})"
+    return _POSTGRESQL.get(str(f.shape), "VARCHAR")
+
+
+_DUCKDB = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "int128": "HUGEINT",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+    "uint128": "UHUGEINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "timetz": "TIME WITH TIME ZONE",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
+}
+
+
+def _duckdb(f: Field) -> str:
+    if f.shape is Kind.LIST:
+        return f"{_duckdb(f.children[0])}[]"
+    if f.shape is Kind.MAP:
+        return f"MAP({_duckdb(f.children[0])}, {_duckdb(f.children[1])})"
+    if f.shape is Kind.STRUCT:
+        members = (f'"{c.name.replace(chr(34), chr(34) * 2)}" {_duckdb(c)}' for c in f.children)
+        return f"STRUCT({', '.join(members)})"
+    return _DUCKDB.get(str(f.shape), str(f.shape).upper())
+
+
+_NATIVE: dict[str, Callable[[Field], str]] = {
+    "sqlite": _sqlite,
+    "postgresql": _postgresql,
+    "duckdb": _duckdb,
+}

@@ -1,0 +1,31 @@
+"""Running locked work again when the catalog was busy or a race was lost."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from shelduck.catalog.failures import Contention
+
+ATTEMPTS = 10
+FIRST_WAIT = 0.02
+GROWTH = 1.6
+
+T = TypeVar("T")
+
+
+def with_retries(attempt: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
+    """Return what ``attempt`` returns, running it up to ten times while it raises Contention.
+
+    Waits between 0.02 and about 1 s, jittered so that two losers do not meet again. Every other
+    error, and the last Contention, goes to the caller.
+    """
+    for number in range(ATTEMPTS - 1):
+        try:
+            return attempt()
+        except Contention:
+            longest = FIRST_WAIT * GROWTH**number
+            sleep(random.uniform(longest / 2, longest))  # noqa: S311 - jitter, not a secret
+    return attempt()

@@ -1,0 +1,125 @@
+"""The changes of one commit, folded into what happens to each schema and table; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.change import (
+    AlterTable,
+    AppendFiles,
+    Change,
+    CreateSchema,
+    CreateTable,
+    DropSchema,
+    DropTable,
+    RenameTable,
+)
+from shelduck.model.files import NewDataFile
+from shelduck.model.schema import FieldId, Schema, TableId
+from shelduck.model.table import TableVersion
+
+
+@dataclass
+class TableWork:
+    """All that a commit does to one table.
+
+    ``old`` is the version before the first change, None for a new table and when files are all that
+    is added. ``columns`` and ``comments`` are the final ones, None when they stay.
+    """
+
+    id: TableId
+    old: TableVersion | None = None
+    created: CreateTable | None = None
+    dropped: bool = False
+    new_name: str | None = None
+    columns: Schema | None = None
+    comments: dict[FieldId | None, str] | None = None
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+    files: list[NewDataFile] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The table's name in messages, the new one of a new table."""
+        if self.created is not None:
+            return f"{self.created.schema.name}.{self.new_name or self.created.name}"
+        return self.old.full_name if self.old else f"with id {self.id}"
+
+
+@dataclass
+class Work:
+    """All that a commit does."""
+
+    created_schemas: list[CreateSchema] = field(default_factory=list)
+    dropped_schemas: list[DropSchema] = field(default_factory=list)
+    tables: dict[TableId, TableWork] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """True when no snapshot is needed."""
+        return not (self.created_schemas or self.dropped_schemas or self.tables)
+
+    def existing(self) -> Iterator[TableWork]:
+        """Yield the work on tables that the catalog knows already."""
+        return (t for t in self.tables.values() if t.created is None)
+
+
+def fold(changes: Sequence[Change]) -> Work:
+    """Return what the changes amount to: in order, the last word on each table counts.
+
+    A table that is created and dropped leaves no trace; files of a dropped table do not either.
+    """
+    work = Work()
+    for change in changes:
+        match change:
+            case CreateSchema():
+                work.created_schemas.append(change)
+            case DropSchema():
+                work.dropped_schemas.append(change)
+            case AppendFiles():
+                if change.files:
+                    _table(work, change.table).files.extend(change.files)
+            case CreateTable():
+                made = TableWork(change.id, created=change)
+                made.columns, made.comments = change.columns, change.comments
+                work.tables[change.id] = made
+            case DropTable() | RenameTable() | AlterTable():
+                _fold_version(_table(work, change.table.id), change)
+    work.tables = {
+        number: table
+        for number, table in work.tables.items()
+        if not (table.created and table.dropped)
+    }
+    return work
+
+
+def versions(changes: Iterable[Change]) -> Iterator[TableVersion]:
+    """Yield the table versions that the changes were made on, new tables left out."""
+    for change in changes:
+        if isinstance(change, DropTable | RenameTable | AlterTable) and change.table.id >= 0:
+            yield change.table
+
+
+def _table(work: Work, table_id: TableId) -> TableWork:
+    if table_id < 0 and table_id not in work.tables:
+        raise InvalidRequest(f"table {table_id} is provisional, and no change before creates it")
+    return work.tables.setdefault(table_id, TableWork(table_id))
+
+
+def _fold_version(table: TableWork, change: DropTable | RenameTable | AlterTable) -> None:
+    if table.dropped:
+        raise InvalidRequest(f"table {table.name} is changed after it was dropped")
+    if table.created is None and table.old is None:
+        table.old = change.table
+    match change:
+        case DropTable():
+            table.dropped = True
+            table.new_name = table.columns = table.comments = None
+            table.files = []
+        case RenameTable():
+            table.new_name = change.new_name
+        case AlterTable():
+            table.columns = change.columns
+            table.comments = change.comments
+            table.unsafe_bounds |= change.unsafe_bounds

@@ -1,0 +1,76 @@
+"""Data files as a writer of our own would leave them: Parquet with field ids at every level."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shelduck.model.files import ColumnStats, NewDataFile
+from shelduck.model.layout import Layout, PhysicalField
+from shelduck.model.schema import FieldId, Kind
+from shelduck.model.types import Decimal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shelduck.model.schema import Field
+    from shelduck.model.table import TableVersion
+
+ARROW = {
+    "boolean": pa.bool_(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    "varchar": pa.string(),
+    "blob": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+}
+
+# One leaf: least and greatest value as DuckLake text, and how many NULLs.
+Bounds = tuple[str | None, str | None, int]
+
+
+def write_file(
+    table: TableVersion,
+    rows: Sequence[Mapping[str, Any]],
+    bounds: Mapping[int, Bounds] | None = None,
+) -> NewDataFile:
+    """Writes rows into a file of the table's directory; `bounds` by leaf become its statistics."""
+    schema = pa.schema([_arrow_field(f) for f in table.columns])
+    name = f"{uuid.uuid4()}.parquet"
+    path = Path(table.path) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist([dict(r) for r in rows], schema), path)
+    stats = tuple(
+        ColumnStats(FieldId(leaf), 10, len(rows) - nulls, nulls, low, high)
+        for leaf, (low, high, nulls) in (bounds or {}).items()
+    )
+    layout = Layout(tuple(_physical(f) for f in table.columns))
+    return NewDataFile(name, len(rows), path.stat().st_size, None, stats, layout)
+
+
+def _arrow_field(f: Field, *, nullable: bool = True) -> pa.Field:
+    return pa.field(f.name, _arrow_type(f), nullable, metadata={"PARQUET:field_id": str(f.id)})
+
+
+def _arrow_type(f: Field) -> pa.DataType:
+    if f.shape is Kind.STRUCT:
+        return pa.struct([_arrow_field(c) for c in f.children])
+    if f.shape is Kind.LIST:
+        return pa.list_(_arrow_field(f.children[0]))
+    if f.shape is Kind.MAP:
+        return pa.map_(_arrow_field(f.children[0], nullable=False), _arrow_field(f.children[1]))
+    if isinstance(f.shape, Decimal):
+        return pa.decimal128(f.shape.precision, f.shape.scale)
+    return ARROW[str(f.shape)]
+
+
+def _physical(f: Field) -> PhysicalField:
+    return PhysicalField(f.name, f.id, f.shape, tuple(_physical(c) for c in f.children))
