@@ -87,7 +87,8 @@ def read_comment(cursor: Cursor) -> AlterTable:
 
 def _renames_table(cursor: Cursor) -> bool:
     """Tell RENAME TO t from a rename of the column ``to``."""
-    return cursor.sees("RENAME", "TO") and cursor.peek(3).key != "TO"
+    renames_column = cursor.peek(2).key == "TO" and cursor.peek(3).may_name
+    return cursor.sees("RENAME", "TO") and not renames_column
 
 
 def _action(cursor: Cursor) -> list[SchemaChange]:

@@ -13,7 +13,7 @@ from shelduck.sql.lexer import Kind
 
 CONSTRAINTS = frozenset(("PRIMARY", "FOREIGN", "UNIQUE", "CHECK", "REFERENCES", "CONSTRAINT"))
 _ENDS_DEFAULT = frozenset(
-    ("COMMENT", "FIRST", "AFTER", "GENERATED", "COLLATE", *CONSTRAINTS, ",", ")")
+    ("DEFAULT", "COMMENT", "FIRST", "AFTER", "GENERATED", "COLLATE", *CONSTRAINTS, ",", ")")
 )
 _NO_CONSTRAINTS = "DuckLake keeps NOT NULL and defaults only; leave it out"
 

@@ -13,6 +13,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.literals import blob_text
 from shelduck.model.schema import Default
 from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal, Primitive, parse_type
 from shelduck.sql.lexer import Kind, Token, string_of, tokenize
@@ -81,7 +82,7 @@ def _literal(tokens: list[Token]) -> str | None:
 def _blob(digits: str) -> str:
     if not re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", digits):
         raise InvalidRequest(f"X{digits!r} is not an even number of hexadecimal digits")
-    return "".join(f"\\x{byte:02X}" for byte in bytes.fromhex(digits))
+    return blob_text(bytes.fromhex(digits))
 
 
 def _cast(tokens: list[Token]) -> str | None:

@@ -26,17 +26,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of text: ``text`` as it is written, from ``start`` to ``end`` (exclusive)."""
+    """A piece of text: ``text`` as it is written, from ``start`` to ``end`` (exclusive).
+
+    ``key`` is what keywords and symbols are compared with: upper case, '' for names in quotes,
+    strings and numbers.
+    """
 
     kind: Kind
     text: str
     start: int
     end: int
-
-    @property
-    def key(self) -> str:
-        """The token as it is compared with keywords and symbols; '' for what is none."""
-        return self.text.upper() if self.kind in (Kind.WORD, Kind.SYMBOL) else ""
+    key: str = ""
 
     @property
     def may_name(self) -> bool:
@@ -88,7 +88,8 @@ def tokenize(text: str) -> list[Token]:
             raise InvalidRequest(f"the {what} that begins at {place(text, at)} is not closed")
         if not match["skip"]:
             kind = next(k for group, k in _KINDS.items() if match[group])
-            tokens.append(Token(kind, match[0], at, match.end()))
+            key = match[0].upper() if kind in (Kind.WORD, Kind.SYMBOL) else ""
+            tokens.append(Token(kind, match[0], at, match.end(), key))
         at = match.end()
     tokens.append(Token(Kind.END, "", len(text), len(text)))
     return tokens

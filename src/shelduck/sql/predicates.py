@@ -54,8 +54,8 @@ def parse_filter(text: str, columns: Collection[str], time_zone: str | None = No
     ``text`` is one expression: texts must not be joined by line ends and split again, for a string
     in a filter may hold a line end. ``columns`` are the top-level names of the relation that Spark
     filters, spelled as there: Catalyst writes ``t.c`` for a column ``c`` of the alias ``t``, and
-    only the names tell it from a field of a struct ``t``. ``time_zone`` is the session time zone, in
-    which instants are written. Never raises.
+    only the names tell it from a field of a struct ``t``. ``time_zone`` is the session time zone,
+    in which instants are written. Never raises.
     """
     try:
         tokens = tokenize(text)[:-1]

@@ -57,7 +57,7 @@ def read_describe(cursor: Cursor) -> Describe:
         raise cursor.refusal("DESCRIBE HISTORY", "call history() of the table")
     if cursor.peek().key in _NO_TABLES and cursor.peek(1).may_name:
         raise cursor.refusal(f"DESCRIBE {cursor.peek().key}", "there is DESCRIBE [EXTENDED] t")
-    if begins_query(cursor) and not (cursor.sees("TABLE") and cursor.peek(1).may_name):
+    if begins_query(cursor) and not cursor.sees("TABLE"):
         raise cursor.refusal("DESCRIBE of a query", "look at the schema of the DataFrame")
     if cursor.peek(1).may_name:
         cursor.accept("TABLE")

@@ -1,0 +1,265 @@
+"""ALTER TABLE and COMMENT ON, as texts and the changes that they mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.schema import Default
+from shelduck.model.schema_change import (
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    MoveColumn,
+    Position,
+    RenameColumn,
+    SetComment,
+    SetDefault,
+    SetNullable,
+)
+from shelduck.model.types import Decimal, List, Map, Member, Primitive, Struct
+from shelduck.sql.parse import parse
+from shelduck.sql.statements import AlterTable, RenameTable, TableName
+
+INT, BIGINT, STRING = Primitive("int32"), Primitive("int64"), Primitive("varchar")
+
+# Every statement of DuckLake's page on schema evolution.
+DUCKLAKE = [
+    ("ALTER TABLE tbl ADD COLUMN new_column INTEGER;", AddColumn(("new_column",), INT)),
+    (
+        "ALTER TABLE tbl ADD COLUMN new_column VARCHAR DEFAULT 'my_default';",
+        AddColumn(("new_column",), STRING, Default("my_default")),
+    ),
+    (
+        "ALTER TABLE tbl ADD COLUMN nested_column.new_field INTEGER;",
+        AddColumn(("nested_column", "new_field"), INT),
+    ),
+    ("ALTER TABLE tbl DROP COLUMN new_column;", DropColumn(("new_column",))),
+    (
+        "ALTER TABLE tbl DROP COLUMN nested_column.new_field;",
+        DropColumn(("nested_column", "new_field")),
+    ),
+    ("ALTER TABLE tbl RENAME new_column TO new_name;", RenameColumn(("new_column",), "new_name")),
+    (
+        "ALTER TABLE tbl RENAME nested_column.new_field TO new_name;",
+        RenameColumn(("nested_column", "new_field"), "new_name"),
+    ),
+    ("ALTER TABLE tbl ALTER col1 SET TYPE BIGINT;", ChangeType(("col1",), BIGINT)),
+    (
+        "ALTER TABLE tbl ALTER nested_column.new_field SET TYPE BIGINT;",
+        ChangeType(("nested_column", "new_field"), BIGINT),
+    ),
+]
+
+# The type changes that Delta's type widening names, in Delta's words.
+DELTA = [
+    ("ALTER TABLE tbl ALTER COLUMN c TYPE SHORT", ChangeType(("c",), Primitive("int16"))),
+    ("ALTER TABLE tbl ALTER COLUMN c TYPE INT", ChangeType(("c",), INT)),
+    ("ALTER TABLE tbl ALTER COLUMN c TYPE LONG", ChangeType(("c",), BIGINT)),
+    ("ALTER TABLE tbl ALTER COLUMN c TYPE DOUBLE", ChangeType(("c",), Primitive("float64"))),
+    (
+        "ALTER TABLE tbl ALTER COLUMN c TYPE TIMESTAMP_NTZ",
+        ChangeType(("c",), Primitive("timestamp")),
+    ),
+    ("ALTER TABLE tbl ALTER COLUMN c TYPE DECIMAL(10, 4)", ChangeType(("c",), Decimal(10, 4))),
+    (
+        "ALTER TABLE tbl ALTER COLUMN e.key TYPE DOUBLE",
+        ChangeType(("e", "key"), Primitive("float64")),
+    ),
+    (
+        "ALTER TABLE tbl ALTER COLUMN e.element.key TYPE DECIMAL(10, 4)",
+        ChangeType(("e", "element", "key"), Decimal(10, 4)),
+    ),
+]
+
+FORMS = [
+    ("alter table tbl add c int", AddColumn(("c",), INT)),
+    ("ALTER TABLE tbl ADD COLUMN IF NOT EXISTS c INT", AddColumn(("c",), INT, if_not_exists=True)),
+    (
+        "ALTER TABLE tbl ADD COLUMN c INT NOT NULL DEFAULT 5 COMMENT 'five' FIRST",
+        AddColumn(("c",), INT, Default("5"), False, "five", Position()),
+    ),
+    (
+        "ALTER TABLE tbl ADD COLUMN c INT DEFAULT 5 NOT NULL COMMENT 'it''s' AFTER b",
+        AddColumn(("c",), INT, Default("5"), False, "it's", Position("b")),
+    ),
+    ("ALTER TABLE tbl ADD COLUMN c INT NULL DEFAULT NULL", AddColumn(("c",), INT)),
+    ("ALTER TABLE tbl ADD COLUMN l.element.f INT", AddColumn(("l", "element", "f"), INT)),
+    ("ALTER TABLE tbl ADD COLUMN m.value.f INT", AddColumn(("m", "value", "f"), INT)),
+    (
+        "ALTER TABLE tbl ADD COLUMN c array<struct<a: int, b: map<string, int>>>",
+        AddColumn(("c",), List(Struct((Member("a", INT), Member("b", Map(STRING, INT)))))),
+    ),
+    (
+        "ALTER TABLE tbl ADD COLUMN c STRUCT(a INTEGER, b VARCHAR[])",
+        AddColumn(("c",), Struct((Member("a", INT), Member("b", List(STRING))))),
+    ),
+    (
+        "ALTER TABLE tbl ADD COLUMN c TIMESTAMP WITH TIME ZONE",
+        AddColumn(("c",), Primitive("timestamptz")),
+    ),
+    ("ALTER TABLE tbl ADD COLUMN c DOUBLE PRECISION", AddColumn(("c",), Primitive("float64"))),
+    ("ALTER TABLE tbl ADD COLUMN `a.b` INT", AddColumn(("a.b",), INT)),
+    ('ALTER TABLE tbl ADD COLUMN "say ""hi""".`x``y` INT', AddColumn(('say "hi"', "x`y"), INT)),
+    ("ALTER TABLE tbl ADD COLUMN größe INT", AddColumn(("größe",), INT)),
+    ("ALTER TABLE tbl ADD COLUMN comment STRING", AddColumn(("comment",), STRING)),
+    ("ALTER TABLE tbl DROP COLUMN IF EXISTS c", DropColumn(("c",), if_exists=True)),
+    ("ALTER TABLE tbl DROP c", DropColumn(("c",))),
+    ("ALTER TABLE tbl RENAME COLUMN c TO `d e`", RenameColumn(("c",), "d e")),
+    ("ALTER TABLE tbl RENAME COLUMN `to` TO c", RenameColumn(("to",), "c")),
+    ("ALTER TABLE tbl RENAME to TO c", RenameColumn(("to",), "c")),
+    ("ALTER TABLE tbl ALTER c TYPE BIGINT", ChangeType(("c",), BIGINT)),
+    ("ALTER TABLE tbl ALTER COLUMN c SET DATA TYPE BIGINT", ChangeType(("c",), BIGINT)),
+    ("ALTER TABLE tbl ALTER type TYPE BIGINT", ChangeType(("type",), BIGINT)),
+    ("ALTER TABLE tbl ALTER COLUMN c SET DEFAULT -5", SetDefault(("c",), Default("-5"))),
+    ("ALTER TABLE tbl ALTER COLUMN c SET DEFAULT NULL", SetDefault(("c",), None)),
+    ("ALTER TABLE tbl ALTER COLUMN s.f DROP DEFAULT", SetDefault(("s", "f"), None)),
+    ("ALTER TABLE tbl ALTER COLUMN c SET NOT NULL", SetNullable(("c",), nullable=False)),
+    ("ALTER TABLE tbl ALTER COLUMN c DROP NOT NULL", SetNullable(("c",), nullable=True)),
+    ("ALTER TABLE tbl ALTER COLUMN s.f COMMENT 'x'", SetComment(("s", "f"), "x")),
+    ("ALTER TABLE tbl ALTER COLUMN s.f FIRST", MoveColumn(("s", "f"), Position())),
+    ("ALTER TABLE tbl ALTER COLUMN c AFTER `d e`", MoveColumn(("c",), Position("d e"))),
+    ("ALTER TABLE tbl CHANGE COLUMN c c BIGINT", ChangeType(("c",), BIGINT)),
+    ("COMMENT ON TABLE tbl IS 'about'", SetComment((), "about")),
+    ("COMMENT ON TABLE tbl IS NULL", SetComment((), None)),
+    ("COMMENT ON COLUMN tbl.c IS 'about'", SetComment(("c",), "about")),
+]
+
+
+@pytest.mark.parametrize(("text", "change"), DUCKLAKE + DELTA + FORMS)
+def test_one_action_is_one_change(text, change):
+    assert parse(text) == [AlterTable(TableName(("tbl",)), (change,))]
+
+
+def changes(text):
+    (statement,) = parse(text)
+    assert isinstance(statement, AlterTable)
+    return list(statement.changes)
+
+
+def test_several_actions_keep_their_order():
+    text = (
+        "ALTER TABLE tbl ADD COLUMN a INT, DROP COLUMN b, RENAME COLUMN c TO d,"
+        " ALTER COLUMN e TYPE BIGINT"
+    )
+    assert changes(text) == [
+        AddColumn(("a",), INT),
+        DropColumn(("b",)),
+        RenameColumn(("c",), "d"),
+        ChangeType(("e",), BIGINT),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE tbl ADD COLUMNS (a INT, b STRING)",
+        "ALTER TABLE tbl ADD COLUMNS a INT, b STRING",
+        "ALTER TABLE tbl ADD (a INT, b STRING)",
+        "ALTER TABLE tbl ADD a INT, ADD COLUMN b STRING",
+    ],
+)
+def test_columns_can_be_added_together(text):
+    assert changes(text) == [AddColumn(("a",), INT), AddColumn(("b",), STRING)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE tbl DROP COLUMNS (a, s.b)",
+        "ALTER TABLE tbl DROP COLUMNS a, s.b",
+        "ALTER TABLE tbl DROP a, DROP COLUMN s.b",
+    ],
+)
+def test_columns_can_be_dropped_together(text):
+    assert changes(text) == [DropColumn(("a",)), DropColumn(("s", "b"))]
+
+
+def test_alter_column_takes_several_columns():
+    assert changes("ALTER TABLE tbl ALTER COLUMN a TYPE BIGINT, b COMMENT 'x', DROP c") == [
+        ChangeType(("a",), BIGINT),
+        SetComment(("b",), "x"),
+        DropColumn(("c",)),
+    ]
+
+
+def test_change_column_can_rename_retype_comment_and_move():
+    assert changes("ALTER TABLE tbl CHANGE a b BIGINT COMMENT 'x' AFTER c") == [
+        ChangeType(("a",), BIGINT),
+        SetComment(("a",), "x"),
+        MoveColumn(("a",), Position("c")),
+        RenameColumn(("a",), "b"),
+    ]
+
+
+def test_rename_to_renames_the_table():
+    assert parse("ALTER TABLE IF EXISTS main.a RENAME TO `b c`") == [
+        RenameTable(TableName(("main", "a")), TableName(("b c",)), if_exists=True)
+    ]
+
+
+def test_the_last_part_behind_comment_on_column_is_the_column():
+    assert parse("COMMENT ON COLUMN main.tbl.c IS NULL") == [
+        AlterTable(TableName(("main", "tbl")), (SetComment(("c",), None),))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "ALTER TABLE tbl ADD COLUMN c",
+            (
+                "cannot read 'ALTER TABLE tbl ADD COLUMN c': expected a data type"
+                " at line 1, column 29, but the statement ends"
+            ),
+        ),
+        ("ALTER TABLE tbl ADD COLUMN c FOO", "unknown type 'foo' in 'FOO'"),
+        (
+            "ALTER TABLE tbl ADD COLUMN c INT DEFAULT",
+            "expected a default at line 1, column 41, but the statement ends",
+        ),
+        ("ALTER TABLE tbl ADD COLUMN c INT DEFAULT 1 DEFAULT 2", "expected DEFAULT only once"),
+        ("ALTER TABLE tbl ADD COLUMN c INT FOO", "expected the end of the statement at line 1"),
+        ("ALTER TABLE tbl", "expected one of ADD, DROP, RENAME, ALTER, CHANGE"),
+        ("ALTER TABLE\n  tbl FOO c", "at line 2, column 7, but there is 'FOO'"),
+        ("ALTER TABLE a.b.c.d DROP x", "expected a table as table, schema.table or catalog"),
+        ("ALTER TABLE tbl RENAME a TO s.b", "expected the new name without the path"),
+        ("ALTER TABLE tbl ALTER COLUMN a", "expected TYPE, SET, DROP, COMMENT, FIRST or AFTER"),
+        ("ALTER TABLE tbl ALTER COLUMN a TYPE BIGINT b", "expected TYPE, SET, DROP"),
+        ("ALTER TABLE tbl DROP ``", "expected a column that is not empty"),
+        ("ALTER TABLE tbl DROP 'a'", "expected a column at line 1, column 22"),
+        ("ALTER TABLE tbl DROP (a, b", "expected ) at line 1, column 27"),
+        ("COMMENT ON COLUMN c IS 'x'", "expected a column as table.column"),
+        ("COMMENT ON TABLE c IS x", "expected the comment as a string, or NULL"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(text, message):
+    with pytest.raises(InvalidRequest) as caught:
+        parse(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ALTER TABLE tbl ADD COLUMN c INT PRIMARY KEY", "the constraint PRIMARY is not supported"),
+        ("ALTER TABLE tbl ADD CONSTRAINT x CHECK (a > 1)", "ADD CONSTRAINT is not supported yet"),
+        ("ALTER TABLE tbl ADD PARTITION (a = 1)", "ADD PARTITION is not supported yet"),
+        ("ALTER TABLE tbl ADD COLUMN c INT GENERATED ALWAYS AS (1)", "a generated column"),
+        ("ALTER TABLE tbl ADD COLUMN c STRING COLLATE UTF8_LCASE", "a collation"),
+        ("ALTER TABLE tbl SET PARTITIONED BY (a)", "ALTER TABLE ... SET is not supported yet"),
+        ("ALTER TABLE tbl SET TBLPROPERTIES ('a' = 'b')", "ALTER TABLE ... SET"),
+        ("ALTER TABLE tbl MODIFY COLUMN c BIGINT", "write ALTER COLUMN c TYPE t"),
+        ("ALTER TABLE tbl REPLACE COLUMNS (a INT)", "drop and add columns one by one"),
+        ("ALTER TABLE tbl ALTER c TYPE BIGINT USING c + 1", "a type change with USING"),
+        ("ALTER TABLE tbl DROP a, RENAME TO b", "RENAME TO together with other changes"),
+        ("ALTER TABLE tbl RENAME TO b, DROP a", "RENAME TO together with other changes"),
+        ("ALTER VIEW v AS SELECT 1", "ALTER is not supported yet"),
+        ("COMMENT ON SCHEMA s IS 'x'", "COMMENT ON SCHEMA is not supported yet"),
+    ],
+)
+def test_what_is_not_supported_says_so(text, message):
+    with pytest.raises(Unsupported) as caught:
+        parse(text)
+    assert message in str(caught.value)

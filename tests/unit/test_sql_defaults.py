@@ -1,0 +1,126 @@
+"""DEFAULT expressions, from Spark's SQL to the catalog's text and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.schema import Default
+from shelduck.sql.defaults import expression_for_spark, read_default
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", "5"),
+        ("-5", "-5"),
+        ("+5", "5"),
+        ("(5)", "5"),
+        ("5L", "5"),
+        ("1.5", "1.5"),
+        ("1.50BD", "1.50"),
+        ("1.5D", "1.5"),
+        ("1e3", "1e3"),
+        ("'my_default'", "my_default"),
+        ('"double"', "double"),
+        ("'it''s'", "it's"),
+        (r"'it\'s \\ \n'", "it's \\ \n"),
+        (r"r'a\n'", r"a\n"),
+        ("'a' 'b'", "ab"),
+        ("''", ""),
+        ("'5'", "5"),
+        ("TRUE", "true"),
+        ("false", "false"),
+        ("DATE '2024-01-01'", "2024-01-01"),
+        ("TIMESTAMP '2024-01-01 00:00:00+02'", "2024-01-01 00:00:00+02"),
+        ("timestamp_ntz'2024-01-01 00:00:00'", "2024-01-01 00:00:00"),
+        ("X'0041'", r"\x00A"),
+        ("CAST('2024-01-01' AS DATE)", "2024-01-01"),
+        ("'2024-01-01'::date", "2024-01-01"),
+        ("CAST('300' AS SMALLINT)", "300"),
+        ("CAST('1.50' AS DECIMAL(5,2))", "1.50"),
+    ],
+)
+def test_a_literal_is_the_text_of_its_value(text, value):
+    assert read_default(text) == Default(value, literal=True)
+
+
+@pytest.mark.parametrize("text", ["NULL", "null", "(NULL)"])
+def test_null_is_no_default(text):
+    assert read_default(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "duckdb"),
+    [
+        ("current_timestamp()", "CURRENT_TIMESTAMP"),
+        ("current_timestamp", "CURRENT_TIMESTAMP"),
+        ("now()", "NOW()"),
+        ("current_date()", "CURRENT_DATE"),
+        ("uuid()", "UUID()"),
+        ("rand()", "RANDOM()"),
+        ("1 + 1", "1 + 1"),
+        ("-(2 * 3)", "-(2 * 3)"),
+        ("'a' || 'b'", "'a' || 'b'"),
+    ],
+)
+def test_an_expression_is_kept_in_duckdb_sql(text, duckdb):
+    assert read_default(text) == Default(duckdb, literal=False)
+
+
+@pytest.mark.parametrize(
+    ("duckdb", "spark"),
+    [
+        ("now()", "NOW()"),
+        ("(1 + 1)", "(1 + 1)"),
+        ("uuid()", "UUID()"),
+        ("random()", "RAND()"),
+        ("current_date", "CURRENT_DATE"),
+        ("CAST('t' AS BOOLEAN)", "CAST('t' AS BOOLEAN)"),
+        ("CAST('2024-01-01' AS \"DATE\")", "CAST('2024-01-01' AS DATE)"),
+        (
+            "CAST('2024-01-01 00:00:00' AS TIMESTAMP)",
+            "CAST('2024-01-01 00:00:00' AS TIMESTAMP_NTZ)",
+        ),
+        ("('it''s ' || 'b')", r"('it\'s ' || 'b')"),
+    ],
+)
+def test_an_expression_of_the_catalog_is_written_for_spark(duckdb, spark):
+    assert expression_for_spark(duckdb) == spark
+
+
+@pytest.mark.parametrize("text", ["a + 1", "upper(b)", "abc"])
+def test_a_default_cannot_name_columns(text):
+    with pytest.raises((InvalidRequest, Unsupported)):
+        read_default(text)
+    with pytest.raises(InvalidRequest, match="names the column 'abc'"):
+        read_default("abc")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cast(1.7 as int)",  # 1 in Spark, 2 in DuckDB
+        "CAST('1.7' AS INT) + 1 / 2",
+        "unix_timestamp()",
+        "hash(5)",
+        "array(1, 2)",
+        "(SELECT 1)",
+        "foo(1)",
+    ],
+)
+def test_what_may_differ_between_the_engines_is_refused(text):
+    with pytest.raises(Unsupported, match="may mean one thing in Spark and another in DuckDB"):
+        read_default(text)
+
+
+@pytest.mark.parametrize("text", ["nextval('s')", "epoch_ms(now())", "hash(5)"])
+def test_an_expression_that_spark_cannot_repeat_is_refused(text):
+    with pytest.raises(Unsupported):
+        expression_for_spark(text)
+
+
+@pytest.mark.parametrize("text", ["X'0'", "1 +", "1; 2"])
+def test_broken_defaults_are_named(text):
+    with pytest.raises(InvalidRequest):
+        read_default(text)

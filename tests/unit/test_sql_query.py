@@ -1,0 +1,261 @@
+"""Queries: which tables they read, and the text that reaches Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.sql.parse import parse
+from shelduck.sql.statements import Query
+
+
+def query(text):
+    (found,) = parse(text)
+    assert isinstance(found, Query)
+    return found
+
+
+def tables(found):
+    return [
+        str(r.name)
+        + (f"@{r.version}" if r.version is not None else "")
+        + (f"@{r.timestamp}" if r.timestamp is not None else "")
+        for r in found.relations
+    ]
+
+
+def shown(text):
+    """Return the text for Spark with each placeholder as <table>."""
+    found = query(text)
+    out = found.text
+    for relation, name in zip(found.relations, tables(found), strict=True):
+        out = out.replace(relation.placeholder, f"<{name}>")
+    return out
+
+
+REWRITTEN = [
+    ("SELECT 1", "SELECT 1"),
+    ("select  *\nfrom t -- all\n where a=1", "select  *\nfrom <t> AS `t` -- all\n where a=1"),
+    ("SELECT * FROM t x", "SELECT * FROM <t> x"),
+    ("SELECT * FROM t AS x", "SELECT * FROM <t> AS x"),
+    ("SELECT * FROM t as limit", "SELECT * FROM <t> as limit"),
+    ("SELECT * FROM main.t", "SELECT * FROM <main.t> AS `t`"),
+    ("SELECT * FROM lake.main.`t.x`", "SELECT * FROM <lake.main.`t.x`> AS `t.x`"),
+    ('SELECT "s" FROM "my table"', 'SELECT "s" FROM <`my table`> AS `my table`'),
+    ("SELECT t.a FROM main.t", "SELECT t.a FROM <main.t> AS `t`"),
+    (
+        "SELECT main.t.a, MAIN.T.* FROM main.t WHERE main.t.b = 1",
+        "SELECT `t`.a, `t`.* FROM <main.t> AS `t` WHERE `t`.b = 1",
+    ),
+    (
+        "SELECT a.t.x, b.t.x FROM a.t JOIN b.t ON a.t.x = b.t.x",
+        "SELECT `a.t`.x, `b.t`.x FROM <a.t> AS `a.t` JOIN <b.t> AS `b.t` ON `a.t`.x = `b.t`.x",
+    ),
+    (
+        "SELECT t.x FROM s.t WHERE x IN (SELECT max(t.y) FROM t)",
+        "SELECT t.x FROM <s.t> AS `t` WHERE x IN (SELECT max(t.y) FROM <t> AS `t`)",
+    ),
+    # time travel
+    ("SELECT * FROM t AT (VERSION => 3)", "SELECT * FROM <t@3> AS `t`"),
+    ("SELECT * FROM t AT (VERSION => 3) AS x", "SELECT * FROM <t@3> AS x"),
+    ("SELECT * FROM t at (timestamp => '2024-01-01') x", "SELECT * FROM <t@2024-01-01> x"),
+    (
+        "SELECT * FROM t AT (TIMESTAMP => TIMESTAMP '2024-01-01')",
+        "SELECT * FROM <t@2024-01-01> AS `t`",
+    ),
+    ("SELECT * FROM t VERSION AS OF 3", "SELECT * FROM <t@3> AS `t`"),
+    ("SELECT * FROM t VERSION AS OF '3' v", "SELECT * FROM <t@3> v"),
+    ("SELECT * FROM t FOR VERSION AS OF 3", "SELECT * FROM <t@3> AS `t`"),
+    ("SELECT * FROM t FOR SYSTEM_VERSION AS OF 3", "SELECT * FROM <t@3> AS `t`"),
+    ("SELECT * FROM t TIMESTAMP AS OF '2024-01-01' AS x", "SELECT * FROM <t@2024-01-01> AS x"),
+    (
+        "SELECT * FROM t TIMESTAMP AS OF CAST('2024-01-01' AS TIMESTAMP)",
+        "SELECT * FROM <t@2024-01-01> AS `t`",
+    ),
+    (
+        "SELECT * FROM t FOR SYSTEM_TIME AS OF '2024-01-01'::timestamp",
+        "SELECT * FROM <t@2024-01-01> AS `t`",
+    ),
+    ("SELECT * FROM t@v3", "SELECT * FROM <t@3> AS `t`"),
+    ("SELECT * FROM t version", "SELECT * FROM <t> version"),
+    ("SELECT * FROM t at", "SELECT * FROM <t> at"),
+    # lists, joins, brackets
+    ("SELECT * FROM a, b x, c", "SELECT * FROM <a> AS `a`, <b> x, <c> AS `c`"),
+    (
+        "SELECT * FROM a LEFT JOIN b ON left(a.x, 2) = b.x, c WHERE a.y IN (1, 2)",
+        (
+            "SELECT * FROM <a> AS `a` LEFT JOIN <b> AS `b` ON left(a.x, 2) = b.x, <c> AS `c`"
+            " WHERE a.y IN (1, 2)"
+        ),
+    ),
+    ("SELECT * FROM a JOIN b USING (x)", "SELECT * FROM <a> AS `a` JOIN <b> AS `b` USING (x)"),
+    ("SELECT * FROM a NATURAL JOIN b", "SELECT * FROM <a> AS `a` NATURAL JOIN <b> AS `b`"),
+    (
+        "SELECT * FROM (a JOIN (b CROSS JOIN c))",
+        "SELECT * FROM (<a> AS `a` JOIN (<b> AS `b` CROSS JOIN <c> AS `c`))",
+    ),
+    (
+        "SELECT * FROM ((SELECT 1 FROM a) UNION ALL SELECT 2 FROM b) k, c",
+        (
+            "SELECT * FROM ((SELECT 1 FROM <a> AS `a`) UNION ALL SELECT 2 FROM <b> AS `b`) k,"
+            " <c> AS `c`"
+        ),
+    ),
+    (
+        "SELECT * FROM a, LATERAL (SELECT * FROM b WHERE b.x = a.x)",
+        "SELECT * FROM <a> AS `a`, LATERAL (SELECT * FROM <b> AS `b` WHERE b.x = a.x)",
+    ),
+    (
+        "SELECT * FROM a LATERAL VIEW explode(l) e AS x, y WHERE x = 1",
+        "SELECT * FROM <a> AS `a` LATERAL VIEW explode(l) e AS x, y WHERE x = 1",
+    ),
+    (
+        "SELECT * FROM a TABLESAMPLE (10 PERCENT) WHERE x = 1",
+        "SELECT * FROM <a> TABLESAMPLE (10 PERCENT) AS `a` WHERE x = 1",
+    ),
+    (
+        "SELECT * FROM a TABLESAMPLE (1 ROWS) REPEATABLE (5) x",
+        "SELECT * FROM <a> TABLESAMPLE (1 ROWS) REPEATABLE (5) x",
+    ),
+    (
+        "SELECT * FROM a PIVOT (sum(x) FOR y IN (1, 2))",
+        "SELECT * FROM <a> AS `a` PIVOT (sum(x) FOR y IN (1, 2))",
+    ),
+    # what is no table
+    (
+        "SELECT * FROM range(10) r, explode(array(1)), a",
+        "SELECT * FROM range(10) r, explode(array(1)), <a> AS `a`",
+    ),
+    (
+        "SELECT * FROM VALUES (1, 'x'), (2, 'y') AS v(a, b), c",
+        "SELECT * FROM VALUES (1, 'x'), (2, 'y') AS v(a, b), <c> AS `c`",
+    ),
+    ("SELECT * FROM VALUES 1, 2 AS v(a), c", "SELECT * FROM VALUES 1, 2 AS v(a), <c> AS `c`"),
+    ("VALUES (1, (SELECT max(x) FROM a))", "VALUES (1, (SELECT max(x) FROM <a> AS `a`))"),
+    ("SELECT * FROM parquet.`/data/x`", "SELECT * FROM parquet.`/data/x`"),
+    ("SELECT * FROM parquet.x", "SELECT * FROM <parquet.x> AS `x`"),
+    # FROM that is no clause
+    (
+        "SELECT extract(YEAR FROM d), trim(BOTH ' ' FROM s), substring(s FROM 2) FROM t",
+        "SELECT extract(YEAR FROM d), trim(BOTH ' ' FROM s), substring(s FROM 2) FROM <t> AS `t`",
+    ),
+    (
+        "SELECT a IS DISTINCT FROM b, a IS NOT DISTINCT FROM b FROM t",
+        "SELECT a IS DISTINCT FROM b, a IS NOT DISTINCT FROM b FROM <t> AS `t`",
+    ),
+    (
+        "SELECT 'from x', \"from y\", `from`, r'from z' /* from u */ FROM t -- from v",
+        "SELECT 'from x', \"from y\", `from`, r'from z' /* from u */ FROM <t> AS `t`",
+    ),
+    ("SELECT a.from, b AS from, c FROM t", "SELECT a.from, b AS from, c FROM <t> AS `t`"),
+    # subqueries
+    (
+        "SELECT (SELECT max(x) FROM a) FROM b WHERE EXISTS (SELECT 1 FROM c) AND x IN (TABLE d)",
+        (
+            "SELECT (SELECT max(x) FROM <a> AS `a`) FROM <b> AS `b` WHERE EXISTS"
+            " (SELECT 1 FROM <c> AS `c`) AND x IN (TABLE <d>)"
+        ),
+    ),
+    (
+        "SELECT 1 FROM a UNION TABLE b EXCEPT ALL TABLE c",
+        "SELECT 1 FROM <a> AS `a` UNION TABLE <b> EXCEPT ALL TABLE <c>",
+    ),
+    (
+        "SELECT * FROM f(TABLE a, x => TABLE (b), TABLE(SELECT * FROM c))",
+        "SELECT * FROM f(TABLE <a>, x => TABLE (<b>), TABLE(SELECT * FROM <c> AS `c`))",
+    ),
+    ("FROM t SELECT a", "FROM <t> AS `t` SELECT a"),
+    (
+        "SELECT x FROM t GROUP BY x, y HAVING x > 1 ORDER BY x, y LIMIT 3",
+        "SELECT x FROM <t> AS `t` GROUP BY x, y HAVING x > 1 ORDER BY x, y LIMIT 3",
+    ),
+    (
+        "SELECT /*+ BROADCAST(t) */ a FROM t WINDOW w AS (PARTITION BY a, b)",
+        "SELECT /*+ BROADCAST(t) */ a FROM <t> AS `t` WINDOW w AS (PARTITION BY a, b)",
+    ),
+    # WITH
+    ("WITH t AS (SELECT 1) SELECT * FROM T", "WITH t AS (SELECT 1) SELECT * FROM T"),
+    (
+        "WITH t AS (SELECT * FROM t) SELECT * FROM t JOIN s.t u",
+        "WITH t AS (SELECT * FROM <t> AS `t`) SELECT * FROM t JOIN <s.t> u",
+    ),
+    (
+        "WITH a (x) AS (SELECT 1), b AS (SELECT * FROM a, c) SELECT * FROM b",
+        "WITH a (x) AS (SELECT 1), b AS (SELECT * FROM a, <c> AS `c`) SELECT * FROM b",
+    ),
+    (
+        "SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a) x, a",
+        "SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a) x, <a> AS `a`",
+    ),
+    (
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT * FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT * FROM r",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), REWRITTEN)
+def test_only_tables_are_replaced(text, expected):
+    assert shown(text) == expected
+
+
+def test_one_table_at_one_time_has_one_placeholder():
+    found = query("SELECT * FROM t a, T b, t VERSION AS OF 3 c, t VERSION AS OF 3 d")
+    assert tables(found) == ["t", "t@3"]
+    assert found.text == "SELECT * FROM __lake_0__ a, __lake_0__ b, __lake_1__ c, __lake_1__ d"
+
+
+def test_a_placeholder_is_no_word_of_the_text():
+    found = query("SELECT __lake_0__ FROM t")
+    assert found.text == "SELECT __lake_0__ FROM __lake_x0__ AS `t`"
+
+
+def test_statements_are_cut_at_semicolons_that_are_no_text():
+    found = parse("SELECT ';' /* ; */ FROM a; -- ;\n SELECT 2;;\n")
+    assert [f.text for f in found] == ["SELECT ';' /* ; */ FROM __lake_0__ AS `a`", "SELECT 2"]
+    assert parse(" -- nothing\n ; ") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT * FROM (a", "the '(' at line 1, column 15 is not closed: 'SELECT * FROM (a'"),
+        ("SELECT *\nFROM a)", "the ')' at line 2, column 7 closes nothing"),
+        ("SELECT 'a FROM b", "the string that begins at line 1, column 8 is not closed"),
+        ("SELECT `a FROM b", "the quoted name that begins at line 1, column 8 is not closed"),
+        ("SELECT 1 /* /* */", "the comment that begins at line 1, column 10 is not closed"),
+        ("SELECT * FROM t VERSION AS OF x", "expected a snapshot id, a whole number at line 1"),
+        ("SELECT * FROM t VERSION AS OF -1", "expected a snapshot id, a whole number"),
+        ("SELECT * FROM t AT (VERSION => 3", "is not closed"),
+        ("SELECT * FROM t TIMESTAMP AS OF now()", "expected a time is a literal"),
+        ("SELECT * FROM t@2024", "expected a version such as t@v3"),
+        ("SELECT * FROM a.b.c.d", "expected a table as table, schema.table or catalog"),
+        ("WITH SELECT 1", "expected a query in brackets behind WITH"),
+        ("FOO BAR", "cannot read 'FOO BAR': expected a statement such as SELECT"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(text, message):
+    with pytest.raises(InvalidRequest) as caught:
+        parse(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("DELETE FROM t", "DELETE is not supported yet: 'DELETE FROM t'; append rows instead"),
+        ("UPDATE t SET a = 1", "UPDATE is not supported yet"),
+        ("MERGE INTO t USING s ON true", "MERGE is not supported yet"),
+        ("CALL f()", "CALL is not supported yet"),
+        ("VACUUM t", "VACUUM is not supported yet"),
+        ("BEGIN", "use lake.transaction()"),
+        ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", "write WITH and the query behind"),
+        ("FROM a INSERT INTO b SELECT *", "INSERT INTO behind a query"),
+        ("SELECT * FROM IDENTIFIER('t')", "write the name of the table"),
+        ("SELECT * FROM t CHANGES FROM VERSION 1", "CHANGES FROM is not supported yet"),
+    ],
+)
+def test_what_is_not_supported_says_so(text, message):
+    with pytest.raises(Unsupported) as caught:
+        parse(text)
+    assert message in str(caught.value)

@@ -1,0 +1,211 @@
+"""CREATE, DROP, INSERT, SHOW, DESCRIBE, EXPLAIN and USE."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.schema import Default
+from shelduck.model.types import Decimal, Primitive
+from shelduck.sql.parse import parse
+from shelduck.sql.statements import (
+    ColumnDefinition,
+    CreateSchema,
+    CreateTable,
+    DefaultCell,
+    Describe,
+    DropSchema,
+    DropTable,
+    Explain,
+    Insert,
+    Query,
+    Relation,
+    SchemaName,
+    ShowColumns,
+    ShowCreateTable,
+    ShowSchemas,
+    ShowTables,
+    TableName,
+    UseSchema,
+)
+
+INT, STRING = Primitive("int32"), Primitive("varchar")
+T = TableName(("t",))
+
+
+def reading(text, *names):
+    relations = tuple(
+        Relation(TableName(tuple(n.split("."))), f"__lake_{i}__") for i, n in enumerate(names)
+    )
+    return Query(text, relations)
+
+
+STATEMENTS = [
+    ("CREATE SCHEMA s", CreateSchema(SchemaName(("s",)))),
+    ("create database if not exists `a b`", CreateSchema(SchemaName(("a b",)), True)),
+    ("DROP SCHEMA s", DropSchema(SchemaName(("s",)))),
+    ("DROP SCHEMA IF EXISTS lake.s CASCADE", DropSchema(SchemaName(("lake", "s")), True, True)),
+    ("DROP DATABASE s RESTRICT", DropSchema(SchemaName(("s",)))),
+    ("USE s", UseSchema(SchemaName(("s",)))),
+    ("USE SCHEMA s", UseSchema(SchemaName(("s",)))),
+    ("USE schema", UseSchema(SchemaName(("schema",)))),
+    (
+        "CREATE TABLE x (col_a int, col_b int)",
+        CreateTable(
+            TableName(("x",)), (ColumnDefinition("col_a", INT), ColumnDefinition("col_b", INT))
+        ),
+    ),
+    (
+        (
+            "CREATE TABLE IF NOT EXISTS main.t (`a.b` DECIMAL(10,2) NOT NULL DEFAULT 1.5 COMMENT 'x',"
+            " \"from\" VARCHAR(20)) USING shelduck PARTITIONED BY (`a.b`, bucket(4, c)) COMMENT 'y'"
+            " TBLPROPERTIES ('k' = 'v', a.b = 5)"
+        ),
+        CreateTable(
+            TableName(("main", "t")),
+            (
+                ColumnDefinition("a.b", Decimal(10, 2), False, Default("1.5"), "x"),
+                ColumnDefinition("from", STRING),
+            ),
+            if_not_exists=True,
+            comment="y",
+            partitioned_by=("`a.b`", "bucket(4, c)"),
+            properties={"k": "v", "a.b": "5"},
+        ),
+    ),
+    (
+        "CREATE OR REPLACE TABLE t AS SELECT * FROM u",
+        CreateTable(T, or_replace=True, as_query=reading("SELECT * FROM __lake_0__ AS `u`", "u")),
+    ),
+    (
+        "CREATE TABLE t COMMENT 'x' AS (SELECT 1)",
+        CreateTable(T, comment="x", as_query=reading("(SELECT 1)")),
+    ),
+    (
+        "CREATE TABLE t AS WITH a AS (SELECT 1) SELECT * FROM a",
+        CreateTable(T, as_query=reading("WITH a AS (SELECT 1) SELECT * FROM a")),
+    ),
+    ("DROP TABLE t", DropTable(T)),
+    ("DROP TABLE IF EXISTS main.t", DropTable(TableName(("main", "t")), True)),
+    ("INSERT INTO t VALUES (1, 'a;b')", Insert(T, reading("VALUES (1, 'a;b')"))),
+    (
+        'INSERT INTO TABLE t (a, "b c", `d``e`) VALUES (1, 2, 3)',
+        Insert(T, reading("VALUES (1, 2, 3)"), ("a", "b c", "d`e")),
+    ),
+    (
+        "INSERT INTO t SELECT * FROM t",
+        Insert(T, reading("SELECT * FROM __lake_0__ AS `t`", "t")),
+    ),
+    ("INSERT INTO t (SELECT 1)", Insert(T, reading("(SELECT 1)"))),
+    (
+        "INSERT INTO t (values, b) VALUES (1, 2)",
+        Insert(T, reading("VALUES (1, 2)"), ("values", "b")),
+    ),
+    ("INSERT INTO t BY NAME SELECT 1 AS a", Insert(T, reading("SELECT 1 AS a"), by_name=True)),
+    ("INSERT INTO t TABLE s.u", Insert(T, reading("TABLE __lake_0__", "s.u"))),
+    (
+        "INSERT OVERWRITE t WITH a AS (SELECT 1) SELECT * FROM a",
+        Insert(T, reading("WITH a AS (SELECT 1) SELECT * FROM a"), overwrite=True),
+    ),
+    (
+        "INSERT INTO t VALUES (1, DEFAULT, f(a, 2)), (2, 'default', default)",
+        Insert(
+            T,
+            reading("VALUES (1, __default_1__, f(a, 2)), (2, 'default', __default_2__)"),
+            defaults=(DefaultCell(1, "__default_1__"), DefaultCell(2, "__default_2__")),
+        ),
+    ),
+    ("SHOW SCHEMAS", ShowSchemas()),
+    ("SHOW DATABASES LIKE 'a*'", ShowSchemas("a*")),
+    ("SHOW NAMESPACES 'a*'", ShowSchemas("a*")),
+    ("SHOW TABLES", ShowTables()),
+    ("SHOW TABLES IN s LIKE 'a*|b'", ShowTables(SchemaName(("s",)), "a*|b")),
+    ("SHOW TABLES FROM s 'a'", ShowTables(SchemaName(("s",)), "a")),
+    ("SHOW COLUMNS IN t", ShowColumns(T)),
+    ("SHOW COLUMNS FROM main.t", ShowColumns(TableName(("main", "t")))),
+    ("SHOW COLUMNS IN t IN s", ShowColumns(TableName(("s", "t")))),
+    ("SHOW CREATE TABLE t", ShowCreateTable(T)),
+    ("DESCRIBE t", Describe(T)),
+    ("DESC TABLE main.t", Describe(TableName(("main", "t")))),
+    ("DESCRIBE EXTENDED t", Describe(T, extended=True)),
+    ("DESCRIBE TABLE FORMATTED t", Describe(T, extended=True)),
+    ("DESCRIBE t s.f", Describe(T, column=("s", "f"))),
+    ("DESCRIBE table", Describe(TableName(("table",)))),
+    ("DESCRIBE history", Describe(TableName(("history",)))),
+    ("EXPLAIN SELECT 1", Explain(reading("SELECT 1"))),
+    (
+        "EXPLAIN FORMATTED SELECT * FROM t x",
+        Explain(reading("SELECT * FROM __lake_0__ x", "t"), "formatted"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "statement"), STATEMENTS)
+def test_a_statement_is_read(text, statement):
+    assert parse(text) == [statement]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("CREATE", "expected SCHEMA or TABLE at line 1, column 7, but the statement ends"),
+        ("CREATE TABLE t", "expected the columns in brackets, or AS and a query"),
+        ("CREATE TABLE t ()", "expected a column at line 1, column 17, but there is ')'"),
+        ("CREATE TABLE t (a)", "expected a data type at line 1, column 18, but there is ')'"),
+        ("CREATE TABLE t (a int", "expected ) at line 1, column 22, but the statement ends"),
+        ("CREATE TABLE t (a.b int)", "expected a column's name (quote a name that holds a dot)"),
+        (
+            "CREATE TABLE t (a int) AS SELECT 1",
+            "the columns of CREATE TABLE AS come from its query",
+        ),
+        ("CREATE TABLE t (a int FIRST)", "columns stand in the order in which they are written"),
+        ("CREATE TABLE t AS DROP u", "expected a query: SELECT, WITH, FROM, VALUES or TABLE"),
+        ("CREATE TABLE t (a int) COMMENT 'x' COMMENT 'y'", "expected COMMENT only once"),
+        ("CREATE OR REPLACE TABLE IF NOT EXISTS t (a int)", "OR REPLACE and IF NOT EXISTS exclude"),
+        ("DROP TABLE", "expected a table at line 1, column 11, but the statement ends"),
+        ("DROP SCHEMA a.b.c", "expected a schema as schema or catalog.schema"),
+        ("INSERT t VALUES (1)", "expected INTO or OVERWRITE at line 1, column 8"),
+        ("INSERT INTO t", "expected a query: SELECT, WITH, FROM, VALUES or TABLE"),
+        ("INSERT INTO t (a, A) VALUES (1, 2)", "expected each column only once at line 1"),
+        ("INSERT INTO t (a.b) VALUES (1)", "expected a top-level column (quote a name"),
+        ("INSERT INTO t (a) BY NAME SELECT 1", "BY NAME takes the columns' names from it"),
+        ("SHOW COLUMNS t", "expected IN or FROM and a table"),
+        ("SHOW COLUMNS IN a.t IN b", "the schema is written twice"),
+        ("SHOW TABLES LIKE x", "expected a pattern as a string"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(text, message):
+    with pytest.raises(InvalidRequest) as caught:
+        parse(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("CREATE VIEW v AS SELECT 1", "CREATE VIEW is not supported yet"),
+        ("CREATE TEMPORARY TABLE t (a int)", "CREATE TEMPORARY is not supported yet"),
+        ("CREATE TABLE t (a int PRIMARY KEY)", "the constraint PRIMARY is not supported yet"),
+        ("CREATE TABLE t (a int, PRIMARY KEY (a))", "the constraint PRIMARY is not supported yet"),
+        ("CREATE TABLE t (a int) USING csv", "USING csv is not supported yet"),
+        ("CREATE TABLE t (a int) LOCATION '/x'", "live below the lake's data path"),
+        ("CREATE TABLE t LIKE u", "CREATE TABLE ... LIKE is not supported yet"),
+        ("CREATE SCHEMA s LOCATION '/x'", "CREATE SCHEMA ... LOCATION is not supported yet"),
+        ("DROP TABLE t PURGE", "files stay for time travel"),
+        ("DROP VIEW v", "DROP VIEW is not supported yet"),
+        ("INSERT INTO t PARTITION (a = 1) SELECT 1", "give the partition columns as columns"),
+        ("INSERT INTO t REPLACE WHERE a = 1 SELECT 1", "INSERT ... REPLACE is not supported"),
+        ("INSERT INTO t DEFAULT VALUES", "DEFAULT VALUES is not supported yet"),
+        ("INSERT WITH SCHEMA EVOLUTION INTO t SELECT 1", "add the columns with ALTER TABLE"),
+        ("SHOW FUNCTIONS", "SHOW FUNCTIONS is not supported yet"),
+        ("SHOW SCHEMAS IN c", "SHOW SCHEMAS of a catalog is not supported yet"),
+        ("DESCRIBE HISTORY t", "call history() of the table"),
+        ("DESCRIBE SCHEMA s", "DESCRIBE SCHEMA is not supported yet"),
+        ("DESCRIBE SELECT 1", "DESCRIBE of a query is not supported yet"),
+        ("EXPLAIN DROP TABLE t", "EXPLAIN of a statement that is no query"),
+    ],
+)
+def test_what_is_not_supported_says_so(text, message):
+    with pytest.raises(Unsupported) as caught:
+        parse(text)
+    assert message in str(caught.value)
