@@ -57,8 +57,9 @@ STATEMENTS = [
     ),
     (
         (
-            "CREATE TABLE IF NOT EXISTS main.t (`a.b` DECIMAL(10,2) NOT NULL DEFAULT 1.5 COMMENT 'x',"
-            " \"from\" VARCHAR(20)) USING shelduck PARTITIONED BY (`a.b`, bucket(4, c)) COMMENT 'y'"
+            "CREATE TABLE IF NOT EXISTS main.t (`a.b` DECIMAL(10,2) NOT NULL DEFAULT 1.5"
+            " COMMENT 'x', \"from\" VARCHAR(20)) USING shelduck"
+            " PARTITIONED BY (`a.b`, bucket(4, c)) COMMENT 'y'"
             " TBLPROPERTIES ('k' = 'v', a.b = 5)"
         ),
         CreateTable(
