@@ -23,4 +23,4 @@ def run_query(spark: SparkSession, text: str, relations: Mapping[str, DataFrame]
 
 def answer(spark: SparkSession, columns: str, rows: Sequence[tuple[object, ...]]) -> DataFrame:
     """Return a small DataFrame: ``columns`` as in DDL (``"name string, id bigint"``)."""
-    return spark.createDataFrame([*rows], columns, verifySchema=False)
+    return spark.createDataFrame([*rows], columns)
