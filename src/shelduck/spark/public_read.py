@@ -14,7 +14,9 @@ from shelduck.model.files import DataFile
 from shelduck.planning.scan import ScanGroup
 
 ROW_ID_START = "__shelduck_row_id_start"
+ROW_INDEX = "__shelduck_row_index"
 
+_FILE = "__shelduck_file"
 _NAME = "__shelduck_name"
 _POSITION = "__shelduck_position"
 # A broadcast of more deleted positions than this is cut in several, by files.
@@ -89,16 +91,19 @@ def _batch(
     found = spark.read.schema(schema).options(**_OPTIONS).parquet(*[f.path for f in files])
     for name, value in zip(group.constants, group.values[numbers[0]], strict=True):
         found = found.withColumn(name, F.lit(value).cast(T.StringType()))
+    if group.with_deletes or row_ids:
+        # As columns of their own: both sides of a join have a _metadata.
+        found = found.withColumns(
+            {_FILE: F.col("_metadata.file_name"), ROW_INDEX: F.col("_metadata.row_index")}
+        )
     if group.with_deletes:
         dead = F.broadcast(_deleted(spark, files, snapshot))
-        same = (F.col("_metadata.file_name") == dead[_NAME]) & (
-            F.col("_metadata.row_index") == dead[_POSITION]
-        )
+        same = (found[_FILE] == dead[_NAME]) & (found[ROW_INDEX] == dead[_POSITION])
         found = found.join(dead, same, "left_anti")
     if row_ids:
         starts = [(_name(f.path), f.row_id_start) for f in files]
         known = spark.createDataFrame(starts, f"{_NAME} string, {ROW_ID_START} bigint")
-        found = found.join(F.broadcast(known), F.col("_metadata.file_name") == known[_NAME], "left")
+        found = found.join(F.broadcast(known), found[_FILE] == known[_NAME], "left")
     return found
 
 
@@ -119,13 +124,10 @@ def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> D
             .options(**_OPTIONS)
             .parquet(*paths)
             .where(~F.coalesce(later, F.lit(False)))
+            .select(F.col("_metadata.file_name").alias(_FILE), F.col("pos").alias(_POSITION))
         )
-        of_file = F.col("_metadata.file_name") == owners["__shelduck_delete"]
-        frames.append(
-            positions.join(F.broadcast(owners), of_file).select(
-                F.col(_NAME), F.col("pos").alias(_POSITION)
-            )
-        )
+        of_file = positions[_FILE] == owners["__shelduck_delete"]
+        frames.append(positions.join(F.broadcast(owners), of_file).select(_NAME, _POSITION))
     return reduce(DataFrame.unionAll, frames)
 
 

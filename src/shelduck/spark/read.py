@@ -15,7 +15,7 @@ from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
 from shelduck.spark.bridge import Bridge, Deletes, FileEntry, bridge_for
 from shelduck.spark.columns import quoted, to_column
 from shelduck.spark.inlined import inlined_frame
-from shelduck.spark.public_read import ROW_ID_START, public_group
+from shelduck.spark.public_read import ROW_ID_START, ROW_INDEX, public_group
 from shelduck.spark.types import spark_type
 from shelduck.spark.values import default_sql
 
@@ -81,12 +81,13 @@ def _group(
         for f, e in zip(plan.columns, group.outputs, strict=True)
     ]
     if row_ids:
-        made.append(_row_id(group).alias(ROW_ID, metadata={}))
+        index = "_metadata.row_index" if bridge is not None else ROW_INDEX
+        made.append(_row_id(group, index).alias(ROW_ID, metadata={}))
     return found.select(*made)
 
 
-def _row_id(group: ScanGroup) -> Column:
-    counted = F.col(ROW_ID_START) + F.col("_metadata.row_index")
+def _row_id(group: ScanGroup, index: str) -> Column:
+    counted = F.col(ROW_ID_START) + F.col(index)
     if group.row_id_column is None:
         return counted
     return F.coalesce(F.col(quoted(group.row_id_column)), counted)

@@ -14,7 +14,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake, InvalidRequest
 from shelduck.model.bounds import bound
-from shelduck.model.literals import blob_bytes, canonical_text
+from shelduck.model.literals import as_float32, blob_bytes, canonical_text
 from shelduck.model.types import DataType, Leaf, List, Map, Struct
 from shelduck.spark.types import spark_type
 
@@ -135,7 +135,7 @@ def default_sql(leaf: Leaf, text: str) -> str:
     if name in _ZONELESS:
         return f"TIMESTAMP_NTZ '{text}'"
     if name == "timestamp_ns":
-        return f"{bound(leaf, text)}L"
+        return f"{carrier(leaf, text, 'a default')!r}L"
     return f"CAST('{text}' AS {spark_type(leaf).simpleString()})"
 
 
@@ -147,6 +147,7 @@ def micros_to_ntz(micros: SparkColumn) -> SparkColumn:
 
 def _float(leaf: Leaf, text: str) -> float | None:
     try:
-        return float(canonical_text(leaf, text))
+        found = float(canonical_text(leaf, text))
     except InvalidRequest:
         return None
+    return as_float32(found) if str(leaf) == "float32" else found
