@@ -61,12 +61,22 @@ class _Runner:
         """Return the DataFrame of a query; all its tables are read at one snapshot."""
         unit = self._view()
         frames: dict[str, DataFrame] = {}
+        text = query.text
         for relation in query.relations:
-            name = self.name(relation.name)
-            frames[relation.placeholder] = read_version(
-                self.state, unit, name, relation.version, relation.timestamp
-            )
-        return run_query(self.state.spark, prefix + query.text, frames)
+            word = relation.placeholder
+            try:
+                frames[word] = self._relation(unit, relation)
+            except InvalidRequest:
+                # Not of this lake: a temporary view, or a table of another catalog of the session.
+                if not self.state.spark.catalog.tableExists(str(relation.name)):
+                    raise
+                text = text.replace(word, str(relation.name))
+        return run_query(self.state.spark, prefix + text, frames)
+
+    def _relation(self, unit: UnitOfWork, relation: st.Relation) -> DataFrame:
+        name = self.name(relation.name)
+        version, timestamp = relation.version, relation.timestamp
+        return read_version(self.state, unit, name, version=version, timestamp=timestamp)
 
     def explain(self, statement: st.Explain) -> DataFrame:
         """Return Spark's plan of a query as text."""

@@ -60,7 +60,9 @@ class Table:
         table.
         """
         unit = self._unit or UnitOfWork(self._state, self._state.commit_info())
-        return read_version(self._state, unit, self.name, version, timestamp, columns)
+        return read_version(
+            self._state, unit, self.name, version=version, timestamp=timestamp, columns=columns
+        )
 
     def append(self, df: DataFrame, *, by_position: bool = False) -> Result:
         """Append rows. Columns go by name; missing ones get their default, extra ones are an error.
@@ -180,6 +182,7 @@ def read_version(
     state: LakeState,
     unit: UnitOfWork,
     name: TableName,
+    *,
     version: int | None,
     timestamp: str | datetime | None,
     columns: Sequence[str] | None = None,

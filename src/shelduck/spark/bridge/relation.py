@@ -114,14 +114,9 @@ class Bridge:
         java_constants = _java_schema(java, listed)
         hadoop = session.sessionState().newHadoopConf()
         _check_names(hadoop, read_schema)
-        index = self._new(
-            "LakeFileIndex",
-            java_constants,
-            root,
-            java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop),
-            size_in_bytes,
-            _Listing(lister, len(constants), with_deletes=with_deletes),
-        )
+        place = java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop)
+        listing = _Listing(lister, len(constants), with_deletes=with_deletes)
+        index = self._new("LakeFileIndex", java_constants, root, place, size_in_bytes, listing)
         datasources = java.org.apache.spark.sql.execution.datasources
         relation = datasources.HadoopFsRelation(
             index,
