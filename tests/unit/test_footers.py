@@ -1,0 +1,148 @@
+"""What footers of files by pyarrow and DuckDB say that they hold."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.layout import Layout
+from shelduck.model.schema import Kind
+from shelduck.spark.footers import layout_of, read_layouts
+from tests.support.scans import arrow
+
+DUCKDB_TYPES = [
+    ("true", "boolean", ""),
+    ("1::TINYINT", "int8", ""),
+    ("1::USMALLINT", "uint16", ""),
+    ("1::UBIGINT", "uint64", ""),
+    ("1::HUGEINT", "float64", ""),
+    ("1.5::FLOAT", "float32", ""),
+    ("1.5::DECIMAL(9,2)", "decimal(9,2)", ""),
+    ("1.5::DECIMAL(38,2)", "decimal(38,2)", ""),
+    ("DATE '2024-01-01'", "date", ""),
+    ("TIME '01:02:03'", "time", ""),
+    ("TIMETZ '01:02:03+02'", "timetz", ""),
+    ("TIMESTAMP '2024-01-01'", "timestamp", ""),
+    ("TIMESTAMP_S '2024-01-01'", "timestamp", ""),
+    ("TIMESTAMP_MS '2024-01-01'", "timestamp_ms", ""),
+    ("TIMESTAMP_NS '2024-01-01'", "timestamp_ns", ""),
+    ("TIMESTAMPTZ '2024-01-01 00:00:00+00'", "timestamptz", ""),
+    ("INTERVAL 1 DAY", "interval", ""),
+    ("'a'", "varchar", ""),
+    ("'{}'::JSON", "json", ""),
+    ("'a'::BLOB", "blob", ""),
+    ("uuid()", "uuid", "fixed"),
+    ("1::VARIANT", "variant", ""),
+]
+
+
+@pytest.mark.parametrize(("value", "kind", "encoding"), DUCKDB_TYPES)
+def test_the_types_that_duckdb_writes_are_known(tmp_path, value, kind, encoding):
+    path = str(tmp_path / "f.parquet")
+    duckdb.execute(f"COPY (SELECT {value} AS c) TO '{path}'")
+
+    [layout] = read_layouts([path])
+
+    [found] = layout.fields
+    assert (found.name, found.id, str(found.shape), found.encoding) == ("c", None, kind, encoding)
+
+
+ARROW_TYPES = [
+    (pa.timestamp("ns"), "timestamp_ns", ""),
+    (pa.timestamp("ns", "UTC"), "timestamptz", "ns"),
+    (pa.timestamp("ms", "UTC"), "timestamptz", "ms"),
+    (pa.time32("ms"), "time", "ms"),
+    (pa.time64("ns"), "time_ns", ""),
+    (pa.binary(5), "blob", "fixed"),
+    (pa.float16(), "parquet:float16", ""),
+    (pa.null(), "unknown", ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "shape", "encoding"), ARROW_TYPES)
+def test_types_of_other_writers_are_told_apart(tmp_path, kind, shape, encoding):
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"c": pa.array([None], kind)}), path)
+
+    [found] = layout_of(pq.read_metadata(path)).fields
+
+    assert (str(found.shape), found.encoding) == (shape, encoding)
+
+
+def test_int96_timestamps_are_marked(tmp_path):
+    path = tmp_path / "f.parquet"
+    pq.write_table(
+        pa.table({"c": pa.array([None], pa.timestamp("us"))}),
+        path,
+        use_deprecated_int96_timestamps=True,
+    )
+
+    [found] = layout_of(pq.read_metadata(path)).fields
+
+    assert (str(found.shape), found.encoding) == ("timestamp", "int96")
+
+
+def test_every_node_has_its_id_and_a_layout_survives_its_text(tmp_path):
+    inside = pa.struct([arrow("x.y", pa.int32(), 4)])
+    fields = [
+        arrow("l", pa.list_(arrow("item", inside, 3)), 2),
+        arrow(
+            "m",
+            pa.map_(arrow("key", pa.string(), 6, nullable=False), arrow("value", pa.int8(), 7)),
+            5,
+        ),
+    ]
+    path = tmp_path / "f.parquet"
+    pq.write_table(
+        pa.Table.from_pylist([], schema=pa.schema(fields)), path, use_compliant_nested_type=False
+    )
+
+    [layout] = read_layouts([f"file://{path}"])
+
+    a_list, a_map = layout.fields
+    [element] = a_list.children
+    assert (a_list.id, a_list.shape, a_list.group) == (2, Kind.LIST, "list")
+    assert (element.name, element.id, element.children[0].name) == ("item", 3, "x.y")
+    assert [(c.name, c.id, str(c.shape)) for c in a_map.children] == [
+        ("key", 6, "varchar"),
+        ("value", 7, "int8"),
+    ]
+    assert Layout.from_json(layout.to_json()) == layout
+    assert layout_of(pq.read_metadata(path)) == layout
+
+
+def test_many_footers_come_in_the_order_of_their_paths(tmp_path):
+    paths = []
+    for n in range(40):
+        paths.append(str(tmp_path / f"{n}.parquet"))
+        pq.write_table(pa.table({f"c{n}": [1]}), paths[-1])
+
+    assert [layout.fields[0].name for layout in read_layouts(paths)] == [f"c{n}" for n in range(40)]
+
+
+def test_a_footer_larger_than_the_first_read_is_read_whole(tmp_path):
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({f"a_rather_long_column_name_{n}": [n] for n in range(3000)}), path)
+
+    assert len(read_layouts([str(path)])[0].fields) == 3000
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"", CorruptLake),
+        (b"PAR1 nothing", CorruptLake),
+        (b"PAR1\xff\xff\xff\x00\x10\x00\x00\x00PAR1", CorruptLake),
+        (b"PAR1\xff\xff\xff\xff\x04\x00\x00\x00PAR1", CorruptLake),
+        (b"PARE12345678PARE", Unsupported),
+    ],
+)
+def test_what_is_no_readable_parquet_file_is_an_error_that_names_it(tmp_path, content, error):
+    path = tmp_path / "broken.parquet"
+    path.write_bytes(content)
+
+    with pytest.raises(error, match=r"broken\.parquet"):
+        read_layouts([str(path)])

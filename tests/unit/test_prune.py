@@ -1,0 +1,245 @@
+"""Pruning leaves files out, and never one that holds a matching row."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shelduck.model.bounds import bound_text
+from shelduck.model.files import ColumnStats, DataFile
+from shelduck.model.layout import Layout, PhysicalField
+from shelduck.model.predicate import (
+    And,
+    Comparison,
+    In,
+    IsNotNull,
+    IsNull,
+    Literal,
+    Operator,
+    Or,
+    StartsWith,
+    Unknown,
+)
+from shelduck.model.schema import Kind
+from shelduck.model.types import ducklake_type
+from shelduck.planning.prune import file_facts, may_match
+from shelduck.planning.scan import plan_scan
+from tests.support.scans import column, table
+
+NAN = math.nan
+
+
+def lookup_of(stored_as, table_type, stats, *, default=None):
+    """The facts of one file whose column `c` is stored as a type, or that has none (None)."""
+    fields = [PhysicalField("k", 1, ducklake_type("int32"))]
+    full = PhysicalField("c", 2, ducklake_type(stored_as or table_type))
+    if stored_as is not None:
+        fields.append(full)
+    version = table(column("k", "int32", 1), column("c", table_type, 2, default=default))
+    file = DataFile(1, "/1.parquet", 1, 1, 0, 1, layout=Layout(tuple(fields)))
+    with_column = DataFile(2, "/2.parquet", 1, 1, 0, 1, layout=Layout((fields[0], full)))
+    [group] = plan_scan(version, [file, with_column], {}).groups
+    return file_facts(group, file, {} if stats is None else {2: stats})
+
+
+def stats_of(low, high, *, values=5, nulls=0, nan=None):
+    return ColumnStats(2, 10, values, nulls, low, high, nan)
+
+
+def compare(text, value, kind):
+    return Comparison(Operator(text), ("c",), Literal(value, ducklake_type(kind)))
+
+
+@pytest.mark.parametrize(
+    ("stats", "predicate", "expected"),
+    [
+        (stats_of("10", "20"), compare("=", 15, "int32"), True),
+        (stats_of("10", "20"), compare("=", 21, "int32"), False),
+        (stats_of("10", "20"), compare(">", 20, "int32"), False),
+        (stats_of("10", "20"), compare(">=", 20, "int32"), True),
+        (stats_of("10", "20"), compare("<", 10, "int32"), False),
+        (stats_of("10", "10"), compare("!=", 10, "int32"), False),
+        (stats_of("10", "11"), compare("!=", 10, "int32"), True),
+        (stats_of("10", "20"), IsNull(("c",)), False),
+        (stats_of("10", "20", nulls=1), IsNull(("c",)), True),
+        (stats_of(None, None, values=0, nulls=5), IsNotNull(("c",)), False),
+        (stats_of(None, None, values=0, nulls=5), compare("=", 1, "int32"), False),
+        (stats_of(None, None, values=0, nulls=0), compare("=", 1, "int32"), True),
+        (stats_of(None, None), compare("=", 1, "int32"), True),
+        (stats_of("junk", "20"), compare("=", 1, "int32"), True),
+        (None, compare("=", 1, "int32"), True),
+        (stats_of("10", "20"), compare("=", "15", "varchar"), True),
+        (stats_of("10", "20"), In(("c",), (Literal(1, ducklake_type("int32")),)), False),
+        (stats_of("10", "20"), In(("c",), ()), False),
+        (stats_of("10", "20"), Unknown(), True),
+        (stats_of("10", "20"), And((Unknown(), compare("=", 1, "int32"))), False),
+        (stats_of("10", "20"), Or((Unknown(), compare("=", 1, "int32"))), True),
+        (stats_of("10", "20"), Comparison(Operator.EQ, ("z",), Literal(1, ducklake_type("int32"))),
+         True),
+    ],
+)  # fmt: skip
+def test_whole_numbers_prune_by_their_bounds(stats, predicate, expected):
+    assert may_match(predicate, lookup_of("int32", "int32", stats)) is expected
+
+
+def test_bounds_of_a_promoted_column_are_read_in_the_type_they_were_written_in():
+    floats = lookup_of("float32", "float64", stats_of("1.1", "1.1", nan=False))
+
+    assert may_match(compare("=", 1.100000023841858, "float64"), floats)
+    assert may_match(compare(">", 1.1, "float64"), floats)
+    assert not may_match(compare("=", 1.1, "float64"), floats)
+
+
+def test_dates_bound_the_timestamps_that_they_are_read_as():
+    days = lookup_of("date", "timestamp", stats_of("2024-01-01", "2024-01-02"))
+    midnight = 1704153600 * 1_000_000
+
+    assert may_match(compare("=", midnight, "timestamp"), days)
+    assert not may_match(compare(">", midnight, "timestamp"), days)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "nan", "expected"),
+    [
+        (compare(">", 100.0, "float64"), True, True),
+        (compare(">", 100.0, "float64"), None, True),
+        (compare(">", 100.0, "float64"), False, False),
+        (compare("<", 0.5, "float64"), True, False),
+        (compare("=", NAN, "float64"), True, True),
+        (compare("=", NAN, "float64"), False, False),
+        (compare("<", NAN, "float64"), False, True),
+        (compare(">", NAN, "float64"), True, False),
+    ],
+)
+def test_nan_is_greater_than_every_number(predicate, nan, expected):
+    facts = lookup_of("float64", "float64", stats_of("1.0", "2.0", nan=nan))
+
+    assert may_match(predicate, facts) is expected
+
+
+def test_a_file_without_the_column_holds_its_default_in_every_row():
+    five = lookup_of(None, "int32", None, default="5")
+    nothing = lookup_of(None, "int32", None)
+
+    assert may_match(compare("=", 5, "int32"), five)
+    assert not may_match(compare("=", 6, "int32"), five)
+    assert not may_match(IsNull(("c",)), five)
+    assert may_match(IsNull(("c",)), nothing)
+    assert not may_match(IsNotNull(("c",)), nothing)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"), [("b", True), ("ba", True), ("bz", True), ("c", False), ("a", False)]
+)
+def test_prefixes_prune_between_bounds(prefix, expected):
+    texts = lookup_of("varchar", "varchar", stats_of("ba", "bz~"))
+
+    assert may_match(StartsWith(("c",), prefix), texts) is expected
+
+
+def test_counts_of_nested_columns_prove_nothing_but_their_bounds_do():
+    inside = PhysicalField("x", 3, ducklake_type("int32"))
+    version = table(column("s", "struct", 2, column("x", "int32", 3)))
+    stored = Layout((PhysicalField("s", 2, Kind.STRUCT, (inside,)),))
+    file = DataFile(1, "/1.parquet", 1, 1, 0, 1, layout=stored)
+    [group] = plan_scan(version, [file], {}).groups
+    lookup = file_facts(group, file, {3: ColumnStats(3, 10, 0, 0, "1", "2")})
+    nine = Literal(9, ducklake_type("int32"))
+
+    assert may_match(IsNull(("s", "x")), lookup)
+    assert may_match(IsNotNull(("s", "x")), lookup)
+    assert not may_match(Comparison(Operator.EQ, ("s", "x"), nine), lookup)
+
+
+KINDS = {
+    "int32": st.integers(-5, 5),
+    "float32": st.sampled_from([-0.0, 0.0, 0.5, 1.25, -3.0, math.inf, -math.inf, NAN]),
+    "float64": st.sampled_from([-0.0, 0.0, 0.1, 1.1, -2.5, 1e300, math.inf, -math.inf, NAN]),
+    "varchar": st.text("ab\u00e9\U0001f986", max_size=3),
+    "boolean": st.booleans(),
+    "blob": st.binary(max_size=2),
+}
+
+
+def order(value):
+    """A key that sorts as Spark does: NaN after every number."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return (is_nan, 0.0 if is_nan else value)
+
+
+def holds(predicate, row):
+    """What Spark says of a row; NULL counts as no."""
+    match predicate:
+        case And(parts):
+            return all(holds(p, row) for p in parts)
+        case Or(parts):
+            return any(holds(p, row) for p in parts)
+        case Unknown():
+            return True
+        case IsNull():
+            return row is None
+        case IsNotNull():
+            return row is not None
+        case StartsWith(prefix=prefix):
+            return row is not None and row.startswith(prefix)
+        case In(literals=literals):
+            return row is not None and any(order(x.value) == order(row) for x in literals)
+        case Comparison(operator=op, literal=literal):
+            return row is not None and COMPARE[op](order(row), order(literal.value))
+
+
+COMPARE = {
+    Operator.EQ: operator.eq, Operator.NE: operator.ne, Operator.LT: operator.lt,
+    Operator.LE: operator.le, Operator.GT: operator.gt, Operator.GE: operator.ge,
+}  # fmt: skip
+
+
+@st.composite
+def columns_and_predicates(draw):
+    kind = draw(st.sampled_from(sorted(KINDS)))
+    rows = draw(st.lists(st.none() | KINDS[kind], max_size=4))
+    literals = KINDS[kind].map(lambda v: Literal(v, ducklake_type(kind)))
+    path = st.just(("c",))
+    leaves = [
+        st.builds(Comparison, st.sampled_from(list(Operator)), path, literals),
+        st.builds(In, path, st.lists(literals, max_size=2).map(tuple)),
+        st.builds(IsNull, path),
+        st.builds(IsNotNull, path),
+        st.just(Unknown()),
+    ]
+    if kind == "varchar":
+        leaves.append(st.builds(StartsWith, path, KINDS[kind]))
+    trees = st.recursive(
+        st.one_of(leaves),
+        lambda t: st.one_of(
+            st.builds(And, st.lists(t, min_size=1, max_size=3).map(tuple)),
+            st.builds(Or, st.lists(t, min_size=1, max_size=3).map(tuple)),
+        ),
+        max_leaves=5,
+    )
+    return kind, rows, draw(trees), draw(st.sampled_from(["full", "no bounds", "no nan flag"]))
+
+
+def statistics(kind, rows, care):
+    """The statistics that DuckDB keeps of those rows, or part of them."""
+    leaf = ducklake_type(kind)
+    values = [r for r in rows if r is not None]
+    plain = [v for v in values if not (isinstance(v, float) and math.isnan(v))]
+    texts = (None, None)
+    if plain and care != "no bounds":
+        texts = (bound_text(leaf, min(plain)), bound_text(leaf, max(plain)))
+    nan = len(plain) < len(values) if kind.startswith("float") and care != "no nan flag" else None
+    return ColumnStats(2, 10, len(values), len(rows) - len(values), *texts, nan)
+
+
+@given(columns_and_predicates())
+def test_no_file_with_a_matching_row_is_left_out(case):
+    kind, rows, predicate, care = case
+    lookup = lookup_of(kind, kind, statistics(kind, rows, care))
+
+    if any(holds(predicate, row) for row in rows):
+        assert may_match(predicate, lookup)
