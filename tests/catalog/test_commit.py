@@ -11,9 +11,9 @@ import pytest
 
 from shelduck.catalog import read
 from shelduck.catalog.commit import commit
-from shelduck.catalog.create import create_lake, open_lake
+from shelduck.catalog.create import open_or_create_lake
 from shelduck.catalog.store import open_store
-from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.model.change import (
     AlterTable,
     AppendFiles,
@@ -54,15 +54,7 @@ class Lake:
     def __init__(self, url, data_path):
         self.url = url
         self.store = open_store(url)
-        self.info = open_lake(self.store) if self.store.exists() else None
-        if self.info is None or self.store.kind == "postgresql":
-            self.info = self._open(data_path)
-
-    def _open(self, data_path):
-        try:
-            return open_lake(self.store)
-        except NotFound:
-            return create_lake(self.store, data_path)
+        self.info = open_or_create_lake(self.store, data_path)
 
     def head(self):
         with self.store.read() as connection:

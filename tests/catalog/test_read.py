@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -42,10 +42,12 @@ class Reader:
 
 @contextmanager
 def reading(url, version=None):
-    store = open_store(url)
-    with store.session(), store.read() as connection:
+    with (
+        closing(open_store(url)) as store,
+        store.session(),
+        store.read() as connection,
+    ):
         yield Reader(store, connection, version)
-    store.close()
 
 
 @pytest.fixture
