@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 
 from shelduck.model.schema import Field, Kind
+from shelduck.spark.arrow_map import BatchFunction, map_batches
 from shelduck.spark.physical import PhysicalSchema
 from shelduck.spark.storage import delete_file, list_data_files
 
@@ -42,9 +43,10 @@ def write_plain(
 
 def write_by_arrow(df: DataFrame, physical: PhysicalSchema, place: str, compression: str) -> bool:
     """Write one file for each task by pyarrow, ids at every level; True when there were rows."""
-    rows = df.select(*physical.columns(with_ids=False))
+    # PySpark takes names that hold backticks apart when it maps batches; the schema has the names.
+    rows = df.select(*physical.columns(with_ids=False)).toDF(*[f"c{f.id}" for f in physical.fields])
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
-    written = rows.mapInArrow(_writer(schema, place, compression), "name string")
+    written = map_batches(rows, _writer(schema, place, compression), "name string")
     # These rows are names of files, not rows of a table.
     names = {row.name for row in written.toLocalIterator()}
     for file in list_data_files(place):
@@ -88,8 +90,7 @@ def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
     return to_arrow_type(physical.spark_type(field, with_ids=False), timezone="UTC")
 
 
-def _writer(schema: Any, place: str, compression: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    # A nested function travels to the executors by value, so they need pyarrow but not Shelduck.
+def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         local = place.startswith(("/", "file:"))
         files, base = (

@@ -71,10 +71,15 @@ def conversion(source: T.DataType, leaf: Leaf, column: str) -> Conversion | None
     if name in _STEPS:
         return _stepped(leaf, column, target)
     if name in UNSIGNED:
-        return _ranged(leaf, column, target)
+        # Every Spark number has negative values, so a narrower type is no proof.
+        greatest = min(2 ** UNSIGNED[name], 10**38) - 1
+        return _ranged(leaf, column, target, (0, greatest))
     if source == target:
         return None
     if _needs_check(source, target):
+        if isinstance(target, _FRACTIONAL):
+            limit = 2 ** (24 if isinstance(target, T.FloatType) else 53)
+            return _ranged(leaf, column, target, (-limit, limit))
         return _round_trip(leaf, column, source, target)
     return lambda value: value.cast(target)
 
@@ -144,15 +149,13 @@ def _round_trip(leaf: Leaf, column: str, source: T.DataType, target: T.DataType)
     return convert
 
 
-def _ranged(leaf: Leaf, column: str, target: T.DataType) -> Conversion:
-    # Every Spark number has negative values, so a narrower type is no proof.
-    least, greatest = 0, min(2 ** UNSIGNED[str(leaf)], 10**38) - 1
-    why = f"column {column} is {leaf}, from {least} to {greatest}"
+def _ranged(leaf: Leaf, column: str, target: T.DataType, limits: tuple[int, int]) -> Conversion:
+    holds = " and holds whole numbers exactly" if isinstance(target, _FRACTIONAL) else ""
+    why = f"column {column} is {leaf}{holds}, from {limits[0]} to {limits[1]}"
 
     def convert(value: Column) -> Column:
-        stored = value.try_cast(target)
-        good = stored.between(_exact(least), _exact(greatest))
-        return _checked(F.coalesce(good, F.lit(False)), value, stored, why, target)
+        good = value.between(_exact(limits[0]), _exact(limits[1]))
+        return _checked(good, value, value.try_cast(target), why, target)
 
     return convert
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from pyarrow import fs, parquet
 from pyspark.sql import SparkSession
 
 from shelduck.errors import CorruptLake
+from shelduck.spark.arrow_map import BatchFunction, map_batches
 from shelduck.spark.storage import Listed, read_tail
 
 _IN_THREADS = 64
@@ -63,7 +64,7 @@ def _from_executors(spark: SparkSession, directory: str, listed: list[Listed]) -
     names = [(n, f.name, f.size) for n, f in enumerate(listed)]
     frame = spark.createDataFrame(names, "place int, name string, size bigint")
     tasks = -(-len(listed) // _FILES_PER_TASK)
-    found = frame.repartition(tasks).mapInArrow(_tail_reader(directory), "place int, tail binary")
+    found = map_batches(frame.repartition(tasks), _tail_reader(directory), "place int, tail binary")
     # These rows are metadata of files, not rows of a table.
     tails = {row.place: bytes(row.tail) for row in found.toLocalIterator()}
     for place, file in enumerate(listed):
@@ -71,8 +72,7 @@ def _from_executors(spark: SparkSession, directory: str, listed: list[Listed]) -
         yield _parsed(tail, footer_length(directory + file.name, tail))
 
 
-def _tail_reader(directory: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    # A nested function travels to the executors by value, so they need pyarrow but not Shelduck.
+def _tail_reader(directory: str) -> BatchFunction:
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         plain = "/" + directory.removeprefix("file:").lstrip("/")
         local = directory.startswith(("/", "file:"))
