@@ -28,6 +28,7 @@ _SETTINGS = {
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
+_GROUP_BYTES = 64 << 20
 _ARROW_ID = "PARQUET:field_id"
 _settings_lock = threading.Lock()
 
@@ -91,6 +92,20 @@ def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
 
 
 def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
+    def groups(batches: Iterator[Any]) -> Iterator[Any]:
+        """Gather batches, which are small, into tables that make a row group each."""
+        held: list[Any] = []
+        for batch in batches:
+            columns = [
+                column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)
+            ]
+            held.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+            if sum(b.nbytes for b in held) >= group_bytes:
+                yield pa.Table.from_batches(held)
+                held = []
+        if sum(b.num_rows for b in held):
+            yield pa.Table.from_batches(held)
+
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         local = place.startswith(("/", "file:"))
         files, base = (
@@ -100,9 +115,7 @@ def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
         )
         name = f"part-{uuid.uuid4()}.parquet"
         writer = None
-        for batch in batches:
-            if batch.num_rows == 0:
-                continue
+        for rows in groups(batches):
             if writer is None:
                 files.create_dir(base, recursive=True)
                 writer = parquet.ParquetWriter(
@@ -112,12 +125,10 @@ def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
                     compression=compression,
                     store_schema=False,
                 )
-            columns = [
-                column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)
-            ]
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+            writer.write_table(rows)
         if writer is not None:
             writer.close()
             yield pa.RecordBatch.from_arrays([pa.array([name])], ["name"])
 
+    group_bytes = _GROUP_BYTES
     return write

@@ -125,5 +125,18 @@ def members_of(struct: T.StructType, column: str = "") -> list[Member]:
     ]
 
 
+def same_type(one: T.DataType, other: T.DataType) -> bool:
+    """True when two Spark types differ at most in where nulls are allowed."""
+    if isinstance(one, T.StructType) and isinstance(other, T.StructType):
+        return one.names == other.names and all(
+            same_type(a.dataType, b.dataType) for a, b in zip(one.fields, other.fields, strict=True)
+        )
+    if isinstance(one, T.ArrayType) and isinstance(other, T.ArrayType):
+        return same_type(one.elementType, other.elementType)
+    if isinstance(one, T.MapType) and isinstance(other, T.MapType):
+        return same_type(one.keyType, other.keyType) and same_type(one.valueType, other.valueType)
+    return one == other
+
+
 def _subject(column: str) -> str:
     return f"column {column!r}" if column else "the column"

@@ -27,6 +27,7 @@ from shelduck.spark.storage import (
     spark_path,
 )
 from shelduck.spark.tails import read_footers
+from shelduck.spark.types import same_type, struct_type
 
 Progress = Callable[[int, int, int], None]
 
@@ -55,9 +56,11 @@ def write_files(
     files and bytes so far as finished files are looked at. A write that fails deletes what it
     wrote; a value that does not fit its column is InvalidRequest.
     """
-    if df.columns != table.columns.names:
+    expected = struct_type(table.columns)
+    if not same_type(df.schema, expected):
         raise InvalidRequest(
-            f"rows for {table.full_name} need the columns {table.columns.names}, not {df.columns}"
+            f"rows for {table.full_name} are {expected.simpleString()},"
+            f" not {df.schema.simpleString()}; pass them through store assignment first"
         )
     directory = _fresh_name()
     place = table.path + directory
