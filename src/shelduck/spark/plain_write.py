@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import fs, parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import TimestampType
 
 from shelduck.model.schema import Field, Kind
 from shelduck.spark.arrow_map import BatchFunction, map_batches
@@ -88,7 +89,9 @@ def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
     if field.shape is Kind.MAP:
         key, value = field.children
         return pa.map_(_arrow_field(key, physical, "key"), _arrow_field(value, physical, "value"))
-    return to_arrow_type(physical.spark_type(field, with_ids=False), timezone="UTC")
+    leaf = physical.spark_type(field, with_ids=False)
+    # PySpark demands the time zone from 4.2 on, under a name that 4.1 does not know.
+    return pa.timestamp("us", "UTC") if isinstance(leaf, TimestampType) else to_arrow_type(leaf)
 
 
 def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
