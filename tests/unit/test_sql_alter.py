@@ -102,6 +102,7 @@ FORMS = [
     ("ALTER TABLE tbl ADD COLUMN `a.b` INT", AddColumn(("a.b",), INT)),
     ('ALTER TABLE tbl ADD COLUMN "say ""hi""".`x``y` INT', AddColumn(('say "hi"', "x`y"), INT)),
     ("ALTER TABLE tbl ADD COLUMN größe INT", AddColumn(("größe",), INT)),
+    ('ALTER TABLE tbl ADD COLUMN `\\"` INT', AddColumn(('\\"',), INT)),
     ("ALTER TABLE tbl ADD COLUMN comment STRING", AddColumn(("comment",), STRING)),
     ("ALTER TABLE tbl DROP COLUMN IF EXISTS c", DropColumn(("c",), if_exists=True)),
     ("ALTER TABLE tbl DROP c", DropColumn(("c",))),

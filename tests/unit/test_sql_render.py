@@ -6,9 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.model.schema import Default, Field, FieldId, Kind, Schema
-from shelduck.model.types import Decimal, List, Map, Member, Primitive, Struct, parse_type
+from shelduck.model.types import (
+    Decimal,
+    List,
+    Map,
+    Member,
+    Primitive,
+    Struct,
+    parse_type,
+    quote_text,
+)
 from shelduck.sql.parse import parse
-from shelduck.sql.render import create_table_text, quote_string, type_text
+from shelduck.sql.render import create_table_text, type_text
 from shelduck.sql.statements import CreateTable, TableName
 
 
@@ -87,7 +96,7 @@ def test_a_type_reads_back(data_type):
 
 @given(st.text(st.characters(blacklist_categories=("Cs",))))
 def test_a_string_reads_back(text):
-    (found,) = parse(f"COMMENT ON TABLE t IS {quote_string(text)}")
+    (found,) = parse(f"COMMENT ON TABLE t IS {quote_text(text)}")
     assert found.changes[0].comment == text
 
 

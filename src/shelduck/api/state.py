@@ -10,6 +10,8 @@ from shelduck.model.change import CommitInfo
 from shelduck.operations.layouts import LayoutMemory
 from shelduck.spark.session import SparkSession, session_for
 
+DEFAULT_SCHEMA = "main"
+
 
 @dataclass
 class LakeState:
@@ -19,7 +21,7 @@ class LakeState:
     info: LakeInfo
     given_spark: SparkSession | None = None
     author: str | None = None
-    default_schema: str = "main"
+    default_schema: str = DEFAULT_SCHEMA
     layouts: LayoutMemory = field(default_factory=LayoutMemory)
     show_progress: bool | None = None
 

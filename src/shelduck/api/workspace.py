@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from shelduck.api.results import TableName
-from shelduck.api.state import LakeState
+from shelduck.api.state import DEFAULT_SCHEMA, LakeState
 from shelduck.catalog import read
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.model.change import (
@@ -131,6 +131,7 @@ class Workspace:
 
     def create_schema(self, name: str, *, if_not_exists: bool) -> None:
         """Stage a new schema."""
+        _require_name("schema", name)
         try:
             self.schema(name)
         except NotFound:
@@ -152,6 +153,11 @@ class Workspace:
             if if_exists:
                 return
             raise
+        if found.name.lower() == DEFAULT_SCHEMA:
+            raise InvalidRequest(
+                f"schema {name!r} cannot be dropped: readers look there for names without a schema,"
+                " and DuckDB cannot USE a lake without it; drop its tables instead"
+            )
         if found.id < 0:
             raise InvalidRequest(f"schema {name!r} was created in this transaction: drop it later")
         with self._state.store.read() as connection:
@@ -173,6 +179,7 @@ class Workspace:
         comments: Mapping[FieldId | None, str] | None = None,
     ) -> TableVersion:
         """Stage a new table and return it under a provisional id."""
+        _require_name("table", name.name)
         schema = self.schema(name.schema)
         if self.has_table(name):
             raise AlreadyExists(f"table {name} already exists")
@@ -200,6 +207,7 @@ class Workspace:
 
     def rename_table(self, table: TableVersion, new_name: str) -> None:
         """Stage another name in the same schema."""
+        _require_name("table", new_name)
         wanted = TableName(table.schema.name, new_name)
         if new_name.lower() != table.name.lower() and self.has_table(wanted):
             raise AlreadyExists(f"table {wanted} already exists")
@@ -234,6 +242,11 @@ class Workspace:
 
     def _work(self, table: TableVersion) -> _TableWork:
         return self._tables.setdefault(table.id, _TableWork(table, table))
+
+
+def _require_name(kind: str, name: str) -> None:
+    if not name:
+        raise InvalidRequest(f"a {kind} needs a name")
 
 
 def _is_named(table: TableVersion, name: TableName) -> bool:

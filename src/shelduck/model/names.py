@@ -19,7 +19,7 @@ def split_name(text: str) -> tuple[str, ...]:
     at = 0
     while True:
         match = _PART.match(text, at)
-        if match is None or not match[0].strip():
+        if match is None or not match[0].strip() or match[0] in ("``", '""'):
             raise InvalidRequest(f"cannot read the name {text!r}; quote odd names with back ticks")
         ticked, quoted, plain = match.groups()
         if ticked is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shelduck.errors import Unsupported
+from shelduck.model.literals import as_float32, float_text
 from shelduck.model.promotions import Verdict, promotion
 from shelduck.model.schema import Field, FieldId, Kind, Path, new_field, path_text
-from shelduck.model.types import DataType, Struct
+from shelduck.model.types import DataType, Decimal, Leaf, Primitive, Struct
 
 
 class Retyping:
@@ -24,7 +25,7 @@ class Retyping:
 
     def field(self, old: Field, new: DataType, path: Path) -> Field:
         """Return ``old`` with the type ``new``; Unsupported when values would not survive."""
-        if old.is_leaf and not isinstance(new, Struct):
+        if old.is_leaf and isinstance(new, Primitive | Decimal):
             return self._leaf(old, new, path)
         if isinstance(new, Struct) and old.shape is Kind.STRUCT:
             return replace(old, children=self._members(old, new, path))
@@ -52,10 +53,11 @@ class Retyping:
             if member.name.lower() not in present:
                 made = new_field(member.name, member.type, self.next_id)
                 self.next_id += sum(1 for _ in made.walk())
-                kept.append(made)
+                last = max((f.order for f in kept), default=0)
+                kept.append(replace(made, order=max(made.id, last + 1)))
         return tuple(kept)
 
-    def _leaf(self, old: Field, new: DataType, path: Path) -> Field:
+    def _leaf(self, old: Field, new: Leaf, path: Path) -> Field:
         found = promotion(old.type, new)
         if found.verdict is Verdict.REWRITE:
             raise Unsupported(
@@ -63,8 +65,20 @@ class Retyping:
                 f" {found.reason}, and only widening is a change of metadata; add a column of"
                 " the new type, fill it and drop the old one"
             )
-        assert not isinstance(new, Struct)
         if not found.bounds_hold:
             self.unsafe_bounds |= {old.id}
-        made = new_field(old.name, new, 0)
-        return replace(old, shape=made.shape)
+        return replace(old, shape=new, initial_default=_same_value(old, new))
+
+
+def _same_value(old: Field, new: Leaf) -> str | None:
+    """Return the initial default as text of ``new``: rows that exist keep their value.
+
+    Text of a float is the shortest one that means it among floats of its own width, so read as a
+    double it would be another number.
+    """
+    text = old.initial_default
+    if text is None or old.type == new or str(old.type) != "float32":
+        return text
+    value = as_float32(float(text))
+    assert value is not None
+    return float_text(new, value)

@@ -13,7 +13,16 @@ from enum import Enum
 from typing import NewType
 
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.types import DataType, Leaf, List, Map, Member, Struct, quote_name
+from shelduck.model.types import (
+    DataType,
+    Leaf,
+    List,
+    Map,
+    Member,
+    Struct,
+    quote_name,
+    quote_text,
+)
 
 FieldId = NewType("FieldId", int)
 TableId = NewType("TableId", int)
@@ -40,6 +49,9 @@ class Default:
 
     text: str
     literal: bool = True
+
+    def __str__(self) -> str:
+        return quote_text(self.text) if self.literal else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +151,9 @@ class Schema:
         found = self.find(path)
         if found is not None:
             return found
-        parent = self.find(path[:-1]) if len(path) > 1 else None
-        siblings = parent.children if parent else self.fields
-        raise NotFound.named("column", path_text(path), [f.name for f in siblings], where=table)
+        parent = self.find(path[:-1])
+        known = [path_text((*path[:-1], f.name)) for f in parent.children] if parent else self.names
+        raise NotFound.named("column", path_text(path), known, where=table)
 
     def replace(self, path: Path, new: Field | None) -> Schema:
         """Return the schema with the field at ``path`` put in place of the old one, or removed."""
@@ -162,7 +174,12 @@ def path_text(path: Path) -> str:
 
 
 def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = True) -> Field:
-    """Return a field of ``data_type`` whose nodes get ids from ``next_id`` on, in pre-order."""
+    """Return a field of ``data_type`` whose nodes get ids from ``next_id`` on, in pre-order.
+
+    Raises InvalidRequest for an empty name, which SQL has no way to write.
+    """
+    if not name:
+        raise InvalidRequest("a column needs a name")
     parts = _parts(data_type)
     children: list[Field] = []
     below = next_id + 1

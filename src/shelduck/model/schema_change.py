@@ -23,7 +23,7 @@ from shelduck.model.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.types import DataType
+from shelduck.model.types import DataType, quote_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,9 @@ class Position:
     """Where a column goes: first, or after a sibling."""
 
     after: str | None = None
+
+    def __str__(self) -> str:
+        return f"AFTER {path_text((self.after,))}" if self.after else "FIRST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,14 @@ class AddColumn:
     if_not_exists: bool = False
 
     def __str__(self) -> str:
-        default = f" DEFAULT {self.default.text!r}" if self.default else ""
-        return f"ADD COLUMN {path_text(self.path)} {self.type}{default}"
+        text = f"ADD COLUMN {path_text(self.path)} {self.type}"
+        if not self.nullable:
+            text += " NOT NULL"
+        if self.default is not None:
+            text += f" DEFAULT {self.default}"
+        if self.comment is not None:
+            text += f" COMMENT {quote_text(self.comment)}"
+        return f"{text} {self.position}" if self.position else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,7 @@ class SetDefault:
     def __str__(self) -> str:
         if self.default is None:
             return f"ALTER COLUMN {path_text(self.path)} DROP DEFAULT"
-        return f"ALTER COLUMN {path_text(self.path)} SET DEFAULT {self.default.text!r}"
+        return f"ALTER COLUMN {path_text(self.path)} SET DEFAULT {self.default}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +124,7 @@ class MoveColumn:
     position: Position
 
     def __str__(self) -> str:
-        where = f"AFTER {path_text((self.position.after,))}" if self.position.after else "FIRST"
-        return f"ALTER COLUMN {path_text(self.path)} {where}"
+        return f"ALTER COLUMN {path_text(self.path)} {self.position}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,8 @@ class SetComment:
 
     def __str__(self) -> str:
         what = f"COLUMN {path_text(self.path)}" if self.path else "TABLE"
-        return f"COMMENT ON {what} IS {self.comment!r}"
+        text = "NULL" if self.comment is None else quote_text(self.comment)
+        return f"COMMENT ON {what} IS {text}"
 
 
 SchemaChange = (

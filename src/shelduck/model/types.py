@@ -156,6 +156,11 @@ def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def quote_text(text: str) -> str:
+    """Return ``text`` as a string literal of a Spark statement."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 _TOKEN = re.compile(r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"]|"")*")|([^\W\d]\w*)|(\d+)|(.))""", re.DOTALL)
 _CLOSING = {"<": ">", "(": ")"}
 

@@ -106,7 +106,7 @@ def name_of(token: Token) -> str:
     if token.kind is Kind.WORD:
         return token.text
     quote = token.text[0]
-    if quote in "rR" or '\\"' in token.text:
+    if quote in "rR" or (quote == '"' and '\\"' in token.text):
         raise InvalidRequest(f"{token.text} is not a name; write it in backticks")
     return token.text[1:-1].replace(quote * 2, quote)
 

@@ -1,4 +1,4 @@
-"""Values to text: the CREATE TABLE of a table, types and strings as Spark SQL."""
+"""Values to text: the CREATE TABLE of a table, and types as Spark SQL."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from shelduck.model.types import (
     Primitive,
     Struct,
     quote_name,
+    quote_text,
 )
 from shelduck.sql.defaults import expression_for_spark
 from shelduck.sql.statements import TableName
@@ -51,7 +52,7 @@ def create_table_text(
     if partitioned_by:
         text += f"\nPARTITIONED BY ({', '.join(partitioned_by)})"
     if None in comments:
-        text += f"\nCOMMENT {quote_string(comments[None])}"
+        text += f"\nCOMMENT {quote_text(comments[None])}"
     return text
 
 
@@ -74,11 +75,6 @@ def type_text(data_type: DataType) -> str:
             return f"STRUCT<{inside}>"
 
 
-def quote_string(text: str) -> str:
-    """Return a Spark SQL string literal of that value."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def _column(field: Field, comment: str | None) -> str:
     text = f"{quote_name(field.name)} {type_text(field.type)}"
     if not field.nullable:
@@ -86,7 +82,7 @@ def _column(field: Field, comment: str | None) -> str:
     if field.default is not None:
         text += _default(field.default, field.type)
     if comment is not None:
-        text += f" COMMENT {quote_string(comment)}"
+        text += f" COMMENT {quote_text(comment)}"
     return text
 
 
@@ -95,7 +91,7 @@ def _default(default: Default, data_type: DataType) -> str:
         bare = (_NUMERIC.fullmatch(str(data_type)) and _BARE.fullmatch(default.text)) or (
             data_type == Primitive("boolean") and default.text in ("true", "false")
         )
-        return f" DEFAULT {default.text if bare else quote_string(default.text)}"
+        return f" DEFAULT {default.text if bare else quote_text(default.text)}"
     try:
         return f" DEFAULT {expression_for_spark(default.text)}"
     except (InvalidRequest, Unsupported):

@@ -1,0 +1,76 @@
+"""The text by which a snapshot remembers what it did: written, read back, refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shelduck.errors import CorruptLake
+from shelduck.model.change import Entry, Verb, format_entries, parse_entries
+
+NAMES = st.text(max_size=8)
+ENTRIES = st.one_of(
+    st.builds(Entry, st.sampled_from(Verb), id=st.integers(0, 2**63 - 1)),
+    st.builds(
+        Entry,
+        st.sampled_from(Verb),
+        names=st.lists(NAMES, min_size=1, max_size=2).map(tuple),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("entries", "text"),
+    [
+        ([], None),
+        ([Entry(Verb.CREATED_SCHEMA, names=("main",))], 'created_schema:"main"'),
+        ([Entry(Verb.CREATED_TABLE, names=("main", "t"))], 'created_table:"main"."t"'),
+        ([Entry(Verb.ALTERED_TABLE, id=7)], "altered_table:7"),
+        (
+            [Entry(Verb.CREATED_TABLE, names=('a"b', "c,d.e:1"))],
+            'created_table:"a""b"."c,d.e:1"',
+        ),
+        (
+            [
+                Entry(Verb.INSERTED_INTO_TABLE, id=1),
+                Entry(Verb.ALTERED_TABLE, id=1),
+                Entry(Verb.INSERTED_INTO_TABLE, id=1),
+                Entry(Verb.CREATED_TABLE, names=("main", "u")),
+                Entry(Verb.DROPPED_TABLE, id=2),
+            ],
+            'dropped_table:2,created_table:"main"."u",inserted_into_table:1,altered_table:1',
+        ),
+    ],
+)
+def test_entries_are_written_in_the_extensions_order_each_once(entries, text):
+    assert format_entries(entries) == text
+
+
+@given(st.lists(ENTRIES, max_size=6))
+def test_the_text_of_entries_reads_back(entries):
+    found = parse_entries(format_entries(entries))
+
+    assert set(found) == set(entries)
+    assert len(found) == len(set(entries))
+
+
+def test_both_words_for_a_flush_of_inlined_rows_mean_the_same():
+    assert parse_entries("flushed_inlined:3,inline_flush:3") == [Entry(Verb.INLINE_FLUSH, id=3)] * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exploded_table:1",
+        "altered_table",
+        "altered_table:",
+        "altered_table:x",
+        'created_table:"main',
+        "altered_table:1;altered_table:2",
+        "altered_table:1, altered_table:2",
+    ],
+)
+def test_what_ducklake_never_writes_is_a_corrupt_lake(text):
+    with pytest.raises(CorruptLake, match="changes_made holds something unknown"):
+        parse_entries(text)
