@@ -100,6 +100,11 @@ class DuckDBOracle:
         """The rows of a query."""
         return self._connection.execute(query, parameters).fetchall()
 
+    def typed(self, query: str) -> tuple[list[Any], list[Row]]:
+        """The DuckDB types of a query's columns, and its rows."""
+        cursor = self._connection.execute(query)
+        return [kind for _, kind, *_ in cursor.description], cursor.fetchall()
+
     def rows(self, table: str, *, version: int | None = None, columns: str = "*") -> list[Row]:
         """The rows of a table, now or at a snapshot, in the order of their columns."""
         source = table if version is None else at(table, version)
