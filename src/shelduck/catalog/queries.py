@@ -1,14 +1,18 @@
 """Every SELECT of the catalog, named by the question it answers. No decisions here.
 
 "At S" means: as snapshot S sees it. Rows carry a first and a last snapshot, the last excluded.
+Building a statement costs more than running it, so those of the light path are built once and take
+their values as parameters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     CompoundSelect,
     Connection,
     Integer,
@@ -32,7 +36,7 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.sql.elements import ColumnElement
 
 from shelduck.catalog import own_tables, tables
-from shelduck.catalog.column_types import BIGINT
+from shelduck.catalog.column_types import BIGINT, TEXT
 
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes
@@ -43,7 +47,7 @@ t_file = tables.data_file
 t_delete = tables.delete_file
 
 
-def visible(source: Table, snapshot: int) -> ColumnElement[bool]:
+def visible(source: Table, snapshot: int | BindParameter[int]) -> ColumnElement[bool]:
     """Return the condition that a versioned row is visible at a snapshot."""
     end = source.c.end_snapshot
     return and_(source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot))
@@ -86,10 +90,10 @@ def every_snapshot() -> Select[Any]:
     )
 
 
-def newest_snapshots(where: ColumnElement[bool] | None = None) -> Select[Any]:
-    """Ask for the newest snapshot, or for the newest that fulfils ``where``."""
-    found = every_snapshot().order_by(None).order_by(t_snapshot.c.snapshot_id.desc()).limit(1)
-    return found if where is None else found.where(where)
+@cache
+def newest_snapshot() -> Select[Any]:
+    """Ask for the newest snapshot."""
+    return every_snapshot().order_by(None).order_by(t_snapshot.c.snapshot_id.desc()).limit(1)
 
 
 def range_of_snapshots() -> Select[Any]:
@@ -134,8 +138,10 @@ def table_names_at(snapshot: int, schema_id: int) -> Select[Any]:
     )
 
 
-def table_called(snapshot: int, schema: str, name: str) -> Select[Any]:
-    """Ask for the tables of that name, whatever its case, with their schema, at a snapshot."""
+@cache
+def table_called() -> Select[Any]:
+    """Ask for the tables :schema.:name, whatever the case, with their schema, at :snapshot."""
+    snapshot = bindparam("snapshot", type_=BIGINT)
     s, t = t_schema.c, t_table.c
     return (
         select(
@@ -148,20 +154,22 @@ def table_called(snapshot: int, schema: str, name: str) -> Select[Any]:
         )
         .join_from(t_table, t_schema, t.schema_id == s.schema_id)
         .where(visible(t_table, snapshot), visible(t_schema, snapshot))
-        .where(func.lower(s.schema_name) == func.lower(schema))
-        .where(func.lower(t.table_name) == func.lower(name))
+        .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
+        .where(func.lower(t.table_name) == func.lower(bindparam("name", type_=TEXT)))
     )
 
 
-def columns_at(table_id: int, snapshot: int) -> Select[Any]:
-    """Ask for the columns at a snapshot, and the first version of every column there ever was."""
+@cache
+def columns_at() -> Select[Any]:
+    """Ask for the columns of :table at :snapshot, and the first version of every column ever."""
+    snapshot = bindparam("snapshot", type_=BIGINT)
     version = func.row_number().over(
         partition_by=t_column.c.column_id,
         order_by=(t_column.c.begin_snapshot, t_column.c.end_snapshot),
     )
     ranked = (
         select(*t_column.c, version.label("version"), visible(t_column, snapshot).label("shown"))
-        .where(t_column.c.table_id == table_id)
+        .where(t_column.c.table_id == bindparam("table", type_=BIGINT))
         .subquery()
     )
     return select(ranked).where(or_(ranked.c.version == 1, ranked.c.shown))
@@ -172,11 +180,14 @@ def column_versions(table_id: int) -> Select[Any]:
     return select(t_column).where(t_column.c.table_id == table_id)
 
 
-def traits_at(table_id: int, snapshot: int) -> CompoundSelect[Any]:
-    """Ask for comments, partition keys and sort keys at a snapshot, in one go.
+@cache
+def traits_at() -> CompoundSelect[Any]:
+    """Ask for comments, partition keys and sort keys of :table at :snapshot, in one go.
 
     Rows are (what, column_id, position, text, owner).
     """
+    table_id = bindparam("table", type_=BIGINT)
+    snapshot = bindparam("snapshot", type_=BIGINT)
     tag, column_tag = tables.tag, tables.column_tag
     info, key = tables.partition_info, tables.partition_column
     sort, expression = tables.sort_info, tables.sort_expression

@@ -48,14 +48,14 @@ def snapshot(
     """
     if version is not None and timestamp is not None:
         raise InvalidRequest("give a version or a timestamp, not both")
-    where = None
+    query = queries.newest_snapshot()
     if version is not None:
-        where = queries.t_snapshot.c.snapshot_id == version
+        query = query.where(queries.t_snapshot.c.snapshot_id == version)
     if timestamp is not None:
         if timestamp.tzinfo is None:
             raise InvalidRequest(f"the timestamp {timestamp} needs a time zone")
-        where = queries.t_snapshot.c.snapshot_time <= timestamp
-    row = connection.execute(queries.newest_snapshots(where)).first()
+        query = query.where(queries.t_snapshot.c.snapshot_time <= timestamp)
+    row = connection.execute(query).first()
     if row is not None:
         return _snapshot(row)
     oldest, newest = connection.execute(queries.range_of_snapshots()).one()
@@ -102,7 +102,8 @@ def table(
 
     Raises NotFound with the nearest names, CorruptLake when its rows contradict themselves.
     """
-    found = connection.execute(queries.table_called(at.id, schema, name)).all()
+    wanted = {"schema": schema, "name": name, "snapshot": at.id}
+    found = connection.execute(queries.table_called(), wanted).all()
     if not found:
         raise _no_such_table(connection, at, schema, name, lake)
     if len(found) > 1:
@@ -110,12 +111,13 @@ def table(
         raise CorruptLake(f"tables {ids} are all called {schema}.{name} at snapshot {at.id}")
     row = found[0]
     full_name = f"{row.schema_name}.{row.table_name}"
-    columns = connection.execute(queries.columns_at(row.table_id, at.id)).all()
+    mine = {"table": row.table_id, "snapshot": at.id}
+    columns = connection.execute(queries.columns_at(), mine).all()
     shown = schema_of((c for c in columns if c.shown), full_name)
     if not shown.fields:
         raise _no_such_table(connection, at, schema, name, lake)
     schema_path = resolve(lake.data_path, row.schema_path, row.schema_path_is_relative)
-    traits = connection.execute(queries.traits_at(row.table_id, at.id)).all()
+    traits = connection.execute(queries.traits_at(), mine).all()
     partition = _in_order(traits, "partition")
     return TableVersion(
         id=TableId(row.table_id),

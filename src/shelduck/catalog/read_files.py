@@ -81,7 +81,7 @@ def file_bounds(
     found: dict[FieldId, dict[int, ColumnStats]] = {FieldId(c): {} for c in column_ids}
     if not found:
         return found
-    for row in connection.execute(queries.bounds_of(table.id, column_ids)):
+    for row in connection.execute(queries.bounds_of(table.id, column_ids)).all():
         column, number, size, values, nulls, low, high, nan = row
         if values is not None and nulls is not None:
             found[column][number] = ColumnStats(column, size or 0, values, nulls, low, high, nan)
@@ -121,7 +121,7 @@ def _names(rows: Iterable[Any], parent: int | None) -> tuple[MappedName, ...]:
 
 def _delete_files(connection: Connection, table: TableVersion) -> dict[int, DeleteFile]:
     found: dict[int, DeleteFile] = {}
-    for row in connection.execute(queries.delete_files_at(table.id, table.snapshot.id)):
+    for row in connection.execute(queries.delete_files_at(table.id, table.snapshot.id)).all():
         number, path, is_relative, kind, count, key = row
         if kind.lower() not in ("parquet", "puffin") or key is not None:
             raise _unreadable(table, path, kind, key)

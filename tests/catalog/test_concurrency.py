@@ -1,0 +1,153 @@
+"""Several writers on one catalog: nothing is lost, and no id is given twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from shelduck.catalog import read
+from shelduck.catalog.commit import commit
+from shelduck.catalog.create import create_lake, open_lake
+from shelduck.catalog.failures import Contention
+from shelduck.catalog.retry import with_retries
+from shelduck.catalog.store import open_store
+from shelduck.errors import Conflict
+from shelduck.model.change import AlterTable, CommitInfo
+from tests.support.oracle import DuckDBOracle
+from tests.support.writers import append_rows
+
+WRITERS = 3
+FILES = 12
+VALUES = sorted(w * 1000 + n for w in range(WRITERS) for n in range(FILES))
+
+
+@pytest.fixture(params=["sqlite_url", "postgres_url"])
+def url(request, data_path):
+    """A lake with an empty table main.t, in a catalog that several processes can use."""
+    address = request.getfixturevalue(request.param)
+    with closing(open_store(address)) as store:
+        create_lake(store, data_path)
+    with DuckDBOracle(address, data_path) as oracle:
+        oracle.execute("CREATE TABLE t (a INTEGER)")
+    return address
+
+
+def assert_nothing_was_lost(url, snapshots):
+    assert len(set(snapshots)) == len(snapshots)
+    with DuckDBOracle(url) as oracle:
+        assert [a for (a,) in oracle.rows("t")] == VALUES
+        assert oracle.sql("SELECT count(*), min(a), max(a) FROM t") == [
+            (len(VALUES), VALUES[0], VALUES[-1])
+        ]
+        assert oracle.sql("SELECT rowid FROM t ORDER BY rowid") == [
+            (n,) for n in range(len(VALUES))
+        ]
+        dump = oracle.dump_metadata()
+    for table, key in (
+        ("ducklake_snapshot", "snapshot_id"),
+        ("ducklake_data_file", "data_file_id"),
+        ("ducklake_table", "table_id"),
+    ):
+        ids = [row[key] for row in dump[table]]
+        assert len(set(ids)) == len(ids)
+    times = [row["snapshot_time"] for row in dump["ducklake_snapshot"]]
+    assert times == sorted(times)
+
+
+def test_writers_in_threads_lose_nothing(url):
+    with ThreadPoolExecutor(WRITERS) as pool:
+        runs = [pool.submit(append_rows, url, w, FILES) for w in range(WRITERS)]
+        snapshots = [s for run in runs for s in run.result()]
+
+    assert_nothing_was_lost(url, snapshots)
+
+
+@pytest.mark.slow
+def test_writers_in_processes_lose_nothing(url):
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(WRITERS, mp_context=spawn) as pool:
+        runs = [pool.submit(append_rows, url, w, FILES) for w in range(WRITERS)]
+        snapshots = [s for run in runs for s in run.result()]
+
+    assert_nothing_was_lost(url, snapshots)
+
+
+def test_duckdb_may_insert_while_we_append(postgres_url, data_path):
+    with closing(open_store(postgres_url)) as store:
+        create_lake(store, data_path)
+    with DuckDBOracle(postgres_url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
+        oracle.execute("CREATE TABLE t (a INTEGER)")
+        with ThreadPoolExecutor(1) as pool:
+            ours = pool.submit(append_rows, postgres_url, 0, FILES)
+            for n in range(FILES):
+                oracle.execute("INSERT INTO t VALUES (?)", [-1 - n])
+            landed = ours.result()
+
+        assert len(landed) == FILES + 1
+        assert [a for (a,) in oracle.rows("t")] == list(range(-FILES, FILES))
+        assert oracle.sql("SELECT count(DISTINCT rowid) FROM t") == [(2 * FILES,)]
+
+
+def test_of_two_alters_of_one_version_one_wins(url):
+    def rename(name):
+        with closing(open_store(url)) as store:
+            lake = open_lake(store)
+            with store.read() as connection:
+                table = read.table(connection, read.snapshot(connection, 1), "main", "t", lake)
+            [column] = table.columns.fields
+            columns = table.columns.replace(("a",), type(column)(column.id, name, column.shape))
+            change = AlterTable(table, columns, {})
+            try:
+                commit(store, lake, [change], base=table.snapshot.id, info=CommitInfo())
+            except Conflict:
+                return None
+            return name
+
+    with ThreadPoolExecutor(2) as pool:
+        winners = [name for name in pool.map(rename, ["b", "c"]) if name]
+
+    assert len(winners) == 1
+    with DuckDBOracle(url) as oracle:
+        assert [name for name, _ in oracle.columns("t")] == winners
+
+
+def test_a_lost_race_is_run_again_with_growing_waits():
+    outcomes = iter([Contention("busy"), Contention("busy"), "done"])
+    waits = []
+
+    def attempt():
+        outcome = next(outcomes)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    assert with_retries(attempt, waits.append) == "done"
+    assert len(waits) == 2
+    assert 0.01 <= waits[0] <= 0.02
+    assert 0.016 <= waits[1] <= 0.032
+
+
+def test_a_catalog_that_stays_busy_is_given_up_after_ten_attempts():
+    waits = []
+
+    def attempt():
+        raise Contention("busy")
+
+    with pytest.raises(Contention):
+        with_retries(attempt, waits.append)
+    assert len(waits) == 9
+
+
+def test_a_conflict_is_not_run_again():
+    attempts = []
+
+    def attempt():
+        attempts.append(1)
+        raise Conflict("no")
+
+    with pytest.raises(Conflict):
+        with_retries(attempt, lambda _: None)
+    assert attempts == [1]
