@@ -154,11 +154,14 @@ def test_files_with_a_name_mapping_are_read_by_its_names_whatever_their_ids(tmp_
     assert rows(now, [file], "renamed = 5", {3: mapping}) == [(9, 5, [1], (2,))]
 
 
-def test_values_in_the_path_are_columns_and_filters_on_them_hold(tmp_path, rows):
-    places = ["region=eu%2Fx/n=3", "region=__HIVE_DEFAULT_PARTITION__/n=4"]
+def test_partition_values_are_columns_and_filters_on_them_hold(tmp_path, rows):
+    places = [
+        ("region=eu%2Fx/n=3", ("eu/x", "3")),
+        ("region=__HIVE_DEFAULT_PARTITION__/n=4", (None, "4")),
+    ]
     files = [
-        integers(tmp_path / place / "f.parquet", [n], n, mapping_id=3)
-        for n, place in enumerate(places, 1)
+        integers(tmp_path / place / "f.parquet", [n], n, mapping_id=3, partition_values=values)
+        for n, (place, values) in enumerate(places, 1)
     ]
     mapping = NameMapping(
         3,

@@ -25,7 +25,7 @@ from shelduck.planning.readable import How
 from shelduck.planning.resolve import Node, Resolved
 
 ReadItem = tuple[str, DataType, str | None]
-ConstantItem = tuple[str, str, Field]
+ConstantItem = tuple[str, int, Field]
 
 # Spark gives these defaults to files that lack the column, in both of its readers.
 _NATIVE_DEFAULTS = frozenset(
@@ -129,7 +129,7 @@ def group_of(
     for node in shape.resolved.nodes:
         if node.constant is not None:
             assert not isinstance(node.field.shape, Kind)
-            name = f"__shelduck_path_{node.field.id}"
+            name = f"__shelduck_partition_{node.field.id}"
             constants.append((name, node.constant, node.field))
             outputs.append(Constant(name, node.field.shape))
             continue

@@ -28,7 +28,7 @@ class Node:
     A leaf that is there is read as ``read`` and made into the column by ``how``. ``names`` are all
     names (lower case) that the file has below a struct; ``witness`` is a part that is read only to
     tell null from not null where no part of the field itself is in the file. A ``constant`` is the
-    key whose value stands in the file's path; ``null`` marks a column that holds no values.
+    place of the column among the file's partition values; ``null`` marks a column without values.
     """
 
     field: Field
@@ -38,7 +38,7 @@ class Node:
     children: tuple[Node, ...] = ()
     names: frozenset[str] = frozenset()
     witness: tuple[str, DataType] | None = None
-    constant: str | None = None
+    constant: int | None = None
     null: bool = False
 
     @property
@@ -135,7 +135,8 @@ def _by_name(
     if match is None:
         return Node(field)
     if match.is_partition:
-        return Node(field, constant=match.source_name)
+        keys = [m.field_id for m in mapped if m.is_partition]
+        return Node(field, constant=keys.index(field.id))
     wanted = match.source_name.lower()
     stored = next((s for s in siblings if s.name.lower() == wanted), None)
     return Node(field) if stored is None else _mapped(field, stored, siblings, match, path)

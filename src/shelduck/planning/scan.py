@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import unquote
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
 from shelduck.model.files import DataFile, NameMapping
@@ -17,8 +15,6 @@ from shelduck.model.types import DataType
 from shelduck.planning.merge import Shape, group_of
 from shelduck.planning.projection import Expression
 from shelduck.planning.resolve import Node, refuse_unreadable, resolve
-
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +37,8 @@ class ReadColumn:
 class ScanGroup:
     """Files that one read schema reads right, and how table columns are made from it.
 
-    ``outputs`` has one expression per column of the plan, in order. ``constants`` names the values
-    that stand in the paths of files, ``values`` holds them, one tuple of canonical texts per file.
+    ``outputs`` has one expression per column of the plan, in order. ``constants`` names the columns
+    that are partition values of files, ``values`` holds them, a tuple of canonical texts per file.
     ``row_id_column`` and ``snapshot_column`` are read for the purpose that they are named by; rows
     with a snapshot beyond the plan's do not exist yet.
     """
@@ -209,7 +205,7 @@ def _group(shape: Shape, files: list[DataFile]) -> ScanGroup:
         nodes=shape.resolved.nodes,
         constants=tuple(name for name, _, _ in constants),
         values=tuple(
-            tuple(_path_value(f, key, field) for _, key, field in constants) for f in files
+            tuple(_partition_value(f, at, field) for _, at, field in constants) for f in files
         ),
         with_deletes=shape.with_deletes,
         row_id_column=shape.resolved.row_id_column,
@@ -217,18 +213,16 @@ def _group(shape: Shape, files: list[DataFile]) -> ScanGroup:
     )
 
 
-def _path_value(file: DataFile, key: str, field: Field) -> str | None:
-    """Return the canonical text of a ``key=value`` directory, which DuckDB reads there too."""
-    match = re.search(rf"(?:^|/){re.escape(key)}=([^/]*)/", file.path, re.IGNORECASE)
-    if match is None:
-        raise CorruptLake(
-            f"data file {file.path}: column {field.name!r} should stand in the path as {key}=..."
-        )
-    text = unquote(match[1])
-    if text == _HIVE_NULL:
-        return None
+def _partition_value(file: DataFile, at: int, field: Field) -> str | None:
+    """Return the canonical text of one partition value."""
     assert not isinstance(field.shape, Kind)
+    if at >= len(file.partition_values):
+        raise CorruptLake(
+            f"data file {file.path}: column {field.name!r} is mapped to a partition value, and the"
+            " file has none"
+        )
+    text = file.partition_values[at]
     try:
-        return canonical_text(field.shape, text)
+        return None if text is None else canonical_text(field.shape, text)
     except InvalidRequest as error:
         raise CorruptLake(f"data file {file.path}: column {field.name!r}: {error}") from error

@@ -59,7 +59,8 @@ def _column_value(field: Field, part: InlinedRows, row: tuple[object, ...]) -> o
 def _absent(field: Field) -> object:
     if field.initial_default is None or isinstance(field.shape, Kind):
         return None
-    return carrier(field.shape, field.initial_default, f"the default of column {field.name!r}")
+    where = f"the default of column {field.name!r}"
+    return _number(carrier(field.shape, field.initial_default, where), field.shape)
 
 
 def _value(old: Field, new: Field, value: object) -> object:
