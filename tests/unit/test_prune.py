@@ -26,7 +26,7 @@ from shelduck.model.predicate import (
 )
 from shelduck.model.schema import Kind
 from shelduck.model.types import ducklake_type
-from shelduck.planning.prune import file_facts, may_match
+from shelduck.planning.prune import file_facts, matching_files, may_match
 from shelduck.planning.scan import plan_scan
 from tests.support.scans import column, table
 
@@ -153,6 +153,20 @@ def test_counts_of_nested_columns_prove_nothing_but_their_bounds_do():
     assert may_match(IsNull(("s", "x")), lookup)
     assert may_match(IsNotNull(("s", "x")), lookup)
     assert not may_match(Comparison(Operator.EQ, ("s", "x"), nine), lookup)
+
+
+def test_the_files_of_a_group_are_told_apart_by_their_statistics():
+    layouts = [Layout((PhysicalField("c", 2, ducklake_type(kind)),)) for kind in ("int32", "int64")]
+    files = [
+        DataFile(n, f"/{n}.parquet", 1, 1, 0, 1, layout=layout)
+        for n, layout in enumerate([*layouts, layouts[0]])
+    ]
+    [group] = plan_scan(table(column("c", "int64", 2)), files, {}).groups
+    stats = {2: {0: stats_of("1", "5"), 1: stats_of("6", "9")}}
+
+    assert matching_files(compare("=", 7, "int64"), group, stats) == {1, 2}
+    assert matching_files(compare("=", 3, "int64"), group, stats) == {0, 2}
+    assert matching_files(compare("=", 3, "int64"), group, {}) == {0, 1, 2}
 
 
 KINDS = {

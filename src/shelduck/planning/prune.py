@@ -6,12 +6,13 @@ another type or unreliable means "may match".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from shelduck.model.bounds import Comparable, bound
 from shelduck.model.files import ColumnStats, DataFile
-from shelduck.model.layout import PhysicalField
+from shelduck.model.layout import Layout, PhysicalField
 from shelduck.model.predicate import (
     And,
     Comparison,
@@ -34,6 +35,8 @@ _INFINITE_DAYS = 2**31 - 1
 _ZONELESS = ("timestamp", "timestamp_s", "timestamp_ms")
 # Their statistics count no values although there are some.
 _UNCOUNTED = ("timetz", "interval")
+_PLAIN_INTEGERS = frozenset({*SIGNED, *UNSIGNED})
+_INTEGER = re.compile(r"-?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,30 +85,92 @@ def may_match(predicate: Predicate, lookup: Lookup) -> bool:
     return _compares(predicate.operator, facts, predicate.literal)
 
 
+def matching_files(
+    predicate: Predicate, group: ScanGroup, stats: Mapping[int, Mapping[int, ColumnStats]]
+) -> set[int]:
+    """Return the ids of the files of a group that may hold a row for which ``predicate`` is true.
+
+    Paths are those of the group's read schema. ``stats`` has the statistics of each leaf that the
+    predicate names by field id, then by data file id; what is missing may hold anything.
+    """
+    places = _Places(group)
+    return {
+        file.id
+        for file in group.files
+        if may_match(predicate, _FileFacts(places, file, _of_file(stats, file.id)))
+    }
+
+
+def _of_file(
+    stats: Mapping[int, Mapping[int, ColumnStats]], file_id: int
+) -> Callable[[int], ColumnStats | None]:
+    nothing: Mapping[int, ColumnStats] = {}
+    return lambda field_id: stats.get(field_id, nothing).get(file_id)
+
+
 def file_facts(group: ScanGroup, file: DataFile, stats: Mapping[int, ColumnStats]) -> Lookup:
     """Return the lookup for one file of a group, by paths of the group's read schema.
 
     ``stats`` has the file's statistics by field id; a column without any may hold anything.
     """
-    assert file.layout is not None
-    stored = file.layout.fields
-    nodes = {n.name: n for n in group.nodes if n.is_read}
+    return _FileFacts(_Places(group), file, stats.get)
 
-    def lookup(path: Path) -> Facts | None:
-        node = nodes.get(path[0])
-        found = next((f for f in stored if f.name == path[0]), None)
+
+class _Places:
+    """Where a path of the read schema leads: the table's field, and the node in each layout."""
+
+    def __init__(self, group: ScanGroup) -> None:
+        self._nodes = {n.name: n for n in group.nodes if n.is_read}
+        self._known: dict[tuple[int, Path], tuple[Node, PhysicalField | None] | None] = {}
+
+    def find(self, layout: Layout, path: Path) -> tuple[Node, PhysicalField | None] | None:
+        """Return field and node, the node None where the file lacks a column; None if unknown."""
+        key = (id(layout), path)
+        if key not in self._known:
+            self._known[key] = self._search(layout, path)
+        return self._known[key]
+
+    def _search(self, layout: Layout, path: Path) -> tuple[Node, PhysicalField | None] | None:
+        node = self._nodes.get(path[0])
+        found = next((f for f in layout.fields if f.name == path[0]), None)
         if node is not None and found is None and len(path) == 1:
-            return _facts_of_default(node)
+            return node, None
         for name in path[1:]:
             if node is None or found is None or node.field.shape is not Kind.STRUCT:
                 return None
             node = next((c for c in node.children if c.is_read and c.name == name), None)
             found = next((f for f in found.children if f.name == name), None)
-        if node is None or found is None or node.read is None:
-            return None
-        return _facts_of_stats(node.read, found, stats.get(node.field.id), top=len(path) == 1)
+        return None if node is None or found is None else (node, found)
 
-    return lookup
+
+class _FileFacts:
+    """The lookup for one file; facts are made when they are first asked for."""
+
+    def __init__(
+        self, places: _Places, file: DataFile, stats: Callable[[int], ColumnStats | None]
+    ) -> None:
+        assert file.layout is not None
+        self._places = places
+        self._layout = file.layout
+        self._stats = stats
+        self._known: dict[Path, Facts | None] = {}
+
+    def __call__(self, path: Path) -> Facts | None:
+        if path not in self._known:
+            self._known[path] = self._find(path)
+        return self._known[path]
+
+    def _find(self, path: Path) -> Facts | None:
+        found = self._places.find(self._layout, path)
+        if found is None:
+            return None
+        node, stored = found
+        if stored is None:
+            return _facts_of_default(node)
+        if node.read is None:
+            return None
+        stats = self._stats(node.field.id)
+        return _facts_of_stats(node.read, stored, stats, top=len(path) == 1)
 
 
 def domain(read: Leaf) -> str | None:
@@ -157,6 +222,8 @@ def _facts_of_stats(
 
 def _value(read: Leaf, written: Leaf, text: str | None) -> Comparable | None:
     """Return a bound, parsed in the type that it was written in, as the read type has it."""
+    if text is not None and written == read and str(written) in _PLAIN_INTEGERS:
+        return _whole(text)
     value = bound(written, text)
     source, target = domain(written) or str(written), domain(read)
     if value is None or source == target:
@@ -168,6 +235,11 @@ def _value(read: Leaf, written: Leaf, text: str | None) -> Comparable | None:
     if {source, target} == {"timestamp", "timestamptz"}:
         return value
     return None
+
+
+def _whole(text: str) -> int | None:
+    """Return what `bound` does for whole numbers, at a fraction of the time."""
+    return int(text) if _INTEGER.fullmatch(text) else None
 
 
 def _compares(operator: Operator, facts: Facts, literal: Literal) -> bool:
