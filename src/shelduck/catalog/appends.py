@@ -63,7 +63,7 @@ _LEAF_TYPES = select(
 ).where(
     tables.column.c.table_id.in_(bindparam("ids", expanding=True)),
     live(tables.column),
-    tables.column.c.column_type.not_in([kind.value for kind in Kind]),
+    func.lower(tables.column.c.column_type).not_in([kind.value for kind in Kind]),
 )
 _TOTALS_OF_FILES = select(
     func.coalesce(func.sum(_file.record_count), 0),

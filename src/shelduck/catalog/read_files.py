@@ -46,25 +46,32 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
     positions = _inlined_deletes(connection, inlined, at) if inlined in present else {}
     mappings = name_mappings(connection, {row[7] for row in rows} - {None})
     files = []
-    for row in rows:
-        number, path, is_relative, size, records, first_row, begin, mapping, partial = row[:9]
-        if row[9].lower() != "parquet" or row[10] is not None:
-            raise _unreadable(table, path, row[9], row[10])
-        place = table.path + path if is_relative else path
+    for (
+        number,
+        path,
+        relative,
+        size,
+        records,
+        first,
+        begin,
+        mapping,
+        partial,
+        kind,
+        key,
+        kept,
+    ) in rows:
+        if key is not None or kind != "parquet":
+            raise _unreadable(table, path, kind, key)
+        place = table.path + path if relative else path
+        values: tuple[str | None, ...] = ()
+        if mapping is not None:
+            values = _partition_values(table, place, mappings[mapping])
+        gone = positions.get(number, ())
+        deleted, layout = deletes.get(number), layouts.get(kept)
         files.append(
             DataFile(
-                number,
-                place,
-                size,
-                records,
-                first_row,
-                begin,
-                mapping,
-                partial,
-                deletes.get(number),
-                positions.get(number, ()),
-                _partition_values(table, place, mappings[mapping]) if mapping is not None else (),
-                layouts.get(row[11]),
+                *(number, place, size, records, first, begin, mapping, partial),
+                *(deleted, gone, values, layout),
             )
         )
     return files
