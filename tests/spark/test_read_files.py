@@ -16,7 +16,7 @@ from shelduck.model.schema import Schema
 from shelduck.planning.scan import plan_scan
 from shelduck.spark import read
 from shelduck.spark.read import read_rows
-from tests.support.scans import arrow, column, table, written
+from tests.support.scans import arrow, column, known, table, written
 
 NUMBERS = table(column("a", "int32", 1))
 
@@ -152,6 +152,38 @@ def test_files_with_a_name_mapping_are_read_by_its_names_whatever_their_ids(tmp_
     )
 
     assert rows(now, [file], "renamed = 5", {3: mapping}) == [(9, 5, [1], (2,))]
+
+
+def test_lists_of_old_writers_are_read_with_either_reader(tmp_path, spark):
+    query = "SELECT array(1, 2) AS a, array(1, NULL) AS b, array(struct(3 AS z)) AS c"
+    settings = ("spark.sql.parquet.writeLegacyFormat", "spark.sql.parquet.enableVectorizedReader")
+    spark.conf.set(settings[0], "true")
+    try:
+        spark.sql(query).coalesce(1).write.parquet(str(tmp_path / "old"))
+    finally:
+        spark.conf.unset(settings[0])
+    [path] = (tmp_path / "old").glob("*.parquet")
+    mapping = NameMapping(
+        3,
+        tuple(
+            MappedName(name, number, False, (MappedName("list", number + 1, False, inside),))
+            for name, number, inside in (
+                ("a", 1, ()), ("b", 3, ()), ("c", 5, (MappedName("z", 7, is_partition=False),)),
+            )
+        ),
+    )  # fmt: skip
+    now = table(
+        column("a", "list", 1, column("element", "int64", 2)),
+        column("b", "list", 3, column("element", "int32", 4)),
+        column("c", "list", 5, column("element", "struct", 6, column("zz", "int64", 7))),
+    )
+    plan = plan_scan(now, [known(path, mapping_id=3)], {3: mapping})
+    for vectorized in ("true", "false"):
+        spark.conf.set(settings[1], vectorized)
+        try:
+            assert read_rows(spark, plan).collect() == [([1, 2], [1, None], [(3,)])]
+        finally:
+            spark.conf.unset(settings[1])
 
 
 def test_partition_values_are_columns_and_filters_on_them_hold(tmp_path, rows):
