@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Column, MetaData, Table, bindparam, insert, select
+from sqlalchemy import Column, MetaData, Table, bindparam, exists, func, insert, select
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.types import UserDefinedType
 
@@ -29,16 +29,35 @@ _REGISTERED = (
 )
 _REGISTER = insert(tables.inlined_data_tables)
 
+# DuckDB 1.5.5 makes a table for inlined rows on demand and forgets its row of schema_versions. It
+# reads such rows only until a newer table is registered, and then not at all.
+_snapshot, _version = tables.snapshot.c, tables.schema_versions.c
+_RECORD_VERSIONS = insert(tables.schema_versions).from_select(
+    ["begin_snapshot", "schema_version", "table_id"],
+    select(func.min(_snapshot.snapshot_id), _c.schema_version, _c.table_id)
+    .where(
+        _c.table_id.in_(bindparam("ids", expanding=True)),
+        _snapshot.schema_version == _c.schema_version,
+        ~exists().where(
+            _version.table_id == _c.table_id, _version.schema_version == _c.schema_version
+        ),
+    )
+    .group_by(_c.schema_version, _c.table_id),
+)
+
 
 def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
     """Make a table for inlined rows where DuckDB would go on using one with the former columns.
 
-    One statement when no table has any; two more for each that has.
+    One statement when no table has any; else one more, and two for each that has.
     """
     changed = {w.id: w for w in works if w.old and w.columns and _differ(w.old.columns, w.columns)}
     if not changed:
         return
-    for (number,) in draft.connection.execute(_REGISTERED, {"ids": list(changed)}).all():
+    registered = draft.connection.execute(_REGISTERED, {"ids": list(changed)}).scalars().all()
+    if registered:
+        draft.connection.execute(_RECORD_VERSIONS, {"ids": registered})
+    for number in registered:
         work = changed[number]
         assert work.columns is not None
         _refuse_reserved(work, work.columns)

@@ -1,0 +1,90 @@
+"""DuckDB and Shelduck work on one lake in turns: both see the same rows at every snapshot."""
+
+from __future__ import annotations
+
+import shelduck
+from tests.support.normal import duckdb_rows, spark_rows
+from tests.support.oracle import DuckDBOracle, at
+
+# Whose turn it is, and what is said.
+TURNS = (
+    ("duckdb", "CREATE TABLE t (id INTEGER, name VARCHAR, s STRUCT(a INTEGER, b VARCHAR))"),
+    ("shelduck", "INSERT INTO t VALUES (1, 'ours', named_struct('a', 1, 'b', 'x'))"),
+    ("duckdb", "INSERT INTO t VALUES (2, 'inlined', {'a': 2, 'b': NULL}), (3, NULL, NULL)"),
+    ("shelduck", "ALTER TABLE t ADD COLUMN c INT DEFAULT 5, RENAME COLUMN name TO label"),
+    ("duckdb", "INSERT INTO t SELECT i, 'file', {'a': i, 'b': 'f'}, NULL FROM range(10, 30) r(i)"),
+    ("shelduck", "INSERT INTO t (id, label) VALUES (4, 'default')"),
+    ("duckdb", "ALTER TABLE t ADD COLUMN s.z BIGINT"),
+    ("shelduck", "INSERT INTO t (id, s) VALUES (5, named_struct('a', 5, 'b', 'y', 'z', 5L))"),
+    ("duckdb", "UPDATE t SET label = 'updated' WHERE id IN (1, 2, 11)"),
+    ("shelduck", "ALTER TABLE t ALTER COLUMN id TYPE BIGINT, ALTER COLUMN s.a TYPE BIGINT"),
+    ("duckdb", "INSERT INTO t (id, s) VALUES (3000000000, {'a': 3000000000, 'b': 'w', 'z': 1})"),
+    ("shelduck", "INSERT INTO t (id, c) VALUES (3000000001, NULL)"),
+    ("duckdb", "DELETE FROM t WHERE id < 20 AND id % 2 = 0"),
+    ("shelduck", "ALTER TABLE t DROP COLUMN label, ADD COLUMN label STRING DEFAULT 'new'"),
+    ("duckdb", "INSERT INTO t (id) VALUES (40)"),
+    ("shelduck", "INSERT INTO t (id) VALUES (41)"),
+    ("duckdb", "ALTER TABLE t RENAME COLUMN label TO name"),
+    ("shelduck", "ALTER TABLE t RENAME COLUMN s TO strukt, RENAME COLUMN strukt.b TO bb"),
+    ("duckdb", "CALL ducklake_flush_inlined_data('lake')"),
+    ("shelduck", "INSERT INTO t (id, strukt) VALUES (42, named_struct('a', 1L, 'bb', 'q'))"),
+    ("duckdb", "CALL ducklake_merge_adjacent_files('lake')"),
+    ("shelduck", "CREATE TABLE copy AS SELECT id, name FROM t WHERE id < 10"),
+    ("duckdb", "DELETE FROM t WHERE id > 10"),
+    ("shelduck", "ALTER TABLE t ALTER COLUMN id SET NOT NULL"),
+    ("duckdb", "CALL ducklake_rewrite_data_files('lake', 't', delete_threshold => 0)"),
+    ("shelduck", "INSERT INTO t (id) SELECT id + 100 FROM copy"),
+    ("duckdb", "ALTER TABLE t DROP COLUMN strukt"),
+    ("shelduck", "INSERT INTO t (id, name) VALUES (50, 'last')"),
+    ("duckdb", "DROP TABLE copy"),
+)
+
+
+def test_both_see_the_same_rows_at_every_snapshot(lake_url, data_path, spark):
+    states = {}
+    DuckDBOracle(lake_url, data_path).close()
+    for who, statement in TURNS:
+        if who == "shelduck":
+            with shelduck.connect(lake_url, spark=spark) as lake:
+                lake.sql(statement)
+                states[lake.snapshots()[-1].id] = spark_rows(lake.table("t").read())
+        else:
+            with DuckDBOracle(lake_url) as oracle:
+                oracle.execute(statement)
+                states[oracle.snapshot()] = duckdb_rows(oracle, "t")
+
+    with DuckDBOracle(lake_url) as oracle:
+        theirs = {version: duckdb_rows(oracle, at("t", version)) for version in states}
+        counts = {v: oracle.sql(f"SELECT count(*) FROM {at('t', v)}") for v in states}
+    with shelduck.connect(lake_url, spark=spark) as lake:
+        ours = {version: spark_rows(lake.table("t").read(version=version)) for version in states}
+    assert ours == theirs == states
+    assert counts == {version: [(len(rows),)] for version, rows in states.items()}
+    assert len(states) == len(TURNS)
+    assert theirs[max(states)] == [
+        (1, 5, "new"),
+        (101, 5, "new"),
+        (103, 5, "new"),
+        (105, 5, "new"),
+        (3, 5, "new"),
+        (5, 5, "new"),
+        (50, 5, "last"),
+    ]
+
+
+def test_rows_that_duckdb_inlined_stay_readable_when_columns_change(lake_url, data_path):
+    # DuckDB makes a place for them on demand, without the row by which it finds their columns.
+    with shelduck.connect(lake_url, data_path) as lake:
+        table = lake.create_table("t", {"id": "int", "m": "string", "n": "int"})
+        table.alter(shelduck.rename_column("m", "mm"))
+    with DuckDBOracle(lake_url) as oracle:
+        oracle.execute("INSERT INTO t VALUES (1, 'x', 2)")
+    with shelduck.connect(lake_url) as lake:
+        lake.table("t").alter(shelduck.rename_column("mm", "mmm"), shelduck.drop_column("n"))
+    with DuckDBOracle(lake_url) as oracle:
+        assert oracle.rows("t") == [(1, "x")]
+        assert oracle.rows("t", version=3) == [(1, "x", 2)]
+        oracle.execute("INSERT INTO t VALUES (2, 'y')")
+        oracle.execute("ALTER TABLE t RENAME COLUMN id TO key")
+    with DuckDBOracle(lake_url) as oracle:
+        assert oracle.rows("t") == [(1, "x"), (2, "y")]
