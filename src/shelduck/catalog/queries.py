@@ -268,13 +268,16 @@ def layouts(ids: Iterable[int]) -> Select[Any]:
     return select(c.layout_id, c.layout).where(c.layout_id.in_(sorted(ids)))
 
 
-def bounds_of(table_id: int, column_ids: Iterable[int]) -> Select[Any]:
-    """Ask for the statistics of some columns in all files that the table ever had."""
+def bounds_of(
+    table_id: int, column_ids: Iterable[int], file_ids: Iterable[int] | None
+) -> Select[Any]:
+    """Ask for the statistics of some columns in some files, or in all that the table ever had."""
     c = tables.file_column_stats.c
-    return select(
+    found = select(
         *(c.column_id, c.data_file_id, c.column_size_bytes, c.value_count, c.null_count),
         *(c.min_value, c.max_value, c.contains_nan),
     ).where(c.table_id == table_id, c.column_id.in_(sorted(column_ids)))
+    return found if file_ids is None else found.where(c.data_file_id.in_(sorted(file_ids)))
 
 
 def mapping_rows(ids: Iterable[int]) -> Select[Any]:

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from shelduck.catalog import queries
 from shelduck.catalog.column_rows import schema_of
 from shelduck.catalog.create import LakeInfo
+from shelduck.catalog.outside import files_outside
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.read_files import data_files, file_bounds, name_mappings
 from shelduck.catalog.read_inlined import inlined_rows
@@ -25,9 +26,11 @@ from shelduck.model.schema import FieldId, SchemaId, SnapshotId, TableId
 from shelduck.model.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
 
 __all__ = [
+    "Connection",
     "data_files",
     "entries_since",
     "file_bounds",
+    "files_outside",
     "inlined_rows",
     "name_mappings",
     "schemas",

@@ -46,20 +46,9 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
     positions = _inlined_deletes(connection, inlined, at) if inlined in present else {}
     mappings = name_mappings(connection, {row[7] for row in rows} - {None})
     files = []
-    for (
-        number,
-        path,
-        relative,
-        size,
-        records,
-        first,
-        begin,
-        mapping,
-        partial,
-        kind,
-        key,
-        kept,
-    ) in rows:
+    for row in rows:
+        number, path, relative, size, records, first, begin, mapping, partial, *rest = row
+        kind, key, kept = rest
         if key is not None or kind != "parquet":
             raise _unreadable(table, path, kind, key)
         place = table.path + path if relative else path
@@ -78,17 +67,20 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
 
 
 def file_bounds(
-    connection: Connection, table: TableVersion, column_ids: Collection[int]
-) -> dict[FieldId, dict[int, ColumnStats]]:
+    connection: Connection,
+    table: TableVersion,
+    column_ids: Collection[int],
+    file_ids: Collection[int] | None = None,
+) -> dict[int, dict[int, ColumnStats]]:
     """Return the statistics of leaf columns, per column by data file id; one statement.
 
-    A file without an entry has no known bounds and must not be pruned. Files that the snapshot does
-    not see may have entries.
+    ``file_ids`` are the files that matter, all of them when None. A file without an entry has no
+    known bounds and must not be pruned; files that the snapshot does not see may have entries.
     """
-    found: dict[FieldId, dict[int, ColumnStats]] = {FieldId(c): {} for c in column_ids}
+    found: dict[int, dict[int, ColumnStats]] = {c: {} for c in column_ids}
     if not found:
         return found
-    for row in connection.execute(queries.bounds_of(table.id, column_ids)).all():
+    for row in connection.execute(queries.bounds_of(table.id, column_ids, file_ids)).all():
         column, number, size, values, nulls, low, high, nan = row
         if values is not None and nulls is not None:
             found[column][number] = ColumnStats(column, size or 0, values, nulls, low, high, nan)

@@ -7,13 +7,17 @@ from collections.abc import Iterator, Mapping
 
 from shelduck.catalog import read
 from shelduck.catalog.store import Store
-from shelduck.model.files import ColumnStats
+from shelduck.model.files import ColumnStats, DataFile
 from shelduck.model.predicate import And, Or, Predicate, Unknown
 from shelduck.model.schema import FieldId, Path
 from shelduck.model.table import TableVersion
-from shelduck.planning.prune import file_facts, may_match
+from shelduck.planning.prune import matching_files
+from shelduck.planning.ranges import whole_number_ranges
 from shelduck.planning.scan import ScanGroup
 from shelduck.sql.predicates import parse_filter
+
+# So many files are asked for by id; beyond that whole columns are read once.
+_FEW = 500
 
 
 class Pruner:
@@ -28,32 +32,36 @@ class Pruner:
         self._table = table
         self._time_zone = time_zone
         self._lock = threading.Lock()
-        self._stats: dict[FieldId, Mapping[int, ColumnStats]] = {}
+        self._stats: dict[int, Mapping[int, ColumnStats]] = {}
 
     def __call__(self, group: ScanGroup, filters: list[str]) -> set[int] | None:
         """Return the ids of the files that may match all filters, None when that is all of them."""
         names = [column.name for column in group.read]
         parts = tuple(parse_filter(text, names, self._time_zone) for text in filters)
         predicate = And(tuple(p for p in parts if not isinstance(p, Unknown)))
-        columns = {i for p in _paths(predicate) if (i := _field_id(group, p)) is not None}
+        ids = {path: _field_id(group, path) for path in _paths(predicate)}
+        columns = {i for i in ids.values() if i is not None}
         if not columns:
             return None
-        stats = self._of(columns)
-        kept: set[int] = set()
-        for file in group.files:
-            known: dict[int, ColumnStats] = {
-                c: found for c in columns if (found := stats[c].get(file.id)) is not None
-            }
-            if may_match(predicate, file_facts(group, file, known)):
-                kept.add(file.id)
-        return kept
+        ranges = {
+            column: span
+            for path, span in whole_number_ranges(predicate).items()
+            if (column := ids[path]) is not None
+        }
+        with self._store.read() as connection:
+            outside = read.files_outside(connection, self._table, ranges)
+            files = [f for f in group.files if f.id not in outside]
+            stats = self._stats_of(connection, columns, files)
+        return matching_files(predicate, group, stats, files)
 
-    def _of(self, columns: set[FieldId]) -> Mapping[FieldId, Mapping[int, ColumnStats]]:
+    def _stats_of(
+        self, connection: read.Connection, columns: set[FieldId], files: list[DataFile]
+    ) -> Mapping[int, Mapping[int, ColumnStats]]:
+        if len(files) <= _FEW:
+            return read.file_bounds(connection, self._table, columns, [f.id for f in files])
         with self._lock:
-            missing = columns - self._stats.keys()
-            if missing:
-                with self._store.read() as connection:
-                    self._stats.update(read.file_bounds(connection, self._table, missing))
+            missing = {c for c in columns if c not in self._stats}
+            self._stats.update(read.file_bounds(connection, self._table, missing))
             return dict(self._stats)
 
 

@@ -7,7 +7,7 @@ another type or unreliable means "may match".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from shelduck.model.bounds import Comparable, bound
@@ -86,17 +86,21 @@ def may_match(predicate: Predicate, lookup: Lookup) -> bool:
 
 
 def matching_files(
-    predicate: Predicate, group: ScanGroup, stats: Mapping[int, Mapping[int, ColumnStats]]
+    predicate: Predicate,
+    group: ScanGroup,
+    stats: Mapping[int, Mapping[int, ColumnStats]],
+    files: Iterable[DataFile] | None = None,
 ) -> set[int]:
     """Return the ids of the files of a group that may hold a row for which ``predicate`` is true.
 
     Paths are those of the group's read schema. ``stats`` has the statistics of each leaf that the
-    predicate names by field id, then by data file id; what is missing may hold anything.
+    predicate names by field id, then by data file id; what is missing may hold anything. ``files``
+    are those of the group to look at, all of them when None.
     """
     places = _Places(group)
     return {
         file.id
-        for file in group.files
+        for file in (group.files if files is None else files)
         if may_match(predicate, _FileFacts(places, file, _of_file(stats, file.id)))
     }
 

@@ -1,0 +1,66 @@
+"""The whole numbers that a filter leaves possible, for a first and cheap look at statistics."""
+
+from __future__ import annotations
+
+from shelduck.model.predicate import And, Comparison, In, Literal, Operator, Or, Predicate
+from shelduck.model.schema import Path
+from shelduck.model.types import SIGNED, UNSIGNED, Primitive
+
+Range = tuple[int | None, int | None]
+Ranges = dict[Path, Range]
+
+
+def whole_number_ranges(predicate: Predicate) -> Ranges:
+    """Return, per column, the least and the greatest whole number of any row that may match.
+
+    Both ends are inclusive and None when open. A column that the filter does not hold to whole
+    numbers is left out; NULL and NaN never match where there is a range.
+    """
+    if isinstance(predicate, And):
+        found: Ranges = {}
+        for part in predicate.parts:
+            for path, span in whole_number_ranges(part).items():
+                found[path] = _both(found[path], span) if path in found else span
+        return found
+    if isinstance(predicate, Or):
+        parts = [whole_number_ranges(part) for part in predicate.parts]
+        shared = [path for path in parts[0] if all(path in part for part in parts)]
+        return {path: _either([part[path] for part in parts]) for path in shared}
+    if isinstance(predicate, Comparison) and _is_whole(predicate.literal):
+        one = _compared(predicate.operator, int(predicate.literal.value))
+        return {} if one is None else {predicate.path: one}
+    if isinstance(predicate, In) and predicate.literals and all(map(_is_whole, predicate.literals)):
+        values = [int(literal.value) for literal in predicate.literals]
+        return {predicate.path: (min(values), max(values))}
+    return {}
+
+
+def _is_whole(literal: Literal) -> bool:
+    kind = literal.type
+    return isinstance(kind, Primitive) and (kind.name in SIGNED or kind.name in UNSIGNED)
+
+
+def _compared(operator: Operator, value: int) -> Range | None:
+    spans: dict[Operator, Range] = {
+        Operator.EQ: (value, value),
+        Operator.LT: (None, value - 1),
+        Operator.LE: (None, value),
+        Operator.GT: (value + 1, None),
+        Operator.GE: (value, None),
+    }
+    return spans.get(operator)
+
+
+def _both(one: Range, other: Range) -> Range:
+    lows = [n for n in (one[0], other[0]) if n is not None]
+    highs = [n for n in (one[1], other[1]) if n is not None]
+    return (max(lows, default=None), min(highs, default=None))
+
+
+def _either(spans: list[Range]) -> Range:
+    lows = [low for low, _ in spans]
+    highs = [high for _, high in spans]
+    return (
+        None if None in lows else min(n for n in lows if n is not None),
+        None if None in highs else max(n for n in highs if n is not None),
+    )

@@ -1,0 +1,104 @@
+"""Several Spark processes append to one lake at once, and DuckDB among them: nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import shelduck
+from tests.support.oracle import DuckDBOracle
+
+WRITERS = 4
+BATCHES = 25
+_SECONDS = 280
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(params=["sqlite_url", "postgres_url"])
+def url(request, data_path):
+    """A lake with an empty table main.t, in a catalog that several processes can use."""
+    address = request.getfixturevalue(request.param)
+    with closing(shelduck.connect(address, data_path)) as lake:
+        lake.create_table("t", {"id": "bigint", "who": "string"})
+    return address
+
+
+def start_appenders(url, folder):
+    """Start the processes and let them all begin at once when each has its Spark session."""
+    go = folder / "go"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.concurrency.appender", url, go, str(w), str(BATCHES)],
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for w in range(WRITERS)
+    ]
+    deadline = time.monotonic() + _SECONDS
+    while len(list(folder.glob("ready-*"))) < WRITERS and time.monotonic() < deadline:
+        assert all(p.poll() is None for p in processes)
+        time.sleep(0.2)
+    go.touch()
+    return processes
+
+
+def snapshots_of(processes):
+    found = []
+    for process in processes:
+        output, _ = process.communicate(timeout=_SECONDS)
+        assert process.returncode == 0, output
+        found += json.loads(output.splitlines()[-1])
+    return found
+
+
+def expected_rows():
+    return sorted(
+        (w * 1_000_000 + n, f"writer {w}") for w in range(WRITERS) for n in range(2 * BATCHES)
+    )
+
+
+@pytest.mark.timeout(600)
+def test_four_processes_append_twenty_five_times_each(url, tmp_path):
+    snapshots = snapshots_of(start_appenders(url, tmp_path))
+
+    # Snapshot 0 is the lake's, 1 made the table.
+    assert sorted(snapshots) == list(range(2, 2 + WRITERS * BATCHES))
+    with DuckDBOracle(url) as oracle:
+        assert oracle.rows("t") == expected_rows()
+        assert oracle.sql("SELECT count(*), min(id), max(id) FROM t") == [(200, 0, 3_000_049)]
+        assert oracle.sql("SELECT count(DISTINCT rowid) FROM t") == [(200,)]
+
+
+@pytest.mark.timeout(600)
+def test_duckdb_inserts_among_them(url, tmp_path):
+    processes = start_appenders(url, tmp_path)
+    inserted = []
+    with DuckDBOracle(url) as oracle:
+        while any(p.poll() is None for p in processes):
+            value = -1 - len(inserted)
+            try:
+                oracle.execute("INSERT INTO t VALUES (?, 'duckdb')", [value])
+            except duckdb.Error:
+                # On SQLite the extension gives a locked database up at once, and changes nothing.
+                time.sleep(0.05)
+                continue
+            inserted.append((value, "duckdb"))
+            time.sleep(0.1)
+    snapshots = snapshots_of(processes)
+
+    assert len(set(snapshots)) == WRITERS * BATCHES
+    assert inserted
+    with DuckDBOracle(url) as oracle:
+        assert oracle.rows("t") == sorted(inserted + expected_rows())
+        assert oracle.sql("SELECT count(*) FROM t") == [(len(inserted) + 200,)]
+        assert oracle.snapshot() == 1 + WRITERS * BATCHES + len(inserted)
