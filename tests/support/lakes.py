@@ -1,0 +1,81 @@
+"""Small lakes on SQLite: copied before each test, compared byte for byte after a refusal."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import shelduck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+Row = tuple[Any, ...]
+
+
+class Base:
+    """A lake that tests begin with; each gets a copy of its catalog over the same files."""
+
+    def __init__(self, folder: Path, spark: SparkSession, statements: list[str]) -> None:
+        self.folder = folder
+        self.spark = spark
+        self.catalog = folder / "base.db"
+        self._copies = 0
+        with self.connect(self.catalog) as lake:
+            for statement in statements:
+                lake.sql(statement)
+
+    def connect(self, catalog: Path) -> shelduck.Lake:
+        return shelduck.connect(f"sqlite:///{catalog}", f"{self.folder}/data", self.spark)
+
+    def copy(self) -> tuple[Path, shelduck.Lake]:
+        """A catalog of its own, and the lake in it."""
+        self._copies += 1
+        catalog = self.folder / f"copy-{self._copies}.db"
+        shutil.copy(self.catalog, catalog)
+        return catalog, self.connect(catalog)
+
+
+def rows(found: DataFrame) -> list[Row]:
+    """The rows as plain tuples, structs and maps inside them too."""
+    return [tuple(_plain(v) for v in row) for row in found.collect()]
+
+
+def newest(lake: shelduck.Lake) -> int:
+    """The id of the newest snapshot."""
+    return lake.snapshots()[-1].id
+
+
+def everything(catalog: Path, data: Path) -> tuple[list[str], set[Path]]:
+    """All rows of all tables of a SQLite catalog, and the files below a folder."""
+    with closing(sqlite3.connect(catalog)) as connection:
+        return list(connection.iterdump()), {p for p in data.rglob("*") if p.is_file()}
+
+
+def refusal(
+    kind: type[shelduck.ShelduckError], act: Callable[[], object], catalog: Path, data: Path
+) -> str:
+    """The message of a refusal, after making sure that it left catalog and files as they were."""
+    before = everything(catalog, data)
+    with pytest.raises(kind) as caught:
+        act()
+    assert type(caught.value) is kind
+    assert everything(catalog, data) == before
+    return str(caught.value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_plain(v) for v in value)
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return bytes(value) if isinstance(value, bytearray) else value
