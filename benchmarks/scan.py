@@ -64,7 +64,7 @@ def run(*, quick: bool) -> Section:
             }
             if subjects["ours"]() != subjects["plain"]():
                 raise AssertionError(f"{name}: Shelduck and plain Parquet differ")
-            timings = interleaved(subjects, runs=3 if quick else 9)
+            timings = interleaved(subjects, runs=3 if quick else 7)
             ratios[name] = ratio(timings["ours"], timings["plain"])
             cells = (str(timings["ours"]), str(timings["plain"]), f"{ratios[name]:.3f}")
             section.rows.append((name, *cells))
@@ -98,20 +98,21 @@ def plain(spark: SparkSession, files: list[str]) -> DataFrame:
 
 
 def _totals(rows: DataFrame) -> DataFrame:
+    # No maximum of a text: Spark would sort for it, and the sort would hide the scan.
     return rows.agg(
         f.count("*"),
         f.sum("id"),
         f.max("day"),
-        f.max("town"),
+        f.sum(f.length("town")),
         f.sum("amount"),
         f.max("weight"),
         f.max("price"),
-        f.max("country"),
+        f.sum(f.length("country")),
     )
 
 
 def _by_town(rows: DataFrame) -> DataFrame:
-    found = rows.groupBy("town").agg(f.sum("amount"), f.max("country"))
+    found = rows.groupBy("town").agg(f.sum("amount"), f.sum(f.length("country")))
     return found.orderBy("town").limit(20)
 
 

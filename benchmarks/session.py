@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def session(folder: Path) -> Iterator[SparkSession]:
-    """A local session on all cores, files below `folder`; stopped afterwards."""
+    """A local session on all cores, its warehouse below `folder`; stopped afterwards."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[*]").appName("shelduck-benchmarks")
@@ -26,7 +26,6 @@ def session(folder: Path) -> Iterator[SparkSession]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "4g",
-        "spark.local.dir": str(folder / "local"),
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
