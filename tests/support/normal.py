@@ -6,7 +6,7 @@
 | boolean, float | text: 'true', '0.1', '-0.0', 'nan'; every digit counts |
 | date, timestamp, time, uuid | ISO text; an instant in UTC, with a Z |
 | text, blob | `str`, `bytes` |
-| struct, list, map | tuple of values, list, `('map', entries in order)` |
+| struct, list, map | tuple of values, list, `('map', entries sorted)` |
 
 Spark has no type of nanoseconds: there they are an `int`, and `epoch_ns` makes one in DuckDB.
 """
@@ -73,7 +73,7 @@ def _of_spark(value: Any, kind: T.DataType) -> Any:
         entries = [
             (_of_spark(k, kind.keyType), _of_spark(v, kind.valueType)) for k, v in value.items()
         ]
-        return ("map", entries)
+        return ("map", in_order(entries))
     if isinstance(kind, T.VariantType):
         return _untyped(value.toPython())
     if isinstance(kind, T.TimestampType):
@@ -95,7 +95,7 @@ def _of_duckdb(value: Any, kind: Any) -> Any:
         # Keys that Python cannot hash come as two lists.
         is_split = list(value) == ["key", "value"] and isinstance(value["key"], list)
         pairs = zip(value["key"], value["value"], strict=True) if is_split else value.items()
-        return ("map", [(_of_duckdb(k, key), _of_duckdb(v, of)) for k, v in pairs])
+        return ("map", in_order((_of_duckdb(k, key), _of_duckdb(v, of)) for k, v in pairs))
     return _untyped(value) if kind.id == "variant" else _scalar(value)
 
 
