@@ -29,7 +29,7 @@ _SETTINGS = {
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
-_GROUP_BYTES = 64 << 20
+_GROUP_ROWS = 122_880  # as DuckDB does
 _ARROW_ID = "PARQUET:field_id"
 _settings_lock = threading.Lock()
 
@@ -50,7 +50,7 @@ def write_by_arrow(df: DataFrame, physical: PhysicalSchema, place: str, compress
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
     written = map_batches(rows, _writer(schema, place, compression), "name string")
     # These rows are names of files, not rows of a table.
-    names = {row.name for row in written.toLocalIterator()}
+    names = {row.name for row in written.collect()}
     for file in list_data_files(place):
         # A task that failed or was run twice leaves a file that nobody told us of.
         if file.name not in names:
@@ -103,7 +103,8 @@ def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
                 column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)
             ]
             held.append(pa.RecordBatch.from_arrays(columns, schema=schema))
-            if sum(b.nbytes for b in held) >= group_bytes:
+            # Rows, not bytes: to count the bytes of lists that Spark 4.1 sent empty is a crash.
+            if sum(b.num_rows for b in held) >= group_rows:
                 yield pa.Table.from_batches(held)
                 held = []
         if sum(b.num_rows for b in held):
@@ -133,5 +134,5 @@ def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
             writer.close()
             yield pa.RecordBatch.from_arrays([pa.array([name])], ["name"])
 
-    group_bytes = _GROUP_BYTES
+    group_rows = _GROUP_ROWS
     return write

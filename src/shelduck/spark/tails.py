@@ -66,7 +66,7 @@ def _from_executors(spark: SparkSession, directory: str, listed: list[Listed]) -
     tasks = -(-len(listed) // _FILES_PER_TASK)
     found = map_batches(frame.repartition(tasks), _tail_reader(directory), "place int, tail binary")
     # These rows are metadata of files, not rows of a table.
-    tails = {row.place: bytes(row.tail) for row in found.toLocalIterator()}
+    tails = {row.place: bytes(row.tail) for row in found.collect()}
     for place, file in enumerate(listed):
         tail = tails[place]
         yield _parsed(tail, footer_length(directory + file.name, tail))
