@@ -173,6 +173,21 @@ def test_a_statement_that_cannot_be_changes_nothing(copied, base, statement, kin
     assert message in refusal(kind, lambda: lake.sql(statement), catalog, base.folder / "data")
 
 
+def test_a_default_may_be_an_expression_that_each_new_row_computes(copied):
+    catalog, lake = copied
+    lake.sql("ALTER TABLE t ALTER COLUMN channel SET DEFAULT uuid()")
+    lake.sql("INSERT INTO t (id) VALUES (2), (3)")
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        duckdb.execute("INSERT INTO t (id) VALUES (4)")
+
+    found = dict(rows(lake.sql("SELECT id, channel FROM t")))
+
+    assert found[1] == "shop"
+    made = {found[i] for i in (2, 3, 4)}
+    assert len(made) == 3
+    assert {len(text) for text in made} == {36}
+
+
 def test_queries_join_tables_of_several_schemas(lake):
     joined = lake.sql(
         "SELECT t.id, t.channel, o.label FROM t JOIN other.t AS o ON o.id = t.id"
