@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 README = Path(__file__).parents[2] / "README.md"
 
 
@@ -18,9 +16,6 @@ def test_the_readme_shows_python_code():
     assert python_blocks(README.read_text())
 
 
-@pytest.mark.xfail(
-    strict=True, raises=ImportError, reason="the public API is not assembled yet: then remove this"
-)
 def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, spark):
     code = "\n".join(python_blocks(README.read_text()))
     monkeypatch.chdir(tmp_path)
