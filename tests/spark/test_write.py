@@ -313,6 +313,7 @@ def test_row_groups_are_merged_into_one_row_of_statistics(spark, lake):
     finally:
         spark.sparkContext._jsc.hadoopConfiguration().unset("parquet.block.size")
 
+    assert pyarrow.parquet.read_metadata(table.path + file.path).num_row_groups > 1
     stats = file.stats[0]
     assert (stats.min_value, stats.max_value, stats.value_count) == ("0", "299999", 300_000)
 
