@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -41,28 +41,55 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
     rows = connection.execute(query).all()
     if not rows:
         return []
-    deletes = _delete_files(connection, table)
-    layouts = _layouts(connection, {row[11] for row in rows} - {None})
-    positions = _inlined_deletes(connection, inlined, at) if inlined in present else {}
-    mappings = name_mappings(connection, {row[7] for row in rows} - {None})
+    known = _Known(
+        _delete_files(connection, table),
+        _inlined_deletes(connection, inlined, at) if inlined in present else {},
+        _layouts(connection, {row[11] for row in rows} - {None}),
+        name_mappings(connection, {row[7] for row in rows} - {None}),
+    )
+    return _files(table, rows, known)
+
+
+class _Known(NamedTuple):
+    """What stands in other tables: by data file id, by layout id, by mapping id."""
+
+    deletes: Mapping[int, DeleteFile]
+    positions: Mapping[int, tuple[int, ...]]
+    layouts: Mapping[int | None, Layout]
+    mappings: Mapping[int, NameMapping]
+
+
+def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[DataFile]:
+    """Return the files of plain rows; the loop is what opening a large table costs in Python."""
+    deletes, positions, layouts, mappings = known
     files = []
-    for row in rows:
-        number, path, relative, size, records, first, begin, mapping, partial, *rest = row
-        kind, key, kept = rest
+    for (
+        number,
+        path,
+        relative,
+        size,
+        records,
+        first,
+        begin,
+        mapping,
+        partial,
+        kind,
+        key,
+        kept,
+    ) in rows:
         if key is not None or kind != "parquet":
             raise _unreadable(table, path, kind, key)
         place = table.path + path if relative else path
         values: tuple[str | None, ...] = ()
         if mapping is not None:
             values = _partition_values(table, place, mappings[mapping])
-        gone = positions.get(number, ())
-        deleted, layout = deletes.get(number), layouts.get(kept)
-        files.append(
-            DataFile(
-                *(number, place, size, records, first, begin, mapping, partial),
-                *(deleted, gone, values, layout),
-            )
+        deleted = deletes.get(number) if deletes else None
+        gone = positions.get(number, ()) if positions else ()
+        made = (
+            *(number, place, size, records, first, begin, mapping, partial),
+            *(deleted, gone, values, layouts.get(kept)),
         )
+        files.append(tuple.__new__(DataFile, made))
     return files
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from shelduck.model.files import DataFile
 from shelduck.model.layout import Layout
@@ -33,7 +32,7 @@ class LayoutMemory:
             with self._lock:
                 self._known.update(learned)
                 self._unrecorded.update(learned)
-        return [f if f.layout is not None else replace(f, layout=self._known[f.id]) for f in files]
+        return [f if f.layout is not None else f._replace(layout=self._known[f.id]) for f in files]
 
     def unrecorded(self) -> Mapping[int, Layout]:
         """Return what the catalog does not know yet."""

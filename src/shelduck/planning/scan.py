@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
 from shelduck.model.files import DataFile, NameMapping
-from shelduck.model.layout import Layout
 from shelduck.model.literals import canonical_text
 from shelduck.model.schema import Field, Kind
 from shelduck.model.table import TableVersion
@@ -95,12 +94,16 @@ def plan_scan(
         refuse_unreadable(field)
     open_groups: list[tuple[Shape, list[DataFile]]] = []
     place: dict[object, int] = {}
-    layouts = _Numbers()
+    seen: dict[object, list[DataFile]] = {}
     for file in files:
-        key = _key(file, table, layouts)
-        if key not in place:
-            place[key] = _join(open_groups, _shape(file, table, chosen, mappings))
-        open_groups[place[key]][1].append(file)
+        # One layout is one object in nearly all files, and the loop may run a million times.
+        alike = (id(file.layout), file.mapping_id, _has_deletes(file), file.partial_max)
+        if alike not in seen:
+            key = _key(file, table)
+            if key not in place:
+                place[key] = _join(open_groups, _shape(file, table, chosen, mappings))
+            seen[alike] = open_groups[place[key]][1]
+        seen[alike].append(file)
     return ScanPlan(table, chosen, tuple(_group(shape, found) for shape, found in open_groups))
 
 
@@ -118,29 +121,14 @@ def _chosen(table: TableVersion, columns: Sequence[str] | None) -> list[Field]:
     return found
 
 
-class _Numbers:
-    """A number for each distinct layout; the same object is compared once."""
-
-    def __init__(self) -> None:
-        self._by_value: dict[Layout, int] = {}
-        self._by_identity: dict[int, int] = {}
-
-    def of(self, layout: Layout) -> int:
-        found = self._by_identity.get(id(layout))
-        if found is None:
-            found = self._by_value.setdefault(layout, len(self._by_value))
-            self._by_identity[id(layout)] = found
-        return found
-
-
-def _key(file: DataFile, table: TableVersion, layouts: _Numbers) -> object:
+def _key(file: DataFile, table: TableVersion) -> object:
     """Return what two files that are read alike have in common."""
     if file.layout is None:
         raise CorruptLake(
             f"the layout of data file {file.path} is not known; read its footer first"
         )
     return (
-        layouts.of(file.layout),
+        file.layout,
         file.mapping_id,
         _has_deletes(file),
         file.partial_max is None,
@@ -206,7 +194,9 @@ def _group(shape: Shape, files: list[DataFile]) -> ScanGroup:
         constants=tuple(name for name, _, _ in constants),
         values=tuple(
             tuple(_partition_value(f, at, field) for _, at, field in constants) for f in files
-        ),
+        )
+        if constants
+        else ((),) * len(files),
         with_deletes=shape.with_deletes,
         row_id_column=shape.resolved.row_id_column,
         snapshot_column=shape.resolved.snapshot_column,
