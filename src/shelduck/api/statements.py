@@ -30,6 +30,8 @@ _RESULT = "snapshot bigint, operation string, rows bigint, files bigint"
 
 def run_sql(state: LakeState, unit: UnitOfWork | None, text: str) -> DataFrame:
     """Run the statements of ``text`` in order; return the DataFrame of the last one."""
+    if unit is not None:
+        unit.require_open()
     found: DataFrame | None = None
     runner = _Runner(state, unit)
     for statement in parse(text):

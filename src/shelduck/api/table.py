@@ -60,6 +60,7 @@ class Table:
         table.
         """
         unit = self._unit or UnitOfWork(self._state, self._state.commit_info())
+        unit.require_open()
         return read_version(
             self._state, unit, self.name, version=version, timestamp=timestamp, columns=columns
         )

@@ -37,7 +37,10 @@ class Transaction(CatalogVerbs):
         return self.result
 
     def rollback(self) -> None:
-        """Give everything up; the transaction is over afterwards."""
+        """Give everything up; the transaction is over afterwards.
+
+        A transaction that has ended already stays as it ended.
+        """
         self._open_unit.rollback()
 
     def __enter__(self) -> Self:

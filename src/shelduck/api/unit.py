@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from shelduck.api.results import Committed, Result, Staged, Unchanged
 from shelduck.api.state import LakeState
 from shelduck.api.workspace import Workspace
 from shelduck.catalog.commit import commit
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
-from shelduck.model.change import CommitInfo
+from shelduck.model.change import AppendFiles, Change, CommitInfo
 from shelduck.model.table import TableVersion
 from shelduck.operations.append import WrittenRows, discard
 
@@ -72,6 +72,7 @@ class UnitOfWork:
             self.rollback()
             raise
         self.is_open = False
+        self._discard_unpublished(changes)
         self.state.layouts.mark_recorded(learned)
         return Committed(
             landed.snapshot.id,
@@ -81,10 +82,22 @@ class UnitOfWork:
         )
 
     def rollback(self) -> None:
-        """Forget everything staged and remove the files that the unit owns."""
+        """Forget everything staged and remove the files that the unit owns.
+
+        A unit that has ended stays as it ended: its files may be part of the lake.
+        """
+        if not self.is_open:
+            return
         self.is_open = False
         for table, written in self._owned:
             discard(table, written)
+
+    def _discard_unpublished(self, changes: Sequence[Change]) -> None:
+        """Remove files that no change carries, as those of a table that was dropped later."""
+        published = {f.path for c in changes if isinstance(c, AppendFiles) for f in c.files}
+        for table, written in self._owned:
+            if not any(f.path in published for f in written.files):
+                discard(table, written)
 
 
 def carry_out(
