@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shelduck.api.lake import Lake
 from shelduck.api.state import LakeState
-from shelduck.catalog.create import open_or_create_lake
+from shelduck.catalog.create import open_lake, open_or_create_lake
 from shelduck.catalog.store import open_store
 from shelduck.spark.session import SparkSession
 
@@ -39,3 +39,9 @@ def connect(
             store, open_or_create_lake(store, data_path), spark, author, show_progress=progress
         )
     )
+
+
+def connect_existing(url: str) -> Lake:
+    """Return the lake at a catalog address; NotFound when there is none, and none is made."""
+    store = open_store(url)
+    return Lake(LakeState(store, open_lake(store)))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 
-from shelduck.api.connect import connect
-from shelduck.api.lake import Lake
+from shelduck.api.connect import connect, connect_existing
 from shelduck.cli.demo import run_demo
 from shelduck.errors import ShelduckError
 from shelduck.model.table import Snapshot
 from shelduck.model.types import quote_name
+from shelduck.spark.session import PySparkException
 
 app = typer.Typer(
     help="A lakehouse engine for Spark that changes the shape of tables while they are used.",
@@ -51,8 +53,9 @@ def sql(
     with connect(catalog, data_path) as lake:
         found = lake.sql(text)
         if json:
-            for line in found.limit(limit).toJSON().collect():
-                typer.echo(line)
+            text = "to_json(struct(*), map('ignoreNullFields', 'false')) AS line"
+            for row in found.limit(limit).selectExpr(text).collect():
+                typer.echo(row.line)
         else:
             found.show(limit, truncate=False)
 
@@ -60,7 +63,7 @@ def sql(
 @app.command()
 def tables(catalog: Catalog, schema: str | None = None, json: Json = False) -> None:
     """List the tables of a lake."""
-    with _existing(catalog) as lake:
+    with connect_existing(catalog) as lake:
         rows = [{"schema": t.schema, "table": t.name} for t in lake.tables(schema)]
     _print(rows, ["schema", "table"], as_json=json)
 
@@ -72,7 +75,7 @@ def schema(
     json: Json = False,
 ) -> None:
     """Show a table's columns with their ids, types and defaults."""
-    with _existing(catalog) as lake:
+    with connect_existing(catalog) as lake:
         columns = lake.table(table).columns
     rows = [
         {
@@ -95,7 +98,7 @@ def history(
     json: Json = False,
 ) -> None:
     """Show the snapshots of a lake, or those that changed one table."""
-    with _existing(catalog) as lake:
+    with connect_existing(catalog) as lake:
         found = lake.table(table).history() if table else lake.snapshots()
     keys = ["snapshot", "time", "schema_version", "changes", "author", "message"]
     _print([_snapshot_row(s) for s in found], keys, as_json=json)
@@ -114,16 +117,24 @@ def demo(
 
 
 def main() -> None:
-    """Run the command line; errors of Shelduck are one line and exit status 1."""
+    """Run the command line; errors are told on stderr, with exit status 1."""
+    # PySpark logs each error to stderr as a line of JSON; it is told once, in words.
+    logging.disable(logging.CRITICAL)
     try:
         app()
     except ShelduckError as error:
-        Console(stderr=True).print(f"[bold red]{type(error).__name__}[/]: {error}", highlight=False)
-        sys.exit(1)
+        _fail(error, str(error))
+    except PySparkException as error:
+        # Spark appends its plan or a Java trace; the first line says what is wrong.
+        _fail(error, str(error).strip().split("\n", 1)[0])
+    finally:
+        logging.disable(logging.NOTSET)
 
 
-def _existing(catalog: str) -> Lake:
-    return connect(catalog)
+def _fail(error: Exception, text: str) -> NoReturn:
+    told = f"[bold red]{type(error).__name__}[/]: {escape(text)}"
+    Console(stderr=True).print(told, highlight=False, soft_wrap=True)
+    sys.exit(1)
 
 
 def _snapshot_row(found: Snapshot) -> dict[str, Any]:
@@ -144,5 +155,5 @@ def _print(rows: list[dict[str, Any]], keys: list[str], *, as_json: bool) -> Non
         return
     grid = Grid(*keys)
     for row in rows:
-        grid.add_row(*("" if row[k] is None else str(row[k]) for k in keys))
+        grid.add_row(*("" if row[k] is None else escape(str(row[k])) for k in keys))
     console.print(grid)

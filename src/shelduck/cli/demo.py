@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 
 from shelduck.api.changes import add_column, change_type, drop_column, rename_column
@@ -20,6 +21,7 @@ from shelduck.api.table import Table
 from shelduck.catalog.duckdb_view import DuckDBMissing, duckdb_rows
 from shelduck.errors import InvalidRequest
 from shelduck.model.schema_change import SchemaChange
+from shelduck.model.types import quote_name
 from shelduck.spark.session import DataFrame
 
 _MOVIELENS = Path("data/mllib/als/sample_movielens_ratings.txt")
@@ -67,11 +69,11 @@ def _tell(console: Console, lake: Lake, source: Path | None) -> None:
     grid = Grid("what happened", "ms", "rows", "files written", "old files touched", "snapshot")
     for line in lines:
         counts = (line.rows, line.files, line.touched, line.snapshot)
-        grid.add_row(line.what, f"{line.milliseconds:.1f}", *map(str, counts))
+        grid.add_row(escape(line.what), f"{line.milliseconds:.1f}", *map(str, counts))
     console.print(grid)
     console.print("\n[bold]The table as of each snapshot[/] (nothing was rewritten):")
     for line in lines:
-        console.print(f"\nversion {line.snapshot}, after: {line.what}")
+        console.print(f"\nversion {line.snapshot}, after: {escape(line.what)}")
         story.table.read(version=line.snapshot).show(3, truncate=False)
 
 
@@ -84,25 +86,29 @@ class _Story:
         self.batches = batches
         self.first = table.columns.fields[0].name
         self.key = self.first
+        names = table.columns.names
+        self.origin, self.device = _free_name("origin", names), _free_name("device", names)
 
     def run(self) -> Iterator[_Line]:
         """Yield one line per step as it is done."""
         yield self._load()
-        yield self._alter(add_column("origin", "varchar", default="import"))
-        yield self._load("'web' AS origin")
-        self.key = f"{self.first}_key"
-        yield self._alter(rename_column(self.first, self.key))
+        yield self._alter(add_column(self.origin, "varchar", default="import"))
+        yield self._load(f"'web' AS {self.origin}")
+        self.key = _free_name(f"{self.first}_key", self.table.columns.names)
+        yield self._alter(rename_column(quote_name(self.first), self.key))
         yield self._load()
         wider = next((f for f in self.table.columns if str(f.type) in _WIDER), None)
         if wider is not None:
-            yield self._alter(change_type(wider.name, _WIDER[str(wider.type)]))
+            yield self._alter(change_type(quote_name(wider.name), _WIDER[str(wider.type)]))
         yield self._load()
         yield self._alter(
-            add_column("device", "struct<os: string>"),
-            add_column("device.version", "int", default=1),
+            add_column(self.device, "struct<os: string>"),
+            add_column(f"{self.device}.version", "int", default=1),
         )
-        yield self._load("named_struct('os', 'linux', 'version', 2) AS device")
-        yield self._alter(drop_column("origin"), add_column("origin", "varchar", default="again"))
+        yield self._load(f"named_struct('os', 'linux', 'version', 2) AS {self.device}")
+        yield self._alter(
+            drop_column(self.origin), add_column(self.origin, "varchar", default="again")
+        )
         yield self._load()
 
     def _load(self, *more: str) -> _Line:
@@ -121,6 +127,14 @@ class _Story:
         after = _files(self.lake)
         touched = sum(after.get(path) != state for path, state in before.items())
         return _Line(what, spent, result.rows, result.files, touched, result.snapshot)
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """Return ``name``, with underscores where a column of the user's rows has it already."""
+    lowered = {t.lower() for t in taken}
+    while name.lower() in lowered:
+        name += "_"
+    return name
 
 
 def _files(lake: Lake) -> dict[Path, tuple[int, int]]:

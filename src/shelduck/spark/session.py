@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-__all__ = ["DataFrame", "SparkSession", "StructType", "session_for"]
+__all__ = ["DataFrame", "PySparkException", "SparkSession", "StructType", "session_for"]
 
 
 def session_for(given: SparkSession | None) -> SparkSession:

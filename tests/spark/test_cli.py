@@ -1,0 +1,195 @@
+"""The command line: what it prints, where, and with which exit status."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import shelduck
+from shelduck.cli import main
+from shelduck.cli.app import app
+
+
+@pytest.fixture
+def url(sqlite_url, data_path, spark):
+    with shelduck.connect(sqlite_url, data_path, spark, author="Ada") as lake:
+        lake.sql("CREATE SCHEMA `odd [b]name[/b]`; CREATE TABLE `odd [b]name[/b]`.t (a INT)")
+        lake.sql("CREATE TABLE t (id INT NOT NULL, name STRING DEFAULT '??', `a.b` ARRAY<INT>)")
+        lake.sql("INSERT INTO t (id) VALUES (1), (2)")
+    return sqlite_url
+
+
+def run(*arguments):
+    found = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def json_lines(*arguments):
+    return [json.loads(line) for line in run(*arguments, "--json").splitlines()]
+
+
+def fail(monkeypatch, capsys, *arguments):
+    """What is told on stderr; nothing may be told on stdout."""
+    monkeypatch.setattr(sys, "argv", ["shelduck", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    told = capsys.readouterr()
+    assert stopped.value.code == 1
+    assert told.out == ""
+    return told.err
+
+
+def test_tables_are_listed(url):
+    assert json_lines("tables", "-c", url) == [
+        {"schema": "main", "table": "t"},
+        {"schema": "odd [b]name[/b]", "table": "t"},
+    ]
+    assert json_lines("tables", "-c", url, "--schema", "MAIN") == [{"schema": "main", "table": "t"}]
+    assert "odd [b]name[/b]" in run("tables", "-c", url)
+
+
+def test_the_catalog_may_come_from_the_environment(url, monkeypatch):
+    monkeypatch.setenv("SHELDUCK_CATALOG", url)
+
+    assert len(json_lines("tables")) == 2
+
+
+def test_a_schema_shows_ids_types_and_defaults(url):
+    assert json_lines("schema", "t", "-c", url) == [
+        _column(1, "id", "int32", None) | {"nullable": False},
+        _column(2, "name", "varchar", "??"),
+        _column(3, "`a.b`", "array<int32>", None),
+    ]
+    assert "varchar" in run("schema", "t", "-c", url)
+
+
+def _column(number, name, kind, default):
+    found = {"id": number, "column": name, "type": kind, "nullable": True}
+    return found | {"initial_default": default, "default": default}
+
+
+def test_history_shows_snapshots_of_the_lake_and_of_a_table(url):
+    lake = json_lines("history", "-c", url)
+    table = json_lines("history", "t", "-c", url)
+
+    assert [line["snapshot"] for line in lake] == [0, 1, 2, 3, 4]
+    assert [(line["snapshot"], line["changes"], line["author"]) for line in table] == [
+        (4, "inserted_into_table:3", "Ada"),
+        (3, 'created_table:"main"."t"', "Ada"),
+    ]
+    assert "Ada" in run("history", "-c", url)
+
+
+def test_sql_prints_rows_with_their_nulls(url):
+    query = "SELECT id, name, `a.b` FROM t ORDER BY id"
+
+    assert json_lines("sql", query, "-c", url) == [
+        {"id": 1, "name": "??", "a.b": None},
+        {"id": 2, "name": "??", "a.b": None},
+    ]
+    assert json_lines("sql", query, "-c", url, "--limit", 1) == [
+        {"id": 1, "name": "??", "a.b": None}
+    ]
+    assert "|1  |??  |NULL|" in run("sql", query, "-c", url)
+
+
+def test_sql_makes_a_lake_where_there_is_none(sqlite_url, data_path, spark):
+    [told] = json_lines("sql", "CREATE TABLE t (a INT)", "-c", sqlite_url, "-d", data_path)
+
+    assert told == {"snapshot": 1, "operation": "CREATE TABLE", "rows": 0, "files": 0}
+    assert json_lines("tables", "-c", sqlite_url) == [{"schema": "main", "table": "t"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("sql", "ALTER TABLE t ADD COLUMN name INT"),
+            "AlreadyExists: column name already exists in main.t\n",
+        ),
+        (
+            ("schema", "[/q]"),
+            "NotFound: table '[/q]' does not exist in schema 'main'; there are 't'\n",
+        ),
+        (("history", "q"), "NotFound: table 'q' does not exist in schema 'main'; there are 't'\n"),
+    ],
+)
+def test_an_error_is_one_line_on_stderr(url, monkeypatch, capsys, arguments, told):
+    assert fail(monkeypatch, capsys, *arguments, "-c", url) == told
+
+
+def test_an_error_of_spark_is_one_line_on_stderr(url, monkeypatch, capsys):
+    told = fail(monkeypatch, capsys, "sql", "SELECT nope FROM t", "-c", url)
+
+    assert told.startswith("AnalysisException: [UNRESOLVED_COLUMN.WITH_SUGGESTION]")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [("tables",), ("schema", "t"), ("history",)])
+def test_looking_at_a_lake_that_does_not_exist_makes_none(tmp_path, monkeypatch, capsys, command):
+    for kind in ("sqlite", "duckdb"):
+        told = fail(monkeypatch, capsys, *command, "-c", f"{kind}:///{tmp_path}/lake.db")
+
+        assert told.startswith("NotFound: no lake in")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_option_is_told_with_the_usage():
+    found = CliRunner().invoke(app, ["tables"], env={"SHELDUCK_CATALOG": None})
+
+    assert found.exit_code == 2
+    assert "--catalog" in found.stderr
+
+
+def test_the_demo_tells_its_story_and_duckdb_agrees(spark, tmp_path):
+    told = run("demo", "--keep", tmp_path / "kept")
+
+    assert "MovieLens" in told
+    assert "DuckDB's ducklake extension" in told
+    assert "skipped" not in told
+    url = f"sqlite:///{tmp_path}/kept/lake.db"
+    steps = json_lines("history", "events", "-c", url)
+    assert [step["snapshot"] for step in steps] == list(range(12, 0, -1))
+    assert json_lines("sql", "SELECT count(*) AS n FROM events", "-c", url) == [{"n": 1501}]
+    assert "(1501,)" in told
+    columns = [line["column"] for line in json_lines("schema", "events", "-c", url)]
+    assert columns == ["user_id_key", "movie_id", "rating", "rated_at", "device", "origin"]
+
+
+def test_the_demo_leaves_a_folder_alone_that_exists(monkeypatch, capsys, tmp_path):
+    told = fail(monkeypatch, capsys, "demo", "--keep", tmp_path)
+
+    assert told == f"InvalidRequest: {tmp_path} exists already; name a new folder for the lake\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_the_demo_takes_rows_of_ones_own(spark, tmp_path, kind):
+    rows = spark.sql(
+        "SELECT id AS `a key`, CAST(id / 2 AS FLOAT) AS half, 'x' AS origin FROM range(60)"
+    )
+    source = str(tmp_path / f"rows.{kind}")
+    if kind == "csv":
+        rows.coalesce(1).write.csv(source, header=True)
+    elif kind == "json":
+        rows.coalesce(1).write.json(source)
+    else:
+        rows.coalesce(1).write.parquet(source)
+
+    told = run("demo", "--input", source, "--keep", tmp_path / "kept")
+
+    assert "(60,)" in told
+    url = f"sqlite:///{tmp_path}/kept/lake.db"
+    assert json_lines("sql", "SELECT count(*) AS n, sum(half) AS s FROM events", "-c", url) == [
+        {"n": 60, "s": 885.0}
+    ]
+
+
+@pytest.mark.slow
+def test_the_demo_tells_what_it_cannot_read(spark, monkeypatch, capsys, tmp_path):
+    told = fail(monkeypatch, capsys, "demo", "--input", tmp_path / "none.csv")
+    assert "none.csv does not exist" in told
