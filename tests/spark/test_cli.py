@@ -189,7 +189,14 @@ def test_the_demo_takes_rows_of_ones_own(spark, tmp_path, kind):
     ]
 
 
-@pytest.mark.slow
-def test_the_demo_tells_what_it_cannot_read(spark, monkeypatch, capsys, tmp_path):
-    told = fail(monkeypatch, capsys, "demo", "--input", tmp_path / "none.csv")
-    assert "none.csv does not exist" in told
+def test_the_demo_begins_nothing_when_it_cannot_read_the_rows(monkeypatch, capsys, tmp_path):
+    (tmp_path / "notes.txt").write_text("no rows")
+
+    for name, problem in [
+        ("none.csv", "does not exist"),
+        ("notes.txt", "is not a CSV, JSON or Parquet file or folder"),
+    ]:
+        options = ["--input", tmp_path / name, "--keep", tmp_path / "kept"]
+        told = fail(monkeypatch, capsys, "demo", *options)
+        assert told == f"InvalidRequest: --input {tmp_path / name} {problem}\n"
+    assert not (tmp_path / "kept").exists()

@@ -48,6 +48,8 @@ def run_demo(console: Console, source: Path | None, keep: Path | None) -> None:
     """
     if keep is not None and keep.exists():
         raise InvalidRequest(f"{keep} exists already; name a new folder for the lake")
+    if source is not None:
+        _kind(source)
     with tempfile.TemporaryDirectory(prefix="shelduck-demo-") as scratch:
         folder = keep or Path(scratch) / "lake"
         folder.mkdir(parents=True)
@@ -156,8 +158,6 @@ def _rows(lake: Lake, source: Path | None) -> DataFrame:
             f"CAST({parts}[2] AS FLOAT) AS rating",
             f"timestamp_seconds(CAST({parts}[3] AS BIGINT)) AS rated_at",
         )
-    if not source.exists():
-        raise InvalidRequest(f"--input {source} does not exist")
     reader = lake.spark.read
     kind = _kind(source)
     if kind == "csv":
@@ -166,6 +166,8 @@ def _rows(lake: Lake, source: Path | None) -> DataFrame:
 
 
 def _kind(source: Path) -> str:
+    if not source.exists():
+        raise InvalidRequest(f"--input {source} does not exist")
     names = (
         [source.name] if source.is_file() else [p.name for p in source.rglob("*") if p.is_file()]
     )
