@@ -39,6 +39,39 @@ def test_nested_text_is_read_by_the_shape_of_the_field(kind, text, value):
 
 
 @pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("struct<a: string>", r"""{'a': 'it''s "q" a\b, x'}""", {"a": 'it\'s "q" a\\b, x'}),
+        ("struct<`it's`: int, n: string>", "{'it''s': 2, 'n': NULL}", {"it's": "2", "n": None}),
+        (
+            "struct<d: date, f: double, b: binary>",
+            (
+                r"{'d': CAST('2024-01-01' AS DATE), 'f': CAST('nan' AS VARCHAR),"
+                r" 'b': CAST('\x01q\x27' AS BLOB)}"
+            ),
+            {"d": "2024-01-01", "f": "nan", "b": b"\x01q'"},
+        ),
+        (
+            "struct<s: struct<a: string>, l: array<string>>",
+            r"{'s': {'a': 'it''s'}, 'l': ['it\'s', a\b]}",
+            {"s": {"a": "it's"}, "l": ["it's", r"a\b"]},
+        ),
+        ("struct<a: string>", "{'a': 'CAST(''x'' AS DATE)'}", {"a": "CAST('x' AS DATE)"}),
+        ("array<struct<a: string>>", r"[{'a': 'it\'s'}]", [{"a": "it's"}]),
+    ],
+)
+def test_structs_that_duckdb_wrote_as_sql_literals_are_read_as_such(kind, text, value):
+    assert parse_nested(new_field("c", parse_type(kind), 1), text, sql_structs=True) == value
+
+
+@pytest.mark.parametrize("text", ["{'a': CAST('x'", "{'a': CAST(x AS DATE)}", "{'a': 'it''s"])
+def test_a_broken_sql_literal_is_told_apart(text):
+    field = new_field("c", parse_type("struct<a: string>"), 1)
+    with pytest.raises(CorruptLake, match="cannot be read at character"):
+        parse_nested(field, text, sql_structs=True)
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "why"),
     [
         ("int[]", "[1, 2", "',' or ']' was expected"),

@@ -53,7 +53,7 @@ def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRow
         columns = schema_of(_at(versions, begin), table.full_name)
         rows = _fetch(connection, table, name, columns)
         if rows:
-            found.append(_converted(columns, rows))
+            found.append(_converted(connection.dialect.name, columns, rows))
     return found
 
 
@@ -110,8 +110,8 @@ _IS_TEXT: dict[str, Callable[[Field], bool]] = {
 }
 
 
-def _converted(columns: Schema, rows: list[Any]) -> InlinedRows:
-    converters = [_converter(f) for f in columns]
+def _converted(database: str, columns: Schema, rows: list[Any]) -> InlinedRows:
+    converters = [_converter(database, f) for f in columns]
     return InlinedRows(
         columns,
         tuple(
@@ -126,9 +126,10 @@ def _converted(columns: Schema, rows: list[Any]) -> InlinedRows:
     )
 
 
-def _converter(field: Field) -> Callable[[Any], object]:
+def _converter(database: str, field: Field) -> Callable[[Any], object]:
     if isinstance(field.shape, Kind):
-        return lambda value: parse_nested(field, _text(value))
+        sql_structs = database != "duckdb"
+        return lambda value: parse_nested(field, _text(value), sql_structs=sql_structs)
     name = str(field.shape)
     if name == "blob":
         return lambda value: value.encode() if isinstance(value, str) else bytes(value)
