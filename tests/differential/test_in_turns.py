@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shelduck
-from tests.support.normal import duckdb_rows, spark_rows
+from tests.support.normal import duckdb_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle, at
 
 # Whose turn it is, and what is said.
@@ -47,17 +47,17 @@ def test_both_see_the_same_rows_at_every_snapshot(lake_url, data_path, spark):
         if who == "shelduck":
             with shelduck.connect(lake_url, spark=spark) as lake:
                 lake.sql(statement)
-                states[lake.snapshots()[-1].id] = spark_rows(lake.table("t").read())
-        else:
-            with DuckDBOracle(lake_url) as oracle:
+        with DuckDBOracle(lake_url) as oracle:
+            if who == "duckdb":
                 oracle.execute(statement)
-                states[oracle.snapshot()] = duckdb_rows(oracle, "t")
+            states[oracle.snapshot()] = duckdb_rows(oracle, "t")
 
     with DuckDBOracle(lake_url) as oracle:
         theirs = {version: duckdb_rows(oracle, at("t", version)) for version in states}
         counts = {v: oracle.sql(f"SELECT count(*) FROM {at('t', v)}") for v in states}
     with shelduck.connect(lake_url, spark=spark) as lake:
-        ours = {version: spark_rows(lake.table("t").read(version=version)) for version in states}
+        table = lake.table("t")
+        ours = spark_rows_by_key({version: table.read(version=version) for version in states})
     assert ours == theirs == states
     assert counts == {version: [(len(rows),)] for version, rows in states.items()}
     assert len(states) == len(TURNS)
