@@ -255,8 +255,9 @@ def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None
             note(text)
             lake.sql(text)
             author.table.remember(lake.snapshots()[-1].id)
-        assert list(versions) == list(range(1, STEPS + 2))
-        newest = versions[STEPS + 1]
+        # An ALTER that changes nothing makes no snapshot, all others make one each.
+        assert [s.id for s in lake.snapshots()] == [0, *versions]
+        newest = versions[max(versions)]
         filters = [author.filter(newest) for _ in range(4)]
         shelduck_agrees(lake.table("t"), versions, filters)
         assert lake.table("t").read().count() == len(newest.rows)

