@@ -1,14 +1,14 @@
 """Errors, grouped by what the caller can do next.
 
-    ShelduckError
-    ├── InvalidRequest      mend the request
-    │   ├── NotFound        the name does not exist: look at the nearest names in the message
-    │   └── AlreadyExists   the name is taken
-    ├── Unsupported         no request of this kind can work here; the message names the way out
-    ├── Conflict            another commit got in between: read the new snapshot and try again
-    ├── CatalogUnavailable  the catalog database cannot be reached or is locked: try again later
-    ├── OutcomeUnknown      the connection broke during COMMIT: look before acting, delete no files
-    └── CorruptLake         the catalog or a file contradicts itself: no request mends it
+ShelduckError
+├── InvalidRequest      mend the request
+│   ├── NotFound        the name does not exist: look at the nearest names in the message
+│   └── AlreadyExists   the name is taken
+├── Unsupported         no request of this kind can work here; the message names the way out
+├── Conflict            another commit got in between: read the new snapshot and try again
+├── CatalogUnavailable  the catalog database cannot be reached or is locked: try again later
+├── OutcomeUnknown      the connection broke during COMMIT: look before acting, delete no files
+└── CorruptLake         the catalog or a file contradicts itself: no request mends it
 """
 
 from __future__ import annotations
