@@ -114,9 +114,10 @@ def carry_out(
         return Staged()
     for attempt in range(_ATTEMPTS):
         own = UnitOfWork(state, state.commit_info())
-        stage(own)
         try:
-            return own.commit()
+            with state.store.session():
+                stage(own)
+                return own.commit()
         except Conflict:
             if attempt == _ATTEMPTS - 1:
                 raise

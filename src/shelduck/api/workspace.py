@@ -7,13 +7,14 @@ AlterTable or DropTable, and the files that were appended.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from shelduck.api.results import TableName
 from shelduck.api.state import DEFAULT_SCHEMA, LakeState
 from shelduck.catalog import read
+from shelduck.catalog.read import Connection
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.model.change import (
     AlterTable,
@@ -78,17 +79,29 @@ class Workspace:
 
     def __init__(self, state: LakeState) -> None:
         self._state = state
+        self._base: Snapshot | None = None
         self._tables: dict[TableId, _TableWork] = {}
         self._schemas: dict[str, SchemaInfo | None] = {}
         self._created_schemas: list[CreateSchema] = []
         self._dropped_schemas: list[DropSchema] = []
         self._provisional = 0
 
-    @cached_property
+    @property
     def base(self) -> Snapshot:
         """The snapshot that reads see and that conflicts are counted from."""
+        if self._base is None:
+            with self._reading():
+                pass
+        assert self._base is not None
+        return self._base
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """Give the catalog to read; the first time fixes the base, without a unit of its own."""
         with self._state.store.read() as connection:
-            return read.snapshot(connection)
+            if self._base is None:
+                self._base = read.snapshot(connection)
+            yield connection
 
     def schema(self, name: str) -> SchemaInfo:
         """Return a schema by name or raise NotFound."""
@@ -98,7 +111,7 @@ class Workspace:
             if found is None:
                 raise NotFound.named("schema", name, [])
             return found
-        with self._state.store.read() as connection:
+        with self._reading() as connection:
             known = read.schemas(connection, self.base, self._state.info)
         match = next((s for s in known if s.name.lower() == lowered), None)
         if match is None:
@@ -110,7 +123,7 @@ class Workspace:
         for work in self._tables.values():
             if _is_named(work.current, name) and not work.dropped:
                 return work.current
-        with self._state.store.read() as connection:
+        with self._reading() as connection:
             found = read.table(connection, self.base, name.schema, name.name, self._state.info)
         work_here = self._tables.get(found.id)
         if work_here is not None:
@@ -160,7 +173,7 @@ class Workspace:
             )
         if found.id < 0:
             raise InvalidRequest(f"schema {name!r} was created in this transaction: drop it later")
-        with self._state.store.read() as connection:
+        with self._reading() as connection:
             inside = read.table_names(connection, self.base, found)
         if inside and not cascade:
             raise InvalidRequest(

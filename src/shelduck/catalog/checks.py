@@ -56,12 +56,14 @@ def check_options(connection: Connection, lake: LakeInfo, info: CommitInfo) -> N
         )
 
 
-def check_work(connection: Connection, work: Work) -> Found:
+def check_work(connection: Connection, work: Work, *, is_current: bool) -> Found:
     """Raise Conflict, AlreadyExists or InvalidRequest unless the work fits what is there.
 
-    One statement for tables that exist, two when names are given, one more when a schema ends.
+    ``is_current`` says that nobody committed since the tables were read: then they are alive. One
+    statement for tables that exist, two when names are given, one more when a schema ends.
     """
-    found = _live_tables(connection, work)
+    renamed = any(table.new_name is not None for table in work.existing())
+    found = Found({}) if is_current and not renamed else _live_tables(connection, work)
     names = _given_names(work)
     if names or work.created_schemas or work.dropped_schemas:
         _check_schemas(connection, work, {schema for schema, _ in names})

@@ -70,7 +70,7 @@ def commit(
             done = (
                 Committed(head)
                 if work.is_empty
-                else _carry_out(store, connection, head, work, info)
+                else _carry_out(store, connection, head, work, info, is_current=head.id == base)
             )
             record_layouts(store, connection, layouts_learned)
             return done
@@ -91,9 +91,15 @@ def _check_head(connection: Connection, changes: Sequence[Change], base: Snapsho
 
 
 def _carry_out(
-    store: Store, connection: Connection, head: Snapshot, work: Work, info: CommitInfo
+    store: Store,
+    connection: Connection,
+    head: Snapshot,
+    work: Work,
+    info: CommitInfo,
+    *,
+    is_current: bool,
 ) -> Committed:
-    found = check_work(connection, work)
+    found = check_work(connection, work, is_current=is_current)
     draft = Draft(connection, head)
     schema_ids = writes.create_schemas(draft, work.created_schemas)
     table_ids = _write_tables(draft, work, found, schema_ids)
