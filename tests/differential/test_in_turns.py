@@ -88,3 +88,18 @@ def test_rows_that_duckdb_inlined_stay_readable_when_columns_change(lake_url, da
         oracle.execute("ALTER TABLE t RENAME COLUMN id TO key")
     with DuckDBOracle(lake_url) as oracle:
         assert oracle.rows("t") == [(1, "x"), (2, "y")]
+
+
+def test_columns_may_have_names_that_a_database_reserves(lake_url, data_path, spark):
+    with DuckDBOracle(lake_url, data_path) as oracle:
+        oracle.execute('CREATE TABLE t ("at" INTEGER, "select" VARCHAR, "Qualify" INTEGER)')
+        oracle.execute("INSERT INTO t VALUES (1, 'x', 2)")
+    with shelduck.connect(lake_url, spark=spark) as lake:
+        table = lake.table("t")
+        table.alter(shelduck.add_column("lateral", "int", default="5"))
+        ours = spark_rows_by_key({"t": table.read()})
+    with DuckDBOracle(lake_url) as oracle:
+        oracle.execute("INSERT INTO t VALUES (3, 'y', 4, 6)")
+        rows = oracle.rows("t")
+    assert ours == {"t": [(1, "x", 2, 5)]}
+    assert rows == [(1, "x", 2, 5), (3, "y", 4, 6)]

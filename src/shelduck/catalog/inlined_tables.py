@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Column, MetaData, Table, bindparam, exists, func, insert, select
 from sqlalchemy.schema import CreateTable
+from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import UserDefinedType
 
 from shelduck.catalog import tables
@@ -108,7 +109,8 @@ def _columns(database: str, columns: Schema) -> list[Column[Any]] | None:
     native = _NATIVE[database]
     return [
         *(Column(name, _Native("BIGINT")) for name in _SYSTEM),
-        *(Column(f.name, _Native(native(f))) for f in columns),
+        # Quoted always: SQLAlchemy does not know every word that a database reserves.
+        *(Column(quoted_name(f.name, quote=True), _Native(native(f))) for f in columns),
     ]
 
 

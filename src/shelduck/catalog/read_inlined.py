@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, cast, column, literal_column, or_, select
 from sqlalchemy import table as sql_table
 from sqlalchemy.exc import ProgrammingError
-from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from shelduck.catalog import queries
 from shelduck.catalog.column_rows import schema_of
@@ -89,7 +89,8 @@ def _query(database: str, name: str, columns: Schema, table: TableVersion) -> Se
     else:
         as_text = _IS_TEXT[database]
         for field in columns:
-            value: ColumnElement[Any] = column(field.name)
+            # Quoted always: SQLAlchemy does not know every word that a database reserves.
+            value: ColumnElement[Any] = column(quoted_name(field.name, quote=True))
             values.append(cast(value, TEXT) if as_text(field) else value)
     end = source.c.end_snapshot
     return (
