@@ -11,3 +11,15 @@ def one_file(spark):
     spark.conf.set("spark.sql.leafNodeDefaultParallelism", "1")
     yield spark
     spark.conf.unset("spark.sql.leafNodeDefaultParallelism")
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.slow),
+        pytest.param("duckdb", marks=pytest.mark.slow),
+    ]
+)
+def long_story_url(request):
+    """The address of a fresh catalog, for a test too long to run in each kind of database."""
+    return request.getfixturevalue(f"{request.param}_url")

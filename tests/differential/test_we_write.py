@@ -85,31 +85,31 @@ DUCKDB_GOES_ON = (
 )
 
 
-def test_duckdb_reads_and_goes_on_with_what_we_wrote(lake_url, data_path, one_file):
+def test_duckdb_reads_and_goes_on_with_what_we_wrote(long_story_url, data_path, one_file):
     states = {}
     for statement in STATEMENTS:
-        with shelduck.connect(lake_url, data_path, one_file) as lake:
+        with shelduck.connect(long_story_url, data_path, one_file) as lake:
             lake.sql(statement)
             [name] = [table.name for table in lake.tables()]
-        with DuckDBOracle(lake_url) as oracle:
+        with DuckDBOracle(long_story_url) as oracle:
             states[oracle.snapshot()] = duckdb_rows(oracle, name)
             _statistics_agree_with_rows(oracle, name)
     assert list(states) == list(range(1, len(STATEMENTS) + 1))
-    _both_read(lake_url, one_file, states)
-    with DuckDBOracle(lake_url) as oracle:
+    _both_read(long_story_url, one_file, states)
+    with DuckDBOracle(long_story_url) as oracle:
         assert oracle.columns("t") == SHAPE
         [(comment,)] = oracle.sql("SELECT comment FROM duckdb_tables() WHERE table_name = 't'")
         assert comment == "things"
         assert oracle.sql("SELECT n FROM t WHERE id IS NULL AND name IS NULL") == [(5,)]
 
     for statement in DUCKDB_GOES_ON:
-        with DuckDBOracle(lake_url) as oracle:
+        with DuckDBOracle(long_story_url) as oracle:
             oracle.execute(statement)
             rows = states[oracle.snapshot()] = duckdb_rows(oracle, "t")
-        with shelduck.connect(lake_url, spark=one_file) as lake:
+        with shelduck.connect(long_story_url, spark=one_file) as lake:
             assert spark_rows(lake.table("t").read()) == rows, statement
-    _both_read(lake_url, one_file, states)
-    with DuckDBOracle(lake_url) as oracle:
+    _both_read(long_story_url, one_file, states)
+    with DuckDBOracle(long_story_url) as oracle:
         _statistics_agree_with_rows(oracle, "t")
 
 
