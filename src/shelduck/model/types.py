@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.quoting import quote_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +148,6 @@ def parse_type(text: str) -> DataType:
     'map<varchar, array<int32>>'
     """
     return _TypeParser(text).parse()
-
-
-def quote_name(name: str) -> str:
-    """Return ``name`` as it is written in a Spark type or statement."""
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        return name
-    return "`" + name.replace("`", "``") + "`"
-
-
-def quote_text(text: str) -> str:
-    """Return ``text`` as a string literal of a Spark statement."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 _TOKEN = re.compile(r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"]|"")*")|([^\W\d]\w*)|(\d+)|(.))""", re.DOTALL)

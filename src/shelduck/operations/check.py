@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 from shelduck.catalog import read
 from shelduck.catalog.store import Store
 from shelduck.errors import InvalidRequest
+from shelduck.model.quoting import backticked
 from shelduck.model.schema import FieldId
 from shelduck.model.table import TableVersion
-from shelduck.model.types import quote_name
 from shelduck.operations.layouts import LayoutMemory
 from shelduck.operations.read import read_table
 from shelduck.spark.session import SparkSession
@@ -33,7 +33,7 @@ def require_no_null(
         return
     rows = read_table(spark(), store, table, layouts, [f.name for f in suspects])
     for field in suspects:
-        if rows.where(f"{quote_name(field.name)} IS NULL").limit(1).count():
+        if rows.where(f"{backticked(field.name)} IS NULL").limit(1).count():
             raise InvalidRequest(
                 f"column {field.name!r} of {table.full_name} holds NULL and cannot become NOT NULL;"
                 " fill or delete these rows first"

@@ -1,0 +1,20 @@
+"""Names and texts as they are written in Spark's SQL, quoted so that they read back the same."""
+
+from __future__ import annotations
+
+import re
+
+
+def quote_name(name: str) -> str:
+    """Return a name for people, types and Shelduck's statements: in back ticks where it must be."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else backticked(name)
+
+
+def backticked(name: str) -> str:
+    """Return a name for Spark's own parser, to which a bare ``true`` or ``null`` is a value."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_text(text: str) -> str:
+    """Return a text as a string literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
