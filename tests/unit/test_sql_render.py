@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shelduck.model.quoting import quote_text
 from shelduck.model.schema import Default, Field, FieldId, Kind, Schema
 from shelduck.model.types import (
     Decimal,
@@ -14,7 +15,6 @@ from shelduck.model.types import (
     Primitive,
     Struct,
     parse_type,
-    quote_text,
 )
 from shelduck.sql.parse import parse
 from shelduck.sql.render import create_table_text, type_text

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.quoting import quote_name
 from shelduck.model.types import (
     PRIMITIVES,
     Decimal,
@@ -19,7 +20,6 @@ from shelduck.model.types import (
     Struct,
     ducklake_type,
     parse_type,
-    quote_name,
 )
 
 SPELLINGS = {

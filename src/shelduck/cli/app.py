@@ -16,8 +16,8 @@ from rich.table import Table as Grid
 from shelduck.api.connect import connect, connect_existing
 from shelduck.cli.demo import run_demo
 from shelduck.errors import ShelduckError
+from shelduck.model.quoting import quote_name
 from shelduck.model.table import Snapshot
-from shelduck.model.types import quote_name
 from shelduck.spark.session import PySparkException
 
 app = typer.Typer(

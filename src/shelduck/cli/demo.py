@@ -20,8 +20,8 @@ from shelduck.api.results import Result, Staged
 from shelduck.api.table import Table
 from shelduck.catalog.duckdb_view import DuckDBMissing, duckdb_rows
 from shelduck.errors import InvalidRequest
+from shelduck.model.quoting import quote_name
 from shelduck.model.schema_change import SchemaChange
-from shelduck.model.types import quote_name
 from shelduck.spark.session import DataFrame
 
 _MOVIELENS = Path("data/mllib/als/sample_movielens_ratings.txt")

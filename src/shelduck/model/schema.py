@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NewType
 
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.quoting import quote_name, quote_text
 from shelduck.model.types import (
     DataType,
     Leaf,
@@ -20,8 +21,6 @@ from shelduck.model.types import (
     Map,
     Member,
     Struct,
-    quote_name,
-    quote_text,
 )
 
 FieldId = NewType("FieldId", int)

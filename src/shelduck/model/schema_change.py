@@ -12,6 +12,7 @@ from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.model.literals import canonical_text
+from shelduck.model.quoting import quote_text
 from shelduck.model.retype import Retyping
 from shelduck.model.schema import (
     Default,
@@ -23,7 +24,7 @@ from shelduck.model.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.types import DataType, quote_text
+from shelduck.model.types import DataType
 
 
 @dataclass(frozen=True, slots=True)

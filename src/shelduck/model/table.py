@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from shelduck.model.quoting import quote_name
 from shelduck.model.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
-from shelduck.model.types import quote_name
 
 
 @dataclass(frozen=True, slots=True)

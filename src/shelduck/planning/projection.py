@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.model.types import DataType, Leaf, quote_name
+from shelduck.model.quoting import quote_name
+from shelduck.model.types import DataType, Leaf
 from shelduck.planning.readable import How
 
 

@@ -10,9 +10,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.quoting import quote_name
 from shelduck.model.schema import Field, Kind
 from shelduck.model.table import TableVersion
-from shelduck.model.types import Leaf, quote_name
+from shelduck.model.types import Leaf
 from shelduck.spark import store_rules
 from shelduck.spark.literal_columns import literal_column
 from shelduck.spark.types import spark_type

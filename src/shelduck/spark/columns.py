@@ -12,6 +12,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.literals import integer_range
+from shelduck.model.quoting import backticked
 from shelduck.model.types import Leaf
 from shelduck.planning.projection import (
     Build,
@@ -41,7 +42,7 @@ def to_column(made: Expression, variables: Variables | None = None) -> SparkColu
     """Return the Spark column that computes ``made`` over a group's relation."""
     known = variables or {}
     if isinstance(made, Column):
-        return F.col(quoted(made.name))
+        return F.col(backticked(made.name))
     if isinstance(made, Variable):
         return known[made.name]
     if isinstance(made, Part):
@@ -49,17 +50,12 @@ def to_column(made: Expression, variables: Variables | None = None) -> SparkColu
     if isinstance(made, Literal):
         return literal(made.text, made.type)
     if isinstance(made, Constant):
-        return text_to_value(F.col(quoted(made.name)), made.type)
+        return text_to_value(F.col(backticked(made.name)), made.type)
     if isinstance(made, Recast):
         return to_column(made.source, known).cast(spark_type(made.target))
     if isinstance(made, Convert):
         return _converted(made, to_column(made.source, known))
     return _nested(made, known)
-
-
-def quoted(name: str) -> str:
-    """Return a column's name as `pyspark.sql.functions.col` takes it, dots and all."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _nested(made: Build | Each | Entries, known: Variables) -> SparkColumn:

@@ -14,7 +14,6 @@ from shelduck.errors import Unsupported
 from shelduck.model.files import InlinedRows
 from shelduck.model.schema import Field, Kind
 from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
-from shelduck.spark.columns import quoted
 from shelduck.spark.values import Carrier, carrier, carrier_type, decoded
 
 _DAY_MICROS = 86_400_000_000
@@ -43,9 +42,7 @@ def inlined_frame(
     fields = [T.StructField(n, carrier_type(f.type)) for n, f in zip(names, columns, strict=True)]
     shape = T.StructType([*fields, T.StructField("id", T.LongType())])
     frame = spark.createDataFrame(rows, shape)
-    made = [
-        decoded(F.col(quoted(n)), f.type).alias(f.name) for n, f in zip(names, columns, strict=True)
-    ]
+    made = [decoded(F.col(n), f.type).alias(f.name) for n, f in zip(names, columns, strict=True)]
     return frame.select(*made, *([F.col("id").alias(row_id)] if row_id else []))
 
 

@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.model.quoting import backticked
 from shelduck.model.schema import Field, FieldId, Kind
 from shelduck.model.table import TableVersion
 from shelduck.spark.types import spark_type
@@ -51,7 +52,7 @@ class PhysicalSchema:
         ``with_ids`` puts the ids of columns and struct members into the metadata of their fields.
         """
         return [
-            F.col("`" + f.name.replace("`", "``") + "`")
+            F.col(backticked(f.name))
             .cast(self.spark_type(f, with_ids=with_ids))
             .alias(self.names[f.id], metadata=_metadata(f, with_ids=with_ids))
             for f in self.fields

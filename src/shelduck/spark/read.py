@@ -10,14 +10,15 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.files import DataFile, InlinedRows
+from shelduck.model.quoting import backticked
 from shelduck.model.types import Decimal, Primitive
 from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
 from shelduck.spark.bridge import Bridge, Deletes, FileEntry, bridge_for
-from shelduck.spark.columns import quoted, to_column
+from shelduck.spark.columns import to_column
 from shelduck.spark.inlined import inlined_frame
 from shelduck.spark.public_read import ROW_ID_START, ROW_INDEX, public_group
 from shelduck.spark.types import spark_type
-from shelduck.spark.values import default_sql
+from shelduck.spark.values import exists_default
 
 Prune = Callable[[ScanGroup, list[str]], set[int] | None]
 
@@ -74,7 +75,7 @@ def _group(
     else:
         found = _bridged(bridge, group, schema, snapshot, prune)
     if group.snapshot_column is not None:
-        found = found.where(F.col(quoted(group.snapshot_column)) <= F.lit(snapshot))
+        found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
     # Metadata of the read schema says how files are read; it is no part of the rows.
     made = [
         to_column(e).alias(f.name, metadata={})
@@ -90,7 +91,7 @@ def _row_id(group: ScanGroup, index: str) -> Column:
     counted = F.col(ROW_ID_START) + F.col(index)
     if group.row_id_column is None:
         return counted
-    return F.coalesce(F.col(quoted(group.row_id_column)), counted)
+    return F.coalesce(F.col(backticked(group.row_id_column)), counted)
 
 
 def _read_schema(group: ScanGroup, *, row_ids: bool) -> T.StructType:
@@ -105,7 +106,7 @@ def _read_field(column: ReadColumn) -> T.StructField:
     found = T.StructField(column.name, spark_type(column.type, column.name))
     if column.default is not None:
         assert isinstance(column.type, Primitive | Decimal)
-        found.metadata = {"EXISTS_DEFAULT": default_sql(column.type, column.default)}
+        found.metadata = {"EXISTS_DEFAULT": exists_default(column.type, column.default)}
     return found
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import CorruptLake, InvalidRequest
 from shelduck.model.bounds import bound
 from shelduck.model.literals import as_float32, blob_bytes, canonical_text
+from shelduck.model.quoting import quote_text
 from shelduck.model.types import DataType, Leaf, List, Map, Struct
 from shelduck.spark.types import spark_type
 
@@ -125,11 +126,11 @@ def text_to_value(text: SparkColumn, leaf: Leaf) -> SparkColumn:
     return text.cast(spark_type(leaf))
 
 
-def default_sql(leaf: Leaf, text: str) -> str:
+def exists_default(leaf: Leaf, text: str) -> str:
     """Return SQL for a default that Spark gives to files without the column (EXISTS_DEFAULT)."""
     name = str(leaf)
     if name in _TEXTS:
-        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return quote_text(text)
     if name == "timestamptz":
         return f"TIMESTAMP '{text}:00'"
     if name in _ZONELESS:

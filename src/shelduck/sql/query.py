@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
+from shelduck.model.quoting import backticked
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind, Token, name_of
 from shelduck.sql.relations import Found, find_relations
@@ -96,7 +97,7 @@ def _aliases(found: list[Found], qualified: list[_Use]) -> dict[tuple[str, ...],
     named = {_lowered(at): at.name.parts for at in found if at.alias_at is not None}
     shared = Counter(parts[-1] for parts in named)
     return {
-        lowered: _quoted(
+        lowered: backticked(
             ".".join(parts) if shared[lowered[-1]] > 1 and lowered in used else parts[-1]
         )
         for lowered, parts in named.items()
@@ -152,7 +153,3 @@ def _edited(text: str, start: int, end: int, edits: list[tuple[int, int, str]]) 
         out += [text[start:first], new]
         start = last
     return "".join([*out, text[start:end]])
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.quoting import quote_name, quote_text
 from shelduck.model.schema import Default, Field, FieldId, Schema
 from shelduck.model.types import (
     DataType,
@@ -14,8 +15,6 @@ from shelduck.model.types import (
     Map,
     Primitive,
     Struct,
-    quote_name,
-    quote_text,
 )
 from shelduck.sql.defaults import expression_for_spark
 from shelduck.sql.statements import TableName

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from shelduck.model.quoting import quote_name
 from shelduck.model.schema import Default, Path
 from shelduck.model.schema_change import SchemaChange
-from shelduck.model.types import DataType, quote_name
+from shelduck.model.types import DataType
 
 
 @dataclass(frozen=True, slots=True)
