@@ -19,7 +19,7 @@ from shelduck import (
     NotFound,
     Unsupported,
 )
-from tests.support.lakes import Base, everything, newest, refusal, rows
+from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -29,23 +29,6 @@ STATEMENTS = [
     ),
     "INSERT INTO t VALUES (1, 1, 'one', named_struct('a', 1, 'b', 'x'))",
 ]
-
-
-@pytest.fixture(scope="module")
-def base(spark, tmp_path_factory):
-    return Base(tmp_path_factory.mktemp("api"), spark, STATEMENTS)
-
-
-@pytest.fixture
-def copied(base):
-    catalog, lake = base.copy()
-    yield catalog, lake
-    lake.close()
-
-
-@pytest.fixture
-def lake(copied):
-    return copied[1]
 
 
 # Create

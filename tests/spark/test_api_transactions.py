@@ -6,7 +6,7 @@ import pytest
 
 import shelduck
 from shelduck import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
-from tests.support.lakes import Base, everything, newest, refusal, rows
+from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -14,23 +14,6 @@ STATEMENTS = [
     "INSERT INTO t VALUES (1, 'one')",
     "CREATE TABLE u (id INT)",
 ]
-
-
-@pytest.fixture(scope="module")
-def base(spark, tmp_path_factory):
-    return Base(tmp_path_factory.mktemp("transactions"), spark, STATEMENTS)
-
-
-@pytest.fixture
-def copied(base):
-    catalog, lake = base.copy()
-    yield catalog, lake
-    lake.close()
-
-
-@pytest.fixture
-def lake(copied):
-    return copied[1]
 
 
 @pytest.fixture

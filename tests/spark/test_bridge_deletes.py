@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from shelduck.spark.bridge import Bridge, Deletes, FileEntry, bridge_for
+from shelduck.spark.bridge import Bridge, Deletes, FileEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NONE = StructType([])
-
-
-@pytest.fixture
-def bridge(spark: SparkSession) -> Bridge:
-    made = bridge_for(spark)
-    assert made is not None
-    return made
 
 
 @pytest.fixture(params=["vectorized", "rows"])

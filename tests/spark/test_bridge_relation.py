@@ -26,13 +26,6 @@ ID = StructType([StructField("id", LongType())])
 NONE = StructType([])
 
 
-@pytest.fixture
-def bridge(spark: SparkSession) -> Bridge:
-    made = bridge_for(spark)
-    assert made is not None
-    return made
-
-
 def entry_of(path: Path, *constants: int | str | bytes | bool | None) -> FileEntry:
     return FileEntry(str(path), path.stat().st_size, constants)
 

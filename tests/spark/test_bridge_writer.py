@@ -9,20 +9,13 @@ import pytest
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import functions as sf
 
-from shelduck.spark.bridge import Bridge, bridge_for
+from shelduck.spark.bridge import Bridge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-
-
-@pytest.fixture
-def bridge(spark: SparkSession) -> Bridge:
-    made = bridge_for(spark)
-    assert made is not None
-    return made
 
 
 def write(

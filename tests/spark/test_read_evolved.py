@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from shelduck.planning.scan import plan_scan
-from shelduck.spark import read
 from shelduck.spark.read import read_rows
 from tests.support.scans import arrow, column, known, table, written
 
@@ -18,25 +17,6 @@ from tests.support.scans import arrow, column, known, table, written
 def at(*parts):
     """A timestamp without a zone."""
     return dt.datetime(*parts)  # noqa: DTZ001
-
-
-@pytest.fixture(params=["bridge", "public"])
-def path_of_reading(request, monkeypatch):
-    """Both ways into Spark: through the JVM, and by the public API as over Spark Connect."""
-    if request.param == "public":
-        monkeypatch.setattr(read, "bridge_for", lambda _: None)
-    return request.param
-
-
-@pytest.fixture
-def rows(spark, path_of_reading):
-    """The rows of a table over files, filtered, as plain tuples."""
-
-    def rows_of(version, files, where="true", columns=None, **more):
-        plan = plan_scan(version, files, more.pop("mappings", {}), columns)
-        return sorted(map(tuple, read_rows(spark, plan, **more).where(where).collect()), key=str)
-
-    return rows_of
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -19,25 +18,6 @@ from shelduck.spark.read import read_rows
 from tests.support.scans import arrow, column, known, table, written
 
 NUMBERS = table(column("a", "int32", 1))
-
-
-@pytest.fixture(params=["bridge", "public"])
-def path_of_reading(request, monkeypatch):
-    """Both ways into Spark: through the JVM, and by the public API as over Spark Connect."""
-    if request.param == "public":
-        monkeypatch.setattr(read, "bridge_for", lambda _: None)
-    return request.param
-
-
-@pytest.fixture
-def rows(spark, path_of_reading):
-    """The rows of a table over files, filtered, as plain tuples."""
-
-    def rows_of(version, files, where="true", mappings=None, **more):
-        plan = plan_scan(version, files, mappings or {})
-        return sorted(map(tuple, read_rows(spark, plan, **more).where(where).collect()), key=str)
-
-    return rows_of
 
 
 def integers(path, values, number=1, **more):
@@ -108,7 +88,7 @@ def test_rows_of_a_merged_file_that_a_later_snapshot_wrote_are_not_there_yet(tmp
 
     assert rows(NUMBERS, [merged]) == [(10,), (9,)]
     assert rows(NUMBERS, [merged], "a = 11") == []
-    assert rows(NUMBERS, [replace(merged, partial_max=None)]) == [(10,), (9,)]
+    assert rows(NUMBERS, [merged._replace(partial_max=None)]) == [(10,), (9,)]
 
 
 def test_row_ids_are_embedded_ones_or_counted_from_the_start_of_the_file(tmp_path, rows):

@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from tests.support.lakes import Base, everything, newest, refusal, rows
+from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -25,23 +25,6 @@ STATEMENTS = [
         " (2, NULL, NULL, NULL, NULL, NULL, NULL)"
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def base(spark, tmp_path_factory):
-    return Base(tmp_path_factory.mktemp("alter"), spark, STATEMENTS)
-
-
-@pytest.fixture
-def copied(base):
-    catalog, lake = base.copy()
-    yield catalog, lake
-    lake.close()
-
-
-@pytest.fixture
-def lake(copied):
-    return copied[1]
 
 
 @pytest.mark.parametrize(
@@ -424,6 +407,18 @@ def test_a_column_becomes_not_null_when_no_row_holds_null(lake):
     lake.sql("ALTER TABLE t ALTER c SET NOT NULL")
 
     assert [f.name for f in lake.table("t").columns if not f.nullable] == ["id", "c"]
+
+
+@pytest.mark.parametrize("name", ["true", "null"])
+def test_nulls_are_seen_in_a_column_whose_name_is_a_word_of_sql(lake, name):
+    lake.sql(f"CREATE TABLE odd (id INT, `{name}` INT)")
+    lake.sql("INSERT INTO odd VALUES (1, NULL)")
+
+    with pytest.raises(InvalidRequest, match=f"column '{name}' of main.odd holds NULL"):
+        lake.sql(f"ALTER TABLE odd ALTER `{name}` SET NOT NULL")
+    lake.sql(f"CREATE TABLE whole (id INT, `{name}` STRUCT<a: INT>)")
+    lake.sql("INSERT INTO whole VALUES (1, named_struct('a', 1))")
+    lake.sql(f"ALTER TABLE whole ALTER `{name}` SET NOT NULL")
 
 
 def test_a_table_is_renamed_and_its_rows_stay(copied):

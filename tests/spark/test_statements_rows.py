@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shelduck import InvalidRequest, NotFound, Unsupported
-from tests.support.lakes import Base, everything, newest, refusal, rows
+from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -21,23 +21,6 @@ STATEMENTS = [
     "INSERT INTO other.t VALUES (1, 'one'), (2, 'two')",
     "ALTER TABLE t RENAME COLUMN kind TO channel",
 ]
-
-
-@pytest.fixture(scope="module")
-def base(spark, tmp_path_factory):
-    return Base(tmp_path_factory.mktemp("rows"), spark, STATEMENTS)
-
-
-@pytest.fixture
-def copied(base):
-    catalog, lake = base.copy()
-    yield catalog, lake
-    lake.close()
-
-
-@pytest.fixture
-def lake(copied):
-    return copied[1]
 
 
 ONE = (1, "shop", 7, (1, "x"))

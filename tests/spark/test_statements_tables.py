@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from tests.support.lakes import Base, everything, newest, refusal, rows
+from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -18,23 +18,6 @@ STATEMENTS = [
     "CREATE TABLE people (id INT, name STRING)",
     "INSERT INTO people VALUES (1, 'Ada'), (2, NULL)",
 ]
-
-
-@pytest.fixture(scope="module")
-def base(spark, tmp_path_factory):
-    return Base(tmp_path_factory.mktemp("tables"), spark, STATEMENTS)
-
-
-@pytest.fixture
-def copied(base):
-    catalog, lake = base.copy()
-    yield catalog, lake
-    lake.close()
-
-
-@pytest.fixture
-def lake(copied):
-    return copied[1]
 
 
 def result(lake, statement):

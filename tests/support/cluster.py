@@ -13,6 +13,7 @@ from urllib.error import URLError
 from pyspark.sql import SparkSession
 
 from tests.support.processes import free_port, running, wait_until
+from tests.support.spark import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,21 +78,14 @@ def _worker(number: int, url: str, folder: Path) -> list[str]:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    return {
+    return settings(folder) | {
         "spark.cores.max": str(WORKERS),
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.executor.cores": "1",
         "spark.executor.memory": "768m",
-        "spark.local.dir": str(folder / "local"),
         # Tasks shall run on both executors, so they are waited for.
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
 

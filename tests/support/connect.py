@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from tests.support.processes import free_port, is_listening, running, wait_until
+from tests.support.spark import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 def connect_server(folder: Path) -> Iterator[str]:
     """The address `sc://…` of a server that runs Spark locally with two cores."""
     port = free_port()
-    settings = _settings(folder) | {"spark.connect.grpc.binding.port": str(port)}
+    binding = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
     command = ["spark-submit", "--master", "local[2]"]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
-    for key, value in settings.items():
+    for key, value in (settings(folder) | binding).items():
         command += ["--conf", f"{key}={value}"]
     command.append("spark-internal")
     with running("connect", command, folder, memory="1500m") as server:
@@ -37,16 +41,3 @@ def remote_session(url: str) -> Iterator[SparkSession]:
         yield session
     finally:
         session.stop()
-
-
-def _settings(folder: Path) -> dict[str, str]:
-    return {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.local.dir": str(folder / "local"),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
-    }

@@ -20,7 +20,8 @@ def local_session(folder: Path) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("shelduck-tests")
-    for key, value in _settings(folder).items():
+    own = {"spark.driver.memory": "2g", "spark.ui.showConsoleProgress": "false"}
+    for key, value in (settings(folder) | own).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -30,15 +31,14 @@ def local_session(folder: Path) -> Iterator[SparkSession]:
         session.stop()
 
 
-def _settings(folder: Path) -> dict[str, str]:
+def settings(folder: Path) -> dict[str, str]:
+    """What a small local Spark is told, whose files all lie below `folder`."""
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "2g",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
     }

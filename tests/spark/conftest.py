@@ -1,0 +1,62 @@
+"""Lakes to change, the bridge of the session, and both ways of reading."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shelduck.planning.scan import plan_scan
+from shelduck.spark import read
+from shelduck.spark.bridge import Bridge, bridge_for
+from shelduck.spark.read import read_rows
+from tests.support.lakes import Base
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def base(request, spark, tmp_path_factory):
+    """The lake that the module's STATEMENTS make."""
+    return Base(tmp_path_factory.mktemp("base"), spark, request.module.STATEMENTS)
+
+
+@pytest.fixture
+def copied(base):
+    """A copy of the base's catalog, and the lake in it."""
+    catalog, lake = base.copy()
+    yield catalog, lake
+    lake.close()
+
+
+@pytest.fixture
+def lake(copied):
+    """A lake like the base, for this test alone."""
+    return copied[1]
+
+
+@pytest.fixture
+def bridge(spark: SparkSession) -> Bridge:
+    made = bridge_for(spark)
+    assert made is not None
+    return made
+
+
+@pytest.fixture(params=["bridge", "public"])
+def path_of_reading(request, monkeypatch):
+    """Both ways into Spark: through the JVM, and by the public API as over Spark Connect."""
+    if request.param == "public":
+        monkeypatch.setattr(read, "bridge_for", lambda _: None)
+    return request.param
+
+
+@pytest.fixture
+def rows(spark, path_of_reading):
+    """The rows of a table over files, filtered, as plain tuples."""
+
+    def rows_of(version, files, where="true", mappings=None, *, columns=None, **more):
+        plan = plan_scan(version, files, mappings or {}, columns)
+        return sorted(map(tuple, read_rows(spark, plan, **more).where(where).collect()), key=str)
+
+    return rows_of
