@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.spark import local_session
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("shelduck", deadline=None)
+settings.load_profile("shelduck")
 
 CATALOGS = ("sqlite", "postgres", "duckdb")
 
