@@ -13,7 +13,7 @@ from shelduck.model.files import DataFile
 from shelduck.model.schema import Field, FieldId, Kind, Schema
 from shelduck.model.table import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.types import ducklake_type
-from shelduck.spark.footers import read_layouts
+from shelduck.spark.layouts import read_layouts
 
 
 def column(

@@ -1,7 +1,7 @@
 """What a Parquet file physically holds: names, field ids and types of every node.
 
 The catalog cannot tell this for files that other writers made, merged or adopted; a footer can.
-`shelduck.spark.footers` reads it, `shelduck_file_layout` remembers it.
+`shelduck.spark.layouts` reads it, `shelduck_file_layout` remembers it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from shelduck.model.table import TableVersion
 from shelduck.operations.layouts import LayoutMemory
 from shelduck.operations.pruning import Pruner
 from shelduck.planning.scan import plan_scan
-from shelduck.spark.footers import read_layouts
+from shelduck.spark.layouts import read_layouts
 from shelduck.spark.read import read_rows
 from shelduck.spark.session import DataFrame, SparkSession
 
@@ -30,5 +30,5 @@ def read_table(
         inlined = read.inlined_rows(connection, table)
     known = layouts.fill(files, read_layouts)
     plan = plan_scan(table, known, mappings, columns)
-    pruner = Pruner(store, table, spark.conf.get("spark.sql.session.timeZone"))
+    pruner = Pruner(store, table)
     return read_rows(spark, plan, prune=pruner, inlined=inlined)

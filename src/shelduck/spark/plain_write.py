@@ -21,7 +21,7 @@ from pyspark.sql.types import TimestampType
 from shelduck.model.schema import Field, Kind
 from shelduck.spark.arrow_map import BatchFunction, map_batches
 from shelduck.spark.physical import PhysicalSchema
-from shelduck.spark.storage import delete_file, list_data_files
+from shelduck.spark.storage import arrow_place, delete_file, list_data_files
 
 _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -94,7 +94,10 @@ def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
     return pa.timestamp("us", "UTC") if isinstance(leaf, TimestampType) else to_arrow_type(leaf)
 
 
-def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
+def _writer(schema: Any, directory: str, compression: str) -> BatchFunction:
+    is_local, place = arrow_place(directory)
+    group_rows = _GROUP_ROWS
+
     def groups(batches: Iterator[Any]) -> Iterator[Any]:
         """Gather batches, which are small, into tables that make a row group each."""
         held: list[Any] = []
@@ -111,12 +114,7 @@ def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
             yield pa.Table.from_batches(held)
 
     def write(batches: Iterator[Any]) -> Iterator[Any]:
-        local = place.startswith(("/", "file:"))
-        files, base = (
-            (fs.LocalFileSystem(), "/" + place.removeprefix("file:").lstrip("/"))
-            if local
-            else fs.FileSystem.from_uri(place.replace("s3a://", "s3://", 1))
-        )
+        files, base = (fs.LocalFileSystem(), place) if is_local else fs.FileSystem.from_uri(place)
         name = f"part-{uuid.uuid4()}.parquet"
         writer = None
         for rows in groups(batches):
@@ -134,5 +132,4 @@ def _writer(schema: Any, place: str, compression: str) -> BatchFunction:
             writer.close()
             yield pa.RecordBatch.from_arrays([pa.array([name])], ["name"])
 
-    group_rows = _GROUP_ROWS
     return write

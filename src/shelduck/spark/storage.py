@@ -79,9 +79,21 @@ def delete_file(path: str) -> None:
         files.delete_file(name)
 
 
+def arrow_place(path: str) -> tuple[bool, str]:
+    """Return whether a path is local, and what pyarrow calls it: a plain path, or else a URI.
+
+    Only plain values, so that a function can take them along to the executors.
+    """
+    plain = local_path(path)
+    return (True, plain) if plain is not None else (False, path.replace("s3a://", "s3://", 1))
+
+
 def filesystem(path: str) -> tuple[pyarrow.fs.FileSystem, str]:
-    """Return the file system of a path with a scheme, and the path there."""
-    files, name = pyarrow.fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+    """Return the file system of a path, and the path there."""
+    is_local, name = arrow_place(path)
+    if is_local:
+        return pyarrow.fs.LocalFileSystem(), name
+    files, name = pyarrow.fs.FileSystem.from_uri(name)
     return files, name
 
 

@@ -15,7 +15,8 @@ from shelduck.model.files import NewDataFile
 from shelduck.model.table import TableVersion
 from shelduck.spark.assign import failure_of
 from shelduck.spark.bridge import bridge_for
-from shelduck.spark.footers import layout_of
+from shelduck.spark.footers import read_footers
+from shelduck.spark.layouts import layout_of
 from shelduck.spark.physical import PhysicalSchema, physical_schema
 from shelduck.spark.plain_write import write_by_arrow, write_plain
 from shelduck.spark.stats import file_stats
@@ -26,7 +27,6 @@ from shelduck.spark.storage import (
     list_data_files,
     spark_path,
 )
-from shelduck.spark.tails import read_footers
 from shelduck.spark.types import same_type, struct_type
 
 Progress = Callable[[int, int, int], None]

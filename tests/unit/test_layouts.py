@@ -10,7 +10,7 @@ import pytest
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.layout import Layout
 from shelduck.model.schema import Kind
-from shelduck.spark.footers import layout_of, read_layouts
+from shelduck.spark.layouts import layout_of, read_layouts
 from tests.support.scans import arrow
 
 DUCKDB_TYPES = [
