@@ -18,11 +18,12 @@ from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.schema_change import with_default
 from shelduck.model.table import TableVersion
 from shelduck.model.types import Member
-from shelduck.operations.append import append_rows, default_sql
+from shelduck.operations.append import append_rows
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
 from shelduck.sql import statements as st
+from shelduck.sql.defaults import default_for_spark
 from shelduck.sql.parse import parse
 
 _RESULT = "snapshot bigint, operation string, rows bigint, files bigint"
@@ -293,7 +294,7 @@ def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:
                 f"INSERT INTO {statement.name}: DEFAULT stands past the last column"
             )
         field = columns.get((names[cell.position],), str(statement.name))
-        text = text.replace(cell.placeholder, default_sql(field))
+        text = text.replace(cell.placeholder, default_for_spark(field))
     return replace(statement.source, text=text)
 
 

@@ -16,11 +16,12 @@ from shelduck.evolution.alter import AlterPlan, plan_alter
 from shelduck.model.schema import Schema
 from shelduck.model.schema_change import SchemaChange
 from shelduck.model.table import Snapshot, TableVersion
-from shelduck.operations.append import WrittenRows, append_rows, discard
+from shelduck.operations.append import append_rows, discard
 from shelduck.operations.check import require_no_null
 from shelduck.operations.read import read_table
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.spark.types import struct_type
+from shelduck.spark.write import WrittenFiles
 
 
 class Table:
@@ -148,7 +149,7 @@ class Table:
             plan.checks_null,
         )
 
-    def _commit_rows(self, planned: TableVersion, written: WrittenRows) -> Result:
+    def _commit_rows(self, planned: TableVersion, written: WrittenFiles) -> Result:
         def stage(unit: UnitOfWork) -> None:
             current = unit.workspace.table(self.name)
             if current.id != planned.id or current.columns != planned.columns:

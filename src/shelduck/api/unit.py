@@ -11,7 +11,8 @@ from shelduck.catalog.commit import commit
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.model.change import AppendFiles, Change, CommitInfo
 from shelduck.model.table import TableVersion
-from shelduck.operations.append import WrittenRows, discard
+from shelduck.operations.append import discard
+from shelduck.spark.write import WrittenFiles
 
 _ATTEMPTS = 10
 
@@ -28,15 +29,15 @@ class UnitOfWork:
         self.info = info
         self.workspace = Workspace(state)
         self.is_open = True
-        self._staged: list[WrittenRows] = []
-        self._owned: list[tuple[TableVersion, WrittenRows]] = []
+        self._staged: list[WrittenFiles] = []
+        self._owned: list[tuple[TableVersion, WrittenFiles]] = []
 
-    def stage_rows(self, table: TableVersion, written: WrittenRows) -> None:
+    def stage_rows(self, table: TableVersion, written: WrittenFiles) -> None:
         """Add written files of a table."""
         self._staged.append(written)
         self.workspace.append_files(table, written.files)
 
-    def own(self, table: TableVersion, written: WrittenRows) -> None:
+    def own(self, table: TableVersion, written: WrittenFiles) -> None:
         """Take over files, to remove them when the unit does not land."""
         self._owned.append((table, written))
 

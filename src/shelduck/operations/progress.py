@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -10,14 +10,13 @@ from rich.filesize import decimal
 
 from shelduck.spark.session import SparkSession
 from shelduck.spark.watch import Written, watching_writes
-
-Report = Callable[[int, int, int], None]
+from shelduck.spark.write import Progress
 
 
 @contextmanager
 def write_progress(
     spark: SparkSession, table: str, *, show: bool | None = None
-) -> Iterator[Report | None]:
+) -> Iterator[Progress | None]:
     """Show the rows, files and bytes of a write while it runs, and once more when it is done.
 
     ``show`` is decided by whether stderr is a terminal when it is None. Yields what the write calls
@@ -46,7 +45,7 @@ def write_progress(
 class _Last:
     """Passes reports on and keeps the last one."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Progress) -> None:
         self._report = report
         self.rows = self.files = self.bytes = 0
 

@@ -15,7 +15,7 @@ CONSTRAINTS = frozenset(("PRIMARY", "FOREIGN", "UNIQUE", "CHECK", "REFERENCES", 
 _ENDS_DEFAULT = frozenset(
     ("DEFAULT", "COMMENT", "FIRST", "AFTER", "GENERATED", "COLLATE", *CONSTRAINTS, ",", ")")
 )
-_NO_CONSTRAINTS = "DuckLake keeps NOT NULL and defaults only; leave it out"
+NO_CONSTRAINTS = "DuckLake keeps NOT NULL and defaults only; leave it out"
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ def read_definition(cursor: Cursor) -> Definition:
         elif option in ("FIRST", "AFTER"):
             found.position = take_position(cursor, option)
     if cursor.peek().key in CONSTRAINTS:
-        raise cursor.refusal(f"the constraint {cursor.peek().key}", _NO_CONSTRAINTS)
+        raise cursor.refusal(f"the constraint {cursor.peek().key}", NO_CONSTRAINTS)
     if cursor.sees("GENERATED"):
         raise cursor.refusal("a generated column", "compute it when rows are written")
     if cursor.sees("COLLATE"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shelduck.sql.columns import CONSTRAINTS, read_definition
+from shelduck.sql.columns import CONSTRAINTS, NO_CONSTRAINTS, read_definition
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind
 from shelduck.sql.query import begins_query, read_query
@@ -109,10 +109,7 @@ def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
     while True:
         start = cursor.at
         if cursor.peek().key in CONSTRAINTS and cursor.peek(1).key in ("KEY", "("):
-            raise cursor.refusal(
-                f"the constraint {cursor.peek().key}",
-                "DuckLake keeps NOT NULL and defaults only; leave it out",
-            )
+            raise cursor.refusal(f"the constraint {cursor.peek().key}", NO_CONSTRAINTS)
         found = read_definition(cursor)
         if len(found.path) > 1:
             cursor.at = start

@@ -13,10 +13,11 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.literals import blob_text
-from shelduck.model.schema import Default
-from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal, Primitive, parse_type
-from shelduck.sql.lexer import Kind, Token, string_of, tokenize
+from shelduck.model.literals import blob_text, integer_range
+from shelduck.model.quoting import quote_text
+from shelduck.model.schema import Default, Field
+from shelduck.model.types import DataType, Decimal, Primitive, parse_type
+from shelduck.sql.lexer import Kind, Token, in_brackets, string_of, tokenize
 
 _SAME_IN_BOTH = frozenset(
     """literal neg add sub mul paren dpipe null boolean interval var datatype datatypeparam
@@ -35,7 +36,7 @@ def read_default(text: str) -> Default | None:
     expression in DuckDB's SQL. Raises InvalidRequest or Unsupported.
     """
     tokens = tokenize(text)[:-1]
-    while len(tokens) > 2 and tokens[0].key == "(" and _closes_last(tokens):
+    while len(tokens) > 2 and in_brackets(tokens):
         tokens = tokens[1:-1]
     if len(tokens) == 1 and tokens[0].key == "NULL":
         return None
@@ -53,13 +54,13 @@ def expression_for_spark(duckdb_text: str) -> str:
     return _translated(duckdb_text, "duckdb", "spark")
 
 
-def _closes_last(tokens: list[Token]) -> bool:
-    depth = 0
-    for n, token in enumerate(tokens):
-        depth += {"(": 1, ")": -1}.get(token.key, 0)
-        if depth == 0:
-            return n == len(tokens) - 1
-    return False
+def default_for_spark(field: Field) -> str:
+    """Return the Spark SQL of what a column gets when a row says DEFAULT."""
+    if field.default is None:
+        return "NULL"
+    if field.default.literal:
+        return quote_text(field.default.text)
+    return expression_for_spark(field.default.text)
 
 
 def _literal(tokens: list[Token]) -> str | None:
@@ -110,10 +111,9 @@ def _is_exact(text: str, kind: DataType) -> bool:
         return len(digits[2] or "") <= kind.scale and len(whole) <= kind.precision - kind.scale
     if not isinstance(kind, Primitive):
         return False
-    bits = SIGNED.get(kind.name, 0) or UNSIGNED.get(kind.name, 0)
-    if bits:
-        low, high = (0, 2**bits) if kind.name in UNSIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1))
-        return re.fullmatch(r"-?\d+", text) is not None and low <= int(text) < high
+    limits = integer_range(kind)
+    if limits is not None:
+        return re.fullmatch(r"-?\d+", text) is not None and limits[0] <= int(text) <= limits[1]
     shape = {
         "boolean": r"(?i:true|false)",
         "date": r"\d{4}-\d\d-\d\d",

@@ -7,6 +7,7 @@ comments, ``''`` and backslash escapes, raw and dollar-quoted strings, typed num
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -99,6 +100,18 @@ def place(text: str, offset: int) -> str:
     """Return 'line 2, column 7' of an offset in ``text``."""
     before = text[:offset]
     return f"line {before.count(chr(10)) + 1}, column {offset - before.rfind(chr(10))}"
+
+
+def in_brackets(tokens: Sequence[Token]) -> bool:
+    """Tell whether the first token opens a round bracket that the last token closes."""
+    if len(tokens) < 2 or tokens[0].key != "(":
+        return False
+    depth = 0
+    for n, token in enumerate(tokens):
+        depth += (token.key == "(") - (token.key == ")")
+        if depth == 0:
+            return n == len(tokens) - 1
+    return False
 
 
 def name_of(token: Token) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal as Number
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from shelduck.errors import InvalidRequest
+from shelduck.model.literals import as_float32
 from shelduck.model.predicate import Literal
 from shelduck.model.types import Decimal, Primitive
 from shelduck.sql.lexer import Kind, Token, string_of
@@ -148,8 +147,5 @@ def _floating(tokens: Sequence[Token]) -> Literal | None:
         return None
     if keys[4] == "DOUBLE":
         return Literal(float(text), Primitive("float64"))
-    try:
-        (value,) = struct.unpack("<f", struct.pack("<f", float(text)))
-    except OverflowError as error:
-        raise InvalidRequest(f"{text} is no float") from error
-    return Literal(value, Primitive("float32"))
+    value = as_float32(float(text))
+    return None if value is None else Literal(value, Primitive("float32"))

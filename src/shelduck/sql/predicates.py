@@ -25,7 +25,7 @@ from shelduck.model.predicate import (
 )
 from shelduck.model.schema import Path
 from shelduck.model.types import Primitive
-from shelduck.sql.lexer import Kind, Token, name_of, tokenize
+from shelduck.sql.lexer import Kind, Token, in_brackets, name_of, tokenize
 from shelduck.sql.literals import literal_of
 
 _OPERATORS = {op.value: op for op in Operator} | {"<=>": Operator.EQ}
@@ -106,7 +106,7 @@ class _Reader:
             return None
         path = self._path(parts.tokens[:where])
         listed = parts.tokens[where + 1 :]
-        if path is None or not _is_bracket(listed):
+        if path is None or not in_brackets(listed):
             return Unknown()
         texts = _Parts(listed[1:-1]).split(",")
         literals = [literal_of(t, self.time_zone) for t in texts if negated or not _is_null(t)]
@@ -118,7 +118,7 @@ class _Reader:
         return In(path, known)
 
     def _prefix(self, parts: _Parts, negated: bool) -> Predicate | None:
-        if parts.keys[:2] == ["STARTSWITH", "("] and _is_bracket(parts.tokens[1:]):
+        if parts.keys[:2] == ["STARTSWITH", "("] and in_brackets(parts.tokens[1:]):
             sides = _Parts(parts.tokens[2:-1]).split(",")
             like = False
         elif parts.find("LIKE") is not None:
@@ -216,21 +216,9 @@ class _Parts:
 
 
 def _without_brackets(tokens: list[Token]) -> list[Token]:
-    while _is_bracket(tokens):
+    while in_brackets(tokens):
         tokens = tokens[1:-1]
     return tokens
-
-
-def _is_bracket(tokens: list[Token]) -> bool:
-    """Tell whether the first token's bracket is closed by the last token."""
-    if len(tokens) < 2 or tokens[0].key != "(":
-        return False
-    depth = 0
-    for n, token in enumerate(tokens):
-        depth += (token.key == "(") - (token.key == ")")
-        if depth == 0:
-            return n == len(tokens) - 1
-    return False
 
 
 def _is_null(tokens: list[Token]) -> bool:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from shelduck.model.quoting import backticked
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind, Token, name_of
-from shelduck.sql.relations import Found, find_relations
+from shelduck.sql.relations import QUERY_WORDS, Found, find_relations
 from shelduck.sql.statements import Query, Relation
 
 _WRITES = {
@@ -27,7 +27,7 @@ def begins_query(cursor: Cursor) -> bool:
         ahead += 1
     key = cursor.peek(ahead).key
     if ahead == 0:
-        return key in ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+        return key in QUERY_WORDS
     if key in ("SELECT", "WITH"):
         return cursor.peek(ahead + 1).key not in (",", ")")
     return key == "VALUES" and cursor.peek(ahead + 1).key == "("
