@@ -18,6 +18,8 @@ from shelduck.sql.predicates import parse_filter
 
 # So many files are asked for by id; beyond that whole columns are read once.
 _FEW = 500
+# In which the bridge writes instants, whatever the session says.
+_TIME_ZONE = "UTC"
 
 
 class Pruner:
@@ -27,17 +29,16 @@ class Pruner:
     the life of the DataFrame: files and their statistics belong to one snapshot.
     """
 
-    def __init__(self, store: Store, table: TableVersion, time_zone: str | None) -> None:
+    def __init__(self, store: Store, table: TableVersion) -> None:
         self._store = store
         self._table = table
-        self._time_zone = time_zone
         self._lock = threading.Lock()
         self._stats: dict[int, Mapping[int, ColumnStats]] = {}
 
     def __call__(self, group: ScanGroup, filters: list[str]) -> set[int] | None:
         """Return the ids of the files that may match all filters, None when that is all of them."""
         names = [column.name for column in group.read]
-        parts = tuple(parse_filter(text, names, self._time_zone) for text in filters)
+        parts = tuple(parse_filter(text, names, _TIME_ZONE) for text in filters)
         predicate = And(tuple(p for p in parts if not isinstance(p, Unknown)))
         ids = {path: _field_id(group, path) for path in _paths(predicate)}
         columns = {i for i in ids.values() if i is not None}

@@ -97,12 +97,12 @@ class Bridge:
 
         Spark calls the lister when it plans a query, from any thread, with the filters that it
         pushes down as SQL texts: column names are bare, struct fields follow their column after a
-        dot, and all filters must hold. It answers with the files that may have matching rows. An
-        error in it fails that query with its message. Constants are bigint, int, string, binary or
-        boolean; filters on them are applied here. ``with_deletes`` drops the rows that the entries
-        name as deleted; without it no entry may have any, and the scan is Spark's own.
-        ``size_in_bytes`` is what Spark's planner takes the scan to weigh. ``options`` are those of
-        Spark's Parquet reader. ``root`` is what ``explain`` shows as the place of the files.
+        dot, instants are in UTC, and all filters must hold. It answers with the files that may have
+        matching rows. An error in it fails that query with its message. Constants are bigint, int,
+        string, binary or boolean; filters on them are applied here. ``with_deletes`` drops the rows
+        that the entries name as deleted; without it no entry may have any, and the scan is Spark's
+        own. ``size_in_bytes`` is what the planner takes the scan to weigh. ``options`` are those
+        of Spark's Parquet reader. ``root`` is what ``explain`` shows as the place of the files.
         """
         _check(read_schema, constants)
         gateway = java_gateway(self.spark)

@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.Predicate;
 import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
@@ -30,10 +31,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction0;
 
 /**
  * The files of one scan, asked for when Spark plans it: {@code lister} gets the pushed filters as
- * SQL text and answers with the files to keep and the constants of each.
+ * SQL text, instants in UTC, and answers with the files to keep and the constants of each.
  */
 public class LakeFileIndex implements FileIndex {
   private static final long BLOCK = 134217728L;
@@ -57,15 +59,17 @@ public class LakeFileIndex implements FileIndex {
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    StringBuilder text = new StringBuilder();
-    for (int i = 0; i < dataFilters.size(); i++) {
-      String filter = sql((Expression) dataFilters.apply(i));
-      if (filter != null) {
-        text.append(TextRows.encoded(filter)).append('\n');
+    final Seq filters = dataFilters;
+    // The session's time zone may be another one by now than when the DataFrame was made.
+    SQLConf utc = SQLConf.get().clone();
+    utc.setConfString("spark.sql.session.timeZone", "UTC");
+    String text = (String) SQLConf.withExistingConf(utc, new AbstractFunction0() {
+      public Object apply() {
+        return texts(filters);
       }
-    }
+    });
     BasePredicate[] conditions = bound(partitionFilters);
-    List rows = ask(text.toString());
+    List rows = ask(text);
     ArrayList kept = new ArrayList(rows.size());
     for (int i = 0; i < rows.size(); i++) {
       String[] row = (String[]) rows.get(i);
@@ -77,6 +81,17 @@ public class LakeFileIndex implements FileIndex {
       }
     }
     return ScalaSeq.of(kept);
+  }
+
+  private static String texts(Seq filters) {
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < filters.size(); i++) {
+      String filter = sql((Expression) filters.apply(i));
+      if (filter != null) {
+        text.append(TextRows.encoded(filter)).append('\n');
+      }
+    }
+    return text.toString();
   }
 
   private List ask(String filters) {
