@@ -139,6 +139,14 @@ def test_a_schema_that_holds_a_view_is_not_dropped(lake):
         lake.commit(DropSchema(lake.schema("s")))
 
 
+def test_a_table_does_not_begin_in_a_schema_that_ends_in_the_same_commit(lake):
+    lake.tell("CREATE SCHEMA s")
+    schema = lake.schema("s")
+
+    with pytest.raises(InvalidRequest, match="drops schema 's' and puts a table into it"):
+        lake.commit(created(schema, "t", a="int"), DropSchema(schema))
+
+
 def test_create_alter_rename_and_append_are_one_snapshot(lake):
     create = created(lake.schema(), "t", a="int", b="int")
     version = provisional(create, lake)

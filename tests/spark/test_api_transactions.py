@@ -195,6 +195,43 @@ def test_rows_of_a_table_dropped_later_in_the_transaction_leave_no_file(copied, 
     assert everything(catalog, base.folder / "data")[1] == files
 
 
+def test_a_transaction_lists_what_it_will_leave(lake):
+    with lake.transaction() as tx:
+        tx.create_schema("s")
+        tx.create_table("s.made", {"a": "int"})
+        tx.table("t").rename("renamed")
+        tx.drop_table("u")
+
+        assert tx.schemas() == ["main", "s"]
+        assert [str(n) for n in tx.tables()] == ["main.renamed", "s.made"]
+        assert [str(n) for n in tx.tables("S")] == ["s.made"]
+        assert [str(n) for n in lake.tables()] == ["main.t", "main.u"]
+        with pytest.raises(NotFound, match=r"^table 'main.u' does not exist$"):
+            tx.table("u")
+
+    assert [str(n) for n in lake.tables()] == ["main.renamed", "s.made"]
+
+
+def test_a_schema_ends_with_the_tables_that_the_transaction_left_in_it(lake):
+    lake.create_schema("s")
+    lake.create_table("s.old", {"a": "int"})
+
+    with lake.transaction() as tx:
+        tx.create_table("s.made", {"a": "int"})
+        tx.drop_table("s.old")
+        with pytest.raises(InvalidRequest, match=r"holds 1 table\(s\), 'made' among them"):
+            tx.drop_schema("s")
+        tx.drop_schema("s", cascade=True)
+
+    assert lake.schemas() == ["main"]
+    assert [str(n) for n in lake.tables()] == ["main.t", "main.u"]
+
+
+def test_a_schema_that_does_not_exist_lists_nothing_but_an_error(lake):
+    with pytest.raises(NotFound, match="schema 'mian' does not exist; did you mean 'main'"):
+        lake.tables("mian")
+
+
 def test_a_schema_and_its_tables_are_made_at_once(lake):
     with lake.transaction() as tx:
         tx.create_schema("s")

@@ -8,7 +8,7 @@ from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.table import Table, table_name
 from shelduck.api.unit import UnitOfWork, carry_out
-from shelduck.catalog import read as catalog_read
+from shelduck.api.workspace import Workspace
 from shelduck.model.names import split_name
 from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.types import Member, parse_type
@@ -30,23 +30,19 @@ class CatalogVerbs:
         return found
 
     def tables(self, schema: str | None = None) -> list[TableName]:
-        """Return the tables of one schema, or of all, by name."""
-        with self._state.store.read() as connection:
-            snapshot = catalog_read.snapshot(connection)
-            found = catalog_read.schemas(connection, snapshot, self._state.info)
-            if schema is not None:
-                found = [s for s in found if s.name.lower() == schema.lower()]
-            return [
-                TableName(s.name, t)
-                for s in found
-                for t in catalog_read.table_names(connection, snapshot, s)
-            ]
+        """Return the tables of one schema, or of all, by name.
+
+        Inside a transaction they are those that it will leave. Raises NotFound for a schema that
+        does not exist.
+        """
+        workspace = self._workspace()
+        with self._state.store.session():
+            found = workspace.schemas() if schema is None else [workspace.schema(schema)]
+            return [TableName(s.name, t) for s in found for t in workspace.table_names(s)]
 
     def schemas(self) -> list[str]:
-        """Return the names of all schemas."""
-        with self._state.store.read() as connection:
-            snapshot = catalog_read.snapshot(connection)
-            return [s.name for s in catalog_read.schemas(connection, snapshot, self._state.info)]
+        """Return the names of all schemas, those that the transaction will leave inside of one."""
+        return [s.name for s in self._workspace().schemas()]
 
     def create_table(
         self,
@@ -109,6 +105,11 @@ class CatalogVerbs:
             unit.workspace.drop_schema(name, if_exists=if_exists, cascade=cascade)
 
         return carry_out(self._state, self._unit, stage)
+
+    def _workspace(self) -> Workspace:
+        unit = self._unit or UnitOfWork(self._state, self._state.commit_info())
+        unit.require_open()
+        return unit.workspace
 
     def _name(self, text: str) -> TableName:
         return table_name(split_name(text), self._state.default_schema)

@@ -103,20 +103,29 @@ class Workspace:
                 self._base = read.snapshot(connection)
             yield connection
 
-    def schema(self, name: str) -> SchemaInfo:
-        """Return a schema by name or raise NotFound."""
-        lowered = name.lower()
-        if lowered in self._schemas:
-            found = self._schemas[lowered]
-            if found is None:
-                raise NotFound.named("schema", name, [])
-            return found
+    def schemas(self) -> list[SchemaInfo]:
+        """Return the schemas as this transaction left them, its own ones last."""
         with self._reading() as connection:
             known = read.schemas(connection, self.base, self._state.info)
-        match = next((s for s in known if s.name.lower() == lowered), None)
+        own = [s for s in self._schemas.values() if s is not None]
+        return [s for s in known if s.name.lower() not in self._schemas] + own
+
+    def schema(self, name: str) -> SchemaInfo:
+        """Return a schema by name or raise NotFound."""
+        known = self.schemas()
+        match = next((s for s in known if s.name.lower() == name.lower()), None)
         if match is None:
             raise NotFound.named("schema", name, [s.name for s in known])
         return match
+
+    def table_names(self, schema: SchemaInfo) -> list[str]:
+        """Return the names of a schema's tables as this transaction left them, sorted."""
+        with self._reading() as connection:
+            present = read.table_names(connection, self.base, schema)
+        works = [w for w in self._tables.values() if w.current.schema.id == schema.id]
+        changed = {w.original.name for w in works if w.original is not None}
+        own = [w.current.name for w in works if not w.dropped]
+        return sorted([n for n in present if n not in changed] + own)
 
     def table(self, name: TableName) -> TableVersion:
         """Return a table as this transaction left it, or raise NotFound."""
@@ -127,7 +136,8 @@ class Workspace:
             found = read.table(connection, self.base, name.schema, name.name, self._state.info)
         work_here = self._tables.get(found.id)
         if work_here is not None:
-            raise NotFound.named("table", str(name), [work_here.current.full_name])
+            known = [] if work_here.dropped else [work_here.current.full_name]
+            raise NotFound.named("table", str(name), known)
         return found
 
     def has_table(self, name: TableName) -> bool:
@@ -173,8 +183,7 @@ class Workspace:
             )
         if found.id < 0:
             raise InvalidRequest(f"schema {name!r} was created in this transaction: drop it later")
-        with self._reading() as connection:
-            inside = read.table_names(connection, self.base, found)
+        inside = self.table_names(found)
         if inside and not cascade:
             raise InvalidRequest(
                 f"schema {name!r} holds {len(inside)} table(s), {inside[0]!r} among them;"

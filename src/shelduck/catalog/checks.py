@@ -112,6 +112,11 @@ def _check_schemas(connection: Connection, work: Work, used: set[SchemaInfo]) ->
         if schema.id not in alive and schema.id not in created:
             raise Conflict(f"schema {schema.name!r} was dropped by another commit")
     ending = {change.schema.id for change in work.dropped_schemas}
+    for schema in used:
+        if schema.id in ending:
+            raise InvalidRequest(
+                f"one commit drops schema {schema.name!r} and puts a table into it; do one of them"
+            )
     taken = {name.lower() for number, name in alive.items() if number not in ending}
     for change in work.created_schemas:
         if change.schema.name.lower() in taken:
