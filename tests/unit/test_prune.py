@@ -26,15 +26,21 @@ from shelduck.model.predicate import (
 )
 from shelduck.model.schema import Kind
 from shelduck.model.types import ducklake_type
-from shelduck.planning.prune import file_facts, matching_files, may_match
+from shelduck.planning.prune import matching_files
 from shelduck.planning.scan import plan_scan
 from tests.support.scans import column, table
 
 NAN = math.nan
 
 
-def lookup_of(stored_as, table_type, stats, *, default=None):
-    """The facts of one file whose column `c` is stored as a type, or that has none (None)."""
+def may_match(predicate, known):
+    """Whether a file may hold a row that matches, by its group and its statistics."""
+    group, file, stats = known
+    return file.id in matching_files(predicate, group, stats, [file])
+
+
+def known_of(stored_as, table_type, stats, *, default=None):
+    """A group, its file whose column `c` is stored as a type (None: not there), and statistics."""
     fields = [PhysicalField("k", 1, ducklake_type("int32"))]
     full = PhysicalField("c", 2, ducklake_type(stored_as or table_type))
     if stored_as is not None:
@@ -43,7 +49,7 @@ def lookup_of(stored_as, table_type, stats, *, default=None):
     file = DataFile(1, "/1.parquet", 1, 1, 0, 1, layout=Layout(tuple(fields)))
     with_column = DataFile(2, "/2.parquet", 1, 1, 0, 1, layout=Layout((fields[0], full)))
     [group] = plan_scan(version, [file, with_column], {}).groups
-    return file_facts(group, file, {} if stats is None else {2: stats})
+    return group, file, {} if stats is None else {2: {file.id: stats}}
 
 
 def stats_of(low, high, *, values=5, nulls=0, nan=None):
@@ -83,11 +89,11 @@ def compare(text, value, kind):
     ],
 )  # fmt: skip
 def test_whole_numbers_prune_by_their_bounds(stats, predicate, expected):
-    assert may_match(predicate, lookup_of("int32", "int32", stats)) is expected
+    assert may_match(predicate, known_of("int32", "int32", stats)) is expected
 
 
 def test_bounds_of_a_promoted_column_are_read_in_the_type_they_were_written_in():
-    floats = lookup_of("float32", "float64", stats_of("1.1", "1.1", nan=False))
+    floats = known_of("float32", "float64", stats_of("1.1", "1.1", nan=False))
 
     assert may_match(compare("=", 1.100000023841858, "float64"), floats)
     assert may_match(compare(">", 1.1, "float64"), floats)
@@ -95,7 +101,7 @@ def test_bounds_of_a_promoted_column_are_read_in_the_type_they_were_written_in()
 
 
 def test_dates_bound_the_timestamps_that_they_are_read_as():
-    days = lookup_of("date", "timestamp", stats_of("2024-01-01", "2024-01-02"))
+    days = known_of("date", "timestamp", stats_of("2024-01-01", "2024-01-02"))
     midnight = 1704153600 * 1_000_000
 
     assert may_match(compare("=", midnight, "timestamp"), days)
@@ -116,14 +122,14 @@ def test_dates_bound_the_timestamps_that_they_are_read_as():
     ],
 )
 def test_nan_is_greater_than_every_number(predicate, nan, expected):
-    facts = lookup_of("float64", "float64", stats_of("1.0", "2.0", nan=nan))
+    facts = known_of("float64", "float64", stats_of("1.0", "2.0", nan=nan))
 
     assert may_match(predicate, facts) is expected
 
 
 def test_a_file_without_the_column_holds_its_default_in_every_row():
-    five = lookup_of(None, "int32", None, default="5")
-    nothing = lookup_of(None, "int32", None)
+    five = known_of(None, "int32", None, default="5")
+    nothing = known_of(None, "int32", None)
 
     assert may_match(compare("=", 5, "int32"), five)
     assert not may_match(compare("=", 6, "int32"), five)
@@ -136,7 +142,7 @@ def test_a_file_without_the_column_holds_its_default_in_every_row():
     ("prefix", "expected"), [("b", True), ("ba", True), ("bz", True), ("c", False), ("a", False)]
 )
 def test_prefixes_prune_between_bounds(prefix, expected):
-    texts = lookup_of("varchar", "varchar", stats_of("ba", "bz~"))
+    texts = known_of("varchar", "varchar", stats_of("ba", "bz~"))
 
     assert may_match(StartsWith(("c",), prefix), texts) is expected
 
@@ -147,12 +153,12 @@ def test_counts_of_nested_columns_prove_nothing_but_their_bounds_do():
     stored = Layout((PhysicalField("s", 2, Kind.STRUCT, (inside,)),))
     file = DataFile(1, "/1.parquet", 1, 1, 0, 1, layout=stored)
     [group] = plan_scan(version, [file], {}).groups
-    lookup = file_facts(group, file, {3: ColumnStats(3, 10, 0, 0, "1", "2")})
+    known = group, file, {3: {file.id: ColumnStats(3, 10, 0, 0, "1", "2")}}
     nine = Literal(9, ducklake_type("int32"))
 
-    assert may_match(IsNull(("s", "x")), lookup)
-    assert may_match(IsNotNull(("s", "x")), lookup)
-    assert not may_match(Comparison(Operator.EQ, ("s", "x"), nine), lookup)
+    assert may_match(IsNull(("s", "x")), known)
+    assert may_match(IsNotNull(("s", "x")), known)
+    assert not may_match(Comparison(Operator.EQ, ("s", "x"), nine), known)
 
 
 def test_the_files_of_a_group_are_told_apart_by_their_statistics():
@@ -253,7 +259,7 @@ def statistics(kind, rows, care):
 @given(columns_and_predicates())
 def test_no_file_with_a_matching_row_is_left_out(case):
     kind, rows, predicate, care = case
-    lookup = lookup_of(kind, kind, statistics(kind, rows, care))
+    known = known_of(kind, kind, statistics(kind, rows, care))
 
     if any(holds(predicate, row) for row in rows):
-        assert may_match(predicate, lookup)
+        assert may_match(predicate, known)

@@ -21,7 +21,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.schema import Field, Kind, Schema
 from shelduck.model.types import Decimal
 
-_SYSTEM = ("row_id", "begin_snapshot", "end_snapshot")
+SYSTEM_COLUMNS = ("row_id", "begin_snapshot", "end_snapshot")
 _RESERVED = "_ducklake_internal_"
 
 _c = tables.inlined_data_tables.c
@@ -83,7 +83,7 @@ def _differ(old: Schema, new: Schema) -> bool:
 
 def _refuse_reserved(work: TableWork, columns: Schema) -> None:
     for name in columns.names:
-        if name.lower() in _SYSTEM or name.lower().startswith(_RESERVED):
+        if name.lower() in SYSTEM_COLUMNS or name.lower().startswith(_RESERVED):
             raise InvalidRequest(
                 f"{work.name} cannot have a column {name!r}: DuckLake uses the name for the rows"
                 " of this table that are in the catalog; choose another"
@@ -108,7 +108,7 @@ def _columns(database: str, columns: Schema) -> list[Column[Any]] | None:
         return None
     native = _NATIVE[database]
     return [
-        *(Column(name, _Native("BIGINT")) for name in _SYSTEM),
+        *(Column(name, _Native("BIGINT")) for name in SYSTEM_COLUMNS),
         # Quoted always: SQLAlchemy does not know every word that a database reserves.
         *(Column(quoted_name(f.name, quote=True), _Native(native(f))) for f in columns),
     ]

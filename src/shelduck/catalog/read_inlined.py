@@ -19,14 +19,14 @@ from sqlalchemy.sql.elements import ColumnElement, quoted_name
 from shelduck.catalog import queries
 from shelduck.catalog.column_rows import schema_of
 from shelduck.catalog.column_types import TEXT
+from shelduck.catalog.inlined_tables import SYSTEM_COLUMNS
 from shelduck.errors import CorruptLake
 from shelduck.model.duckdb_text import parse_nested
 from shelduck.model.files import InlinedRows
 from shelduck.model.literals import float_text
 from shelduck.model.schema import Field, Kind, Schema
 from shelduck.model.table import TableVersion
-
-_SYSTEM = ("row_id", "begin_snapshot", "end_snapshot")
+from shelduck.model.types import FLOATS
 
 
 def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRows]:
@@ -74,15 +74,15 @@ def _fetch(connection: Connection, table: TableVersion, name: str, columns: Sche
         raise CorruptLake(f"{name} does not have the columns of {table.full_name}") from error
     if connection.dialect.name == "sqlite":
         stored = [str(key).lower() for key in tuple(result.keys())]
-        wanted = [*_SYSTEM, *(n.lower() for n in columns.names)]
+        wanted = [*SYSTEM_COLUMNS, *(n.lower() for n in columns.names)]
         if stored != wanted:
             raise CorruptLake(f"{name} has columns {stored}, expected {wanted}")
     return list(result)
 
 
 def _query(database: str, name: str, columns: Schema, table: TableVersion) -> Select[Any]:
-    source = sql_table(name, *(column(c) for c in _SYSTEM))
-    values: list[ColumnElement[Any]] = [source.c[c] for c in _SYSTEM]
+    source = sql_table(name, *(column(c) for c in SYSTEM_COLUMNS))
+    values: list[ColumnElement[Any]] = [source.c[c] for c in SYSTEM_COLUMNS]
     if database == "sqlite":
         # SQLite takes a quoted name that is no column for a text, so names are checked afterwards.
         values = [literal_column("*")]
@@ -118,7 +118,7 @@ def _converted(database: str, columns: Schema, rows: list[Any]) -> InlinedRows:
         tuple(
             tuple(
                 None if value is None else convert(value)
-                for convert, value in zip(converters, row[len(_SYSTEM) :], strict=True)
+                for convert, value in zip(converters, row[len(SYSTEM_COLUMNS) :], strict=True)
             )
             for row in rows
         ),
@@ -136,7 +136,7 @@ def _converter(database: str, field: Field) -> Callable[[Any], object]:
         return lambda value: value.encode() if isinstance(value, str) else bytes(value)
     if name == "boolean":
         return lambda value: "true" if value in (True, "true") else "false"
-    if name in ("float32", "float64"):
+    if name in FLOATS:
         shape = field.shape
         return lambda v: float_text(shape, v) if isinstance(v, float) else str(v)
     if name == "interval":

@@ -16,9 +16,7 @@ from shelduck.model.bounds import bound, bound_text, widen
 from shelduck.model.files import ColumnStats
 from shelduck.model.literals import canonical_text
 from shelduck.model.schema import Field, Kind
-from shelduck.model.types import Leaf
-
-_FLOATS = ("float32", "float64")
+from shelduck.model.types import FLOATS, Leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def stats_of_added(column: Field, *, is_nested: bool) -> TableColumnStats | None
 def _of_file(leaf: Leaf, found: ColumnStats) -> TableColumnStats | None:
     if found.value_count == 0 and found.null_count > 0 and found.min_value is None:
         return _no_values(leaf, contains_null=True)
-    nan = found.contains_nan if str(leaf) in _FLOATS else None
+    nan = found.contains_nan if str(leaf) in FLOATS else None
     made = TableColumnStats(found.null_count > 0, nan, found.min_value, found.max_value)
     return made if made.has_bounds and str(leaf) != "blob" else None
 
@@ -111,7 +109,7 @@ def _no_values(leaf: Leaf, *, contains_null: bool) -> TableColumnStats:
 
 
 def _no_nan(leaf: Leaf) -> bool | None:
-    return False if str(leaf) in _FLOATS else None
+    return False if str(leaf) in FLOATS else None
 
 
 def _either(one: bool | None, other: bool | None) -> bool | None:

@@ -16,7 +16,7 @@ from shelduck.model.literals import (
     canonical_text,
     float_text,
 )
-from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 
 Comparable = bool | int | float | Number | str | bytes
 Texts = tuple[str | None, str | None]
@@ -44,7 +44,7 @@ def bound(leaf: Leaf, text: str | None) -> Comparable | None:
     if name in SIGNED or name in UNSIGNED:
         found = _canonical(leaf, text)
         return None if found is None else int(found)
-    if name in ("float32", "float64"):
+    if name in FLOATS:
         return _float_bound(leaf, text)
     if name in ("varchar", "json"):
         return text
@@ -65,7 +65,7 @@ def bound_text(leaf: Leaf, value: Comparable) -> str | None:
     if isinstance(value, bytes):
         return value.hex().upper()
     name = str(leaf)
-    if name in ("float32", "float64"):
+    if name in FLOATS:
         number = float(value)
         return None if number != number else float_text(leaf, number + 0.0)  # noqa: PLR0124 - NaN
     if isinstance(value, int):

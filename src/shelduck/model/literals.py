@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from shelduck.errors import InvalidRequest
 from shelduck.model import temporal
-from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "0"})
@@ -50,7 +50,7 @@ def canonical_text(leaf: Leaf, text: str) -> str:
     name = leaf.name
     if name in SIGNED or name in UNSIGNED:
         return _integer(leaf, text)
-    if name in ("float32", "float64"):
+    if name in FLOATS:
         return _float(leaf, text)
     if name == "varchar":
         return text

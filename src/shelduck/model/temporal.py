@@ -11,7 +11,8 @@ import re
 from shelduck.model.types import Leaf
 
 DAY = 86_400
-_INFINITE_DATE = 2**31 - 1
+DAY_MICROS = DAY * 10**6
+INFINITE_DATE = 2**31 - 1
 _INFINITE_TIMESTAMP = 2**63 - 1
 _DATE = r"(?P<year>\d{1,7})-(?P<month>\d{1,2})-(?P<day>\d{1,2})(?P<bc>\s*\(BC\))?"
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
@@ -21,7 +22,9 @@ _TIME_ONLY = re.compile(rf"{_CLOCK}(?:\s*{_ZONE})?", re.IGNORECASE | re.ASCII)
 _TIMESTAMP = re.compile(rf"{_DATE}(?:(?:\s+|T){_CLOCK}(?:\s*{_ZONE})?)?", re.IGNORECASE | re.ASCII)
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
-TIMESTAMP_NAMES = ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz")
+ZONELESS = ("timestamp", "timestamp_s", "timestamp_ms")
+MICROSECONDS = (*ZONELESS, "timestamptz")
+TIMESTAMP_NAMES = (*MICROSECONDS, "timestamp_ns")
 _DIGITS = {"timestamp_s": 0, "timestamp_ms": 3, "timestamp_ns": 9, "time_ns": 9}
 
 
@@ -37,17 +40,17 @@ def fraction_digits(leaf: Leaf) -> int:
 
 def date_number(text: str) -> int | None:
     """Return the days since 1970-01-01, or None when ``text`` is no date."""
-    infinite = _infinity(text, _INFINITE_DATE)
+    infinite = _infinity(text, INFINITE_DATE)
     match = _DATE_ONLY.fullmatch(text.strip())
     if infinite is not None or match is None:
         return infinite
     days = _days(match)
-    return days if days is not None and abs(days) < _INFINITE_DATE else None
+    return days if days is not None and abs(days) < INFINITE_DATE else None
 
 
 def date_text(days: int) -> str:
     """Return DuckDB's text of a date: ``2024-01-02``, ``0044-03-15 (BC)``, ``infinity``."""
-    if abs(days) == _INFINITE_DATE:
+    if abs(days) == INFINITE_DATE:
         return "infinity" if days > 0 else "-infinity"
     year, month, day = _civil(days)
     suffix = " (BC)" if year < 1 else ""

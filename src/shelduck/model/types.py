@@ -88,6 +88,7 @@ PRIMITIVES = frozenset(
 
 SIGNED = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int128": 128}
 UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint128": 128}
+FLOATS = ("float32", "float64")
 
 _SPELLINGS = {
     "bool": "boolean",

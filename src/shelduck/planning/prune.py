@@ -26,13 +26,11 @@ from shelduck.model.predicate import (
     StartsWith,
 )
 from shelduck.model.schema import Kind, Path
-from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.temporal import DAY_MICROS, INFINITE_DATE, ZONELESS
+from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 from shelduck.planning.resolve import Node
 from shelduck.planning.scan import ScanGroup
 
-_DAY_MICROS = 86_400_000_000
-_INFINITE_DAYS = 2**31 - 1
-_ZONELESS = ("timestamp", "timestamp_s", "timestamp_ms")
 # Their statistics count no values although there are some.
 _UNCOUNTED = ("timetz", "interval")
 _PLAIN_INTEGERS = frozenset({*SIGNED, *UNSIGNED})
@@ -112,14 +110,6 @@ def _of_file(
     return lambda field_id: stats.get(field_id, nothing).get(file_id)
 
 
-def file_facts(group: ScanGroup, file: DataFile, stats: Mapping[int, ColumnStats]) -> Lookup:
-    """Return the lookup for one file of a group, by paths of the group's read schema.
-
-    ``stats`` has the file's statistics by field id; a column without any may hold anything.
-    """
-    return _FileFacts(_Places(group), file, stats.get)
-
-
 class _Places:
     """Where a path of the read schema leads: the table's field, and the node in each layout."""
 
@@ -182,9 +172,9 @@ def domain(read: Leaf) -> str | None:
     if isinstance(read, Decimal):
         return "number"
     name = read.name
-    if name in SIGNED or name in UNSIGNED or name in ("float32", "float64", "timestamp_ns"):
+    if name in SIGNED or name in UNSIGNED or name in (*FLOATS, "timestamp_ns"):
         return "number"
-    if name in _ZONELESS:
+    if name in ZONELESS:
         return "timestamp"
     if name in ("varchar", "json", "uuid"):
         return "varchar"
@@ -213,7 +203,7 @@ def _facts_of_stats(
     # Counters of nested columns are unreliable: only bounds count there.
     bounded = stats.min_value is not None or stats.max_value is not None
     is_empty = top and stats.value_count == 0 and not bounded and not stats.contains_nan
-    is_float = str(leaf) in ("float32", "float64")
+    is_float = str(leaf) in FLOATS
     return Facts(
         kind,
         low,
@@ -235,7 +225,7 @@ def _value(read: Leaf, written: Leaf, text: str | None) -> Comparable | None:
         return value if (str(written) == "timestamp_ns") == (str(read) == "timestamp_ns") else None
     if source == "date" and target == "timestamp":
         days = int(value)
-        return None if abs(days) >= _INFINITE_DAYS else days * _DAY_MICROS
+        return None if abs(days) >= INFINITE_DATE else days * DAY_MICROS
     if {source, target} == {"timestamp", "timestamptz"}:
         return value
     return None

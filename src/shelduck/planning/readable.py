@@ -12,15 +12,13 @@ from enum import Enum
 
 from shelduck.model.layout import PhysicalField
 from shelduck.model.schema import Kind
-from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf, Primitive
+from shelduck.model.temporal import MICROSECONDS, ZONELESS
+from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive
 
 INT64 = Primitive("int64")
 BLOB = Primitive("blob")
 _DATE = Primitive("date")
 _INSTANT = Primitive("timestamptz")
-_ZONELESS = frozenset({"timestamp", "timestamp_s", "timestamp_ms"})
-_MICROSECONDS = _ZONELESS | {"timestamptz"}
-_FLOATS = frozenset({"float32", "float64"})
 # Digits that every value of an integer type fits in.
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 # Spark reads any INT32 as a decimal of 10 digits and any INT64 as one of 20.
@@ -74,12 +72,12 @@ def reads_right(stored: PhysicalField, target: Leaf) -> bool:
         return name != "int128" and _signed_reads(SIGNED[name], target)
     if name in UNSIGNED:
         return _unsigned_reads(name, wanted)
-    if name in _FLOATS:
+    if name in FLOATS:
         return wanted == name or (name, wanted) == ("float32", "float64")
     if name == "date":
-        return wanted == "date" or wanted in _ZONELESS
-    if name in _MICROSECONDS:
-        return stored.encoding != "ns" and wanted in _MICROSECONDS
+        return wanted == "date" or wanted in ZONELESS
+    if name in MICROSECONDS:
+        return stored.encoding != "ns" and wanted in MICROSECONDS
     if name == "uuid":
         return stored.encoding == "utf8" and wanted in ("uuid", "varchar")
     if name in ("varchar", "json"):
@@ -146,7 +144,7 @@ def _temporal(stored: PhysicalField, target: str) -> Reading | None:
             "timestamp_ns": Reading(INT64),
         }
         return found.get(target)
-    if target == "timestamp_ns" and name in _ZONELESS:
+    if target == "timestamp_ns" and name in ZONELESS:
         return Reading(_INSTANT, How.NANOS_OF_INSTANT)
     if name == "date" and target == "timestamp_ns":
         return Reading(_DATE, How.NANOS_OF_DATE)
@@ -164,7 +162,7 @@ def _cast(stored: PhysicalField, target: Leaf) -> Reading | None:
     wide = isinstance(target, Decimal) or str(target) in ("int128", "uint128", "uint64")
     name, wanted = str(leaf), str(target)
     if isinstance(leaf, Decimal):
-        if wanted in _FLOATS:
+        if wanted in FLOATS:
             return Reading(leaf, How.CAST)
         if isinstance(target, Decimal) or (leaf.scale == 0 and wide):
             return Reading(leaf, How.CHECKED_CAST)
@@ -186,7 +184,7 @@ def _of_integer(leaf: Leaf, target: Leaf) -> Reading | None:
         return Reading(leaf, How.CAST if fits else How.CHECKED_CAST)
     if name == "boolean":
         return None
-    if wanted in _FLOATS:
+    if wanted in FLOATS:
         return Reading(leaf, How.CAST)
     if isinstance(target, Decimal):
         digits = 20 if name == "uint64" else _DIGITS[(SIGNED | UNSIGNED)[name]]

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.literals import integer_range
 from shelduck.model.quoting import backticked
+from shelduck.model.temporal import DAY_MICROS
 from shelduck.model.types import Leaf
 from shelduck.planning.projection import (
     Build,
@@ -31,7 +32,6 @@ from shelduck.planning.readable import How
 from shelduck.spark.types import spark_type
 from shelduck.spark.values import literal, micros_to_ntz, text_to_value
 
-_DAY_MICROS = 86_400_000_000
 _MAX_NANO_MICROS = (2**63 - 1) // 1000
 _MAX_NANO_DAYS = 106_751
 
@@ -105,8 +105,8 @@ def _converted(made: Convert, source: SparkColumn) -> SparkColumn:
         return _unless(F.abs(micros) <= _MAX_NANO_MICROS, source, micros * 1000, made)
     days = F.unix_date(source).cast("bigint")
     if how is How.NANOS_OF_DATE:
-        return _unless(F.abs(days) <= _MAX_NANO_DAYS, source, days * _DAY_MICROS * 1000, made)
-    return F.timestamp_micros(days * _DAY_MICROS)
+        return _unless(F.abs(days) <= _MAX_NANO_DAYS, source, days * DAY_MICROS * 1000, made)
+    return F.timestamp_micros(days * DAY_MICROS)
 
 
 def _checked(source: SparkColumn, target: Leaf, where: str) -> SparkColumn:

@@ -13,12 +13,10 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import Unsupported
 from shelduck.model.files import InlinedRows
 from shelduck.model.schema import Field, Kind
-from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.temporal import DAY_MICROS, MICROSECONDS
+from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 from shelduck.spark.values import Carrier, carrier, carrier_type, decoded
 
-_DAY_MICROS = 86_400_000_000
-_MICROS = ("timestamp", "timestamp_s", "timestamp_ms", "timestamptz")
-_FLOATS = ("float32", "float64")
 _TEXTS = ("varchar", "json", "uuid")
 
 
@@ -95,7 +93,7 @@ def _promoted(old: Field, new: Field, value: Carrier) -> Carrier:
     whole = name in SIGNED or name in UNSIGNED or name == "boolean"
     if whole and (wanted in SIGNED or wanted in UNSIGNED):
         return _number(int(cast("int", value)), target)
-    if wanted in _FLOATS and (whole or name in _FLOATS or isinstance(source, Decimal)):
+    if wanted in FLOATS and (whole or name in FLOATS or isinstance(source, Decimal)):
         return float(cast("float", value))
     if isinstance(target, Decimal) and (whole or isinstance(source, Decimal)):
         return Number(cast("int", value))
@@ -109,12 +107,12 @@ def _promoted(old: Field, new: Field, value: Carrier) -> Carrier:
 
 def _moment(name: str, wanted: str, value: Carrier) -> int | None:
     if name == "date":
-        micros = cast("int", value) * _DAY_MICROS
-    elif name in _MICROS:
+        micros = cast("int", value) * DAY_MICROS
+    elif name in MICROSECONDS:
         micros = cast("int", value)
     else:
         return None
-    if wanted in _MICROS:
+    if wanted in MICROSECONDS:
         return micros
     return micros * 1000 if wanted == "timestamp_ns" else None
 

@@ -9,10 +9,11 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
 from shelduck.model.literals import blob_bytes, canonical_text
+from shelduck.model.temporal import MICROSECONDS
 from shelduck.model.types import Leaf
 from shelduck.spark.types import spark_type
 
-_TEMPORAL = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamptz"})
+_TEMPORAL = frozenset({"date", *MICROSECONDS})
 _SPARK_READS = re.compile(r"\d{4}-\d{2}-\d{2}( [^(]*)?")
 
 

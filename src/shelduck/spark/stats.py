@@ -17,12 +17,12 @@ from shelduck.model.bounds import bound_text
 from shelduck.model.files import ColumnStats
 from shelduck.model.literals import integer_range
 from shelduck.model.schema import Field, Kind
-from shelduck.model.types import Decimal, Leaf
+from shelduck.model.temporal import MICROSECONDS
+from shelduck.model.types import FLOATS, Decimal, Leaf
 
 _CUT = 256
-_FLOATS = frozenset({"float32", "float64"})
 _CUT_TYPES = frozenset({"varchar", "json"})
-_NUMBERS = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamptz"})
+_NUMBERS = frozenset({"date", *MICROSECONDS})
 _LAST_BEFORE_SURROGATES, _AFTER_SURROGATES, _LAST = 0xD7FF, 0xE000, 0x10FFFF
 
 
@@ -72,7 +72,7 @@ def _column(field: Field, chunks: list[Any]) -> ColumnStats | None:
         null_count=null_count,
         min_value=low,
         max_value=high,
-        contains_nan=contains_nan if str(field.shape) in _FLOATS else None,
+        contains_nan=contains_nan if str(field.shape) in FLOATS else None,
     )
 
 
@@ -81,7 +81,7 @@ def _bounds(leaf: Leaf, statistics: list[Any]) -> tuple[str | None, str | None, 
     known = bool(statistics) and all(s.has_min_max for s in statistics)
     if not known:
         return None, None, bool(statistics)
-    if str(leaf) in _FLOATS:
+    if str(leaf) in FLOATS:
         ends = [float(v) for s in statistics for v in (s.min_raw, s.max_raw)]
         # A NaN hides what lies below it, and only the footer's bounds show that there is one.
         if any(math.isnan(v) for v in ends):
@@ -109,7 +109,7 @@ def _reader(leaf: Leaf) -> Callable[[Any], Any] | None:
         return lambda raw: Number(f"{_unscaled(raw)}E-{scale}")
     if integer_range(leaf) is not None:
         return _unscaled
-    if name in _FLOATS or name in _NUMBERS or name == "boolean":
+    if name in FLOATS or name in _NUMBERS or name == "boolean":
         return lambda raw: raw
     if name in _CUT_TYPES or name in ("uuid", "time"):
         return lambda raw: raw.decode()

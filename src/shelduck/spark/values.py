@@ -16,14 +16,13 @@ from shelduck.errors import CorruptLake, InvalidRequest
 from shelduck.model.bounds import bound
 from shelduck.model.literals import as_float32, blob_bytes, canonical_text
 from shelduck.model.quoting import quote_text
-from shelduck.model.types import DataType, Leaf, List, Map, Struct
+from shelduck.model.temporal import MICROSECONDS, ZONELESS
+from shelduck.model.types import FLOATS, DataType, Leaf, List, Map, Struct
 from shelduck.spark.types import spark_type
 
 Carrier = bool | int | float | str | bytes | Number | None
 
-_ZONELESS = ("timestamp", "timestamp_s", "timestamp_ms")
 _TEXTS = ("varchar", "json", "time", "timetz")
-_FLOATS = ("float32", "float64")
 
 
 def carrier(leaf: Leaf, value: object, where: str) -> Carrier:
@@ -40,7 +39,7 @@ def carrier(leaf: Leaf, value: object, where: str) -> Carrier:
         return text
     if name == "blob":
         found = blob_bytes(text)
-    elif name in _FLOATS:
+    elif name in FLOATS:
         found = _float(leaf, text)
     else:
         found = bound(leaf, text)
@@ -62,7 +61,7 @@ def carrier_type(data_type: DataType) -> T.DataType:
     name = str(data_type)
     if name == "date":
         return T.IntegerType()
-    if name in _ZONELESS or name == "timestamptz":
+    if name in MICROSECONDS:
         return T.LongType()
     if name == "float32":
         return T.DoubleType()
@@ -133,7 +132,7 @@ def exists_default(leaf: Leaf, text: str) -> str:
         return quote_text(text)
     if name == "timestamptz":
         return f"TIMESTAMP '{text}:00'"
-    if name in _ZONELESS:
+    if name in ZONELESS:
         return f"TIMESTAMP_NTZ '{text}'"
     if name == "timestamp_ns":
         return f"{carrier(leaf, text, 'a default')!r}L"
