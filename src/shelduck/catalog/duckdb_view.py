@@ -32,7 +32,8 @@ def duckdb_rows(url: str, *queries: str) -> Iterator[tuple[Any, ...]]:
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         for name in [n for n in (scanner, "ducklake") if n]:
             connection.load_extension(_extension_file(name))
-        connection.execute(f"ATTACH 'ducklake:{_address(parsed)}' AS lake (READ_ONLY)")
+        address = _address(parsed).replace("'", "''")
+        connection.execute(f"ATTACH 'ducklake:{address}' AS lake (READ_ONLY)")
         connection.execute("USE lake")
         for query in queries:
             yield from connection.execute(query).fetchall()
@@ -70,5 +71,4 @@ def _address(url: Any) -> str:
         "user": url.username,
         "password": url.password,
     }
-    text = " ".join(f"{key}={value}" for key, value in parts.items() if value)
-    return "postgres:" + text.replace("'", "''")
+    return "postgres:" + " ".join(f"{key}={value}" for key, value in parts.items() if value)
