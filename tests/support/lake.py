@@ -19,7 +19,7 @@ from shelduck.model.change import (
 from shelduck.model.names import directory
 from shelduck.model.schema import SchemaId, TableId, new_schema
 from shelduck.model.schema_change import (
-    Draft,
+    SchemaDraft,
     apply_changes,
 )
 from shelduck.model.table import SchemaInfo, TableVersion
@@ -105,7 +105,7 @@ def created(schema, name="t", number=-1, **columns):
 
 
 def altered(table, *changes):
-    draft = Draft(table.columns, table.max_column_id + 1, dict(table.comments))
+    draft = SchemaDraft(table.columns, table.max_column_id + 1, dict(table.comments))
     after = apply_changes(draft, changes, table.full_name)
     return AlterTable(
         table,

@@ -65,7 +65,7 @@ def test_every_rule_is_used():
     assert set(MATRIX.values()) == set(Rule)
 
 
-# ducklake.md 5.1 by rows: what I do, what the other did, whether the extension calls it a conflict.
+# DuckLake's rules: what I do, what the other did, whether the extension calls it a conflict.
 @pytest.mark.parametrize(
     ("mine", "other", "excluded"),
     [

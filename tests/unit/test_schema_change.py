@@ -12,12 +12,12 @@ from shelduck.model.schema import Default, Schema, new_schema
 from shelduck.model.schema_change import (
     AddColumn,
     ChangeType,
-    Draft,
     DropColumn,
     MoveColumn,
     Position,
     RenameColumn,
     SchemaChange,
+    SchemaDraft,
     SetComment,
     SetDefault,
     SetNullable,
@@ -36,12 +36,12 @@ BASE = {
 }
 
 
-def draft(kinds: dict[str, str] | None = None) -> Draft:
+def draft(kinds: dict[str, str] | None = None) -> SchemaDraft:
     made = new_schema([Member(n, parse_type(k)) for n, k in (kinds or BASE).items()])
-    return Draft(made, max(f.id for f in made.walk()) + 1, {})
+    return SchemaDraft(made, max(f.id for f in made.walk()) + 1, {})
 
 
-def after(*changes: SchemaChange, of: Draft | None = None) -> Draft:
+def after(*changes: SchemaChange, of: SchemaDraft | None = None) -> SchemaDraft:
     return apply_changes(of or draft(), changes, "main.t")
 
 
@@ -66,17 +66,19 @@ def move(path: str, position: Position) -> MoveColumn:
     return MoveColumn(split_name(path), position)
 
 
-def columns(of: Draft, path: str | None = None) -> list[tuple[int, str, int]]:
+def columns(of: SchemaDraft, path: str | None = None) -> list[tuple[int, str, int]]:
     """Id, name and order of the columns, or of the children of one."""
     fields = of.columns.fields if path is None else of.columns.get(split_name(path)).children
     return [(f.id, f.name, f.order) for f in fields]
 
 
-def type_of(of: Draft, path: str) -> str:
+def type_of(of: SchemaDraft, path: str) -> str:
     return str(of.columns.get(split_name(path)).type)
 
 
-def refusal(kind: type[ShelduckError], *changes: SchemaChange, of: Draft | None = None) -> str:
+def refusal(
+    kind: type[ShelduckError], *changes: SchemaChange, of: SchemaDraft | None = None
+) -> str:
     with pytest.raises(kind) as caught:
         after(*changes, of=of)
     assert type(caught.value) is kind
@@ -674,7 +676,7 @@ CHANGES = st.one_of(
 )
 
 
-def applied(changes: list[SchemaChange]) -> list[tuple[Draft, Draft]]:
+def applied(changes: list[SchemaChange]) -> list[tuple[SchemaDraft, SchemaDraft]]:
     """Each step that was not refused: the draft before and after it."""
     steps = []
     now = draft()

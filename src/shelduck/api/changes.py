@@ -12,6 +12,7 @@ import decimal
 import uuid
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.literals import blob_text
 from shelduck.model.names import split_name
 from shelduck.model.schema import Default
 from shelduck.model.schema_change import (
@@ -115,7 +116,7 @@ def _text(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):
-        return "".join(f"\\x{byte:02X}" for byte in value)
+        return blob_text(value)
     if isinstance(value, dt.datetime):
         return value.isoformat(sep=" ")
     if isinstance(value, (dt.date, dt.time)):

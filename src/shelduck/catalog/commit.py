@@ -33,7 +33,7 @@ _NOTHING_LEARNED: Mapping[int, Layout] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class Landed:
     """The snapshot that a commit made, and the ids that its new tables and schemas got."""
 
     snapshot: Snapshot
@@ -49,7 +49,7 @@ def commit(
     base: SnapshotId,
     info: CommitInfo,
     layouts_learned: Mapping[int, Layout] = _NOTHING_LEARNED,
-) -> Committed:
+) -> Landed:
     """Make one snapshot of all changes, or none: everything is written or nothing.
 
     ``base`` is the snapshot on which the changes were made. ``layouts_learned`` are layouts of
@@ -63,12 +63,12 @@ def commit(
     work = fold(changes)
     base = min([base, *(version.snapshot.id for version in versions(changes))])
 
-    def attempt() -> Committed:
+    def attempt() -> Landed:
         with store.write() as connection:
             check_options(connection, lake, info)
             head = _check_head(connection, changes, base)
             done = (
-                Committed(head)
+                Landed(head)
                 if work.is_empty
                 else _carry_out(store, connection, head, work, info, is_current=head.id == base)
             )
@@ -98,7 +98,7 @@ def _carry_out(
     info: CommitInfo,
     *,
     is_current: bool,
-) -> Committed:
+) -> Landed:
     found = check_work(connection, work, is_current=is_current)
     draft = Draft(connection, head)
     schema_ids = writes.create_schemas(draft, work.created_schemas)
@@ -111,7 +111,7 @@ def _carry_out(
     }
     layouts = append_files(draft, appended)
     record_layouts(store, connection, layouts)
-    return Committed(draft.finish(info), table_ids, schema_ids)
+    return Landed(draft.finish(info), table_ids, schema_ids)
 
 
 def _write_tables(

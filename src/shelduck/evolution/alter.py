@@ -11,8 +11,8 @@ from shelduck.model.schema import FieldId
 from shelduck.model.schema_change import (
     AddColumn,
     ChangeType,
-    Draft,
     SchemaChange,
+    SchemaDraft,
     SetNullable,
     apply_changes,
 )
@@ -61,7 +61,7 @@ def plan_alter(table: TableVersion, changes: Sequence[SchemaChange]) -> AlterPla
     """
     if not changes:
         raise InvalidRequest(f"ALTER TABLE {table.full_name} names no change")
-    before = Draft(table.columns, table.max_column_id + 1, dict(table.comments))
+    before = SchemaDraft(table.columns, table.max_column_id + 1, dict(table.comments))
     after = apply_changes(before, changes, table.full_name)
     same = after.columns == before.columns and after.comments == before.comments
     change = None

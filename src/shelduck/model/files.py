@@ -11,7 +11,7 @@ from shelduck.model.schema import FieldId, Schema
 
 @dataclass(frozen=True, slots=True)
 class ColumnStats:
-    """Statistics of one leaf column in one file, bounds as DuckLake text (ducklake.md section 6).
+    """Statistics of one leaf column in one file, bounds as DuckLake writes them.
 
     ``value_count`` counts the non-null values; ``contains_nan`` is None except for floats.
     """

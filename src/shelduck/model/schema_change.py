@@ -154,7 +154,7 @@ SchemaChange = (
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class SchemaDraft:
     """A schema while changes are applied to it.
 
     ``next_id`` is the first column id that the table has never used. ``unsafe_bounds`` are the
@@ -169,7 +169,7 @@ class Draft:
     must_hold_no_null: frozenset[FieldId] = frozenset()
 
 
-def apply_changes(draft: Draft, changes: Sequence[SchemaChange], table: str) -> Draft:
+def apply_changes(draft: SchemaDraft, changes: Sequence[SchemaChange], table: str) -> SchemaDraft:
     """Return the draft after all changes in order.
 
     Raises NotFound, AlreadyExists, InvalidRequest or Unsupported, naming ``table`` and the column.
@@ -179,7 +179,7 @@ def apply_changes(draft: Draft, changes: Sequence[SchemaChange], table: str) -> 
     return draft
 
 
-def _add(draft: Draft, change: AddColumn, table: str) -> Draft:
+def _add(draft: SchemaDraft, change: AddColumn, table: str) -> SchemaDraft:
     parent = _parent(draft.columns, change.path, table)
     siblings = parent.children if parent else draft.columns.fields
     name = change.path[-1]
@@ -216,7 +216,7 @@ def _add(draft: Draft, change: AddColumn, table: str) -> Draft:
     )
 
 
-def _drop(draft: Draft, change: DropColumn, table: str) -> Draft:
+def _drop(draft: SchemaDraft, change: DropColumn, table: str) -> SchemaDraft:
     if change.if_exists and draft.columns.find(change.path) is None:
         return draft
     found = draft.columns.get(change.path, table)
@@ -235,7 +235,7 @@ def _drop(draft: Draft, change: DropColumn, table: str) -> Draft:
     )
 
 
-def _rename(draft: Draft, change: RenameColumn, table: str) -> Draft:
+def _rename(draft: SchemaDraft, change: RenameColumn, table: str) -> SchemaDraft:
     found = draft.columns.get(change.path, table)
     parent = _parent(draft.columns, change.path, table)
     siblings = parent.children if parent else draft.columns.fields
@@ -246,7 +246,7 @@ def _rename(draft: Draft, change: RenameColumn, table: str) -> Draft:
     return _put(draft, change.path, replace(found, name=change.new_name))
 
 
-def _change_type(draft: Draft, change: ChangeType, table: str) -> Draft:
+def _change_type(draft: SchemaDraft, change: ChangeType, table: str) -> SchemaDraft:
     found = draft.columns.get(change.path, table)
     retyping = Retyping(draft.next_id, table)
     made = retyping.field(found, change.type, change.path)
@@ -257,7 +257,7 @@ def _change_type(draft: Draft, change: ChangeType, table: str) -> Draft:
     )
 
 
-def _set_default(draft: Draft, change: SetDefault, table: str) -> Draft:
+def _set_default(draft: SchemaDraft, change: SetDefault, table: str) -> SchemaDraft:
     found = draft.columns.get(change.path, table)
     default = change.default
     if default is not None:
@@ -265,7 +265,7 @@ def _set_default(draft: Draft, change: SetDefault, table: str) -> Draft:
     return _put(draft, change.path, replace(found, default=default))
 
 
-def _set_nullable(draft: Draft, change: SetNullable, table: str) -> Draft:
+def _set_nullable(draft: SchemaDraft, change: SetNullable, table: str) -> SchemaDraft:
     found = draft.columns.get(change.path, table)
     if len(change.path) > 1:
         raise Unsupported(
@@ -281,7 +281,7 @@ def _set_nullable(draft: Draft, change: SetNullable, table: str) -> Draft:
     return _put(draft, change.path, replace(found, nullable=change.nullable))
 
 
-def _move(draft: Draft, change: MoveColumn, table: str) -> Draft:
+def _move(draft: SchemaDraft, change: MoveColumn, table: str) -> SchemaDraft:
     found = draft.columns.get(change.path, table)
     parent = _parent(draft.columns, change.path, table)
     siblings = parent.children if parent else draft.columns.fields
@@ -292,7 +292,7 @@ def _move(draft: Draft, change: MoveColumn, table: str) -> Draft:
     return replace(draft, columns=_with_siblings(draft.columns, change.path[:-1], placed))
 
 
-def _set_comment(draft: Draft, change: SetComment, table: str) -> Draft:
+def _set_comment(draft: SchemaDraft, change: SetComment, table: str) -> SchemaDraft:
     key = draft.columns.get(change.path, table).id if change.path else None
     comments = {k: v for k, v in draft.comments.items() if k != key}
     if change.comment is not None:
@@ -300,7 +300,7 @@ def _set_comment(draft: Draft, change: SetComment, table: str) -> Draft:
     return replace(draft, comments=comments)
 
 
-_APPLY: dict[type, Callable[[Draft, Any, str], Draft]] = {
+_APPLY: dict[type, Callable[[SchemaDraft, Any, str], SchemaDraft]] = {
     AddColumn: _add,
     DropColumn: _drop,
     RenameColumn: _rename,
@@ -331,7 +331,7 @@ def _with_siblings(schema: Schema, parent: Path, siblings: tuple[Field, ...]) ->
     return schema.replace(parent, replace(found, children=siblings))
 
 
-def _put(draft: Draft, path: Path, made: Field) -> Draft:
+def _put(draft: SchemaDraft, path: Path, made: Field) -> SchemaDraft:
     return replace(draft, columns=draft.columns.replace(path, made))
 
 
