@@ -179,6 +179,9 @@ class _Runner:
         if statement.defaults:
             source = _with_defaults(statement, table.columns)
         rows = self.query(source)
+        if source.text.lstrip()[:6].upper() == "VALUES":
+            # Spark cuts even two literal rows into several tasks, and each would write a file.
+            rows = rows.coalesce(1)
         if statement.columns is None:
             return table.append(rows, by_position=not statement.by_name)
         if len(statement.columns) != len(rows.columns):

@@ -18,7 +18,7 @@ from shelduck.catalog.work import TableWork, Work
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.model.change import CommitInfo
 from shelduck.model.schema import SchemaId
-from shelduck.model.table import SchemaInfo
+from shelduck.model.table import SchemaInfo, Snapshot
 
 _t = tables.table.c
 _LIVE_TABLES = select(
@@ -56,14 +56,15 @@ def check_options(connection: Connection, lake: LakeInfo, info: CommitInfo) -> N
         )
 
 
-def check_work(connection: Connection, work: Work, *, is_current: bool) -> Found:
+def check_work(connection: Connection, work: Work, head: Snapshot) -> Found:
     """Raise Conflict, AlreadyExists or InvalidRequest unless the work fits what is there.
 
-    ``is_current`` says that nobody committed since the tables were read: then they are alive. One
-    statement for tables that exist, two when names are given, one more when a schema ends.
+    Tables that were read at ``head`` and keep their name are alive. One statement for other tables
+    that exist, two when names are given, one more when a schema ends.
     """
-    renamed = any(table.new_name is not None for table in work.existing())
-    found = Found({}) if is_current and not renamed else _live_tables(connection, work)
+    found = Found({})
+    if not all(_was_read_at(head, table) for table in work.existing()):
+        found = _live_tables(connection, work)
     names = _given_names(work)
     if names or work.created_schemas or work.dropped_schemas:
         _check_schemas(connection, work, {schema for schema, _ in names})
@@ -72,6 +73,11 @@ def check_work(connection: Connection, work: Work, *, is_current: bool) -> Found
     if work.dropped_schemas:
         _check_emptiness(connection, work)
     return found
+
+
+def _was_read_at(head: Snapshot, table: TableWork) -> bool:
+    seen = table.old
+    return seen is not None and seen.snapshot.id == head.id and table.new_name is None
 
 
 def _live_tables(connection: Connection, work: Work) -> Found:

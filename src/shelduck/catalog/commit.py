@@ -68,9 +68,7 @@ def commit(
             check_options(connection, lake, info)
             head = _check_head(connection, changes, base)
             done = (
-                Landed(head)
-                if work.is_empty
-                else _carry_out(store, connection, head, work, info, is_current=head.id == base)
+                Landed(head) if work.is_empty else _carry_out(store, connection, head, work, info)
             )
             record_layouts(store, connection, layouts_learned)
             return done
@@ -96,10 +94,8 @@ def _carry_out(
     head: Snapshot,
     work: Work,
     info: CommitInfo,
-    *,
-    is_current: bool,
 ) -> Landed:
-    found = check_work(connection, work, is_current=is_current)
+    found = check_work(connection, work, head)
     draft = Draft(connection, head)
     schema_ids = writes.create_schemas(draft, work.created_schemas)
     table_ids = _write_tables(draft, work, found, schema_ids)

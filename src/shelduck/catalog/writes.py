@@ -29,6 +29,7 @@ def _ending(source: Table, *keys: str) -> Update:
 
 _INSERT_SCHEMA = insert(tables.schema)
 _INSERT_TABLE = insert(tables.table)
+_INSERT_OPTION = insert(tables.metadata)
 _INSERT_COLUMNS = insert(tables.column)
 _INSERT_TAGS = insert(tables.tag)
 _INSERT_COLUMN_TAGS = insert(tables.column_tag)
@@ -122,6 +123,10 @@ def create_table(draft: Draft, work: TableWork, schema_ids: Mapping[SchemaId, Sc
             "path_is_relative": True,
         },
     )
+    # DuckDB 1.5.5 makes tables for inlined rows on demand in a way that it cannot read after an
+    # ALTER of its own; docs/decisions/0006 has the story.
+    option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table", "scope_id": number}
+    draft.connection.execute(_INSERT_OPTION, option)
     rows = rows_of(number, draft.id, with_parents(work.columns))
     draft.connection.execute(_INSERT_COLUMNS, rows)
     _change_comments(draft, number, {}, work.comments or {})
