@@ -41,7 +41,7 @@ test-all: setup java $(VENV41)/.ready  ## every test, and the smoke story on Spa
 bench: setup java  ## measure, and print the table of results
 	$(PY) -m benchmarks
 
-docs: setup java  ## run the code of README.md and docs/
+docs: setup java  ## run the code of README.md, and the smoke story
 	$(PY) -m pytest tests/stories
 
 lock:  ## resolve the versions anew (needs uv)
