@@ -52,10 +52,21 @@ class CatalogVerbs:
         if_not_exists: bool = False,
         comment: str | None = None,
     ) -> Table:
-        """Create a table and return it.
+        """Create a table and return it; no file is written.
 
-        ``columns`` maps names to types as Spark SQL writes them (``"array<string>"``,
-        ``"bigint NOT NULL"``), or is a Spark schema such as ``df.schema``.
+        Args:
+            name: ``table`` or ``schema.table``; back ticks or double quotes protect odd names.
+            columns: Names with types as Spark SQL writes them (``"array<string>"``,
+                ``"bigint NOT NULL"``), or a Spark schema such as ``df.schema``, whose columns
+                become nullable.
+            if_not_exists: Return the table that is there, whatever its columns.
+            comment: Kept with the table.
+
+        Raises:
+            AlreadyExists: the name is taken by a table or a view.
+            NotFound: there is no such schema.
+            InvalidRequest: a name or type cannot be read, or a column is named twice.
+            Unsupported: DuckLake has no place for a Spark type.
         """
         made = new_schema(_members(columns))
         comments: dict[FieldId | None, str] = {None: comment} if comment else {}
@@ -80,7 +91,10 @@ class CatalogVerbs:
         return carry_out(self._state, self._unit, stage)
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> Result:
-        """Drop a table; older snapshots still show it."""
+        """Drop a table; older snapshots still show it.
+
+        Raises NotFound unless ``if_exists``.
+        """
         wanted = self._name(name)
 
         def stage(unit: UnitOfWork) -> None:
@@ -91,7 +105,10 @@ class CatalogVerbs:
         return carry_out(self._state, self._unit, stage)
 
     def create_schema(self, name: str, *, if_not_exists: bool = False) -> Result:
-        """Create a schema (a namespace for tables)."""
+        """Create a schema (a namespace for tables); ``name`` is one name, dots are part of it.
+
+        Raises AlreadyExists unless ``if_not_exists``.
+        """
 
         def stage(unit: UnitOfWork) -> None:
             unit.workspace.create_schema(name, if_not_exists=if_not_exists)
@@ -99,7 +116,11 @@ class CatalogVerbs:
         return carry_out(self._state, self._unit, stage)
 
     def drop_schema(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> Result:
-        """Drop a schema; one that holds tables only with ``cascade``."""
+        """Drop a schema, with ``cascade`` its tables too; older snapshots still show them.
+
+        Raises NotFound unless ``if_exists``, and InvalidRequest when it holds tables or views or is
+        ``main``.
+        """
 
         def stage(unit: UnitOfWork) -> None:
             unit.workspace.drop_schema(name, if_exists=if_exists, cascade=cascade)

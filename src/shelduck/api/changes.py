@@ -43,7 +43,17 @@ def add_column(
     first: bool = False,
     after: str | None = None,
 ) -> AddColumn:
-    """Add a column or a struct field; rows that exist read ``default``, or NULL without one."""
+    """Add a column or a struct field; rows that exist read ``default``, or NULL without one.
+
+    Args:
+        path: The new column's name, or a struct's path and the new field's name.
+        type: As in Spark SQL.
+        default: What rows that exist read, and new rows get when a write leaves the column out.
+        nullable: False needs a default, and a top-level column.
+        comment: Kept with the column.
+        first: Put it before its siblings. Without ``first`` and ``after`` it goes to the end.
+        after: The sibling to put it after.
+    """
     return AddColumn(
         split_name(path),
         parse_type(type),
@@ -65,7 +75,11 @@ def rename_column(path: str, new_name: str) -> RenameColumn:
 
 
 def change_type(path: str, type: str) -> ChangeType:  # noqa: A002
-    """Widen the type of a column, struct field, ``element``, ``key`` or ``value``."""
+    """Widen the type of a column, struct field, ``element``, ``key`` or ``value``.
+
+    ``type`` must hold every value of the old one. A struct's type is matched field by field: new
+    fields are added, missing ones dropped.
+    """
     return ChangeType(split_name(path), parse_type(type))
 
 

@@ -35,7 +35,13 @@ class Lake(CatalogVerbs):
         """Run one or several statements; return the rows of the last one as a DataFrame.
 
         A statement that is not a query returns one row that says what happened: the snapshot, the
-        operation, and the rows and files that it wrote.
+        operation, and the rows and files that it wrote. Each statement commits by itself.
+
+        Raises:
+            InvalidRequest: a text cannot be read (statement, line and column are told) or names
+                what is not there; nothing of ``text`` has run when it cannot be read.
+            Unsupported: a statement is known and cannot be run yet; the message says what to do.
+            Conflict: another commit excludes the statement's; run it again.
         """
         return run_sql(self._state, None, text)
 
@@ -45,7 +51,12 @@ class Lake(CatalogVerbs):
             return catalog_read.snapshots(connection)
 
     def transaction(self, message: str | None = None, extra_info: str | None = None) -> Transaction:
-        """Begin a transaction; use it with ``with``. ``message`` is kept with its snapshot."""
+        """Begin a transaction; use it with ``with``.
+
+        Args:
+            message: Kept with its snapshot, as `Snapshot.commit_message`.
+            extra_info: Free text for programs, kept with it too.
+        """
         info = self._state.commit_info(message, extra_info)
         return Transaction(UnitOfWork(self._state, info))
 

@@ -56,9 +56,17 @@ class Table:
     ) -> DataFrame:
         """Return the rows as a DataFrame, with the columns that the table had at that snapshot.
 
-        ``version`` is a snapshot id; ``timestamp`` means the last snapshot at or before it (text
-        without an offset is UTC). The rows stay those of one snapshot whatever happens to the
-        table.
+        The rows stay those of one snapshot whatever happens to the table. Every column is nullable.
+
+        Args:
+            version: A snapshot id, as in `Committed.snapshot` and `history`.
+            timestamp: The last snapshot at or before it; text without an offset is UTC.
+            columns: The top-level columns to read, all when None.
+
+        Raises:
+            NotFound: the table, a column or the snapshot does not exist.
+            InvalidRequest: both ``version`` and ``timestamp`` are given.
+            Unsupported: a file or type cannot be read right; the message names the way out.
         """
         unit = self._unit or UnitOfWork(self._state, self._state.commit_info())
         unit.require_open()
@@ -69,8 +77,16 @@ class Table:
     def append(self, df: DataFrame, *, by_position: bool = False) -> Result:
         """Append rows. Columns go by name; missing ones get their default, extra ones are an error.
 
-        Raises InvalidRequest before any work when columns or types do not fit, and while writing
-        when a value does not (NULL in a NOT NULL column, overflow); the table is unchanged then.
+        Args:
+            df: The rows. docs/types.md says which types a column takes; nothing is cut or rounded.
+            by_position: Take columns by their place instead; struct fields always go by name.
+
+        Raises:
+            InvalidRequest: columns or types do not fit, told before any work; or a value does not
+                (NULL in a NOT NULL column, overflow), told while writing. The table is unchanged.
+            Unsupported: the table is partitioned, or has a type that Spark cannot write.
+            Conflict: the columns changed while rows were written; append again.
+            OutcomeUnknown: look for the rows before appending them again.
         """
         planned = self._version()
         written = append_rows(
@@ -87,8 +103,13 @@ class Table:
     def alter(self, *changes: SchemaChange) -> Result:
         """Change the schema; all changes are one snapshot, and no file is rewritten.
 
-        Raises InvalidRequest, NotFound, AlreadyExists or Unsupported and changes nothing when one
-        of them cannot be done.
+        ``changes`` come from `shelduck.add_column`, `rename_column` and their like, and are applied
+        in order.
+
+        Raises:
+            NotFound, AlreadyExists, InvalidRequest: one of them cannot be done; nothing is changed.
+            Unsupported: one needs new bytes, or DuckLake has no place for it.
+            Conflict: another commit changed the table at the same time, again and again.
         """
 
         def stage(unit: UnitOfWork) -> None:
@@ -102,11 +123,17 @@ class Table:
         return carry_out(self._state, self._unit, stage)
 
     def plan_alter(self, *changes: SchemaChange) -> AlterPlan:
-        """Return what `alter` would do, step by step, without doing it; print it."""
+        """Return what `alter` would do, step by step, without doing it; print it.
+
+        Raises what `alter` raises, but does not look for NULL in rows.
+        """
         return plan_alter(self._version(), changes)
 
     def rename(self, new_name: str) -> Result:
-        """Rename the table inside its schema; this object follows it."""
+        """Rename the table inside its schema; this object follows it, files stay where they are.
+
+        ``new_name`` is one name, dots are part of it. Raises AlreadyExists when it is taken.
+        """
 
         def stage(unit: UnitOfWork) -> None:
             unit.workspace.rename_table(unit.workspace.table(self.name), new_name)
