@@ -101,6 +101,11 @@ def range_of_snapshots() -> Select[Any]:
     return select(func.min(t_snapshot.c.snapshot_id), func.max(t_snapshot.c.snapshot_id))
 
 
+def next_snapshot(snapshot: int) -> Select[Any]:
+    """Ask for the id of the oldest snapshot after this one."""
+    return select(func.min(t_snapshot.c.snapshot_id)).where(t_snapshot.c.snapshot_id > snapshot)
+
+
 def changes_since(snapshot: int) -> Select[Any]:
     """Ask what every snapshot after this one changed, oldest first."""
     return (

@@ -60,16 +60,31 @@ def snapshot(
         query = query.where(queries.t_snapshot.c.snapshot_time <= timestamp)
     row = connection.execute(query).first()
     if row is not None:
-        return _snapshot(row)
+        found = _snapshot(row)
+        if timestamp is not None:
+            _require_successor(connection, found, timestamp)
+        return found
     oldest, newest = connection.execute(queries.range_of_snapshots()).one()
     if newest is None:
         raise CorruptLake("the lake has no snapshot: ducklake_snapshot is empty")
     if version is not None:
+        if oldest < version < newest:
+            raise NotFound(f"snapshot {version} has expired; newer and older ones are left")
         raise NotFound(f"snapshot {version} does not exist; there are {oldest} to {newest}")
     first = snapshot(connection, oldest)
     raise NotFound(
         f"the lake has no snapshot as old as {timestamp}; its first is {oldest}, of {first.time}"
     )
+
+
+def _require_successor(connection: Connection, found: Snapshot, timestamp: datetime) -> None:
+    """Raise NotFound when a snapshot that expired may have been the newest at that time."""
+    after = connection.execute(queries.next_snapshot(found.id)).scalar()
+    if after is not None and after > found.id + 1:
+        raise NotFound(
+            f"the snapshots {found.id + 1} to {after - 1} have expired, and one of them may be that"
+            f" of {timestamp}; read version {found.id} or {after}"
+        )
 
 
 def snapshots(connection: Connection) -> list[Snapshot]:
