@@ -20,4 +20,6 @@ def instant(value: str | datetime) -> datetime:
             raise InvalidRequest(
                 f"{value!r} is not a timestamp; write 2026-01-31 or 2026-01-31 12:30:00+00:00"
             ) from error
+    if not isinstance(value, datetime):
+        raise InvalidRequest(f"{value!r} is not a timestamp; give text or a datetime")
     return value if value.tzinfo is not None else value.replace(tzinfo=UTC)

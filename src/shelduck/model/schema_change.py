@@ -175,6 +175,11 @@ def apply_changes(draft: SchemaDraft, changes: Sequence[SchemaChange], table: st
     Raises NotFound, AlreadyExists, InvalidRequest or Unsupported, naming ``table`` and the column.
     """
     for change in changes:
+        if type(change) not in _APPLY:
+            raise InvalidRequest(
+                f"cannot alter {table}: {change!r} is no change; make one with add_column(...),"
+                " drop_column(...) and so on"
+            )
         draft = _APPLY[type(change)](draft, change, table)
     return draft
 
