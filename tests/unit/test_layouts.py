@@ -146,3 +146,12 @@ def test_what_is_no_readable_parquet_file_is_an_error_that_names_it(tmp_path, co
 
     with pytest.raises(error, match=r"broken\.parquet"):
         read_layouts([str(path)])
+
+
+def test_a_file_larger_than_the_catalog_says_is_refused_by_name(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
+    size = path.stat().st_size
+    assert len(read_layouts([str(path)], [size])) == 1
+    with pytest.raises(CorruptLake, match=rf"a\.parquet has {size} bytes, the catalog says 5"):
+        read_layouts([str(path)], [5])

@@ -22,12 +22,14 @@ class LayoutMemory:
         self._unrecorded: dict[int, Layout] = {}
 
     def fill(
-        self, files: Sequence[DataFile], read_footers: Callable[[list[str]], list[Layout]]
+        self,
+        files: Sequence[DataFile],
+        read_footers: Callable[[list[str], list[int]], list[Layout]],
     ) -> list[DataFile]:
         """Return the files with their layouts, reading the footers of those never seen before."""
         missing = [f for f in files if f.layout is None and f.id not in self._known]
         if missing:
-            found = read_footers([f.path for f in missing])
+            found = read_footers([f.path for f in missing], [f.file_size_bytes for f in missing])
             learned = {f.id: layout for f, layout in zip(missing, found, strict=True)}
             with self._lock:
                 self._known.update(learned)

@@ -43,16 +43,18 @@ def layout_of(metadata: pyarrow.parquet.FileMetaData) -> Layout:
     return parse_footer(data[-8 - length : -8])
 
 
-def read_layouts(paths: Sequence[str]) -> list[Layout]:
+def read_layouts(paths: Sequence[str], sizes: Sequence[int] | None = None) -> list[Layout]:
     """Return the layout of each file, footers read in parallel.
 
     Paths may carry a scheme that ``pyarrow.fs`` knows (``s3://``, ``gs://``, ``hdfs://``) or none.
-    Raises CorruptLake for what is no Parquet file and Unsupported for encrypted ones.
+    ``sizes`` are the bytes of each file as the catalog has them. Raises CorruptLake for what is no
+    Parquet file or larger than its size, and Unsupported for encrypted ones.
     """
+    known = [None] * len(paths) if sizes is None else sizes
     if len(paths) < 2:
-        return [_read_layout(p) for p in paths]
+        return [_read_layout(p, size) for p, size in zip(paths, known, strict=True)]
     with ThreadPoolExecutor(min(_THREADS, len(paths))) as pool:
-        return list(pool.map(_read_layout, paths))
+        return list(pool.map(_read_layout, paths, known))
 
 
 def parse_footer(footer: bytes) -> Layout:
@@ -60,10 +62,16 @@ def parse_footer(footer: bytes) -> Layout:
     return Layout(tuple(_field(e) for e in read_schema(footer).children))
 
 
-def _read_layout(path: str) -> Layout:
+def _read_layout(path: str, known_size: int | None) -> Layout:
     files, name = filesystem(path)
     with files.open_input_file(name) as file:
         size = file.size()
+        if known_size is not None and size > known_size:
+            # Spark cuts its tasks by the catalog's size and would leave out rows beyond it.
+            raise CorruptLake(
+                f"data file {path} has {size} bytes, the catalog says {known_size}: set"
+                " file_size_bytes in ducklake_data_file right, or restore the file"
+            )
         start = max(0, size - TAIL)
         tail = file.read_at(size - start, start)
         if tail[-4:] == b"PARE":
