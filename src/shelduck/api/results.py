@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shelduck.model.quoting import quote_name
 from shelduck.model.table import Snapshot
 
 
@@ -45,13 +46,13 @@ Result = Committed | Unchanged | Staged
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A table of the lake by schema and name."""
+    """A table of the lake by schema and name; as text it is what `Lake.table` takes."""
 
     schema: str
     name: str
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.name}"
+        return f"{quote_name(self.schema)}.{quote_name(self.name)}"
 
 
 __all__ = ["Committed", "Result", "Snapshot", "Staged", "TableName", "Unchanged"]
