@@ -724,5 +724,5 @@ def test_a_refused_change_among_others_leaves_nothing_behind(changes):
 
 
 def test_what_is_no_change_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="cannot alter main.t: 'DROP COLUMN a' is no change"):
+    with pytest.raises(InvalidRequest, match=r"cannot alter main\.t: 'DROP COLUMN a' is no change"):
         after("DROP COLUMN a")  # type: ignore[arg-type]
