@@ -12,6 +12,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import Unsupported
 from shelduck.model.files import DataFile
 from shelduck.planning.scan import ScanGroup
+from shelduck.spark.reader_options import READER_OPTIONS
 
 ROW_ID_START = "__shelduck_row_id_start"
 ROW_INDEX = "__shelduck_row_index"
@@ -21,11 +22,7 @@ _NAME = "__shelduck_name"
 _POSITION = "__shelduck_position"
 # A broadcast of more deleted positions than this is cut in several, by files.
 _BROADCAST_ROWS = 4_000_000
-_OPTIONS = {
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-    "ignoreCorruptFiles": "false",
-    "ignoreMissingFiles": "false",
+_OPTIONS = READER_OPTIONS | {
     "mergeSchema": "false",
     "recursiveFileLookup": "true",
     "__globPaths__": "false",

@@ -23,7 +23,6 @@ from shelduck.spark.values import exists_default
 Prune = Callable[[ScanGroup, list[str]], set[int] | None]
 
 ROW_ID = "_row_id"
-_FILE = "__shelduck_file"
 
 
 def read_rows(
@@ -114,7 +113,7 @@ def _bridged(
     bridge: Bridge, group: ScanGroup, schema: T.StructType, snapshot: int, prune: Prune | None
 ) -> DataFrame:
     constants = T.StructType(
-        [T.StructField(_FILE, T.LongType()), T.StructField(ROW_ID_START, T.LongType())]
+        [T.StructField(ROW_ID_START, T.LongType())]
         + [T.StructField(name, T.StringType()) for name in group.constants]
     )
 
@@ -125,7 +124,7 @@ def _bridged(
                 yield FileEntry(
                     file.path,
                     file.file_size_bytes,
-                    (file.id, file.row_id_start, *values),
+                    (file.row_id_start, *values),
                     _deletes(file, snapshot) if group.with_deletes else None,
                 )
 

@@ -23,6 +23,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.classes import PACKAGE, loader_of
 from shelduck.spark.bridge.codec import FileEntry, failure, file_rows, id_rows, success, texts
 from shelduck.spark.bridge.jvm import current_thread, has_jvm, java_gateway, java_session, jvm
+from shelduck.spark.reader_options import READER_OPTIONS
 
 Lister = Callable[[list[str]], Iterable[FileEntry]]
 
@@ -35,14 +36,6 @@ _DELETES = StructType(
         StructField("__shelduck_deleted", BinaryType()),
     ]
 )
-# Files come from writers on the Gregorian calendar, and a file of a snapshot that is missing or
-# damaged must fail the query, whatever the session says.
-_OPTIONS = {
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-    "ignoreCorruptFiles": "false",
-    "ignoreMissingFiles": "false",
-}
 _starting = threading.Lock()
 
 
@@ -90,7 +83,6 @@ class Bridge:
         *,
         with_deletes: bool,
         size_in_bytes: int,
-        options: Mapping[str, str] | None = None,
         root: str | None = None,
     ) -> DataFrame:
         """A DataFrame of ``read_schema`` and ``constants`` over the Parquet files of ``lister``.
@@ -101,8 +93,8 @@ class Bridge:
         matching rows. An error in it fails that query with its message. Constants are bigint, int,
         string, binary or boolean; filters on them are applied here. ``with_deletes`` drops the rows
         that the entries name as deleted; without it no entry may have any, and the scan is Spark's
-        own. ``size_in_bytes`` is what the planner takes the scan to weigh. ``options`` are those
-        of Spark's Parquet reader. ``root`` is what ``explain`` shows as the place of the files.
+        own. ``size_in_bytes`` is what the planner takes the scan to weigh. ``root`` is what
+        ``explain`` shows as the place of the files.
         """
         _check(read_schema, constants)
         gateway = java_gateway(self.spark)
@@ -124,7 +116,7 @@ class Bridge:
             _java_schema(java, read_schema),
             java.scala.Option.empty(),
             self._new("LakeParquet") if with_deletes else datasources.parquet.ParquetFileFormat(),
-            java.PythonUtils.toScalaMap({**_OPTIONS, **(options or {})}),
+            java.PythonUtils.toScalaMap(READER_OPTIONS),
             session,
         )
         found = DataFrame(session.baseRelationToDataFrame(relation), self.spark)

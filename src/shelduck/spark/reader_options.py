@@ -1,0 +1,12 @@
+"""Options of Spark's Parquet reader that every scan gives, whatever the session says."""
+
+from __future__ import annotations
+
+# Files come from writers on the Gregorian calendar, and a file of a snapshot that is missing or
+# damaged must fail the query.
+READER_OPTIONS = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
