@@ -8,8 +8,8 @@ and NOT NULL against rows that were not checked.
 A rename is logged as ``created_table``, so only its new name is visible here; whether a table still
 has its name is checked in the catalog, inside the commit.
 
-Kept as in DuckLake for now: an append conflicts with another's delete, though files that only add
-rows could follow it, and with another's ALTER, though it could be fitted to the new columns.
+Kept as in DuckLake: an append conflicts with another's delete and ALTER. One that is a commit of
+its own is staged anew then, and lands as long as the columns stay (docs/decisions/0010).
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from shelduck.model.schema import Field, Kind
 from shelduck.model.table import TableVersion
 from shelduck.model.types import Leaf
 from shelduck.spark import store_rules
-from shelduck.spark.literal_columns import literal_column
 from shelduck.spark.types import spark_type
 
 RenderExpression = Callable[[str], str]
@@ -124,7 +123,7 @@ class _Assigning:
         assert not isinstance(target.shape, Kind)
         try:
             if default.literal:
-                return literal_column(target.shape, default.text, target.name)
+                return store_rules.default_value(target.shape, default.text, target.name)
             expression = F.expr(self.render_expression(default.text))
             return expression.cast(self.spark_type(target))
         except ShelduckError as error:

@@ -6,15 +6,19 @@ either refused by type before a job runs, or fails the write at the first such v
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.literals import integer_range
+from shelduck.errors import Unsupported
+from shelduck.model.literals import canonical_text, integer_range
+from shelduck.model.temporal import MICROSECONDS
 from shelduck.model.types import UNSIGNED, Decimal, Leaf
 from shelduck.spark.types import spark_type
+from shelduck.spark.values import literal
 
 MARK = "shelduck: "
 Conversion = Callable[[Column], Column]
@@ -35,6 +39,8 @@ _WIDTHS: dict[type[T.DataType], int] = {
     T.IntegerType: 32,
     T.LongType: 64,
 }
+# No infinity, no year before Christ or beyond 9999.
+_USUAL_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}( [^(]*)?")
 _CAST_YOURSELF = "cast it yourself if that is what you want"
 
 
@@ -47,6 +53,20 @@ def fail(message: str | Column, data_type: T.DataType) -> Column:
     """Return a column of ``data_type`` whose every value fails the write with ``message``."""
     text = F.concat(F.lit(MARK), F.lit(message) if isinstance(message, str) else message)
     return F.raise_error(text).cast(data_type)
+
+
+def default_value(leaf: Leaf, text: str, column: str) -> Column:
+    """Return the value to store that the text of a default means.
+
+    Raises InvalidRequest when the type cannot hold it, Unsupported for a moment that Spark can not.
+    """
+    canonical = canonical_text(leaf, text)
+    is_odd = str(leaf) in ("date", *MICROSECONDS) and not _USUAL_MOMENT.fullmatch(canonical)
+    if is_odd or not is_writable(leaf):
+        raise Unsupported(
+            f"the default of column {column!r} is {canonical!r} ({leaf}), which Spark cannot write"
+        )
+    return literal(canonical, leaf)
 
 
 def refusal(source: T.DataType, leaf: Leaf) -> str | None:
