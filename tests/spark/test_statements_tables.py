@@ -191,6 +191,11 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
         ),
         ("CREATE TABLE t (a INT) LOCATION '/x'", Unsupported, "below the lake's data path"),
         (
+            "CREATE TABLE t (a INT) TBLPROPERTIES ('k' = 'v')",
+            Unsupported,
+            "CREATE TABLE t: Shelduck tables have no properties; leave TBLPROPERTIES out",
+        ),
+        (
             "CREATE TABLE t AS SELECT NULL AS a",
             Unsupported,
             "column 'a' is void, which no DuckLake type",

@@ -110,6 +110,11 @@ class _Runner:
             raise Unsupported(
                 f"CREATE TABLE {statement.name}: PARTITIONED BY is not supported yet; leave it out"
             )
+        if statement.properties:
+            raise Unsupported(
+                f"CREATE TABLE {statement.name}: Shelduck tables have no properties;"
+                " leave TBLPROPERTIES out"
+            )
         name = self.name(statement.name)
         view = self._view().workspace
         if statement.if_not_exists and view.has_table(name):
