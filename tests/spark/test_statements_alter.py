@@ -426,7 +426,7 @@ def test_a_table_is_renamed_and_its_rows_stay(copied):
 
     lake.sql("ALTER TABLE t RENAME TO `an other`")
 
-    assert [str(n) for n in lake.tables()] == ["main.an other"]
+    assert [str(n) for n in lake.tables()] == ["main.`an other`"]
     assert rows(lake.sql("SELECT id FROM `an other` ORDER BY id")) == [(1,), (2,)]
     assert rows(lake.sql("SELECT id FROM t VERSION AS OF 2 ORDER BY id")) == [(1,), (2,)]
     with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:

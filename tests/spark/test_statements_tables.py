@@ -35,7 +35,7 @@ def test_a_schema_is_made_and_dropped(copied, word):
     assert result(lake, f"CREATE {word} `new one`") == (5, "CREATE SCHEMA", 0, 0)
     assert lake.schemas() == ["main", "sales", "new one"]
     lake.sql("CREATE TABLE `New One`.t (a INT)")
-    assert [str(t) for t in lake.tables("NEW ONE")] == ["new one.t"]
+    assert [str(t) for t in lake.tables("NEW ONE")] == ["`new one`.t"]
     with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
         assert duckdb.rows('"new one".t') == []
     assert result(lake, f"DROP {word} `new one` CASCADE") == (7, "DROP SCHEMA", 0, 0)
