@@ -29,9 +29,13 @@ class PostgreSQL:
     kind = "postgresql"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # One round trip. READ COMMITTED, so that what follows sees what the last lock holder committed.
+    # DuckDB takes no lock, but begins each commit by inserting its snapshot: with the table locked
+    # it waits there and tries again, where it would else meet us in a deadlock, which it gives up.
     begin_write = (
         "BEGIN ISOLATION LEVEL READ COMMITTED; "
-        "SELECT pg_advisory_xact_lock(hashtextextended('shelduck:' || current_schema(), 0))"
+        "SELECT pg_advisory_xact_lock(hashtextextended('shelduck:' || current_schema(), 0)); "
+        "DO $$ BEGIN IF to_regclass('ducklake_snapshot') IS NOT NULL THEN "
+        "LOCK TABLE ducklake_snapshot IN SHARE ROW EXCLUSIVE MODE; END IF; END $$"
     )
     indexed = True
     default_data_path: str | None = None
