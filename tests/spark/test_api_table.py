@@ -166,6 +166,16 @@ def test_rows_that_do_not_fit_leave_nothing_behind(copied, base, spark, query, m
     assert [m for m in messages if m not in told] == []
 
 
+def test_what_is_no_dataframe_and_no_type_is_refused_in_words(copied, base):
+    catalog, lake = copied
+    data = base.folder / "data"
+
+    told = refusal(InvalidRequest, lambda: lake.table("t").append([1]), catalog, data)
+    assert "takes a Spark DataFrame, not list" in told
+    told = refusal(InvalidRequest, lambda: lake.create_table("u", {"a": None}), catalog, data)
+    assert "written as text, such as 'bigint', not as None" in told
+
+
 def test_an_empty_append_makes_no_snapshot_and_no_file(copied, base, spark):
     catalog, lake = copied
     before = everything(catalog, base.folder / "data")

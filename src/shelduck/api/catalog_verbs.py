@@ -9,6 +9,7 @@ from shelduck.api.state import LakeState
 from shelduck.api.table import Table, table_name
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.api.workspace import Workspace
+from shelduck.errors import InvalidRequest
 from shelduck.model.names import split_name
 from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.types import Member, parse_type
@@ -141,6 +142,10 @@ def _members(columns: Mapping[str, str] | StructType) -> list[Member]:
         return members_of(columns)
     found: list[Member] = []
     for name, text in columns.items():
+        if not isinstance(text, str):
+            raise InvalidRequest(
+                f"the type of column {name!r} is written as text, such as 'bigint', not as {text!r}"
+            )
         words = text.split()
         not_null = [w.lower() for w in words[-2:]] == ["not", "null"]
         kind = parse_type(" ".join(words[:-2]) if not_null else text)

@@ -88,6 +88,11 @@ class Table:
             Conflict: the columns changed while rows were written; append again.
             OutcomeUnknown: look for the rows before appending them again.
         """
+        if not isinstance(df, DataFrame):
+            raise InvalidRequest(
+                f"append to {self.name} takes a Spark DataFrame, not {type(df).__name__};"
+                " spark.createDataFrame(...) makes one"
+            )
         planned = self._version()
         written = append_rows(
             self._state.spark,

@@ -107,7 +107,7 @@ def carry_out(
     """Stage into the open unit, or into one of its own that is committed at once.
 
     A unit of its own that loses to another commit is staged anew on the newest snapshot: ``stage``
-    must not write rows.
+    must not write rows. A Conflict that ``stage`` itself finds would be found again and is raised.
     """
     if unit is not None:
         unit.require_open()
@@ -115,11 +115,11 @@ def carry_out(
         return Staged()
     for attempt in range(_ATTEMPTS):
         own = UnitOfWork(state, state.commit_info())
-        try:
-            with state.store.session():
-                stage(own)
+        with state.store.session():
+            stage(own)
+            try:
                 return own.commit()
-        except Conflict:
-            if attempt == _ATTEMPTS - 1:
-                raise
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
     raise AssertionError("unreachable")
