@@ -245,3 +245,24 @@ def test_a_refused_statement_leaves_those_before_it(lake):
         lake.sql("CREATE TABLE u (a INT); DROP TABLE q; CREATE TABLE w (a INT)")
 
     assert [str(t) for t in lake.tables("main")] == ["main.t", "main.u"]
+
+
+def test_a_query_may_name_a_temporary_view_beside_tables(lake, spark):
+    lake.sql("CREATE TABLE beside (id INT)")
+    lake.sql("INSERT INTO beside VALUES (1), (2)")
+    spark.sql("SELECT 2 AS id, 'seen' AS word").createOrReplaceTempView("of_the_session")
+    try:
+        found = lake.sql("SELECT b.id, word FROM beside b JOIN of_the_session USING (id)")
+        assert [tuple(row) for row in found.collect()] == [(2, "seen")]
+    finally:
+        spark.catalog.dropTempView("of_the_session")
+
+
+def test_time_travel_never_means_a_temporary_view(lake, spark):
+    lake.sql("CREATE TABLE travelled (id INT)")
+    spark.sql("SELECT 7 AS id").createOrReplaceTempView("travelled")
+    try:
+        with pytest.raises(NotFound, match="snapshot"):
+            lake.sql("SELECT * FROM travelled VERSION AS OF 999")
+    finally:
+        spark.catalog.dropTempView("travelled")

@@ -71,7 +71,9 @@ class _Runner:
                 frames[word] = self._relation(unit, relation)
             except InvalidRequest:
                 # Not of this lake: a temporary view, or a table of another catalog of the session.
-                if not self.state.spark.catalog.tableExists(str(relation.name)):
+                # Those have no versions of ours, so time travel always means the lake.
+                travels = relation.version is not None or relation.timestamp is not None
+                if travels or not self.state.spark.catalog.tableExists(str(relation.name)):
                     raise
                 text = text.replace(word, str(relation.name))
         return run_query(self.state.spark, prefix + text, frames)
