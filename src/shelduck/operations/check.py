@@ -8,7 +8,7 @@ from shelduck.catalog import read
 from shelduck.catalog.store import Store
 from shelduck.errors import InvalidRequest
 from shelduck.model.quoting import backticked
-from shelduck.model.schema import FieldId
+from shelduck.model.schema import Field, FieldId
 from shelduck.model.table import TableVersion
 from shelduck.operations.layouts import LayoutMemory
 from shelduck.operations.read import read_table
@@ -26,9 +26,7 @@ def require_no_null(
 
     Statistics answer when every file has them and says that there is none; otherwise Spark looks.
     """
-    suspects = [
-        f for f in table.columns if f.id in column_ids and not _is_clean(store, table, f.id)
-    ]
+    suspects = _suspects(store, table, column_ids)
     if not suspects:
         return
     rows = read_table(spark(), store, table, layouts, [f.name for f in suspects])
@@ -40,16 +38,18 @@ def require_no_null(
             )
 
 
-def _is_clean(store: Store, table: TableVersion, column: FieldId) -> bool:
-    field = table.columns.by_id(column)
-    assert field is not None
+def _suspects(store: Store, table: TableVersion, column_ids: Collection[FieldId]) -> list[Field]:
+    """Return those of the columns that statistics do not show to be free of NULL."""
+    columns = [f for f in table.columns if f.id in column_ids]
     with store.read() as connection:
         if any(rows.rows for rows in read.inlined_rows(connection, table)):
-            return False
+            return columns
         files = read.data_files(connection, table)
-        if not files:
-            return True
-        if not field.is_leaf:
-            return False
-        stats = read.file_bounds(connection, table, [column])[column]
-    return all(f.id in stats and stats[f.id].null_count == 0 for f in files)
+        stats = read.file_bounds(connection, table, [f.id for f in columns])
+    return [
+        column
+        for column in columns
+        if not all(
+            f.id in stats[column.id] and stats[column.id][f.id].null_count == 0 for f in files
+        )
+    ]
