@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck import AlreadyExists, Conflict, InvalidRequest, NotFound
 from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -253,13 +253,23 @@ def test_a_transaction_reads_as_of_its_beginning(lake, spark):
     assert rows(lake.sql("SELECT id FROM t ORDER BY id")) == [(1,), (2,), (9,)]
 
 
-def test_reading_what_the_transaction_changed_is_refused(lake, two):
+def test_a_transaction_reads_what_it_wrote(lake, two):
     with lake.transaction() as tx:
         tx.table("t").append(two)
-        with pytest.raises(Unsupported, match="has uncommitted changes in this transaction"):
-            tx.table("t").read()
-        with pytest.raises(Unsupported, match="has uncommitted changes in this transaction"):
-            tx.sql("SELECT * FROM t")
+        assert rows(tx.sql("SELECT id FROM t ORDER BY id")) == [(1,), *map(tuple, two.collect())]
+        tx.table("t").alter(shelduck.rename_column("id", "number"), shelduck.add_column("n", "int"))
+        assert tx.table("t").read().where("number > 0 AND n IS NULL").count() == 1 + two.count()
+        assert lake.table("t").read().count() == 1
+
+
+def test_a_transaction_reads_a_table_that_it_made(lake, two):
+    with lake.transaction() as tx:
+        made = tx.create_table("fresh", two.schema)
+        assert made.read().count() == 0
+        made.append(two)
+        made.append(two)
+        assert tx.sql("SELECT * FROM fresh").count() == 2 * two.count()
+    assert lake.table("fresh").read().count() == 2 * two.count()
 
 
 def test_another_commit_on_the_same_columns_is_a_conflict(copied, base):

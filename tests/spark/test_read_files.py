@@ -14,7 +14,7 @@ from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.schema import Schema
 from shelduck.planning.scan import plan_scan
 from shelduck.spark import read
-from shelduck.spark.read import read_rows
+from shelduck.spark.read import Origin, read_rows
 from tests.support.scans import arrow, column, known, table, written
 
 NUMBERS = table(column("a", "int32", 1))
@@ -100,10 +100,10 @@ def test_row_ids_are_embedded_ones_or_counted_from_the_start_of_the_file(tmp_pat
     two = written(tmp_path / "2.parquet", embedded, [{"a": 20, "_ducklake_internal_row_id": 7}], 2)
     three = integers(tmp_path / "3.parquet", [30, 31], 3)
 
-    found = rows(NUMBERS, [one, two, three], row_ids=True)
+    found = rows(NUMBERS, [one, two, three], origins=[Origin.ROW_ID])
 
     assert found == [(11, 1001), (12, 1002), (20, 7), (30, 3000), (31, 3001)]
-    assert rows(NUMBERS, [three], "_row_id = 3001", row_ids=True) == [(31, 3001)]
+    assert rows(NUMBERS, [three], "_row_id = 3001", origins=[Origin.ROW_ID]) == [(31, 3001)]
 
 
 def test_files_with_a_name_mapping_are_read_by_its_names_whatever_their_ids(tmp_path, rows):
@@ -224,7 +224,7 @@ def test_inlined_rows_have_todays_columns_and_types(spark):
         column("b", "blob", 10), column("u", "uint64", 11),
         column("added", "varchar", 13, default="new"),
     )  # fmt: skip
-    frame = read_rows(spark, plan_scan(now, [], {}), inlined=[part], row_ids=True)
+    frame = read_rows(spark, plan_scan(now, [], {}), inlined=[part], origins=[Origin.ROW_ID])
 
     first, second = frame.withColumns(
         {"t": frame.t.cast("string"), "d": frame.d.cast("string")}

@@ -18,7 +18,8 @@ from shelduck.model.schema import FieldId
 from shelduck.spark import write
 from shelduck.spark.assign import assign
 from shelduck.spark.bridge import bridge_for
-from shelduck.spark.write import discard_files, write_files
+from shelduck.operations.done import discard
+from shelduck.spark.write import write_files
 from tests.support.written import HandMadeLake, columns, table_version
 
 if TYPE_CHECKING:
@@ -369,7 +370,7 @@ def test_discarded_files_are_gone_with_their_directory(spark, lake):
     table = table_version(lake, "t", columns(c="int64"))
     kept = write_files(spark, spark.range(3).selectExpr("id c"), table)
     dropped = write_files(spark, spark.range(3).selectExpr("id c"), table)
-    discard_files(table, dropped.files)
+    discard(table, [f.path for f in dropped.files])
 
     remaining = {str(p.relative_to(table.path)) for p in Path(table.path).rglob("*.parquet")}
     assert remaining == {f.path for f in kept.files}

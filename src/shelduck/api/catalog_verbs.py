@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from shelduck.api.lookup import table_name
 from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
-from shelduck.api.table import Table, table_name
+from shelduck.api.table import Table
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.api.workspace import Workspace
 from shelduck.errors import InvalidRequest

@@ -12,14 +12,18 @@ from shelduck.model.table import Snapshot
 class Committed:
     """A commit that landed, and what it brought.
 
-    ``snapshot`` is the id to time travel to. Rows, files and bytes count what was written; a change
-    of metadata writes none.
+    ``snapshot`` is the id to time travel to. ``rows`` are those that were inserted, updated or
+    deleted, and how many of each follows at the end; files and bytes count what was written. A
+    change of metadata leaves all at 0.
     """
 
     snapshot: int
     rows: int = 0
     files: int = 0
     bytes: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,9 @@ class Unchanged:
     rows: int = 0
     files: int = 0
     bytes: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,9 @@ class Staged:
     rows: int = 0
     files: int = 0
     bytes: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
 
 
 Result = Committed | Unchanged | Staged

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from shelduck.api.results import Committed, Result, Staged, Unchanged
 from shelduck.api.state import LakeState
 from shelduck.api.workspace import Workspace
 from shelduck.catalog.commit import commit
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
-from shelduck.model.change import AppendFiles, Change, CommitInfo
+from shelduck.model.change import CommitInfo
 from shelduck.model.table import TableVersion
-from shelduck.operations.append import discard
-from shelduck.spark.write import WrittenFiles
+from shelduck.operations.done import Counts, Done, discard, discard_unpublished
 
 _ATTEMPTS = 10
 
@@ -29,17 +29,27 @@ class UnitOfWork:
         self.info = info
         self.workspace = Workspace(state)
         self.is_open = True
-        self._staged: list[WrittenFiles] = []
-        self._owned: list[tuple[TableVersion, WrittenFiles]] = []
+        self._counts = Counts()
+        self._owned: list[tuple[TableVersion, Sequence[str]]] = []
 
-    def stage_rows(self, table: TableVersion, written: WrittenFiles) -> None:
-        """Add written files of a table."""
-        self._staged.append(written)
-        self.workspace.append_files(table, written.files)
+    def stage(self, done: Done) -> None:
+        """Add what a verb over rows has prepared."""
+        self._counts += done.counts
+        for change in done.changes:
+            self.workspace.stage_rows(done.table, change)
 
-    def own(self, table: TableVersion, written: WrittenFiles) -> None:
-        """Take over files, to remove them when the unit does not land."""
-        self._owned.append((table, written))
+    def own(self, done: Done) -> None:
+        """Take over the files of ``done``, to remove them when they do not land."""
+        self._owned.append((done.table, done.paths))
+
+    def annotate(self, info: CommitInfo) -> None:
+        """Say of the commit what ``info`` says; what it leaves out stays."""
+        self.info = replace(
+            self.info,
+            author=info.author or self.info.author,
+            message=info.message or self.info.message,
+            extra_info=info.extra_info or self.info.extra_info,
+        )
 
     def require_open(self) -> None:
         """Raise InvalidRequest when the unit has ended."""
@@ -53,16 +63,17 @@ class UnitOfWork:
         """
         self.require_open()
         changes = self.workspace.changes()
+        base = self.workspace.base.id
         if not changes:
             self.rollback()
-            return Unchanged(self.workspace.base.id)
+            return Unchanged(base)
         learned = self.state.layouts.unrecorded()
         try:
             landed = commit(
                 self.state.store,
                 self.state.info,
                 changes,
-                base=self.workspace.base.id,
+                base=base,
                 info=self.info,
                 layouts_learned=learned,
             )
@@ -73,14 +84,13 @@ class UnitOfWork:
             self.rollback()
             raise
         self.is_open = False
-        self._discard_unpublished(changes)
+        published = self.workspace.published()
+        for table, paths in self._owned:
+            discard_unpublished(table, paths, published)
         self.state.layouts.mark_recorded(learned)
-        return Committed(
-            landed.snapshot.id,
-            rows=sum(w.rows for w in self._staged),
-            files=sum(len(w.files) for w in self._staged),
-            bytes=sum(w.bytes for w in self._staged),
-        )
+        if landed.is_new:
+            return Committed(landed.snapshot.id, **counted(self._counts))
+        return Unchanged(landed.snapshot.id)
 
     def rollback(self) -> None:
         """Forget everything staged and remove the files that the unit owns.
@@ -90,15 +100,20 @@ class UnitOfWork:
         if not self.is_open:
             return
         self.is_open = False
-        for table, written in self._owned:
-            discard(table, written)
+        for table, paths in self._owned:
+            discard(table, paths)
 
-    def _discard_unpublished(self, changes: Sequence[Change]) -> None:
-        """Remove files that no change carries, as those of a table that was dropped later."""
-        published = {f.path for c in changes if isinstance(c, AppendFiles) for f in c.files}
-        for table, written in self._owned:
-            if not any(f.path in published for f in written.files):
-                discard(table, written)
+
+def counted(counts: Counts) -> dict[str, int]:
+    """Return counts as the arguments of a result."""
+    return {
+        "rows": counts.rows,
+        "files": counts.files,
+        "bytes": counts.bytes,
+        "inserted": counts.inserted,
+        "updated": counts.updated,
+        "deleted": counts.deleted,
+    }
 
 
 def carry_out(
@@ -123,3 +138,31 @@ def carry_out(
                 if attempt == _ATTEMPTS - 1:
                     raise
     raise AssertionError("unreachable")
+
+
+def carry_out_rows(
+    state: LakeState, unit: UnitOfWork | None, prepare: Callable[[UnitOfWork], Done]
+) -> Result:
+    """Do work over rows in the open unit, or in one of its own that is committed at once.
+
+    The rows were chosen by reading, so a commit of another writer that touches them is a Conflict;
+    nothing is tried again, because that would be another computation. Files are removed when the
+    unit does not land.
+    """
+    if unit is not None:
+        unit.require_open()
+        done = prepare(unit)
+        unit.own(done)
+        unit.stage(done)
+        return Staged(**counted(done.counts))
+    own = UnitOfWork(state, state.commit_info())
+    try:
+        done = prepare(own)
+        own.own(done)
+        own.stage(done)
+        return own.commit()
+    except OutcomeUnknown:
+        raise
+    except BaseException:
+        own.rollback()
+        raise

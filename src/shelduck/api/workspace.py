@@ -7,7 +7,7 @@ AlterTable or DropTable, and the files that were appended.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -18,17 +18,17 @@ from shelduck.catalog.read import Connection
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.model.change import (
     AlterTable,
-    AppendFiles,
     Change,
     CreateSchema,
     CreateTable,
     DropSchema,
     DropTable,
     RenameTable,
+    RowChange,
 )
-from shelduck.model.files import NewDataFile
 from shelduck.model.names import directory
 from shelduck.model.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
+from shelduck.model.staged import StagedRows
 from shelduck.model.table import SchemaInfo, Snapshot, TableVersion
 
 
@@ -38,9 +38,8 @@ class _TableWork:
 
     original: TableVersion | None
     current: TableVersion
-    unsafe_bounds: frozenset[FieldId] = frozenset()
     excludes_inserts: bool = False
-    files: list[NewDataFile] = field(default_factory=list)
+    rows: StagedRows = field(default_factory=StagedRows)
     dropped: bool = False
 
     def changes(self) -> list[Change]:
@@ -56,9 +55,7 @@ class _TableWork:
             return [DropTable(self.original)]
         else:
             found.extend(self._changes_of(self.original))
-        if self.files:
-            found.append(AppendFiles(now.id, tuple(self.files)))
-        return found
+        return [*found, *self.rows.changes(now.id)]
 
     def _changes_of(self, original: TableVersion) -> list[Change]:
         found: list[Change] = []
@@ -68,7 +65,11 @@ class _TableWork:
         if now.columns != original.columns or now.comments != original.comments:
             found.append(
                 AlterTable(
-                    original, now.columns, now.comments, self.unsafe_bounds, self.excludes_inserts
+                    original,
+                    now.columns,
+                    now.comments,
+                    self.rows.unsafe_bounds,
+                    self.excludes_inserts,
                 )
             )
         return found
@@ -147,10 +148,6 @@ class Workspace:
         except NotFound:
             return False
         return True
-
-    def is_changed(self, table: TableVersion) -> bool:
-        """Tell whether the transaction staged anything for that table."""
-        return table.id in self._tables
 
     def create_schema(self, name: str, *, if_not_exists: bool) -> None:
         """Stage a new schema."""
@@ -247,13 +244,26 @@ class Workspace:
             max_column_id=max(work.current.max_column_id, *ids),
             first_names=ids | work.current.first_names,
         )
-        work.unsafe_bounds |= change.unsafe_bounds
         work.excludes_inserts |= change.excludes_inserts
-        work.files = [_without_bounds(f, change.unsafe_bounds) for f in work.files]
+        work.rows.distrust(change.unsafe_bounds)
 
-    def append_files(self, table: TableVersion, files: Sequence[NewDataFile]) -> None:
-        """Stage written files."""
-        self._work(table).files.extend(files)
+    def stage_rows(self, table: TableVersion, change: RowChange) -> None:
+        """Stage rows that were written or deleted."""
+        self._work(table).rows.stage(change)
+
+    def staged_rows(self, table: TableVersion) -> StagedRows | None:
+        """Return what the transaction did to the rows of a table, None when it did nothing."""
+        work = self._tables.get(table.id)
+        return None if work is None else work.rows
+
+    def published(self) -> set[str]:
+        """Return the absolute paths of all files that the commit will know."""
+        return {
+            work.current.path + path
+            for work in self._tables.values()
+            if not work.dropped
+            for path in work.rows.paths()
+        }
 
     def changes(self) -> list[Change]:
         """Return all that a commit has to carry, schemas first."""
@@ -276,11 +286,3 @@ def _is_named(table: TableVersion, name: TableName) -> bool:
         name.schema.lower(),
         name.name.lower(),
     )
-
-
-def _without_bounds(file: NewDataFile, columns: frozenset[FieldId]) -> NewDataFile:
-    stats = tuple(
-        replace(s, min_value=None, max_value=None) if s.column_id in columns else s
-        for s in file.stats
-    )
-    return replace(file, stats=stats)

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from shelduck.catalog import tables
+from shelduck.catalog.deletes import insert_delete_files
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.queries import live
 from shelduck.catalog.stats import (
@@ -21,7 +22,7 @@ from shelduck.catalog.stats import (
 from shelduck.catalog.work import TableWork
 from shelduck.errors import CorruptLake
 from shelduck.model.change import Entry, Verb
-from shelduck.model.files import NewDataFile
+from shelduck.model.files import NewDataFile, NewDeleteFile
 from shelduck.model.layout import Layout
 from shelduck.model.schema import FieldId, Kind, TableId
 from shelduck.model.types import Leaf, ducklake_type
@@ -97,6 +98,7 @@ def append_files(
     totals = _read_totals(draft, ids)
     types = _leaf_types(draft, ids)
     layouts: dict[int, Layout] = {}
+    dead: dict[TableId, list[tuple[int, NewDeleteFile]]] = defaultdict(list)
     file_rows: list[dict[str, Any]] = []
     stats_rows: list[dict[str, Any]] = []
     for table, files in appended.items():
@@ -105,12 +107,16 @@ def append_files(
             layouts[number] = file.layout
             file_rows.append(_file_row(draft, table, number, file, next_row))
             stats_rows.extend(_stats_rows(table, number, file))
+            if file.deletes is not None:
+                dead[table].append((number, file.deletes))
             next_row += file.record_count
         draft.entries.append(Entry(Verb.INSERTED_INTO_TABLE, table))
     draft.has_stats_change = True
     draft.connection.execute(_INSERT_FILES, file_rows)
     if stats_rows:
         draft.connection.execute(_INSERT_FILE_STATS, stats_rows)
+    for table, delete_files in dead.items():
+        insert_delete_files(draft, table, delete_files)
     _write_totals(draft, totals, appended)
     _write_column_stats(draft, totals, types, appended)
     return layouts
@@ -235,7 +241,7 @@ def _file_row(
     return {
         "data_file_id": number,
         "table_id": table,
-        "begin_snapshot": draft.id,
+        "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
         "end_snapshot": None,
         "file_order": None,
         "path": file.path,
@@ -244,11 +250,11 @@ def _file_row(
         "record_count": file.record_count,
         "file_size_bytes": file.file_size_bytes,
         "footer_size": file.footer_size,
-        "row_id_start": first_row,
-        "partition_id": None,
+        "row_id_start": first_row if file.row_id_start is None else file.row_id_start,
+        "partition_id": file.partition_id,
         "encryption_key": None,
         "mapping_id": None,
-        "partial_max": None,
+        "partial_max": file.partial_max,
     }
 
 

@@ -16,6 +16,7 @@ from shelduck.catalog import read, writes
 from shelduck.catalog.appends import add_column_stats, append_files
 from shelduck.catalog.checks import Found, check_options, check_work
 from shelduck.catalog.create import LakeInfo
+from shelduck.catalog.deletes import delete_rows
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.inlined_tables import renew_inlined_tables
 from shelduck.catalog.layouts import record_layouts
@@ -39,6 +40,8 @@ class Landed:
     snapshot: Snapshot
     table_ids: Mapping[TableId, TableId] = field(default_factory=dict)
     schema_ids: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
+    is_new: bool = True
+    """False when the changes amounted to nothing, and ``snapshot`` was there before."""
 
 
 def commit(
@@ -67,9 +70,10 @@ def commit(
         with store.write() as connection:
             check_options(connection, lake, info)
             head = _check_head(connection, changes, base)
-            done = (
-                Landed(head) if work.is_empty else _carry_out(store, connection, head, work, info)
-            )
+            if work.is_empty:
+                done = Landed(head, is_new=False)
+            else:
+                done = _carry_out(store, connection, head, work, info)
             record_layouts(store, connection, layouts_learned)
             return done
 
@@ -100,6 +104,7 @@ def _carry_out(
     schema_ids = writes.create_schemas(draft, work.created_schemas)
     table_ids = _write_tables(draft, work, found, schema_ids)
     writes.drop_schemas(draft, work.dropped_schemas)
+    delete_rows(draft, work.existing())
     appended = {
         table_ids.get(table.id, table.id): table.files
         for table in work.tables.values()

@@ -251,7 +251,7 @@ def delete_files_at(table_id: int, snapshot: int) -> Select[Any]:
     c = t_delete.c
     return select(
         *(c.data_file_id, c.path, type_coerce(c.path_is_relative, Integer), c.format),
-        *(c.delete_count, c.encryption_key),
+        *(c.delete_count, c.encryption_key, c.delete_file_id),
     ).where(c.table_id == table_id, visible(t_delete, snapshot))
 
 
@@ -265,6 +265,13 @@ def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
         .where(source.c.begin_snapshot <= snapshot)
         .order_by(source.c.file_id, source.c.row_id)
     )
+
+
+def inlined_delete_counts(name: str) -> Select[Any]:
+    """Ask how many positions the catalog itself says are deleted, by data file."""
+    number = column("file_id", BIGINT)
+    counted: ColumnElement[Any] = func.count()
+    return select(number, counted).select_from(sql_table(name, number)).group_by(number)
 
 
 def layouts(ids: Iterable[int]) -> Select[Any]:

@@ -148,7 +148,7 @@ def _names(rows: Iterable[Any], parent: int | None) -> tuple[MappedName, ...]:
 def _delete_files(connection: Connection, table: TableVersion) -> dict[int, DeleteFile]:
     found: dict[int, DeleteFile] = {}
     for row in connection.execute(queries.delete_files_at(table.id, table.snapshot.id)).all():
-        number, path, is_relative, kind, count, key = row
+        number, path, is_relative, kind, count, key, delete_id = row
         if kind.lower() not in ("parquet", "puffin") or key is not None:
             raise _unreadable(table, path, kind, key)
         if number in found:
@@ -156,7 +156,8 @@ def _delete_files(connection: Connection, table: TableVersion) -> dict[int, Dele
                 f"data file {number} of {table.full_name} has two delete files,"
                 f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
             )
-        found[number] = DeleteFile(resolve(table.path, path, is_relative), kind.lower(), count)
+        place = resolve(table.path, path, is_relative)
+        found[number] = DeleteFile(place, kind.lower(), count, delete_id)
     return found
 
 

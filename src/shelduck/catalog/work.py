@@ -12,9 +12,11 @@ from shelduck.model.change import (
     Change,
     CreateSchema,
     CreateTable,
+    DeleteRows,
     DropSchema,
     DropTable,
     RenameTable,
+    RewriteFiles,
 )
 from shelduck.model.files import NewDataFile
 from shelduck.model.schema import FieldId, Schema, TableId
@@ -38,6 +40,16 @@ class TableWork:
     comments: dict[FieldId | None, str] | None = None
     unsafe_bounds: frozenset[FieldId] = frozenset()
     files: list[NewDataFile] = field(default_factory=list)
+    deletes: list[DeleteRows] = field(default_factory=list)
+    rewrites: list[RewriteFiles] = field(default_factory=list)
+
+    @property
+    def is_idle(self) -> bool:
+        """True when rows were looked at and nothing is written."""
+        is_same = self.columns is None and self.new_name is None
+        if self.created or self.dropped or not is_same or self.files or self.rewrites:
+            return False
+        return not any(change.files or change.inlined for change in self.deletes)
 
     @property
     def name(self) -> str:
@@ -58,7 +70,8 @@ class Work:
     @property
     def is_empty(self) -> bool:
         """True when no snapshot is needed."""
-        return not (self.created_schemas or self.dropped_schemas or self.tables)
+        tables = any(not table.is_idle for table in self.tables.values())
+        return not (self.created_schemas or self.dropped_schemas or tables)
 
     def existing(self) -> Iterator[TableWork]:
         """Yield the work on tables that the catalog knows already."""
@@ -80,6 +93,10 @@ def fold(changes: Sequence[Change]) -> Work:
             case AppendFiles():
                 if change.files:
                     _table(work, change.table).files.extend(change.files)
+            case DeleteRows():
+                _table(work, change.table.id).deletes.append(change)
+            case RewriteFiles():
+                _table(work, change.table.id).rewrites.append(change)
             case CreateTable():
                 made = TableWork(change.id, created=change)
                 made.columns, made.comments = change.columns, change.comments
@@ -94,10 +111,13 @@ def fold(changes: Sequence[Change]) -> Work:
     return work
 
 
+_ON_VERSIONS = DropTable | RenameTable | AlterTable | DeleteRows | RewriteFiles
+
+
 def versions(changes: Iterable[Change]) -> Iterator[TableVersion]:
     """Yield the table versions that the changes were made on, new tables left out."""
     for change in changes:
-        if isinstance(change, DropTable | RenameTable | AlterTable) and change.table.id >= 0:
+        if isinstance(change, _ON_VERSIONS) and change.table.id >= 0:
             yield change.table
 
 
@@ -116,7 +136,7 @@ def _fold_version(table: TableWork, change: DropTable | RenameTable | AlterTable
         case DropTable():
             table.dropped = True
             table.new_name = table.columns = table.comments = None
-            table.files = []
+            table.files, table.deletes, table.rewrites = [], [], []
         case RenameTable():
             table.new_name = change.new_name
         case AlterTable():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from shelduck.errors import CorruptLake
-from shelduck.model.files import NewDataFile
+from shelduck.model.files import DeletesSeen, NewDataFile, NewDeleteFile
 from shelduck.model.schema import FieldId, Schema, TableId
 from shelduck.model.table import SchemaInfo, TableVersion
 
@@ -90,9 +90,64 @@ class AppendFiles:
     files: tuple[NewDataFile, ...]
 
 
-Change = (
-    CreateSchema | DropSchema | CreateTable | DropTable | RenameTable | AlterTable | AppendFiles
-)
+@dataclass(frozen=True, slots=True)
+class FileDeletes:
+    """What becomes of one data file: a new delete file, positions in the catalog, or its end.
+
+    ``delete_file`` replaces the one that the file has. ``positions`` are added to what is deleted,
+    and go to the catalog itself. With neither, every row is dead and the file ends.
+    """
+
+    data_file_id: int
+    seen: DeletesSeen
+    delete_file: NewDeleteFile | None = None
+    positions: tuple[int, ...] = ()
+
+    @property
+    def ends_file(self) -> bool:
+        """True when no row of the file is left."""
+        return self.delete_file is None and not self.positions
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRows:
+    """Delete rows of a table, or, with nothing in it, say that its rows were looked at.
+
+    ``inlined`` are row ids of live rows that the catalog itself holds. A statement that chose its
+    rows by reading the table always carries this, so that rows which others added meanwhile are a
+    conflict.
+    """
+
+    table: TableVersion
+    files: tuple[FileDeletes, ...] = ()
+    inlined: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenFile:
+    """A data file whose live rows were copied to others, and what was deleted from it then."""
+
+    data_file_id: int
+    seen: DeletesSeen
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteFiles:
+    """Put ``results`` in the place of ``sources``: the same rows in other files.
+
+    ``keeps_history``: every row knows its own snapshot in the results, so that the sources vanish
+    from all snapshots (DuckLake's ``merge_adjacent``). Otherwise they end at this one, and older
+    snapshots read them as before (``rewrite_delete``).
+    """
+
+    table: TableVersion
+    sources: tuple[RewrittenFile, ...]
+    results: tuple[NewDataFile, ...]
+    keeps_history: bool
+
+
+RowChange = AppendFiles | DeleteRows | RewriteFiles
+Change = CreateSchema | DropSchema | CreateTable | DropTable | RenameTable | AlterTable | RowChange
 
 
 @dataclass(frozen=True, slots=True)

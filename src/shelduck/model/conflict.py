@@ -3,7 +3,9 @@
 Rows are what another commit did since mine began, columns what mine does. The cells are DuckLake's,
 so that our commits and DuckDB's meet as two of DuckDB's do, and stricter where the stock rules let
 a broken table through: a rename of a table that was dropped, a rename to a name that a view took,
-and NOT NULL against rows that were not checked.
+and NOT NULL against rows that were not checked. Two that delete or rewrite rows of one table
+exclude each other only where they touch one data file; which files those are, the log does not say,
+so the commit compares what was deleted from each with what it was when the change was made.
 
 A rename is logged as ``created_table``, so only its new name is visible here; whether a table still
 has its name is checked in the catalog, inside the commit.
@@ -24,10 +26,12 @@ from shelduck.model.change import (
     Change,
     CreateSchema,
     CreateTable,
+    DeleteRows,
     DropSchema,
     DropTable,
     Entry,
     RenameTable,
+    RewriteFiles,
     Verb,
 )
 from shelduck.model.schema import SnapshotId
@@ -41,13 +45,17 @@ class Rule(Enum):
     SAME_SCHEMA = "both touch one schema: by id, or because the other put something into it"
     SAME_TABLE = "both touch one table"
     CHECKED_TABLE = "the other added rows to a table whose rows were checked for mine (NOT NULL)"
+    SAME_FILE = "both touch one data file: what is there is compared inside the commit"
 
 
-_ok = Rule.NEVER
-_name = Rule.SAME_NAME
-_schema = Rule.SAME_SCHEMA
-_table = Rule.SAME_TABLE
-_rows = Rule.CHECKED_TABLE
+_LETTERS = {
+    ".": Rule.NEVER,
+    "n": Rule.SAME_NAME,
+    "s": Rule.SAME_SCHEMA,
+    "t": Rule.SAME_TABLE,
+    "r": Rule.CHECKED_TABLE,
+    "f": Rule.SAME_FILE,
+}
 
 _MINE: tuple[type[Change], ...] = (
     CreateSchema,
@@ -57,41 +65,50 @@ _MINE: tuple[type[Change], ...] = (
     RenameTable,
     AlterTable,
     AppendFiles,
+    DeleteRows,
+    RewriteFiles,
 )
 
 # A dropped schema names its tables one by one, so only what has no table id looks at the schema.
 # Tables and views share their names; macros have names of their own.
 # fmt: off
-_CELLS: dict[Verb, tuple[Rule, ...]] = {
-    # other                      create   drop     create   drop     rename   alter    append
-    #                            schema   schema   table    table    table    table    files
-    Verb.DROPPED_SCHEMA:       (_ok,     _schema, _schema, _ok,     _schema, _ok,     _ok),
-    Verb.DROPPED_TABLE:        (_ok,     _ok,     _ok,     _table,  _table,  _table,  _table),
-    Verb.DROPPED_VIEW:         (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.CREATED_SCHEMA:       (_name,   _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.CREATED_TABLE:        (_ok,     _schema, _name,   _ok,     _name,   _ok,     _ok),
-    Verb.CREATED_VIEW:         (_ok,     _schema, _name,   _ok,     _name,   _ok,     _ok),
-    Verb.CREATED_SCALAR_MACRO: (_ok,     _schema, _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.CREATED_TABLE_MACRO:  (_ok,     _schema, _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.DROPPED_SCALAR_MACRO: (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.DROPPED_TABLE_MACRO:  (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.INSERTED_INTO_TABLE:  (_ok,     _ok,     _ok,     _ok,     _ok,     _rows,   _ok),
-    Verb.DELETED_FROM_TABLE:   (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _table),
-    Verb.ALTERED_TABLE:        (_ok,     _ok,     _ok,     _ok,     _ok,     _table,  _table),
-    Verb.ALTERED_VIEW:         (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.INLINED_INSERT:       (_ok,     _ok,     _ok,     _ok,     _ok,     _rows,   _ok),
-    Verb.INLINED_DELETE:       (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _table),
-    Verb.INLINE_FLUSH:         (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.MERGE_ADJACENT:       (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.REWRITE_DELETE:       (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
-    Verb.COMPACTED_TABLE:      (_ok,     _ok,     _ok,     _ok,     _ok,     _ok,     _ok),
+_CELLS: dict[Verb, str] = {
+    # mine, in the order above:  create schema
+    #                            | drop schema
+    #                            | | create table
+    #                            | | | drop table
+    #                            | | | | rename table
+    #                            | | | | | alter table
+    #                            | | | | | | append files
+    #                            | | | | | | | delete rows
+    # other:                     | | | | | | | | rewrite files
+    Verb.DROPPED_SCHEMA:        ". s s . s . . . .",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t",
+    Verb.DROPPED_VIEW:          ". . . . . . . . .",
+    Verb.CREATED_SCHEMA:        "n . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . .",
+    Verb.CREATED_VIEW:          ". s n . n . . . .",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . .",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . .",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . t .",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t f f",
+    Verb.ALTERED_TABLE:         ". . . . . t t t .",
+    Verb.ALTERED_VIEW:          ". . . . . . . . .",
+    Verb.INLINED_INSERT:        ". . . . . r . t .",
+    Verb.INLINED_DELETE:        ". . . . . . t f f",
+    Verb.INLINE_FLUSH:          ". . . . . . . f f",
+    Verb.MERGE_ADJACENT:        ". . . . . . . f f",
+    Verb.REWRITE_DELETE:        ". . . . . . . f f",
+    Verb.COMPACTED_TABLE:       ". . . . . . . f f",
 }
 # fmt: on
 
 MATRIX: dict[tuple[type[Change], Verb], Rule] = {
-    (mine, other): rule
-    for other, rules in _CELLS.items()
-    for mine, rule in zip(_MINE, rules, strict=True)
+    (mine, other): _LETTERS[letter]
+    for other, letters in _CELLS.items()
+    for mine, letter in zip(_MINE, letters.split(), strict=True)
 }
 
 
@@ -129,6 +146,10 @@ def describe(change: Change) -> str:
             return f"alter table {change.table.full_name} (id {change.table.id})"
         case AppendFiles():
             return f"append to table {change.table}"
+        case DeleteRows():
+            return f"change rows of table {change.table.full_name} (id {change.table.id})"
+        case RewriteFiles():
+            return f"rewrite files of table {change.table.full_name} (id {change.table.id})"
 
 
 def _is_same_name(mine: Change, other: Entry) -> bool:
@@ -157,7 +178,7 @@ def _is_same_schema(mine: Change, other: Entry) -> bool:
 
 def _is_same_table(mine: Change, other: Entry) -> bool:
     match mine:
-        case DropTable() | RenameTable() | AlterTable():
+        case DropTable() | RenameTable() | AlterTable() | DeleteRows() | RewriteFiles():
             return mine.table.id == other.id
         case AppendFiles():
             return mine.table == other.id
@@ -179,4 +200,5 @@ _MATCHES: dict[Rule, Callable[[Any, Entry], bool]] = {
     Rule.SAME_SCHEMA: _is_same_schema,
     Rule.SAME_TABLE: _is_same_table,
     Rule.CHECKED_TABLE: _is_checked_table,
+    Rule.SAME_FILE: lambda _mine, _other: False,
 }

@@ -26,10 +26,28 @@ class ColumnStats:
 
 
 @dataclass(frozen=True, slots=True)
+class NewDeleteFile:
+    """A delete file that was written and waits to be committed.
+
+    It names every position of one data file that is dead by now, those of older delete files too.
+    ``path`` is relative to the table's directory.
+    """
+
+    path: str
+    delete_count: int
+    file_size_bytes: int
+    footer_size: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class NewDataFile:
     """A Parquet file that was written and waits to be committed.
 
     ``path`` is relative to the table's directory. ``layout`` is what the file physically holds.
+    ``partition_values`` are texts by the keys of the spec ``partition_id``. ``deletes`` are rows of
+    it that died before anybody saw them. The last three are for files that hold older rows: where
+    they begin instead of at the commit, the newest snapshot in them, and the first row id; rows
+    that carry their own ids need none, but take part in counting them.
     """
 
     path: str
@@ -38,15 +56,25 @@ class NewDataFile:
     footer_size: int | None
     stats: tuple[ColumnStats, ...]
     layout: Layout
+    partition_id: int | None = None
+    partition_values: tuple[str | None, ...] = ()
+    deletes: NewDeleteFile | None = None
+    begin_snapshot: int | None = None
+    partial_max: int | None = None
+    row_id_start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """The positions that are deleted from one data file; ``path`` is absolute."""
+    """The positions that are deleted from one data file; ``path`` is absolute.
+
+    ``id`` is None for one that no snapshot knows yet.
+    """
 
     path: str
     format: str
     delete_count: int
+    id: int | None = None
 
 
 class DataFile(NamedTuple):
@@ -68,6 +96,23 @@ class DataFile(NamedTuple):
     inlined_deletes: tuple[int, ...] = ()
     partition_values: tuple[str | None, ...] = ()
     layout: Layout | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletesSeen:
+    """What was deleted from a data file when somebody looked at it.
+
+    A commit that depends on it compares it with what is there, inside its lock.
+    """
+
+    delete_file_id: int | None = None
+    inlined: int = 0
+
+
+def deletes_seen(file: DataFile) -> DeletesSeen:
+    """Return what is deleted from a data file as its snapshot sees it."""
+    stored = file.delete_file.id if file.delete_file is not None else None
+    return DeletesSeen(stored, len(file.inlined_deletes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from shelduck.errors import Unsupported
 from shelduck.model.table import TableVersion
+from shelduck.operations.done import Done, appended
 from shelduck.operations.progress import write_progress
 from shelduck.spark.assign import assign
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write import WrittenFiles, discard_files, write_files
+from shelduck.spark.write import write_files
 from shelduck.sql.defaults import expression_for_spark
 
 
@@ -18,7 +19,7 @@ def append_rows(
     *,
     by_position: bool = False,
     show_progress: bool | None = None,
-) -> WrittenFiles:
+) -> Done:
     """Write rows as new files of a table and return what was written; nothing is committed.
 
     Raises InvalidRequest, before any work when names or types do not fit, and while writing when a
@@ -27,12 +28,7 @@ def append_rows(
     _refuse_unwritable(table)
     fitting = assign(rows, table, render_expression=expression_for_spark, by_position=by_position)
     with write_progress(spark, table.full_name, show=show_progress) as progress:
-        return write_files(spark, fitting, table, progress=progress)
-
-
-def discard(table: TableVersion, written: WrittenFiles) -> None:
-    """Delete written files that will not be committed."""
-    discard_files(table, written.files)
+        return appended(table, write_files(spark, fitting, table, progress=progress))
 
 
 def _refuse_unwritable(table: TableVersion) -> None:

@@ -9,6 +9,7 @@ from shelduck.catalog.store import Store
 from shelduck.errors import InvalidRequest
 from shelduck.model.quoting import backticked
 from shelduck.model.schema import Field, FieldId
+from shelduck.model.staged import StagedRows
 from shelduck.model.table import TableVersion
 from shelduck.operations.layouts import LayoutMemory
 from shelduck.operations.read import read_table
@@ -21,15 +22,17 @@ def require_no_null(
     table: TableVersion,
     layouts: LayoutMemory,
     column_ids: Collection[FieldId],
+    *,
+    staged: StagedRows | None = None,
 ) -> None:
     """Raise InvalidRequest when a row holds NULL in one of these top-level columns.
 
     Statistics answer when every file has them and says that there is none; otherwise Spark looks.
     """
-    suspects = _suspects(store, table, column_ids)
+    suspects = _suspects(store, table, column_ids, staged)
     if not suspects:
         return
-    rows = read_table(spark(), store, table, layouts, [f.name for f in suspects])
+    rows = read_table(spark(), store, table, layouts, [f.name for f in suspects], staged=staged)
     for field in suspects:
         if rows.where(f"{backticked(field.name)} IS NULL").limit(1).count():
             raise InvalidRequest(
@@ -38,9 +41,16 @@ def require_no_null(
             )
 
 
-def _suspects(store: Store, table: TableVersion, column_ids: Collection[FieldId]) -> list[Field]:
+def _suspects(
+    store: Store,
+    table: TableVersion,
+    column_ids: Collection[FieldId],
+    staged: StagedRows | None,
+) -> list[Field]:
     """Return those of the columns that statistics do not show to be free of NULL."""
     columns = [f for f in table.columns if f.id in column_ids]
+    if staged is not None and staged.has_changes:
+        return columns
     with store.read() as connection:
         if any(rows.rows for rows in read.inlined_rows(connection, table)):
             return columns

@@ -29,7 +29,10 @@ class Pruner:
     the life of the DataFrame: files and their statistics belong to one snapshot.
     """
 
-    def __init__(self, store: Store, table: TableVersion) -> None:
+    def __init__(
+        self, store: Store, table: TableVersion, unsafe_bounds: frozenset[FieldId] = frozenset()
+    ) -> None:
+        self._unsafe = unsafe_bounds
         self._store = store
         self._table = table
         self._lock = threading.Lock()
@@ -40,7 +43,9 @@ class Pruner:
         names = [column.name for column in group.read]
         parts = tuple(parse_filter(text, names, _TIME_ZONE) for text in filters)
         predicate = And(tuple(p for p in parts if not isinstance(p, Unknown)))
-        ids = {path: _field_id(group, path) for path in _paths(predicate)}
+        found = {path: _field_id(group, path) for path in _paths(predicate)}
+        # What an open transaction changed the type of has bounds that the catalog will clear.
+        ids = {path: None if i in self._unsafe else i for path, i in found.items()}
         columns = {i for i in ids.values() if i is not None}
         if not columns:
             return None

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shelduck.catalog import read
 from shelduck.catalog.store import Store
+from shelduck.model.staged import StagedRows
 from shelduck.model.table import TableVersion
 from shelduck.operations.layouts import LayoutMemory
-from shelduck.operations.pruning import Pruner
-from shelduck.planning.scan import plan_scan
-from shelduck.spark.layouts import read_layouts
-from shelduck.spark.read import read_rows
+from shelduck.operations.rows import table_rows
 from shelduck.spark.session import DataFrame, SparkSession
 
 
@@ -21,14 +18,11 @@ def read_table(
     table: TableVersion,
     layouts: LayoutMemory,
     columns: Sequence[str] | None = None,
+    *,
+    staged: StagedRows | None = None,
 ) -> DataFrame:
-    """Return the rows of a table version: its files, without deleted rows, and its inlined rows."""
-    with store.read() as connection:
-        files = read.data_files(connection, table)
-        wanted = {f.mapping_id for f in files if f.mapping_id is not None}
-        mappings = read.name_mappings(connection, wanted)
-        inlined = read.inlined_rows(connection, table)
-    known = layouts.fill(files, read_layouts)
-    plan = plan_scan(table, known, mappings, columns)
-    pruner = Pruner(store, table)
-    return read_rows(spark, plan, prune=pruner, inlined=inlined)
+    """Return the rows of a table version: its files, without deleted rows, and its inlined rows.
+
+    ``staged`` is what an open transaction did to them.
+    """
+    return table_rows(store, table, layouts, staged).frame(spark, columns)

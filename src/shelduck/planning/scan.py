@@ -82,12 +82,15 @@ def plan_scan(
     files: Sequence[DataFile],
     mappings: Mapping[int, NameMapping],
     columns: Sequence[str] | None = None,
+    *,
+    snapshots: bool = False,
 ) -> ScanPlan:
     """Return how the rows of ``files`` are read as ``table`` has its columns.
 
     Every file must have its layout; ``mappings`` has each mapping that a file names by its id.
-    ``columns`` chooses top-level columns, all of them when None. Raises Unsupported or CorruptLake,
-    naming file, column and types, for what no reading is known to be right for.
+    ``columns`` chooses top-level columns, all of them when None. ``snapshots``: rows that know
+    their own snapshot are read with it, needed or not. Raises Unsupported or CorruptLake, naming
+    file, column and types, for what no reading is known to be right for.
     """
     chosen = tuple(_chosen(table, columns))
     for field in chosen:
@@ -101,7 +104,8 @@ def plan_scan(
         if alike not in seen:
             key = _key(file, table)
             if key not in place:
-                place[key] = _join(open_groups, _shape(file, table, chosen, mappings))
+                shape = _shape(file, table, chosen, mappings, snapshots=snapshots)
+                place[key] = _join(open_groups, shape)
             seen[alike] = open_groups[place[key]][1]
         seen[alike].append(file)
     return ScanPlan(table, chosen, tuple(_group(shape, found) for shape, found in open_groups))
@@ -149,6 +153,8 @@ def _shape(
     table: TableVersion,
     chosen: Sequence[Field],
     mappings: Mapping[int, NameMapping],
+    *,
+    snapshots: bool,
 ) -> Shape:
     mapping = None
     if file.mapping_id is not None:
@@ -168,7 +174,8 @@ def _shape(
             f"data file {file.path} of {table.full_name} holds rows of later snapshots, but no"
             " column that tells them apart; read the newest snapshot instead"
         )
-    filtered = resolved.snapshot_column if later or file.partial_max is None else None
+    needed = snapshots or later or file.partial_max is None
+    filtered = resolved.snapshot_column if needed else None
     return Shape(
         replace(resolved, snapshot_column=filtered), with_deletes=_has_deletes(file), path=file.path
     )

@@ -24,24 +24,26 @@ def inlined_frame(
     spark: SparkSession,
     columns: Sequence[Field],
     inlined: Sequence[InlinedRows],
-    row_id: str | None = None,
+    row_id: str,
+    snapshot_id: str,
 ) -> DataFrame:
-    """Return inlined rows with ``columns`` as they are today, and their row ids under ``row_id``.
+    """Return inlined rows with ``columns`` as they are today, their row ids and first snapshots.
 
     Raises CorruptLake for texts that are no values, and Unsupported for a promotion whose values
     Shelduck does not know how to make.
     """
     rows = [
-        (*(_column_value(f, part, row) for f in columns), number)
+        (*(_column_value(f, part, row) for f in columns), number, begin)
         for part in inlined
-        for row, number in zip(part.rows, part.row_ids, strict=True)
+        for row, number, begin in zip(part.rows, part.row_ids, part.begin_snapshots, strict=True)
     ]
     names = [f"c{n}" for n in range(len(columns))]
     fields = [T.StructField(n, carrier_type(f.type)) for n, f in zip(names, columns, strict=True)]
-    shape = T.StructType([*fields, T.StructField("id", T.LongType())])
+    origins = [T.StructField(n, T.LongType()) for n in ("id", "begin")]
+    shape = T.StructType([*fields, *origins])
     frame = spark.createDataFrame(rows, shape)
     made = [decoded(F.col(n), f.type).alias(f.name) for n, f in zip(names, columns, strict=True)]
-    return frame.select(*made, *([F.col("id").alias(row_id)] if row_id else []))
+    return frame.select(*made, F.col("id").alias(row_id), F.col("begin").alias(snapshot_id))
 
 
 def _column_value(field: Field, part: InlinedRows, row: tuple[object, ...]) -> object:

@@ -7,16 +7,18 @@ first, ``_<id>`` makes it unique.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.quoting import backticked
 from shelduck.model.schema import Field, FieldId, Kind
 from shelduck.model.table import TableVersion
+from shelduck.model.types import Primitive
 from shelduck.spark.types import spark_type
 
 FIELD_ID = "parquet.field.id"
@@ -93,13 +95,25 @@ class PhysicalSchema:
             self._collect(child, child_path, found)
 
 
-def physical_schema(table: TableVersion) -> PhysicalSchema:
-    """Return how the columns of a table are named in files written now."""
+ROW_ID_COLUMN = "_ducklake_internal_row_id"
+SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
+_LINEAGE_FIELDS = {ROW_ID_COLUMN: ROW_ID_FIELD, SNAPSHOT_COLUMN: SNAPSHOT_FIELD}
+
+
+def lineage_fields(names: Sequence[str]) -> tuple[Field, ...]:
+    """Return the columns of a file that tell its rows' own ids and snapshots, by their names."""
+    return tuple(Field(FieldId(_LINEAGE_FIELDS[n]), n, Primitive("int64")) for n in names)
+
+
+def physical_schema(table: TableVersion, lineage: Sequence[str] = ()) -> PhysicalSchema:
+    """Return how the columns of a table are named in files written now, ``lineage`` ones last."""
     live = {f.id for f in table.columns.walk()}
     ended = {i: name.lower() for i, name in table.first_names.items() if i not in live}
     names: dict[FieldId, str] = {}
     _name(table.columns.fields, table.first_names, ended, names)
-    return PhysicalSchema(table.columns.fields, names)
+    extra = lineage_fields(lineage)
+    names.update({f.id: f.name for f in extra})
+    return PhysicalSchema((*table.columns.fields, *extra), names)
 
 
 def _name(

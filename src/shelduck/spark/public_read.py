@@ -15,6 +15,8 @@ from shelduck.planning.scan import ScanGroup
 from shelduck.spark.reader_options import READER_OPTIONS
 
 ROW_ID_START = "__shelduck_row_id_start"
+FILE_ID = "__shelduck_file_id"
+BEGIN_SNAPSHOT = "__shelduck_begin_snapshot"
 ROW_INDEX = "__shelduck_row_index"
 
 _FILE = "__shelduck_file"
@@ -36,10 +38,11 @@ _DELETE_SCHEMA = T.StructType(
 
 
 def public_group(
-    spark: SparkSession, group: ScanGroup, schema: T.StructType, snapshot: int, *, row_ids: bool
+    spark: SparkSession, group: ScanGroup, schema: T.StructType, snapshot: int, *, origins: bool
 ) -> DataFrame:
-    """Return the live rows of a group with its read columns, constants and row id starts.
+    """Return the live rows of a group with its read columns and constants.
 
+    ``origins`` adds row id starts, file ids, begin snapshots and row indexes.
     Deleted positions are read from the delete files by Spark and joined away by file name and row
     index; a broadcast never holds more than some millions of them. Raises Unsupported for deletion
     vectors, which only the bridge reads.
@@ -52,7 +55,7 @@ def public_group(
                 " with DuckDB (CALL ducklake_rewrite_data_files)"
             )
     frames = [
-        _batch(spark, group, batch, schema, snapshot, row_ids=row_ids) for batch in _batches(group)
+        _batch(spark, group, batch, schema, snapshot, origins=origins) for batch in _batches(group)
     ]
     return reduce(DataFrame.unionAll, frames)
 
@@ -82,13 +85,13 @@ def _batch(
     schema: T.StructType,
     snapshot: int,
     *,
-    row_ids: bool,
+    origins: bool,
 ) -> DataFrame:
     files = [group.files[n] for n in numbers]
     found = spark.read.schema(schema).options(**_OPTIONS).parquet(*[f.path for f in files])
     for name, value in zip(group.constants, group.values[numbers[0]], strict=True):
         found = found.withColumn(name, F.lit(value).cast(T.StringType()))
-    if group.with_deletes or row_ids:
+    if group.with_deletes or origins:
         # As columns of their own: both sides of a join have a _metadata.
         found = found.withColumns(
             {_FILE: F.col("_metadata.file_name"), ROW_INDEX: F.col("_metadata.row_index")}
@@ -97,9 +100,10 @@ def _batch(
         dead = F.broadcast(_deleted(spark, files, snapshot))
         same = (found[_FILE] == dead[_NAME]) & (found[ROW_INDEX] == dead[_POSITION])
         found = found.join(dead, same, "left_anti")
-    if row_ids:
-        starts = [(_name(f.path), f.row_id_start) for f in files]
-        known = spark.createDataFrame(starts, f"{_NAME} string, {ROW_ID_START} bigint")
+    if origins:
+        rows = [(_name(f.path), f.row_id_start, f.id, f.begin_snapshot) for f in files]
+        shape = ", ".join(f"{n} bigint" for n in (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT))
+        known = spark.createDataFrame(rows, f"{_NAME} string, {shape}")
         found = found.join(F.broadcast(known), found[_FILE] == known[_NAME], "left")
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -16,13 +17,33 @@ from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
 from shelduck.spark.bridge import Bridge, Deletes, FileEntry, bridge_for
 from shelduck.spark.columns import to_column
 from shelduck.spark.inlined import inlined_frame
-from shelduck.spark.public_read import ROW_ID_START, ROW_INDEX, public_group
+from shelduck.spark.public_read import (
+    BEGIN_SNAPSHOT,
+    FILE_ID,
+    ROW_ID_START,
+    ROW_INDEX,
+    public_group,
+)
 from shelduck.spark.types import spark_type
 from shelduck.spark.values import exists_default
 
 Prune = Callable[[ScanGroup, list[str]], set[int] | None]
 
-ROW_ID = "_row_id"
+
+class Origin(StrEnum):
+    """Columns that tell where a row comes from; they stand behind the table's own.
+
+    A row that the catalog itself holds has no file and no position, and a row of a transaction that
+    has not landed has no row id yet.
+    """
+
+    ROW_ID = "_row_id"
+    FILE_ID = "_file_id"
+    POSITION = "_position"
+    SNAPSHOT_ID = "_snapshot_id"
+
+
+_CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
 
 
 def read_rows(
@@ -31,31 +52,45 @@ def read_rows(
     *,
     prune: Prune | None = None,
     inlined: Sequence[InlinedRows] = (),
-    row_ids: bool = False,
+    origins: Sequence[Origin] = (),
 ) -> DataFrame:
     """Return the rows of a plan, and of ``inlined``, with the table's current names and types.
 
     ``prune`` is asked while Spark plans a query: it gets a group and Spark's filters on the group's
     read columns as SQL texts, and answers with the ids of the data files that may hold a matching
     row, or None for all. Without a bridge into the JVM (Spark Connect) it is not asked.
-    ``row_ids`` adds the column ``_row_id``. Every column is nullable.
+    ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every column
+    is nullable.
     """
     bridge = bridge_for(spark)
     frames = [
-        _group(spark, bridge, plan, group, prune, row_ids=row_ids)
+        _group(spark, bridge, plan, group, prune=prune, origins=origins)
         for group in plan.groups
         if group.files
     ]
     if any(rows.rows for rows in inlined):
-        frames.append(inlined_frame(spark, plan.columns, inlined, ROW_ID if row_ids else None))
+        frames.append(_inlined(spark, plan, inlined, origins))
     if not frames:
-        return spark.createDataFrame([], _schema(plan, row_ids=row_ids))
+        return spark.createDataFrame([], _schema(plan, origins))
     return reduce(DataFrame.unionAll, frames)
 
 
-def _schema(plan: ScanPlan, *, row_ids: bool) -> T.StructType:
+def _schema(plan: ScanPlan, origins: Sequence[Origin]) -> T.StructType:
     fields = [T.StructField(f.name, spark_type(f.type, f.name)) for f in plan.columns]
-    return T.StructType(fields + ([T.StructField(ROW_ID, T.LongType())] if row_ids else []))
+    return T.StructType(fields + [T.StructField(o, T.LongType()) for o in origins])
+
+
+def _inlined(
+    spark: SparkSession,
+    plan: ScanPlan,
+    inlined: Sequence[InlinedRows],
+    origins: Sequence[Origin],
+) -> DataFrame:
+    found = inlined_frame(spark, plan.columns, inlined, Origin.ROW_ID, Origin.SNAPSHOT_ID)
+    names = [backticked(f.name) for f in plan.columns]
+    nothing = F.lit(None).cast(T.LongType())
+    known = {o: F.col(o) for o in (Origin.ROW_ID, Origin.SNAPSHOT_ID)}
+    return found.select(*names, *[known.get(o, nothing).alias(o) for o in origins])
 
 
 def _group(
@@ -63,14 +98,14 @@ def _group(
     bridge: Bridge | None,
     plan: ScanPlan,
     group: ScanGroup,
-    prune: Prune | None,
     *,
-    row_ids: bool,
+    prune: Prune | None,
+    origins: Sequence[Origin],
 ) -> DataFrame:
-    schema = _read_schema(group, row_ids=row_ids)
+    schema = _read_schema(group, row_ids=Origin.ROW_ID in origins)
     snapshot = plan.table.snapshot.id
     if bridge is None:
-        found = public_group(spark, group, schema, snapshot, row_ids=row_ids)
+        found = public_group(spark, group, schema, snapshot, origins=bool(origins))
     else:
         found = _bridged(bridge, group, schema, snapshot, prune)
     if group.snapshot_column is not None:
@@ -80,17 +115,26 @@ def _group(
         to_column(e).alias(f.name, metadata={})
         for f, e in zip(plan.columns, group.outputs, strict=True)
     ]
-    if row_ids:
-        index = "_metadata.row_index" if bridge is not None else ROW_INDEX
-        made.append(_row_id(group, index).alias(ROW_ID, metadata={}))
+    index = "_metadata.row_index" if bridge is not None else ROW_INDEX
+    made += [_origin(group, o, index).alias(o, metadata={}) for o in origins]
     return found.select(*made)
 
 
-def _row_id(group: ScanGroup, index: str) -> Column:
-    counted = F.col(ROW_ID_START) + F.col(index)
-    if group.row_id_column is None:
-        return counted
-    return F.coalesce(F.col(backticked(group.row_id_column)), counted)
+def _origin(group: ScanGroup, origin: Origin, index: str) -> Column:
+    match origin:
+        case Origin.FILE_ID:
+            return F.col(FILE_ID)
+        case Origin.POSITION:
+            return F.col(index)
+        case Origin.SNAPSHOT_ID:
+            return _embedded(group.snapshot_column, F.col(BEGIN_SNAPSHOT))
+        case Origin.ROW_ID:
+            return _embedded(group.row_id_column, F.col(ROW_ID_START) + F.col(index))
+
+
+def _embedded(column: str | None, otherwise: Column) -> Column:
+    """Return what the rows say of themselves, and ``otherwise`` for those that say nothing."""
+    return otherwise if column is None else F.coalesce(F.col(backticked(column)), otherwise)
 
 
 def _read_schema(group: ScanGroup, *, row_ids: bool) -> T.StructType:
@@ -113,7 +157,7 @@ def _bridged(
     bridge: Bridge, group: ScanGroup, schema: T.StructType, snapshot: int, prune: Prune | None
 ) -> DataFrame:
     constants = T.StructType(
-        [T.StructField(ROW_ID_START, T.LongType())]
+        [T.StructField(name, T.LongType()) for name in _CONSTANTS]
         + [T.StructField(name, T.StringType()) for name in group.constants]
     )
 
@@ -124,7 +168,7 @@ def _bridged(
                 yield FileEntry(
                     file.path,
                     file.file_size_bytes,
-                    (file.row_id_start, *values),
+                    (file.row_id_start, file.id, file.begin_snapshot, *values),
                     _deletes(file, snapshot) if group.with_deletes else None,
                 )
 

@@ -13,17 +13,15 @@ from typing import Any
 import pyarrow.parquet
 
 from shelduck.errors import CorruptLake
-from shelduck.model.bounds import bound_text
+from shelduck.model.bounds import BOUND_BYTES, bound_text, cut_bounds
 from shelduck.model.files import ColumnStats
 from shelduck.model.literals import integer_range
 from shelduck.model.schema import Field, Kind
 from shelduck.model.temporal import MICROSECONDS
 from shelduck.model.types import FLOATS, Decimal, Leaf
 
-_CUT = 256
 _CUT_TYPES = frozenset({"varchar", "json"})
 _NUMBERS = frozenset({"date", *MICROSECONDS})
-_LAST_BEFORE_SURROGATES, _AFTER_SURROGATES, _LAST = 0xD7FF, 0xE000, 0x10FFFF
 
 
 def file_stats(
@@ -40,18 +38,6 @@ def file_stats(
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     found = (_column(leaf, [g.column(n) for g in groups]) for n, leaf in enumerate(leaves))
     return tuple(stats for stats in found if stats is not None)
-
-
-def cut_bounds(low: str | None, high: str | None) -> tuple[str | None, str | None]:
-    """Return bounds of at most 256 bytes: the least one cut, the greatest cut and raised.
-
-    Text with a NUL byte is no bound, because not every catalog can store it.
-    """
-    if low is not None:
-        low = None if "\0" in low else _prefix(low)
-    if high is not None:
-        high = None if "\0" in high else _raised(high)
-    return low, high
 
 
 def _column(field: Field, chunks: list[Any]) -> ColumnStats | None:
@@ -96,7 +82,7 @@ def _bounds(leaf: Leaf, statistics: list[Any]) -> tuple[str | None, str | None, 
         return None, None, False
     if str(leaf) in _CUT_TYPES:
         return *cut_bounds(low, high), False
-    if str(leaf) == "blob" and high is not None and len(high) > _CUT:
+    if str(leaf) == "blob" and high is not None and len(high) > BOUND_BYTES:
         return None, None, False
     return low, high, False
 
@@ -118,20 +104,3 @@ def _reader(leaf: Leaf) -> Callable[[Any], Any] | None:
 
 def _unscaled(raw: int | bytes) -> int:
     return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
-
-
-def _prefix(text: str) -> str:
-    return text.encode()[:_CUT].decode(errors="ignore")
-
-
-def _raised(text: str) -> str | None:
-    prefix = _prefix(text)
-    if prefix == text:
-        return text
-    while prefix:
-        last = ord(prefix[-1])
-        prefix = prefix[:-1]
-        if last < _LAST:
-            above = _AFTER_SURROGATES if last == _LAST_BEFORE_SURROGATES else last + 1
-            return prefix + chr(above)
-    return None

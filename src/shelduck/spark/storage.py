@@ -14,7 +14,7 @@ TAIL = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One file of a directory: its name there and its size in bytes."""
+    """One file of a directory: its path below it and its size in bytes."""
 
     name: str
     size: int
@@ -33,13 +33,13 @@ def local_path(path: str) -> str | None:
 
 
 def list_data_files(directory: str) -> list[Listed]:
-    """Return the Parquet files of a directory by name, none when there is no such directory."""
+    """Return the Parquet files of a directory and those below it, by path; none when it is not."""
     try:
         found = _list_local(directory) if local_path(directory) else _list_remote(directory)
     except FileNotFoundError:
         return []
     return sorted(
-        (f for f in found if f.name.endswith(".parquet") and f.name[0] not in "._"),
+        (f for f in found if f.name.endswith(".parquet") and not _is_hidden(f.name)),
         key=lambda f: f.name,
     )
 
@@ -100,10 +100,20 @@ def filesystem(path: str) -> tuple[pyarrow.fs.FileSystem, str]:
 def _list_local(directory: str) -> list[Listed]:
     plain = local_path(directory)
     assert plain is not None
-    return [Listed(p.name, p.stat().st_size) for p in Path(plain).iterdir() if p.is_file()]
+    place = Path(plain)
+    if not place.exists():
+        return []
+    found = (p for p in place.rglob("*.parquet") if p.is_file())
+    return [Listed(p.relative_to(place).as_posix(), p.stat().st_size) for p in found]
 
 
 def _list_remote(directory: str) -> list[Listed]:
     files, name = filesystem(directory)
-    infos = files.get_file_info(pyarrow.fs.FileSelector(name.rstrip("/")))
-    return [Listed(i.base_name, i.size) for i in infos if i.is_file]
+    root = name.rstrip("/")
+    infos = files.get_file_info(pyarrow.fs.FileSelector(root, recursive=True))
+    return [Listed(i.path.removeprefix(root).lstrip("/"), i.size) for i in infos if i.is_file]
+
+
+def _is_hidden(path: str) -> bool:
+    """Tell whether a file, or a directory on the way to it, is work in progress of Spark's."""
+    return any(part[0] in "._" for part in path.split("/"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
-from shelduck.model.schema import Field, Schema
+from shelduck.model.schema import Field
 from shelduck.model.types import DataType, Decimal, List, Map, Member, Primitive, Struct
 
 _TO_SPARK: dict[str, T.DataType] = {
@@ -79,7 +81,7 @@ def spark_type(data_type: DataType, column: str = "") -> T.DataType:
     return found
 
 
-def struct_type(schema: Schema) -> T.StructType:
+def struct_type(schema: Iterable[Field]) -> T.StructType:
     """Return a table's columns as Spark sees them, NOT NULL at the top level only."""
     return T.StructType([struct_field(f) for f in schema])
 

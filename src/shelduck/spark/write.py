@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -48,15 +48,19 @@ def write_files(
     *,
     progress: Progress | None = None,
     compression: str = "snappy",
+    lineage: Sequence[str] = (),
 ) -> WrittenFiles:
     """Write the rows of ``df`` into a fresh directory of ``table`` and return the files.
 
-    ``df`` has the columns of the table as `shelduck.spark.assign.assign` leaves them. Paths are
+    ``df`` has the columns of the table as `shelduck.spark.assign.assign` leaves them, and behind
+    them those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are not
+    new bring their own row ids, and where files are merged the snapshots they came with. Paths are
     relative to the table's directory. No rows, no files. ``progress`` is called with the rows,
     files and bytes so far as finished files are looked at. A write that fails deletes what it
     wrote; a value that does not fit its column is InvalidRequest.
     """
-    expected = struct_type(table.columns)
+    physical = physical_schema(table, lineage)
+    expected = struct_type(physical.fields)
     if not same_type(df.schema, expected):
         raise InvalidRequest(
             f"rows for {table.full_name} are {expected.simpleString()},"
@@ -65,7 +69,7 @@ def write_files(
     directory = _fresh_name()
     place = table.path + directory
     try:
-        listed = _write(spark, df, physical_schema(table), place, compression)
+        listed = _write(spark, df, physical, place, compression)
         written = _look_at(spark, table, directory, listed, progress)
     except BaseException as error:
         delete_directory(place)
@@ -76,13 +80,6 @@ def write_files(
     if not written.files:
         delete_directory(place)
     return written
-
-
-def discard_files(table: TableVersion, files: Iterable[NewDataFile]) -> None:
-    """Delete files that were written for ``table`` and will not be committed."""
-    directories = {f.path.partition("/")[0] for f in files}
-    for directory in directories:
-        delete_directory(table.path + directory)
 
 
 def _write(

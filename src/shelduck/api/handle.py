@@ -1,0 +1,33 @@
+"""What every kind of verb over one table needs: its name, its lake and the open unit of work."""
+
+from __future__ import annotations
+
+from shelduck.api.lookup import version_at
+from shelduck.api.results import TableName
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork
+from shelduck.model.table import TableVersion
+
+
+class TableHandle:
+    """One table by name, on a lake or inside an open transaction."""
+
+    def __init__(self, state: LakeState, name: TableName, unit: UnitOfWork | None = None) -> None:
+        self._state = state
+        self._unit = unit
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Table({str(self.name)!r})"
+
+    def _version(self) -> TableVersion:
+        if self._unit is not None:
+            self._unit.require_open()
+            return self._unit.workspace.table(self.name)
+        return version_at(self._state, self.name, None, None)
+
+    def _view(self) -> UnitOfWork:
+        """Return the open unit, or a new one that is only looked through."""
+        unit = self._unit or UnitOfWork(self._state, self._state.commit_info())
+        unit.require_open()
+        return unit

@@ -1,0 +1,142 @@
+"""Statements over schemas and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shelduck.api.results import Result, Staged, Unchanged
+from shelduck.api.runner import Answer, Runner
+from shelduck.api.unit import UnitOfWork, carry_out, counted
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.schema import FieldId, Schema, new_schema
+from shelduck.model.schema_change import with_default
+from shelduck.model.types import Member
+from shelduck.operations.append import append_rows
+from shelduck.spark.session import DataFrame
+from shelduck.spark.types import members_of
+from shelduck.sql import statements as st
+
+
+def create_schema(runner: Runner, statement: st.CreateSchema) -> Result:
+    """CREATE SCHEMA."""
+    return runner.verbs.create_schema(statement.name.schema, if_not_exists=statement.if_not_exists)
+
+
+def drop_schema(runner: Runner, statement: st.DropSchema) -> Result:
+    """DROP SCHEMA."""
+    return runner.verbs.drop_schema(
+        statement.name.schema, if_exists=statement.if_exists, cascade=statement.cascade
+    )
+
+
+def use_schema(runner: Runner, statement: st.UseSchema) -> Result:
+    """USE: names without a schema mean this one from now on."""
+    workspace = runner.view().workspace
+    runner.state.default_schema = workspace.schema(statement.name.schema).name
+    return Unchanged(workspace.base.id)
+
+
+def create_table(runner: Runner, statement: st.CreateTable) -> Result:
+    """CREATE TABLE, also OR REPLACE and AS SELECT; with rows it is one snapshot too."""
+    if statement.partitioned_by:
+        raise Unsupported(
+            f"CREATE TABLE {statement.name}: PARTITIONED BY is not supported yet; leave it out"
+        )
+    if statement.properties:
+        raise Unsupported(
+            f"CREATE TABLE {statement.name}: Shelduck tables have no properties;"
+            " leave TBLPROPERTIES out"
+        )
+    name = runner.name(statement.name)
+    view = runner.view().workspace
+    if statement.if_not_exists and view.has_table(name):
+        return Unchanged(view.base.id)
+    rows = runner.query(statement.as_query) if statement.as_query else None
+    columns, comments = _columns(statement, rows)
+
+    def stage(unit: UnitOfWork) -> None:
+        if statement.or_replace and unit.workspace.has_table(name):
+            unit.workspace.drop_table(unit.workspace.table(name))
+        unit.workspace.create_table(name, columns, comments)
+
+    if rows is None:
+        return carry_out(runner.state, runner.unit, stage)
+    unit = runner.unit or UnitOfWork(runner.state, runner.state.commit_info())
+    stage(unit)
+    made = unit.workspace.table(name)
+    try:
+        done = append_rows(runner.state.spark, rows, made, show_progress=runner.state.show_progress)
+    except BaseException:
+        if runner.unit is None:
+            unit.rollback()
+        else:
+            unit.workspace.drop_table(made)
+        raise
+    unit.own(done)
+    unit.stage(done)
+    if runner.unit is not None:
+        return Staged(**counted(done.counts))
+    return unit.commit()
+
+
+def drop_table(runner: Runner, statement: st.DropTable) -> Result:
+    """DROP TABLE."""
+    return runner.verbs.drop_table(str(runner.name(statement.name)), if_exists=statement.if_exists)
+
+
+def alter_table(runner: Runner, statement: st.AlterTable) -> Result:
+    """ALTER TABLE and COMMENT ON: all changes in one snapshot."""
+    name = runner.name(statement.name)
+    if statement.if_exists and not runner.view().workspace.has_table(name):
+        return Unchanged(runner.view().workspace.base.id)
+    return runner.table(statement.name).alter(*statement.changes)
+
+
+def rename_table(runner: Runner, statement: st.RenameTable) -> Result:
+    """ALTER TABLE … RENAME TO, inside one schema."""
+    old = runner.name(statement.name)
+    if statement.if_exists and not runner.view().workspace.has_table(old):
+        return Unchanged(runner.view().workspace.base.id)
+    new = runner.name(statement.new_name, default=old.schema)
+    if new.schema.lower() != old.schema.lower():
+        raise Unsupported(
+            f"cannot rename {old} to {new}: DuckLake keeps a table in its schema;"
+            " create it there AS SELECT and drop this one"
+        )
+    return runner.table(statement.name).rename(new.name)
+
+
+def _columns(
+    statement: st.CreateTable, rows: DataFrame | None
+) -> tuple[Schema, dict[FieldId | None, str]]:
+    if rows is not None and statement.columns:
+        raise InvalidRequest(
+            f"CREATE TABLE {statement.name} gives columns and AS SELECT; leave one out"
+        )
+    if rows is not None:
+        columns = new_schema(members_of(rows.schema))
+    else:
+        columns = new_schema([Member(c.name, c.type, c.nullable) for c in statement.columns])
+    comments: dict[FieldId | None, str] = {}
+    if statement.comment is not None:
+        comments[None] = statement.comment
+    fields = []
+    for made, wanted in zip(columns, statement.columns or columns.fields, strict=True):
+        if isinstance(wanted, st.ColumnDefinition):
+            if wanted.comment is not None:
+                comments[made.id] = wanted.comment
+            made = with_default(made, wanted.default, str(statement.name))  # noqa: PLW2901
+        fields.append(made)
+    return Schema(tuple(fields)), comments
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    st.CreateSchema: create_schema,
+    st.DropSchema: drop_schema,
+    st.UseSchema: use_schema,
+    st.CreateTable: create_table,
+    st.DropTable: drop_table,
+    st.AlterTable: alter_table,
+    st.RenameTable: rename_table,
+}

@@ -1,0 +1,58 @@
+"""Statements over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from shelduck.api.results import Result
+from shelduck.api.runner import Answer, Runner
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.schema import Schema
+from shelduck.sql import statements as st
+from shelduck.sql.defaults import default_for_spark
+
+
+def insert(runner: Runner, statement: st.Insert) -> Result:
+    """INSERT INTO … VALUES or SELECT."""
+    if statement.overwrite:
+        raise Unsupported(
+            f"INSERT OVERWRITE {statement.name} is not supported yet;"
+            " CREATE OR REPLACE TABLE … AS SELECT replaces all rows"
+        )
+    table = runner.table(statement.name)
+    source = statement.source
+    if statement.defaults:
+        source = _with_defaults(statement, table.columns)
+    rows = runner.query(source)
+    if source.text.lstrip()[:6].upper() == "VALUES":
+        # Spark cuts even two literal rows into several tasks, and each would write a file.
+        rows = rows.coalesce(1)
+    if statement.columns is None:
+        return table.append(rows, by_position=not statement.by_name)
+    if len(statement.columns) != len(rows.columns):
+        raise InvalidRequest(
+            f"INSERT INTO {table.name} lists {len(statement.columns)} column(s),"
+            f" but its rows have {len(rows.columns)}"
+        )
+    return table.append(rows.toDF(*statement.columns))
+
+
+def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:
+    """Return the source with every DEFAULT replaced by the SQL of its column's default."""
+    text = statement.source.text
+    for cell in statement.defaults:
+        names = statement.columns or tuple(columns.names)
+        if cell.position >= len(names):
+            raise InvalidRequest(
+                f"INSERT INTO {statement.name}: DEFAULT stands past the last column"
+            )
+        field = columns.get((names[cell.position],), str(statement.name))
+        text = text.replace(cell.placeholder, default_for_spark(field))
+    return replace(statement.source, text=text)
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    st.Insert: insert,
+}

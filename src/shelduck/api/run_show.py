@@ -1,0 +1,87 @@
+"""Statements that look and change nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from shelduck.api import describe as described
+from shelduck.api.runner import Answer, Runner
+from shelduck.spark.query import answer
+from shelduck.spark.session import DataFrame
+from shelduck.sql import statements as st
+
+
+def query(runner: Runner, statement: st.Query) -> DataFrame:
+    """SELECT, WITH, VALUES, TABLE."""
+    return runner.query(statement)
+
+
+def explain(runner: Runner, statement: st.Explain) -> DataFrame:
+    """Return Spark's plan of a query as text."""
+    mode = "" if statement.mode == "simple" else f"{statement.mode.upper()} "
+    return runner.query(statement.query, f"EXPLAIN {mode}")
+
+
+def show_schemas(runner: Runner, statement: st.ShowSchemas) -> DataFrame:
+    """SHOW SCHEMAS, with the column that Spark gives."""
+    names = [n for n in runner.verbs.schemas() if _is_like(n, statement.like)]
+    return answer(runner.state.spark, "namespace string", [(n,) for n in sorted(names)])
+
+
+def show_tables(runner: Runner, statement: st.ShowTables) -> DataFrame:
+    """SHOW TABLES, with the columns that Spark gives."""
+    wanted = statement.schema.schema if statement.schema else runner.state.default_schema
+    schema = runner.view().workspace.schema(wanted).name
+    rows = [
+        (t.schema, t.name, False)
+        for t in sorted(runner.verbs.tables(schema), key=lambda t: t.name)
+        if _is_like(t.name, statement.like)
+    ]
+    columns = "namespace string, tableName string, isTemporary boolean"
+    return answer(runner.state.spark, columns, rows)
+
+
+def show_columns(runner: Runner, statement: st.ShowColumns) -> DataFrame:
+    """SHOW COLUMNS."""
+    rows = [(n,) for n in runner.version(statement.name).columns.names]
+    return answer(runner.state.spark, "col_name string", rows)
+
+
+def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> DataFrame:
+    """SHOW CREATE TABLE."""
+    text = described.create_statement(runner.version(statement.name))
+    return answer(runner.state.spark, "createtab_stmt string", [(text,)])
+
+
+def describe(runner: Runner, statement: st.Describe) -> DataFrame:
+    """DESCRIBE a table or a column, with the columns that Spark gives."""
+    found = runner.version(statement.name)
+    if statement.column is not None:
+        rows = described.column_rows(found, statement.column)
+        return answer(runner.state.spark, "info_name string, info_value string", rows)
+    lines = described.table_rows(found, extended=statement.extended)
+    columns = "col_name string, data_type string, comment string"
+    return answer(runner.state.spark, columns, lines)
+
+
+def _is_like(name: str, pattern: str | None) -> bool:
+    """Tell whether a name fits Spark's pattern: ``*`` is anything, ``|`` separates patterns."""
+    if pattern is None:
+        return True
+    return any(
+        re.fullmatch(".*".join(map(re.escape, part.strip().split("*"))), name, re.IGNORECASE)
+        for part in pattern.split("|")
+    )
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    st.Query: query,
+    st.Explain: explain,
+    st.ShowSchemas: show_schemas,
+    st.ShowTables: show_tables,
+    st.ShowColumns: show_columns,
+    st.ShowCreateTable: show_create_table,
+    st.Describe: describe,
+}

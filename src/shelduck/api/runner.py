@@ -1,0 +1,65 @@
+"""What the statements of one text share: the lake, the open unit of work, names and queries."""
+
+from __future__ import annotations
+
+from shelduck.api.catalog_verbs import CatalogVerbs
+from shelduck.api.lookup import read_version, table_name
+from shelduck.api.results import Result, TableName
+from shelduck.api.state import LakeState
+from shelduck.api.table import Table
+from shelduck.api.unit import UnitOfWork
+from shelduck.errors import InvalidRequest
+from shelduck.model.table import TableVersion
+from shelduck.spark.query import run_query
+from shelduck.spark.session import DataFrame
+from shelduck.sql import statements as st
+
+Answer = DataFrame | Result
+
+
+class Runner:
+    """One lake, or one open transaction, as statements see it."""
+
+    def __init__(self, state: LakeState, unit: UnitOfWork | None) -> None:
+        self.state = state
+        self.unit = unit
+        self.verbs = CatalogVerbs(state, unit)
+
+    def query(self, query: st.Query, prefix: str = "") -> DataFrame:
+        """Return the DataFrame of a query; all its tables are read at one snapshot."""
+        unit = self.view()
+        frames: dict[str, DataFrame] = {}
+        text = query.text
+        for relation in query.relations:
+            word = relation.placeholder
+            try:
+                frames[word] = self._relation(unit, relation)
+            except InvalidRequest:
+                # Not of this lake: a temporary view, or a table of another catalog of the session.
+                # Those have no versions of ours, so time travel always means the lake.
+                travels = relation.version is not None or relation.timestamp is not None
+                if travels or not self.state.spark.catalog.tableExists(str(relation.name)):
+                    raise
+                text = text.replace(word, str(relation.name))
+        return run_query(self.state.spark, prefix + text, frames)
+
+    def _relation(self, unit: UnitOfWork, relation: st.Relation) -> DataFrame:
+        name = self.name(relation.name)
+        version, timestamp = relation.version, relation.timestamp
+        return read_version(self.state, unit, name, version=version, timestamp=timestamp)
+
+    def name(self, found: st.TableName, default: str | None = None) -> TableName:
+        """Return the schema and table that a name in a statement means."""
+        return table_name(found.parts, default or self.state.default_schema)
+
+    def table(self, found: st.TableName) -> Table:
+        """Return the table object that a name in a statement means."""
+        return Table(self.state, self.name(found), self.unit)
+
+    def version(self, found: st.TableName) -> TableVersion:
+        """Return the table as it is now."""
+        return self.view().workspace.table(self.name(found))
+
+    def view(self) -> UnitOfWork:
+        """Return the open unit, or a new one that is only looked through."""
+        return self.unit or UnitOfWork(self.state, self.state.commit_info())

@@ -1,0 +1,104 @@
+"""Verbs over the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from shelduck.api.handle import TableHandle
+from shelduck.api.lookup import read_version
+from shelduck.api.results import Result, Staged
+from shelduck.api.unit import UnitOfWork, carry_out, counted
+from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
+from shelduck.operations.append import append_rows
+from shelduck.operations.done import Done, discard
+from shelduck.spark.session import DataFrame
+
+
+class RowVerbs(TableHandle):
+    """Reading and writing rows."""
+
+    def read(
+        self,
+        *,
+        version: int | None = None,
+        timestamp: str | datetime | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> DataFrame:
+        """Return the rows as a DataFrame, with the columns that the table had at that snapshot.
+
+        The rows stay those of one snapshot whatever happens to the table. Every column is nullable.
+
+        Args:
+            version: A snapshot id, as in `Committed.snapshot` and `history`.
+            timestamp: The last snapshot at or before it; text without an offset is UTC.
+            columns: The top-level columns to read, all when None.
+
+        Raises:
+            NotFound: the table, a column or the snapshot does not exist.
+            InvalidRequest: both ``version`` and ``timestamp`` are given.
+            Unsupported: a file or type cannot be read right; the message names the way out.
+        """
+        return read_version(
+            self._state,
+            self._view(),
+            self.name,
+            version=version,
+            timestamp=timestamp,
+            columns=columns,
+        )
+
+    def append(self, df: DataFrame, *, by_position: bool = False) -> Result:
+        """Append rows. Columns go by name; missing ones get their default, extra ones are an error.
+
+        Args:
+            df: The rows. docs/types.md says which types a column takes; nothing is cut or rounded.
+            by_position: Take columns by their place instead; struct fields always go by name.
+
+        Raises:
+            InvalidRequest: columns or types do not fit, told before any work; or a value does not
+                (NULL in a NOT NULL column, overflow), told while writing. The table is unchanged.
+            Unsupported: the table is partitioned, or has a type that Spark cannot write.
+            Conflict: the columns changed while rows were written; append again.
+            OutcomeUnknown: look for the rows before appending them again.
+        """
+        if not isinstance(df, DataFrame):
+            raise InvalidRequest(
+                f"append to {self.name} takes a Spark DataFrame, not {type(df).__name__};"
+                " spark.createDataFrame(...) makes one"
+            )
+        planned = self._version()
+        done = append_rows(
+            self._state.spark,
+            df,
+            planned,
+            by_position=by_position,
+            show_progress=self._state.show_progress,
+        )
+        if done.is_nothing:
+            return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)
+        return self._commit_append(done)
+
+    def _commit_append(self, done: Done) -> Result:
+        planned = done.table
+
+        def stage(unit: UnitOfWork) -> None:
+            current = unit.workspace.table(self.name)
+            if current.id != planned.id or current.columns != planned.columns:
+                raise Conflict(
+                    f"table {self.name} changed its columns while rows were written for it;"
+                    " nothing was appended: append again"
+                )
+            unit.stage(done)
+
+        if self._unit is not None:
+            self._unit.own(done)
+            carry_out(self._state, self._unit, stage)
+            return Staged(**counted(done.counts))
+        try:
+            return carry_out(self._state, None, stage)
+        except OutcomeUnknown:
+            raise
+        except BaseException:
+            discard(planned, done.paths)
+            raise

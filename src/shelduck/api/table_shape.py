@@ -1,0 +1,77 @@
+"""Verbs over the shape of a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.api.handle import TableHandle
+from shelduck.api.results import Result
+from shelduck.api.unit import UnitOfWork, carry_out
+from shelduck.evolution.alter import AlterPlan, plan_alter
+from shelduck.model.schema_change import SchemaChange
+from shelduck.operations.check import require_no_null
+
+
+class ShapeVerbs(TableHandle):
+    """Changing columns and the name."""
+
+    def alter(self, *changes: SchemaChange) -> Result:
+        """Change the schema; all changes are one snapshot, and no file is rewritten.
+
+        ``changes`` come from `shelduck.add_column`, `rename_column` and their like, and are applied
+        in order.
+
+        Raises:
+            NotFound, AlreadyExists, InvalidRequest: one of them cannot be done; nothing is changed.
+            Unsupported: one needs new bytes, or DuckLake has no place for it.
+            Conflict: another commit changed the table at the same time, again and again.
+        """
+
+        def stage(unit: UnitOfWork) -> None:
+            plan = plan_alter(unit.workspace.table(self.name), changes)
+            if plan.change is None:
+                return
+            if plan.checks_null:
+                self._check_null(unit, plan)
+            unit.workspace.alter_table(plan.change)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def plan_alter(self, *changes: SchemaChange) -> AlterPlan:
+        """Return what `alter` would do, step by step, without doing it; print it.
+
+        Raises what `alter` raises, but does not look for NULL in rows.
+        """
+        return plan_alter(self._version(), changes)
+
+    def rename(self, new_name: str) -> Result:
+        """Rename the table inside its schema; this object follows it, files stay where they are.
+
+        ``new_name`` is one name, dots are part of it. Raises AlreadyExists when it is taken.
+        """
+
+        def stage(unit: UnitOfWork) -> None:
+            unit.workspace.rename_table(unit.workspace.table(self.name), new_name)
+
+        result = carry_out(self._state, self._unit, stage)
+        self.name = replace(self.name, name=new_name)
+        return result
+
+    def drop(self) -> Result:
+        """Drop the table; older snapshots still show it."""
+
+        def stage(unit: UnitOfWork) -> None:
+            unit.workspace.drop_table(unit.workspace.table(self.name))
+
+        return carry_out(self._state, self._unit, stage)
+
+    def _check_null(self, unit: UnitOfWork, plan: AlterPlan) -> None:
+        table = unit.workspace.table(self.name)
+        require_no_null(
+            lambda: self._state.spark,
+            self._state.store,
+            table,
+            self._state.layouts,
+            plan.checks_null,
+            staged=unit.workspace.staged_rows(table),
+        )

@@ -1,0 +1,143 @@
+"""What deleted rows write: delete files, positions in the catalog, and the end of dead files.
+
+A data file that is deleted from again gets a delete file with all its positions; the older one ends
+at this snapshot, so that each snapshot has one that is right for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Table, bindparam, insert, select, update
+
+from shelduck.catalog import tables
+from shelduck.catalog.draft import Draft
+from shelduck.catalog.queries import inlined_delete_counts, live, present_tables
+from shelduck.catalog.work import TableWork
+from shelduck.errors import Conflict
+from shelduck.model.change import DeleteRows, Entry, FileDeletes, Verb
+from shelduck.model.files import DeletesSeen, NewDeleteFile
+from shelduck.model.schema import TableId
+
+# What one statement may name: SQLite takes 32,766 parameters, PostgreSQL 65,535.
+_CHUNK = 10_000
+
+_file, _delete = tables.data_file.c, tables.delete_file.c
+_LIVE_FILES = select(_file.data_file_id).where(
+    _file.data_file_id.in_(bindparam("ids", expanding=True)), live(tables.data_file)
+)
+_LIVE_DELETES = select(_delete.data_file_id, _delete.delete_file_id).where(
+    _delete.data_file_id.in_(bindparam("ids", expanding=True)), live(tables.delete_file)
+)
+_INSERT = insert(tables.delete_file)
+
+
+def _ending(source: Table) -> Any:
+    chosen = source.c.data_file_id.in_(bindparam("ids", expanding=True))
+    return update(source).where(chosen, live(source)).values(end_snapshot=bindparam("ended"))
+
+
+_END_FILES = _ending(tables.data_file)
+_END_DELETES = _ending(tables.delete_file)
+
+
+def delete_rows(draft: Draft, works: Iterable[TableWork]) -> None:
+    """Write the deletes of several tables.
+
+    Raises Conflict when a data file is not as it was when the rows were chosen. Some four
+    statements for each table that loses rows.
+    """
+    for work in works:
+        for change in work.deletes:
+            _delete_from_files(draft, work, change)
+
+
+def inlined_delete_table(table: TableId) -> str:
+    """Return the name of the table that holds deleted positions of a table's files."""
+    return f"ducklake_inlined_delete_{table}"
+
+
+def require_as_seen(
+    draft: Draft, table: TableId, name: str, seen: Mapping[int, DeletesSeen]
+) -> None:
+    """Raise Conflict unless data files are live, and deleted from as far as they were then."""
+    deletes: dict[int, int] = {}
+    alive: set[int] = set()
+    for ids in _chunks(seen):
+        alive.update(draft.connection.execute(_LIVE_FILES, {"ids": ids}).scalars())
+        deletes.update(
+            (row[0], row[1]) for row in draft.connection.execute(_LIVE_DELETES, {"ids": ids})
+        )
+    inlined: dict[int, int] = {}
+    source = inlined_delete_table(table)
+    if present_tables(draft.connection, [source]):
+        found = draft.connection.execute(inlined_delete_counts(source))
+        inlined = {row[0]: row[1] for row in found}
+    for number, then in seen.items():
+        if number not in alive:
+            raise Conflict(f"data file {number} of table {name} was replaced by another commit")
+        if then != DeletesSeen(deletes.get(number), inlined.get(number, 0)):
+            raise Conflict(f"another commit deleted rows from data file {number} of table {name}")
+
+
+def end_files(draft: Draft, ids: Sequence[int]) -> None:
+    """End data files and what is deleted from them."""
+    for chunk in _chunks(ids):
+        for statement in (_END_FILES, _END_DELETES):
+            draft.connection.execute(statement, {"ids": chunk, "ended": draft.id})
+
+
+def insert_delete_files(
+    draft: Draft, table: TableId, files: Sequence[tuple[int, NewDeleteFile]]
+) -> None:
+    """Write the rows of new delete files, each beside the id of its data file."""
+    if not files:
+        return
+    rows = [
+        {
+            "delete_file_id": number,
+            "table_id": table,
+            "begin_snapshot": draft.id,
+            "end_snapshot": None,
+            "data_file_id": data_file_id,
+            "path": file.path,
+            "path_is_relative": True,
+            "format": "parquet",
+            "delete_count": file.delete_count,
+            "file_size_bytes": file.file_size_bytes,
+            "footer_size": file.footer_size,
+            "encryption_key": None,
+            "partial_max": None,
+        }
+        for number, (data_file_id, file) in zip(draft.file_ids(len(files)), files, strict=True)
+    ]
+    draft.connection.execute(_INSERT, rows)
+
+
+def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> None:
+    if not change.files:
+        return
+    require_as_seen(draft, work.id, work.name, {f.data_file_id: f.seen for f in change.files})
+    end_files(draft, [f.data_file_id for f in change.files if f.ends_file])
+    _replace_delete_files(draft, work.id, change.files)
+    draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, work.id))
+    draft.has_stats_change = True
+
+
+def _replace_delete_files(draft: Draft, table: TableId, files: Sequence[FileDeletes]) -> None:
+    written = [(f.data_file_id, f.delete_file) for f in files if f.delete_file is not None]
+    replaced = [
+        f.data_file_id
+        for f in files
+        if f.delete_file is not None and f.seen.delete_file_id is not None
+    ]
+    for chunk in _chunks(replaced):
+        draft.connection.execute(_END_DELETES, {"ids": chunk, "ended": draft.id})
+    insert_delete_files(draft, table, written)
+
+
+def _chunks(ids: Iterable[int]) -> Iterator[list[int]]:
+    every = list(ids)
+    for start in range(0, len(every), _CHUNK):
+        yield every[start : start + _CHUNK]

@@ -1,0 +1,169 @@
+"""Rows that a transaction wrote and deleted, and that nobody else sees yet; no I/O.
+
+They lie over the base snapshot: `StagedRows.over` gives the data files as the transaction sees
+them. Its own files have negative ids (-1, -2, ...) and no first row id, which the commit gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from shelduck.model.change import AppendFiles, DeleteRows, FileDeletes, RewriteFiles, RowChange
+from shelduck.model.files import DataFile, DeleteFile, InlinedRows, NewDataFile, NewDeleteFile
+from shelduck.model.schema import FieldId, TableId
+from shelduck.model.table import TableVersion
+
+
+@dataclass
+class StagedRows:
+    """What a transaction did to the rows of one table."""
+
+    files: list[NewDataFile | None] = field(default_factory=list)
+    """Files that it wrote; None once all rows of one are dead."""
+    deletes: dict[int, FileDeletes] = field(default_factory=dict)
+    """What it deleted from files that others see, by data file id."""
+    inlined: set[int] = field(default_factory=set)
+    """Row ids of inlined rows that it deleted."""
+    rewrites: list[RewriteFiles] = field(default_factory=list)
+    looked: DeleteRows | None = None
+    """The first statement that chose rows by reading the table."""
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+    """Columns whose bounds in the catalog are not to be trusted any more."""
+
+    @property
+    def has_changes(self) -> bool:
+        """True when rows were written, deleted or moved."""
+        return bool(any(self.files) or self.deletes or self.inlined or self.rewrites)
+
+    def stage(self, change: RowChange) -> None:
+        """Take one more change."""
+        match change:
+            case AppendFiles():
+                self.files.extend(change.files)
+            case RewriteFiles():
+                self.rewrites.append(change)
+            case DeleteRows():
+                self.looked = self.looked or change
+                self.inlined.update(change.inlined)
+                for deleted in change.files:
+                    self._delete(deleted)
+
+    def changes(self, table: TableId) -> Iterator[RowChange]:
+        """Yield what a commit has to carry; ``table`` may be provisional."""
+        if self.looked is not None:
+            yield replace(
+                self.looked,
+                files=tuple(self.deletes.values()),
+                inlined=tuple(sorted(self.inlined)),
+            )
+        yield from self.rewrites
+        files = tuple(f for f in self.files if f is not None)
+        if files:
+            yield AppendFiles(table, files)
+
+    def over(self, table: TableVersion, files: Iterable[DataFile]) -> list[DataFile]:
+        """Return the data files of the base snapshot as the transaction left them, and its own."""
+        seen = [found for f in files if (found := self._seen(table, f)) is not None]
+        own = [
+            _data_file(table, -number, file)
+            for number, file in enumerate(self.files, 1)
+            if file is not None
+        ]
+        return seen + own
+
+    def over_inlined(self, rows: Sequence[InlinedRows]) -> list[InlinedRows]:
+        """Return the inlined rows that the transaction has not deleted."""
+        return [_without(part, self.inlined) for part in rows] if self.inlined else list(rows)
+
+    def paths(self) -> Iterator[str]:
+        """Yield the paths, below the table's directory, of all files that the commit will know."""
+        for change in self.changes(TableId(0)):
+            yield from written_paths(change)
+
+    def distrust(self, columns: frozenset[FieldId]) -> None:
+        """Forget the bounds of columns whose type changed in a way that makes them unsafe."""
+        if columns:
+            self.unsafe_bounds |= columns
+            self.files = [f and _without_bounds(f, columns) for f in self.files]
+
+    def _delete(self, change: FileDeletes) -> None:
+        number = change.data_file_id
+        if number < 0:
+            own = self.files[-number - 1]
+            assert own is not None
+            self.files[-number - 1] = (
+                None if change.ends_file else replace(own, deletes=change.delete_file)
+            )
+            return
+        before = self.deletes.get(number)
+        if before is None:
+            self.deletes[number] = change
+            return
+        # A delete file names all positions; positions for the catalog come on top of one.
+        kept = before.delete_file if change.positions else change.delete_file
+        positions = before.positions + change.positions if change.positions else ()
+        self.deletes[number] = FileDeletes(number, before.seen, kept, positions)
+
+    def _seen(self, table: TableVersion, file: DataFile) -> DataFile | None:
+        change = self.deletes.get(file.id)
+        if change is None:
+            return file
+        if change.ends_file:
+            return None
+        deleted = file.delete_file
+        if change.delete_file is not None:
+            deleted = _delete_file(table, change.delete_file)
+        gone = tuple(sorted({*file.inlined_deletes, *change.positions}))
+        return file._replace(delete_file=deleted, inlined_deletes=gone)
+
+
+def written_paths(change: RowChange) -> Iterator[str]:
+    """Yield the paths, below the table's directory, of the files that a change publishes."""
+    match change:
+        case DeleteRows():
+            yield from (f.delete_file.path for f in change.files if f.delete_file is not None)
+            return
+        case AppendFiles():
+            files = change.files
+        case RewriteFiles():
+            files = change.results
+    for file in files:
+        yield file.path
+        if file.deletes is not None:
+            yield file.deletes.path
+
+
+def _data_file(table: TableVersion, number: int, file: NewDataFile) -> DataFile:
+    return DataFile(
+        id=number,
+        path=table.path + file.path,
+        file_size_bytes=file.file_size_bytes,
+        record_count=file.record_count,
+        row_id_start=None,
+        begin_snapshot=table.snapshot.id,
+        delete_file=_delete_file(table, file.deletes) if file.deletes is not None else None,
+        layout=file.layout,
+    )
+
+
+def _delete_file(table: TableVersion, file: NewDeleteFile) -> DeleteFile:
+    return DeleteFile(table.path + file.path, "parquet", file.delete_count)
+
+
+def _without(part: InlinedRows, gone: set[int]) -> InlinedRows:
+    kept = [n for n, number in enumerate(part.row_ids) if number not in gone]
+    return InlinedRows(
+        part.columns,
+        tuple(part.rows[n] for n in kept),
+        tuple(part.row_ids[n] for n in kept),
+        tuple(part.begin_snapshots[n] for n in kept),
+    )
+
+
+def _without_bounds(file: NewDataFile, columns: frozenset[FieldId]) -> NewDataFile:
+    stats = tuple(
+        replace(s, min_value=None, max_value=None) if s.column_id in columns else s
+        for s in file.stats
+    )
+    return replace(file, stats=stats)

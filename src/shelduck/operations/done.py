@@ -1,0 +1,81 @@
+"""What a verb over rows has prepared: changes for one commit, and the files that it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shelduck.model.change import AppendFiles, RowChange
+from shelduck.model.table import TableVersion
+from shelduck.spark.storage import delete_directory, delete_file
+from shelduck.spark.write import WrittenFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Rows by what happened to them, and the data files and bytes that were written."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    @property
+    def rows(self) -> int:
+        """All rows that something happened to."""
+        return self.inserted + self.updated + self.deleted
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.inserted + other.inserted,
+            self.updated + other.updated,
+            self.deleted + other.deleted,
+            self.files + other.files,
+            self.bytes + other.bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Changes of one table that wait for a commit.
+
+    ``paths`` are all files that were written for them, below the table's directory.
+    """
+
+    table: TableVersion
+    changes: tuple[RowChange, ...] = ()
+    paths: tuple[str, ...] = ()
+    counts: Counts = Counts()
+
+    @property
+    def is_nothing(self) -> bool:
+        """True when no commit is needed."""
+        return not self.counts.rows and not self.paths and not self.changes
+
+
+def appended(table: TableVersion, written: WrittenFiles) -> Done:
+    """Return the appending of written files."""
+    counts = Counts(inserted=written.rows, files=len(written.files), bytes=written.bytes)
+    if not written.files:
+        return Done(table)
+    paths = tuple(f.path for f in written.files)
+    return Done(table, (AppendFiles(table.id, written.files),), paths, counts)
+
+
+def discard(table: TableVersion, paths: Iterable[str]) -> None:
+    """Delete written files that no commit will know, with the directories made for them."""
+    for directory in {path.partition("/")[0] for path in paths}:
+        delete_directory(table.path + directory)
+
+
+def discard_unpublished(
+    table: TableVersion, paths: Iterable[str], published: frozenset[str] | set[str]
+) -> None:
+    """Delete those of the written files that are not among the absolute paths ``published``."""
+    kept = {path.partition("/")[0] for path in paths if table.path + path in published}
+    gone = [path for path in paths if table.path + path not in published]
+    discard(table, (path for path in gone if path.partition("/")[0] not in kept))
+    for path in gone:
+        if path.partition("/")[0] in kept:
+            delete_file(table.path + path)

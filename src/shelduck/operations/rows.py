@@ -1,0 +1,70 @@
+"""The rows of a table as somebody sees them: files, what is deleted from them, inlined rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shelduck.catalog import read
+from shelduck.catalog.store import Store
+from shelduck.model.files import DataFile, InlinedRows, NameMapping
+from shelduck.model.schema import FieldId
+from shelduck.model.staged import StagedRows
+from shelduck.model.table import TableVersion
+from shelduck.operations.layouts import LayoutMemory
+from shelduck.operations.pruning import Pruner
+from shelduck.planning.scan import plan_scan
+from shelduck.spark.layouts import read_layouts
+from shelduck.spark.read import Origin, read_rows
+from shelduck.spark.session import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Where the rows of one table version are; ``files`` have their layouts."""
+
+    store: Store
+    table: TableVersion
+    files: tuple[DataFile, ...]
+    mappings: Mapping[int, NameMapping]
+    inlined: tuple[InlinedRows, ...]
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+
+    def frame(
+        self,
+        spark: SparkSession,
+        columns: Sequence[str] | None = None,
+        origins: Sequence[Origin] = (),
+    ) -> DataFrame:
+        """Return the rows, with the chosen columns, and where each comes from behind them."""
+        plan = plan_scan(
+            self.table,
+            self.files,
+            self.mappings,
+            columns,
+            snapshots=Origin.SNAPSHOT_ID in origins,
+        )
+        pruner = Pruner(self.store, self.table, self.unsafe_bounds)
+        return read_rows(spark, plan, prune=pruner, inlined=self.inlined, origins=origins)
+
+
+def table_rows(
+    store: Store, table: TableVersion, layouts: LayoutMemory, staged: StagedRows | None = None
+) -> TableRows:
+    """Look up the rows of a table version, and those that a transaction staged over it."""
+    files: list[DataFile] = []
+    mappings: dict[int, NameMapping] = {}
+    inlined: list[InlinedRows] = []
+    if table.id >= 0:
+        with store.read() as connection:
+            files = read.data_files(connection, table)
+            wanted = {f.mapping_id for f in files if f.mapping_id is not None}
+            mappings = read.name_mappings(connection, wanted)
+            inlined = read.inlined_rows(connection, table)
+    unsafe: frozenset[FieldId] = frozenset()
+    if staged is not None:
+        unsafe = staged.unsafe_bounds
+        files = staged.over(table, files)
+        inlined = staged.over_inlined(inlined)
+    known = layouts.fill(files, read_layouts)
+    return TableRows(store, table, tuple(known), mappings, tuple(inlined), unsafe)
