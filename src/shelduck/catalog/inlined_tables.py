@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Column, MetaData, Table, bindparam, exists, func, insert, select
+from sqlalchemy import Column, Connection, MetaData, Table, bindparam, exists, func, insert, select
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import UserDefinedType
@@ -18,72 +18,99 @@ from shelduck.catalog import tables
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.work import TableWork
 from shelduck.errors import InvalidRequest
-from shelduck.model.schema import Field, Kind, Schema
+from shelduck.model.schema import Field, Kind, Schema, TableId
 from shelduck.model.types import Decimal
 
 SYSTEM_COLUMNS = ("row_id", "begin_snapshot", "end_snapshot")
 _RESERVED = "_ducklake_internal_"
 
 _c = tables.inlined_data_tables.c
-_REGISTERED = (
-    select(_c.table_id).where(_c.table_id.in_(bindparam("ids", expanding=True))).distinct()
+_snapshot, _version = tables.snapshot.c, tables.schema_versions.c
+_is_recorded = (
+    exists()
+    .where(_version.table_id == _c.table_id, _version.schema_version == _c.schema_version)
+    .correlate(tables.inlined_data_tables)
+)
+_REGISTERED = select(_c.table_id, _c.table_name, _c.schema_version, _is_recorded).where(
+    _c.table_id.in_(bindparam("ids", expanding=True))
 )
 _REGISTER = insert(tables.inlined_data_tables)
 
 # DuckDB 1.5.5 makes a table for inlined rows on demand and forgets its row of schema_versions. It
 # reads such rows only until a newer table is registered, and then not at all.
-_snapshot, _version = tables.snapshot.c, tables.schema_versions.c
 _RECORD_VERSIONS = insert(tables.schema_versions).from_select(
     ["begin_snapshot", "schema_version", "table_id"],
     select(func.min(_snapshot.snapshot_id), _c.schema_version, _c.table_id)
     .where(
         _c.table_id.in_(bindparam("ids", expanding=True)),
         _snapshot.schema_version == _c.schema_version,
-        ~exists().where(
-            _version.table_id == _c.table_id, _version.schema_version == _c.schema_version
-        ),
+        ~_is_recorded,
     )
     .group_by(_c.schema_version, _c.table_id),
 )
+_INSERT_OPTION = insert(tables.metadata)
+
+
+def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | None:
+    """Make and register a table for the inlined rows of a table as its columns are now.
+
+    Two statements; returns its name. A table that can have none is told to DuckDB as one without
+    inlining (one statement), and the answer is None.
+    """
+    made = _columns(draft.connection.dialect.name, columns)
+    if made is None:
+        option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table"}
+        draft.connection.execute(_INSERT_OPTION, option | {"scope_id": table})
+        return None
+    name = f"ducklake_inlined_data_{table}_{draft.next_schema_version}"
+    draft.connection.execute(CreateTable(Table(name, MetaData(), *made)))
+    row = {"table_id": table, "table_name": name, "schema_version": draft.next_schema_version}
+    draft.connection.execute(_REGISTER, row)
+    return name
 
 
 def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
     """Make a table for inlined rows where DuckDB would go on using one with the former columns.
 
-    One statement when no table has any; else one more, and two for each that has.
+    One statement when no table has any; else one more than two for each that has.
     """
     changed = {w.id: w for w in works if w.old and w.columns and _differ(w.old.columns, w.columns)}
     if not changed:
         return
-    registered = draft.connection.execute(_REGISTERED, {"ids": list(changed)}).scalars().all()
-    if registered:
-        draft.connection.execute(_RECORD_VERSIONS, {"ids": registered})
-    for number in registered:
+    found = draft.connection.execute(_REGISTERED, {"ids": list(changed)}).all()
+    if not all(is_recorded for *_, is_recorded in found):
+        ids = {number for number, *_ in found}
+        draft.connection.execute(_RECORD_VERSIONS, {"ids": sorted(ids)})
+    for number in dict.fromkeys(row.table_id for row in found):
         work = changed[number]
         assert work.columns is not None
         _refuse_reserved(work, work.columns)
-        columns = _columns(draft.connection.dialect.name, work.columns)
-        if columns is None:
-            continue
-        name = f"ducklake_inlined_data_{number}_{draft.next_schema_version}"
-        draft.connection.execute(CreateTable(Table(name, MetaData(), *columns)))
-        draft.connection.execute(
-            _REGISTER,
-            {
-                "table_id": number,
-                "table_name": name,
-                "schema_version": draft.next_schema_version,
-            },
-        )
+        if _columns(draft.connection.dialect.name, work.columns) is not None:
+            add_inlined_table(draft, work.id, work.columns)
+
+
+def newest_inlined_table(connection: Connection, table: TableId) -> str | None:
+    """Return the table that rows to be inlined go to, None when there is none; one statement."""
+    found = connection.execute(_REGISTERED, {"ids": [table]}).all()
+    return max(found, key=lambda row: row.schema_version).table_name if found else None
+
+
+def can_inline(database: str, columns: Schema) -> bool:
+    """Tell whether a kind of database takes inlined rows with these columns."""
+    return _columns(database, columns) is not None
 
 
 def _differ(old: Schema, new: Schema) -> bool:
     return [(f.name, f.type) for f in old] != [(f.name, f.type) for f in new]
 
 
+def _is_reserved(name: str) -> bool:
+    return name.lower() in SYSTEM_COLUMNS or name.lower().startswith(_RESERVED)
+
+
 def _refuse_reserved(work: TableWork, columns: Schema) -> None:
     for name in columns.names:
-        if name.lower() in SYSTEM_COLUMNS or name.lower().startswith(_RESERVED):
+        if _is_reserved(name):
             raise InvalidRequest(
                 f"{work.name} cannot have a column {name!r}: DuckLake uses the name for the rows"
                 " of this table that are in the catalog; choose another"
@@ -103,8 +130,16 @@ class _Native(UserDefinedType[Any]):
 
 
 def _columns(database: str, columns: Schema) -> list[Column[Any]] | None:
-    """Return the columns of a table for inlined rows, None where DuckDB inlines none."""
+    """Return the columns of a table for inlined rows, None where there can be none.
+
+    DuckDB inlines no values of some types; a name may be one of the table's own, or too long for
+    PostgreSQL, which would cut it.
+    """
     if any(str(f.shape) in _NOT_INLINED[database] for f in columns.walk()):
+        return None
+    if any(_is_reserved(n) or len(n.encode()) > _LONGEST_NAME[database] for n in columns.names):
+        return None
+    if len(columns.fields) > _MOST_COLUMNS[database]:
         return None
     native = _NATIVE[database]
     return [
@@ -120,13 +155,15 @@ _NOT_INLINED = {
     "duckdb": {"geometry"},
 }
 
-_SMALL_INTEGERS = "boolean int8 int16 int32 int64 uint8 uint16 uint32".split()
+_LONGEST_NAME = {"sqlite": 1 << 30, "postgresql": 63, "duckdb": 1 << 30}
+_MOST_COLUMNS = {"sqlite": 1900, "postgresql": 1500, "duckdb": 1 << 30}
+SMALL_INTEGERS = "boolean int8 int16 int32 int64 uint8 uint16 uint32".split()
 
 
 def _sqlite(f: Field) -> str:
     if str(f.shape) == "blob":
         return "BLOB"
-    return "BIGINT" if str(f.shape) in _SMALL_INTEGERS else "VARCHAR"
+    return "BIGINT" if str(f.shape) in SMALL_INTEGERS else "VARCHAR"
 
 
 _POSTGRESQL = {

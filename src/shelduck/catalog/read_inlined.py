@@ -7,11 +7,23 @@ come out as `shelduck.model.files.InlinedRows` describes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal as Number
 from typing import Any
 
-from sqlalchemy import Connection, Select, cast, column, literal_column, or_, select
+from sqlalchemy import (
+    Connection,
+    Select,
+    TableClause,
+    cast,
+    column,
+    exists,
+    literal,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
 from sqlalchemy import table as sql_table
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
@@ -28,12 +40,16 @@ from shelduck.model.schema import Field, Kind, Schema
 from shelduck.model.table import TableVersion
 from shelduck.model.types import FLOATS
 
+# SQLite joins no more than 500 queries.
+_AT_ONCE = 200
+
 
 def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRows]:
     """Return the rows that the catalog holds for a table at its snapshot, per schema version.
 
-    Two statements when there are none, else four and one for each schema version. Columns are those
-    of the version that the rows were written under: ids tell which of today's they are.
+    One statement when the table never had any, three when none are left, else five and one for each
+    schema version with rows. Columns are those of the version that the rows were written under: ids
+    tell which of today's they are.
     """
     registry = connection.execute(queries.inlined_tables(table.id)).all()
     if not registry:
@@ -42,6 +58,9 @@ def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRow
     missing = sorted(set(names) - queries.present_tables(connection, names))
     if missing:
         raise CorruptLake(f"{table.full_name} keeps rows in {missing[0]}, which does not exist")
+    filled = _tables_with_rows(connection, names, table.snapshot.id)
+    if not filled:
+        return []
     begins = connection.execute(queries.schema_versions_of(table.id)).all()
     versions = connection.execute(queries.column_versions(table.id)).all()
     if connection.dialect.name == "duckdb":
@@ -49,12 +68,35 @@ def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRow
         connection.exec_driver_sql("SET TimeZone = 'UTC'")
     found = []
     for name, schema_version in registry:
+        if name not in filled:
+            continue
         begin = max((b for v, b in begins if v <= schema_version), default=table.begin_snapshot)
         columns = schema_of(_at(versions, begin), table.full_name)
         rows = _fetch(connection, table, name, columns)
         if rows:
             found.append(_converted(connection.dialect.name, columns, rows))
     return found
+
+
+def _tables_with_rows(connection: Connection, names: Sequence[str], snapshot: int) -> set[str]:
+    """Return which tables show rows at a snapshot: most are left empty by an ALTER or a flush."""
+    found: set[str] = set()
+    for at in range(0, len(names), _AT_ONCE):
+        questions = [
+            select(literal(name)).where(exists().where(*_is_shown(_source(name), snapshot)))
+            for name in names[at : at + _AT_ONCE]
+        ]
+        found.update(connection.execute(union_all(*questions)).scalars())
+    return found
+
+
+def _source(name: str) -> TableClause:
+    return sql_table(name, *(column(c) for c in SYSTEM_COLUMNS))
+
+
+def _is_shown(source: TableClause, snapshot: int) -> tuple[ColumnElement[bool], ...]:
+    end = source.c.end_snapshot
+    return source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot)
 
 
 def _at(versions: Iterable[Any], snapshot: int) -> list[Any]:
@@ -81,7 +123,7 @@ def _fetch(connection: Connection, table: TableVersion, name: str, columns: Sche
 
 
 def _query(database: str, name: str, columns: Schema, table: TableVersion) -> Select[Any]:
-    source = sql_table(name, *(column(c) for c in SYSTEM_COLUMNS))
+    source = _source(name)
     values: list[ColumnElement[Any]] = [source.c[c] for c in SYSTEM_COLUMNS]
     if database == "sqlite":
         # SQLite takes a quoted name that is no column for a text, so names are checked afterwards.
@@ -92,12 +134,10 @@ def _query(database: str, name: str, columns: Schema, table: TableVersion) -> Se
             # Quoted always: SQLAlchemy does not know every word that a database reserves.
             value: ColumnElement[Any] = column(quoted_name(field.name, quote=True))
             values.append(cast(value, TEXT) if as_text(field) else value)
-    end = source.c.end_snapshot
     return (
         select(*values)
         .select_from(source)
-        .where(source.c.begin_snapshot <= table.snapshot.id)
-        .where(or_(end.is_(None), end > table.snapshot.id))
+        .where(*_is_shown(source, table.snapshot.id))
         .order_by(source.c.row_id)
     )
 

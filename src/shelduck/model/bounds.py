@@ -21,6 +21,8 @@ from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 Comparable = bool | int | float | Number | str | bytes
 Texts = tuple[str | None, str | None]
 
+BOUND_BYTES = 256
+_LAST_BEFORE_SURROGATES, _AFTER_SURROGATES, _LAST = 0xD7FF, 0xE000, 0x10FFFF
 _BOOLEANS = {"0": False, "1": True, "false": False, "true": True}
 
 
@@ -91,6 +93,18 @@ def widen(leaf: Leaf, known: Texts, added: Texts) -> Texts:
     return low, high
 
 
+def cut_bounds(low: str | None, high: str | None) -> tuple[str | None, str | None]:
+    """Return bounds of at most 256 bytes: the least one cut, the greatest cut and raised.
+
+    Text with a NUL byte is no bound, because not every catalog can store it.
+    """
+    if low is not None:
+        low = None if "\0" in low else _prefix(low)
+    if high is not None:
+        high = None if "\0" in high else _raised(high)
+    return low, high
+
+
 def _choose(leaf: Leaf, first: str | None, second: str | None, *, least: bool) -> str | None:
     if str(leaf) == "blob":
         return None
@@ -131,4 +145,21 @@ def _temporal_bound(leaf: Leaf, text: str) -> int | None:
         return temporal.timestamp_number(text, leaf)
     if name in ("time", "time_ns"):
         return temporal.time_number(text, leaf)
+    return None
+
+
+def _prefix(text: str) -> str:
+    return text.encode()[:BOUND_BYTES].decode(errors="ignore")
+
+
+def _raised(text: str) -> str | None:
+    prefix = _prefix(text)
+    if prefix == text:
+        return text
+    while prefix:
+        last = ord(prefix[-1])
+        prefix = prefix[:-1]
+        if last < _LAST:
+            above = _AFTER_SURROGATES if last == _LAST_BEFORE_SURROGATES else last + 1
+            return prefix + chr(above)
     return None

@@ -7,6 +7,7 @@ itself. A bare ``NULL`` is null, a quoted one is text.
 DuckDB 1.5.5 writes a struct that is no part of a list or map as a SQL literal instead when it hands
 it to another database: a quote is doubled, a backslash is itself, and most types stand as
 ``CAST('2024-01-01' AS DATE)``. It reads these back as its text form, which loses or refuses values.
+Shelduck writes the text form there too; a blank before it, which DuckDB skips, tells them apart.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from shelduck.model.schema import Field, Kind
 Item = TypeVar("Item")
 Nested = dict[str, object] | list[object] | list[tuple[object, object]]
 
+TEXT_FORM = " "
+"""Stands before a struct in its text form where the database otherwise holds SQL literals."""
 _BLANK = " \t\n\v\f\r"
 _QUOTES = ("'", '"')
 _CAST, _CAST_END = "CAST(", re.compile(r" AS \w[\w ]*\)")
@@ -33,11 +36,11 @@ def parse_nested(field: Field, text: str, *, sql_structs: bool = False) -> Neste
     A dict by field name for a struct, a list for a list, a list of (key, value) pairs for a map;
     None for ``NULL``. Leaves are their DuckDB text, ``bytes`` for blobs, None for null. Members
     that the text of a struct leaves out are None. ``sql_structs`` tells that structs are SQL
-    literals, but for those in lists and maps. Raises CorruptLake for text that is no value of
-    the field.
+    literals, but for those in lists and maps and behind `TEXT_FORM`. Raises CorruptLake for text
+    that is no value of the field.
     """
     reader = _Reader(field, text)
-    found = reader.value(field, "", sql=sql_structs)
+    found = reader.value(field, "", sql=sql_structs and not text.startswith(TEXT_FORM))
     reader.finish()
     assert found is None or isinstance(found, dict | list)
     return found
