@@ -1,0 +1,72 @@
+"""The bucket of a value, as DuckDB computes it: Murmur3 (x86, 32 bits, seed 0) of its bytes."""
+
+from __future__ import annotations
+
+from decimal import Decimal as Number
+
+from shelduck.model.bounds import Comparable
+from shelduck.model.temporal import TIMESTAMP_NAMES
+from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
+
+_MASK = 0xFFFFFFFF
+_LONG_DIGITS = 18
+_UNITS = {"timestamp_s": 10**6, "timestamp_ms": 10**3}
+_AS_LONG = frozenset(
+    {"boolean", "date", "time", *TIMESTAMP_NAMES, "int8", "int16", "int32", "int64"}
+)
+_AS_TEXT = frozenset({*SIGNED, *UNSIGNED, "uuid", "json", "varchar"}) - _AS_LONG
+
+
+def bucket_of(leaf: Leaf, value: Comparable, buckets: int) -> int | None:
+    """Return the bucket of a value (as `bound` returns it) of a column of that type.
+
+    None for a value or type whose hash is not known for certain.
+    """
+    hashed = _hashed(leaf, value)
+    return None if hashed is None else (murmur3_32(hashed) & 0x7FFFFFFF) % buckets
+
+
+def murmur3_32(data: bytes) -> int:
+    """Return the hash as an unsigned number; DuckDB's ``murmur3_32`` has the same bits, signed."""
+    found = 0
+    whole = len(data) & ~3
+    for at in range(0, whole, 4):
+        found = _rotated(found ^ _scrambled(data[at : at + 4]), 13)
+        found = (found * 5 + 0xE6546B64) & _MASK
+    if whole < len(data):
+        found ^= _scrambled(data[whole:])
+    found ^= len(data)
+    found = (found ^ found >> 16) * 0x85EBCA6B & _MASK
+    found = (found ^ found >> 13) * 0xC2B2AE35 & _MASK
+    return found ^ found >> 16
+
+
+def _scrambled(block: bytes) -> int:
+    mixed = int.from_bytes(block, "little") * 0xCC9E2D51 & _MASK
+    return _rotated(mixed, 15) * 0x1B873593 & _MASK
+
+
+def _rotated(value: int, by: int) -> int:
+    return (value << by | value >> 32 - by) & _MASK
+
+
+def _hashed(leaf: Leaf, value: Comparable) -> bytes | None:
+    if isinstance(leaf, Decimal):
+        if leaf.precision > _LONG_DIGITS or not isinstance(value, Number | int):
+            return None
+        return _long(Number(value).scaleb(leaf.scale))
+    name = str(leaf)
+    if name in _AS_LONG and isinstance(value, int):
+        return _long(Number(value) / _UNITS.get(name, 1))
+    if name == "blob" and isinstance(value, bytes):
+        return value
+    if name in _AS_TEXT and isinstance(value, str | int):
+        return str(value).encode()
+    return None
+
+
+def _long(value: Number) -> bytes | None:
+    """Return the eight bytes of a whole number; None for what no value of the type can be."""
+    if value != value.to_integral_value() or not -(2**63) <= value < 2**63:
+        return None
+    return int(value).to_bytes(8, "little", signed=True)

@@ -1,0 +1,152 @@
+"""PARTITIONED BY and SORTED BY in SQL: what each spelling means, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.partition import (
+    PartitionBy,
+    ResetPartitioning,
+    SetPartitioning,
+    Transform,
+)
+from shelduck.model.schema_change import DropColumn, RenameColumn
+from shelduck.model.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
+from shelduck.sql.parse import parse
+from shelduck.sql.sorting import columns_of, renamed, sort_expression_for_spark, sort_key
+
+
+def _changes(text):
+    [statement] = parse(f"ALTER TABLE t {text}")
+    return statement.changes
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("region", ["region"]),
+        ('`a.b`, "c d"', ["`a.b`", "`c d`"]),
+        ("identity(region)", ["region"]),
+        ("bucket(4, id)", ["bucket(4, id)"]),
+        ("BUCKET(16, `odd name`), year(ts)", ["bucket(16, `odd name`)", "year(ts)"]),
+        ("day(ts)", ["day(ts)"]),
+        # What Spark and Iceberg call days is one key for each date, not for each day of a month.
+        ("years(ts)", ["year(ts)"]),
+        ("months(ts)", ["year(ts)", "month(ts)"]),
+        ("days(ts)", ["year(ts)", "month(ts)", "day(ts)"]),
+        ("hours(ts), region", ["year(ts)", "month(ts)", "day(ts)", "hour(ts)", "region"]),
+        ("years(ts), days(ts)", ["year(ts)", "month(ts)", "day(ts)"]),
+        ("years(a), years(b)", ["year(a)", "year(b)"]),
+        ("year, bucket", ["year", "bucket"]),
+    ],
+)
+def test_a_partition_key_is_read_in_every_spelling(text, keys):
+    [change] = _changes(f"SET PARTITIONED BY ({text})")
+    assert [str(k) for k in change.keys] == keys
+
+
+def test_keys_of_a_table_are_read_with_its_columns():
+    [made] = parse(
+        "CREATE TABLE t (id INT, r STRING) PARTITIONED BY (r, bucket(2, id)) SORTED BY (id DESC)"
+    )
+    assert made.partitioned_by == (PartitionBy("r"), PartitionBy("id", Transform("bucket", 2)))
+    assert made.sorted_by == (SortKey("id", descending=True),)
+
+
+def test_changes_of_columns_and_layout_stand_in_one_statement():
+    assert _changes(
+        "RESET PARTITIONED BY, DROP COLUMN a, b, RENAME COLUMN c TO d, SET SORTED BY (d),"
+        " SET PARTITIONED BY (d)"
+    ) == (
+        ResetPartitioning(),
+        DropColumn(("a",)),
+        DropColumn(("b",)),
+        RenameColumn(("c",), "d"),
+        SetSorting((SortKey("d"),)),
+        SetPartitioning((PartitionBy("d"),)),
+    )
+    assert _changes("RESET SORTED BY") == (ResetSorting(),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SET PARTITIONED BY ()", "expected a column"),
+        ("SET PARTITIONED BY (region STRING)", "the column's type stands in the list of columns"),
+        ("SET PARTITIONED BY (bucket(id, 4))", "expected the number of buckets"),
+        ("SET PARTITIONED BY (bucket(0, id))", "expected the number of buckets"),
+        ("SET PARTITIONED BY (bucket(4.5, id))", "expected the number of buckets"),
+        ("SET SORTED BY ()", "expected a column or an expression"),
+        ("SET SORTED BY (3)", "it names no column"),
+        ("SET SORTED BY (upper(a)", "expected"),
+    ],
+)
+def test_a_layout_that_cannot_be_read_is_refused(text, message):
+    with pytest.raises(InvalidRequest) as caught:
+        _changes(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SET PARTITIONED BY (truncate(3, a))", "partitioning by truncate() is not supported yet"),
+        ("SET PARTITIONED BY (s.a)", "only top-level columns can be keys"),
+        ("SET SORTED BY (s.a)", "only top-level columns can be in a sort key"),
+        ("SET SORTED BY (random())", "may mean one thing in Spark and another in DuckDB"),
+        ("SET SORTED BY ((SELECT 1))", "may mean one thing in Spark and another in DuckDB"),
+        ("SET LOCATION 'x'", "there are SET PARTITIONED BY and SET SORTED BY"),
+    ],
+)
+def test_a_layout_that_is_not_supported_says_so(text, message):
+    with pytest.raises(Unsupported) as caught:
+        _changes(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "stored", "spark"),
+    [
+        ("a", "a ASC NULLS LAST", "`a`"),
+        ("a DESC", "a DESC NULLS LAST", "`a`"),
+        ("A asc nulls first", "A ASC NULLS FIRST", "`A`"),
+        ('"odd name" DESC', '"odd name" DESC NULLS LAST', "`odd name`"),
+        ("`select`", '"select" ASC NULLS LAST', "`select`"),
+        ("upper(b)", "upper(b) ASC NULLS LAST", "upper(`b`)"),
+        ("a || 'x' desc", "a || 'x' DESC NULLS LAST", "`a` || 'x'"),
+        (
+            "date_trunc('day', ts)",
+            "date_trunc('DAY', ts) ASC NULLS LAST",
+            "date_trunc('DAY', `ts`)",
+        ),
+    ],
+)
+def test_a_sort_key_is_kept_in_the_words_of_duckdb(text, stored, spark):
+    found = sort_key(text)
+    assert str(found) == stored
+    assert parse_sort_key(stored) == found
+    assert sort_expression_for_spark(found.expression) == spark
+
+
+@pytest.mark.parametrize(
+    ("expression", "renamed_to"),
+    [
+        ("a", "b"),
+        ("upper(A)", "upper(b)"),
+        ("(a || 'a')", "(b || 'a')"),
+        ('CAST("a" AS "A")', 'CAST(b AS "A")'),
+        (
+            "CASE  WHEN ((a > 1)) THEN (1) ELSE NULL END",
+            "CASE  WHEN ((b > 1)) THEN (1) ELSE NULL END",
+        ),
+        ("upper(x)", "upper(x)"),
+    ],
+)
+def test_a_renamed_column_changes_nothing_else_in_a_sort_key(expression, renamed_to):
+    assert renamed(expression, "a", "b") == renamed_to
+
+
+def test_an_odd_name_is_quoted_in_a_sort_key():
+    assert renamed("upper(a)", "a", 'x "y"') == 'upper("x ""y""")'
+    assert columns_of('upper("x ""y""") || z') == {'x "y"', "z"}
