@@ -6,7 +6,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
-from shelduck.sql.statements import Query
+from shelduck.sql.parts import ChangesRelation, Query, Relation, TableName
 
 
 def query(text):
@@ -205,6 +205,46 @@ def test_one_table_at_one_time_has_one_placeholder():
     assert found.text == "SELECT * FROM __lake_0__ a, __lake_0__ b, __lake_1__ c, __lake_1__ d"
 
 
+def test_a_metadata_table_keeps_its_parts():
+    found = query("SELECT files.path FROM t.files JOIN s.t.snapshots USING (id)")
+    assert [r.name.parts for r in found.relations] == [("t", "files"), ("s", "t", "snapshots")]
+    assert found.text == (
+        "SELECT files.path FROM __lake_0__ AS `files` JOIN __lake_1__ AS `snapshots` USING (id)"
+    )
+
+
+CHANGES = [
+    ("table_changes('t', 1, 5)", (("t",), 1, 5)),
+    ("lake.table_changes('main.`my t`', 3)", (("main", "my t"), 3, None)),
+    (
+        "TABLE_CHANGES('t', '2024-01-01', TIMESTAMP '2024-01-02 10:00:00')",
+        (("t",), "2024-01-01", "2024-01-02 10:00:00"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CHANGES)
+def test_a_change_feed_is_a_relation_of_its_own(text, expected):
+    parts, start, end = expected
+    found = query(f"SELECT c.* FROM {text} c WHERE c._change_type = 'insert'")
+    assert found.text == "SELECT c.* FROM __lake_0__ c WHERE c._change_type = 'insert'"
+    assert found.relations == ()
+    assert found.changes == (ChangesRelation(TableName(parts), "__lake_0__", start, end),)
+
+
+def test_a_change_feed_and_its_table_are_two_relations():
+    found = query(
+        "SELECT * FROM t, table_changes('t', 1, 2), table_changes('T', 1, 2) b,"
+        " table_changes('t', 1) c"
+    )
+    assert found.text == ("SELECT * FROM __lake_0__ AS `t`, __lake_1__, __lake_1__ b, __lake_2__ c")
+    assert found.relations == (Relation(TableName(("t",)), "__lake_0__"),)
+    assert found.changes == (
+        ChangesRelation(TableName(("t",)), "__lake_1__", 1, 2),
+        ChangesRelation(TableName(("t",)), "__lake_2__", 1),
+    )
+
+
 def test_a_placeholder_is_no_word_of_the_text():
     found = query("SELECT __lake_0__ FROM t")
     assert found.text == "SELECT __lake_0__ FROM __lake_x0__ AS `t`"
@@ -229,6 +269,12 @@ def test_statements_are_cut_at_semicolons_that_are_no_text():
         ("SELECT * FROM t AT (VERSION => 3", "is not closed"),
         ("SELECT * FROM t TIMESTAMP AS OF now()", "expected a time is a literal"),
         ("SELECT * FROM t@2024", "expected a version such as t@v3"),
+        ("SELECT * FROM table_changes(t, 1)", "expected the table's name as a string at line 1"),
+        ("SELECT * FROM table_changes('a b', 1)", "expected the name of a table, as in"),
+        ("SELECT * FROM table_changes('`t', 1)", "expected the name of a table, as in"),
+        ("SELECT * FROM table_changes('t')", "expected , at line 1, column 32"),
+        ("SELECT * FROM table_changes('t', 1, 2, 3)", "expected ) at line 1, column 38"),
+        ("SELECT * FROM table_changes('t', n)", "a time is a literal"),
         ("SELECT * FROM a.b.c.d", "expected a table as table, schema.table or catalog"),
         ("WITH SELECT 1", "expected a query in brackets behind WITH"),
         ("FOO BAR", "cannot read 'FOO BAR': expected a statement such as SELECT"),
@@ -243,16 +289,15 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("DELETE FROM t", "DELETE is not supported yet: 'DELETE FROM t'; append rows instead"),
-        ("UPDATE t SET a = 1", "UPDATE is not supported yet"),
-        ("MERGE INTO t USING s ON true", "MERGE is not supported yet"),
-        ("CALL f()", "CALL is not supported yet"),
-        ("VACUUM t", "VACUUM is not supported yet"),
-        ("BEGIN", "use lake.transaction()"),
+        ("SET a = 1", "SET is not supported yet: 'SET a = 1'; call spark.conf.set"),
+        ("ANALYZE TABLE t", "run it with spark.sql() if Spark has it"),
+        ("SAVEPOINT a", "there are BEGIN, COMMIT and ROLLBACK"),
+        ("WITH a AS (SELECT 1) MERGE INTO t USING a ON true", "USING (WITH and the query)"),
+        ("WITH a AS (SELECT 1) DELETE FROM t", "as a subquery of DELETE FROM t WHERE"),
         ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", "write WITH and the query behind"),
         ("FROM a INSERT INTO b SELECT *", "INSERT INTO behind a query"),
         ("SELECT * FROM IDENTIFIER('t')", "write the name of the table"),
-        ("SELECT * FROM t CHANGES FROM VERSION 1", "CHANGES FROM is not supported yet"),
+        ("SELECT * FROM t CHANGES FROM VERSION 1", "read FROM table_changes('t', start, end)"),
     ],
 )
 def test_what_is_not_supported_says_so(text, message):

@@ -21,6 +21,11 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
             f"INSERT OVERWRITE {statement.name} is not supported yet;"
             " CREATE OR REPLACE TABLE … AS SELECT replaces all rows"
         )
+    if statement.replaced or statement.partition or statement.schema_evolution:
+        raise Unsupported(
+            f"INSERT INTO {statement.name} with REPLACE WHERE, PARTITION or SCHEMA EVOLUTION"
+            " is known, but cannot be run yet"
+        )
     table = runner.table(statement.name)
     source = statement.source
     if statement.defaults:

@@ -8,7 +8,7 @@ from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.table import Table
 from shelduck.api.unit import UnitOfWork
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.table import TableVersion
 from shelduck.spark.query import run_query
 from shelduck.spark.session import DataFrame
@@ -27,6 +27,8 @@ class Runner:
 
     def query(self, query: st.Query, prefix: str = "") -> DataFrame:
         """Return the DataFrame of a query; all its tables are read at one snapshot."""
+        if query.changes:
+            raise Unsupported("table_changes(...) is known, but cannot be run yet")
         unit = self.view()
         frames: dict[str, DataFrame] = {}
         text = query.text

@@ -12,9 +12,12 @@ from shelduck.sql.statements import (
     ColumnDefinition,
     CreateSchema,
     CreateTable,
+    CreateView,
     DropSchema,
     DropTable,
+    DropView,
 )
+from shelduck.sql.views import read_create_view, read_drop_view
 
 SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
 _PROVIDERS = frozenset(("shelduck", "ducklake", "parquet"))
@@ -30,21 +33,23 @@ _CLAUSES = {
 }
 
 
-def read_create(cursor: Cursor) -> CreateSchema | CreateTable:
+def read_create(cursor: Cursor) -> CreateSchema | CreateTable | CreateView:
     """Read the statement behind ``CREATE``."""
     if cursor.accept_any(*SCHEMA_WORDS):
         return _create_schema(cursor)
     or_replace = cursor.accept("OR", "REPLACE")
     if cursor.accept("TABLE"):
         return _create_table(cursor, or_replace)
+    if cursor.accept("VIEW"):
+        return read_create_view(cursor, or_replace)
     if cursor.peek().kind is Kind.END:
-        raise cursor.failure("SCHEMA or TABLE")
+        raise cursor.failure("SCHEMA, TABLE or VIEW")
     raise cursor.refusal(
-        f"CREATE {cursor.peek().text.upper()}", "there are CREATE SCHEMA and CREATE TABLE"
+        f"CREATE {cursor.peek().text.upper()}", "there are CREATE SCHEMA, TABLE and VIEW"
     )
 
 
-def read_drop(cursor: Cursor) -> DropSchema | DropTable:
+def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView:
     """Read the statement behind ``DROP``."""
     if cursor.accept_any(*SCHEMA_WORDS):
         if_exists = cursor.accept("IF", "EXISTS")
@@ -59,10 +64,12 @@ def read_drop(cursor: Cursor) -> DropSchema | DropTable:
             raise cursor.refusal("DROP TABLE ... PURGE", "files stay for time travel; leave it out")
         cursor.end()
         return DropTable(table, if_exists)
+    if cursor.accept("VIEW"):
+        return read_drop_view(cursor)
     if cursor.peek().kind is Kind.END:
-        raise cursor.failure("SCHEMA or TABLE")
+        raise cursor.failure("SCHEMA, TABLE or VIEW")
     raise cursor.refusal(
-        f"DROP {cursor.peek().text.upper()}", "there are DROP SCHEMA and DROP TABLE"
+        f"DROP {cursor.peek().text.upper()}", "there are DROP SCHEMA, TABLE and VIEW"
     )
 
 

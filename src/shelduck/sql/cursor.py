@@ -6,7 +6,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.schema import Path
 from shelduck.model.types import DataType, parse_type
 from shelduck.sql.lexer import Kind, Token, name_of, place, string_of
-from shelduck.sql.statements import SchemaName, TableName
+from shelduck.sql.parts import SchemaName, TableName
 
 _OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _ANGLES = {"<": 1, ">": -1}

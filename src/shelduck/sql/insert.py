@@ -1,25 +1,72 @@
-"""INSERT INTO and INSERT OVERWRITE."""
+"""INSERT INTO, INSERT OVERWRITE and INSERT INTO ... REPLACE WHERE."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from shelduck.sql.constants import literal_text
 from shelduck.sql.cursor import Cursor
-from shelduck.sql.lexer import Token, tokenize
-from shelduck.sql.query import begins_query, read_query
-from shelduck.sql.statements import DefaultCell, Insert, Query
+from shelduck.sql.expressions import skip_expression
+from shelduck.sql.lexer import Kind, Token, tokenize
+from shelduck.sql.parts import Query, Selection
+from shelduck.sql.query import begins_query, read_query, skip_query
+from shelduck.sql.relations import Found
+from shelduck.sql.rewriting import Rewriting, Span
+from shelduck.sql.row_statements import DefaultCell, Insert, PartitionValue
 
 
 def read_insert(cursor: Cursor) -> Insert:
     """Read the statement behind ``INSERT``."""
-    if cursor.sees("WITH", "SCHEMA"):
-        raise cursor.refusal("WITH SCHEMA EVOLUTION", "add the columns with ALTER TABLE first")
+    evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
     mode = cursor.accept_any("INTO", "OVERWRITE")
     if not mode:
         raise cursor.failure("INTO or OVERWRITE")
+    _refuse_directory(cursor)
     cursor.accept("TABLE")
+    first = cursor.peek()
     name = cursor.table_name()
+    end = cursor.tokens[cursor.at - 1].end
+    target = Found(name, first.start, end, end)
     _refuse_clauses(cursor)
+    partition = _partition(cursor) if cursor.accept("PARTITION") else ()
+    _refuse_clauses(cursor)
+    columns, by_name = _columns_or_by_name(cursor)
+    condition = None
+    if cursor.sees("REPLACE"):
+        condition = _replace_where(cursor, mode, partition)
+        columns_behind, by_name_behind = _columns_or_by_name(cursor)
+        columns, by_name = columns or columns_behind, by_name or by_name_behind
+    _refuse_clauses(cursor)
+    source, replaced = _source(cursor, target, condition)
+    source, defaults = _without_defaults(source)
+    return Insert(
+        name,
+        source,
+        columns,
+        by_name,
+        "replace_where" if replaced else "overwrite" if mode == "OVERWRITE" else "append",
+        defaults,
+        partition,
+        replaced,
+        evolution,
+    )
+
+
+def _refuse_directory(cursor: Cursor) -> None:
+    ahead = 1 if cursor.sees("LOCAL") else 0
+    if cursor.peek(ahead).key == "DIRECTORY" and cursor.peek(ahead + 1).kind is Kind.STRING:
+        raise cursor.refusal("INSERT OVERWRITE DIRECTORY", "write files with df.write")
+
+
+def _refuse_clauses(cursor: Cursor) -> None:
+    if cursor.sees("DEFAULT", "VALUES"):
+        raise cursor.refusal("DEFAULT VALUES", "write VALUES (DEFAULT, ...) or name a column")
+    if cursor.sees("IF"):
+        raise cursor.refusal("INSERT ... IF NOT EXISTS", "leave it out")
+
+
+def _columns_or_by_name(cursor: Cursor) -> tuple[tuple[str, ...] | None, bool]:
+    """Take the columns in brackets, BY NAME or neither."""
     by_name = cursor.accept("BY", "NAME")
     columns = None
     if cursor.sees("(") and not begins_query(cursor):
@@ -28,20 +75,45 @@ def read_insert(cursor: Cursor) -> Insert:
     if by_name and columns is not None:
         cursor.at -= 2
         raise cursor.failure("a query (BY NAME takes the columns' names from it, not from a list)")
-    _refuse_clauses(cursor)
-    source, defaults = _without_defaults(read_query(cursor))
-    return Insert(name, source, columns, by_name, mode == "OVERWRITE", defaults)
+    return columns, by_name
 
 
-def _refuse_clauses(cursor: Cursor) -> None:
-    if cursor.sees("PARTITION"):
-        raise cursor.refusal("INSERT ... PARTITION", "give the partition columns as columns")
-    if cursor.sees("REPLACE"):
-        raise cursor.refusal("INSERT ... REPLACE", "append rows instead")
-    if cursor.sees("DEFAULT", "VALUES"):
-        raise cursor.refusal("DEFAULT VALUES", "write VALUES (DEFAULT, ...) or name a column")
-    if cursor.sees("IF"):
-        raise cursor.refusal("INSERT ... IF NOT EXISTS", "leave it out")
+def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
+    cursor.expect("(")
+    found: list[PartitionValue] = []
+    while True:
+        start = cursor.at
+        column = cursor.name("a column")
+        if column.lower() in (p.column.lower() for p in found):
+            cursor.at = start
+            raise cursor.failure("each column only once")
+        found.append(PartitionValue(column, literal_text(cursor) if cursor.accept("=") else None))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _replace_where(cursor: Cursor, mode: str, partition: tuple[PartitionValue, ...]) -> Span:
+    if mode == "OVERWRITE":
+        raise cursor.failure("a query (REPLACE WHERE stands behind INSERT INTO t)")
+    if partition:
+        raise cursor.failure("a query (write the partition into the condition of REPLACE WHERE)")
+    cursor.take()
+    if cursor.peek().key in ("USING", "ON"):
+        raise cursor.refusal(f"REPLACE {cursor.peek().key}", "write REPLACE WHERE or MERGE INTO")
+    cursor.expect("WHERE")
+    return skip_expression(cursor, before_query=True, what="a condition")
+
+
+def _source(
+    cursor: Cursor, target: Found, condition: Span | None
+) -> tuple[Query, Selection | None]:
+    if condition is None:
+        return read_query(cursor), None
+    query = skip_query(cursor)
+    texts = Rewriting(cursor, [condition, query], target=target)
+    return texts.query(query), Selection(texts.target(None), texts.expression(condition))
 
 
 def _columns(cursor: Cursor) -> tuple[str, ...]:

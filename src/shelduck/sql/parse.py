@@ -9,16 +9,43 @@ from shelduck.sql.create import read_create, read_drop
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.insert import read_insert
 from shelduck.sql.lexer import Kind, Token, tokenize
+from shelduck.sql.merge_into import read_merge
 from shelduck.sql.query import begins_query, read_query
+from shelduck.sql.rows import read_delete, read_truncate, read_update
 from shelduck.sql.show import read_describe, read_explain, read_show, read_use
 from shelduck.sql.statements import Statement
+from shelduck.sql.upkeep import (
+    read_begin,
+    read_call,
+    read_checkpoint,
+    read_commit,
+    read_optimize,
+    read_restore,
+    read_rollback,
+    read_vacuum,
+)
+from shelduck.sql.views import read_alter_view
 
 _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("ALTER", "TABLE"): read_alter,
+    ("ALTER", "VIEW"): read_alter_view,
     ("COMMENT", "ON"): read_comment,
     ("CREATE",): read_create,
     ("DROP",): read_drop,
     ("INSERT",): read_insert,
+    ("DELETE",): read_delete,
+    ("TRUNCATE",): read_truncate,
+    ("UPDATE",): read_update,
+    ("MERGE",): read_merge,
+    ("BEGIN",): read_begin,
+    ("START", "TRANSACTION"): read_begin,
+    ("COMMIT",): read_commit,
+    ("ROLLBACK",): read_rollback,
+    ("CALL",): read_call,
+    ("OPTIMIZE",): read_optimize,
+    ("VACUUM",): read_vacuum,
+    ("RESTORE",): read_restore,
+    ("CHECKPOINT",): read_checkpoint,
     ("SHOW",): read_show,
     ("DESCRIBE",): read_describe,
     ("DESC",): read_describe,
@@ -26,24 +53,16 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("USE",): read_use,
 }
 _INSTEAD = {
-    "UPDATE": "append rows instead",
-    "DELETE": "append rows instead, or drop the table",
-    "MERGE": "append rows instead",
-    "TRUNCATE": "drop the table and create it again",
-    "ALTER": "there is ALTER TABLE",
+    "ALTER": "there are ALTER TABLE and ALTER VIEW",
     "CANCEL": "changes of a schema take effect at once",
-    "BEGIN": "use lake.transaction()",
-    "START": "use lake.transaction()",
-    "COMMIT": "use lake.transaction()",
-    "ROLLBACK": "use lake.transaction()",
-    "RESTORE": "read an old version with SELECT * FROM t VERSION AS OF n",
+    "ABORT": "write ROLLBACK",
+    "SAVEPOINT": "there are BEGIN, COMMIT and ROLLBACK",
     "SET": "call spark.conf.set",
     "RESET": "call spark.conf.unset",
 }
 _SPARKS = frozenset(
-    """ADD ANALYZE ATTACH CACHE CALL CLEAR COPY DECLARE DETACH EXECUTE EXPORT GRANT IMPORT LIST
-    LOAD LOCK MAP MSCK OPTIMIZE REDUCE REFRESH REPAIR REPLACE REVOKE SYNC UNCACHE UNLOCK
-    VACUUM""".split()
+    """ADD ANALYZE ATTACH CACHE CLEAR COPY DECLARE DETACH EXECUTE EXPORT GRANT IMPORT LIST
+    LOAD LOCK MAP MSCK REDUCE REFRESH REPAIR REPLACE REVOKE SYNC UNCACHE UNLOCK""".split()
 )
 
 
@@ -79,4 +98,4 @@ def _statement(cursor: Cursor) -> Statement:
         raise cursor.refusal(word, _INSTEAD[word])
     if word in _SPARKS:
         raise cursor.refusal(word, "run it with spark.sql() if Spark has it")
-    raise cursor.failure("a statement such as SELECT, INSERT INTO, CREATE TABLE or ALTER TABLE")
+    raise cursor.failure("a statement such as SELECT, INSERT, MERGE, CREATE TABLE or ALTER TABLE")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from shelduck.errors import InvalidRequest
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind, Token, name_of, place
-from shelduck.sql.statements import TableName
-from shelduck.sql.travel import read_time
+from shelduck.sql.parts import TableName
+from shelduck.sql.travel import read_changes, read_time
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE"))
 _SET_WORDS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"))
@@ -35,6 +35,7 @@ class Found:
     """A table in the text: its name (and time) between ``start`` and ``end``.
 
     ``alias_at`` is where an alias has to be put, None when the text gives one or allows none.
+    ``changes`` is the range of a change feed, which has no time.
     """
 
     name: TableName
@@ -43,6 +44,7 @@ class Found:
     alias_at: int | None = None
     version: int | None = None
     timestamp: str | None = None
+    changes: tuple[int | str, int | str | None] | None = None
 
 
 def find_relations(text: str, tokens: list[Token]) -> list[Found]:
@@ -161,9 +163,18 @@ class _Finder:
         if cursor.sees("("):
             if [p.upper() for p in parts] == ["IDENTIFIER"]:
                 raise cursor.refusal("IDENTIFIER(...)", "write the name of the table")
+            if parts[-1].lower() == "table_changes":
+                self._changes(at, cursor)
             return cursor.at
         self._table(at, cursor, parts, names)
         return cursor.at
+
+    def _changes(self, at: int, cursor: Cursor) -> None:
+        """Note a change feed whose brackets begin at the cursor, and go behind them."""
+        name, start, end = read_changes(cursor)
+        last = self.tokens[cursor.at - 1].end
+        changes = (start, end)
+        self.found.append(Found(name, self.tokens[at].start, last, changes=changes))
 
     def _bare_table(self, at: int, names: frozenset[str]) -> int:
         """Walk over the name behind TABLE, which may stand in brackets and has no alias."""

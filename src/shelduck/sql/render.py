@@ -17,7 +17,7 @@ from shelduck.model.types import (
     Struct,
 )
 from shelduck.sql.defaults import expression_for_spark
-from shelduck.sql.statements import TableName
+from shelduck.sql.parts import TableName
 
 _SPARK_WORDS = {
     "int8": "TINYINT",

@@ -13,13 +13,17 @@ from shelduck.sql.statements import (
     SchemaName,
     ShowColumns,
     ShowCreateTable,
+    ShowPartitions,
     ShowSchemas,
     ShowTables,
+    ShowViews,
     TableName,
     UseSchema,
 )
+from shelduck.sql.upkeep import read_history
+from shelduck.sql.upkeep_statements import DescribeHistory
 
-Show = ShowSchemas | ShowTables | ShowColumns | ShowCreateTable
+Show = ShowSchemas | ShowTables | ShowViews | ShowPartitions | ShowColumns | ShowCreateTable
 _NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "CATALOG", "QUERY", "DETAIL")
 _MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "LOGICAL")
 
@@ -32,9 +36,19 @@ def read_show(cursor: Cursor) -> Show:
                 "SHOW SCHEMAS of a catalog", "it lists the schemas of the connected lake"
             )
         return ShowSchemas(_like(cursor))
-    if cursor.accept("TABLES"):
+    what = cursor.accept_any("TABLES", "VIEWS")
+    if what:
         schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
-        return ShowTables(schema, _like(cursor))
+        like = _like(cursor)
+        return ShowTables(schema, like) if what == "TABLES" else ShowViews(schema, like)
+    if cursor.accept("PARTITIONS"):
+        name = cursor.table_name()
+        if cursor.sees("PARTITION"):
+            raise cursor.refusal(
+                "SHOW PARTITIONS ... PARTITION", "write SELECT * FROM t.partitions WHERE"
+            )
+        cursor.end()
+        return ShowPartitions(name)
     if cursor.accept("COLUMNS"):
         return ShowColumns(_columns_of(cursor))
     if cursor.accept("CREATE", "TABLE"):
@@ -44,17 +58,18 @@ def read_show(cursor: Cursor) -> Show:
         cursor.end()
         return ShowCreateTable(name)
     if cursor.peek().kind is Kind.END:
-        raise cursor.failure("SCHEMAS, TABLES, COLUMNS or CREATE TABLE")
+        raise cursor.failure("SCHEMAS, TABLES, VIEWS, COLUMNS, PARTITIONS or CREATE TABLE")
     raise cursor.refusal(
         f"SHOW {cursor.peek().text.upper()}",
-        "there are SHOW SCHEMAS, SHOW TABLES, SHOW COLUMNS and SHOW CREATE TABLE",
+        "there are SHOW SCHEMAS, TABLES, VIEWS, COLUMNS, PARTITIONS and CREATE TABLE",
     )
 
 
-def read_describe(cursor: Cursor) -> Describe:
+def read_describe(cursor: Cursor) -> Describe | DescribeHistory:
     """Read the statement behind ``DESCRIBE``."""
     if cursor.sees("HISTORY") and cursor.peek(1).may_name:
-        raise cursor.refusal("DESCRIBE HISTORY", "call history() of the table")
+        cursor.take()
+        return read_history(cursor)
     if cursor.peek().key in _NO_TABLES and cursor.peek(1).may_name:
         raise cursor.refusal(f"DESCRIBE {cursor.peek().key}", "there is DESCRIBE [EXTENDED] t")
     if begins_query(cursor) and not cursor.sees("TABLE"):

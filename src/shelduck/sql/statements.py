@@ -4,81 +4,53 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shelduck.model.quoting import quote_name
 from shelduck.model.schema import Default, Path
 from shelduck.model.schema_change import SchemaChange
 from shelduck.model.types import DataType
+from shelduck.sql.parts import Query, Relation, SchemaName, TableName
+from shelduck.sql.row_statements import DefaultCell, Delete, Insert, Merge, Truncate, Update
+from shelduck.sql.upkeep_statements import (
+    BeginTransaction,
+    Call,
+    Checkpoint,
+    CommitTransaction,
+    DescribeHistory,
+    Optimize,
+    Restore,
+    RollbackTransaction,
+    Vacuum,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class TableName:
-    """A table as it was written: ``table``, ``schema.table`` or ``catalog.schema.table``."""
-
-    parts: tuple[str, ...]
-
-    @property
-    def table(self) -> str:
-        """The last part."""
-        return self.parts[-1]
-
-    @property
-    def schema(self) -> str | None:
-        """The schema, None when the text does not name one."""
-        return self.parts[-2] if len(self.parts) > 1 else None
-
-    @property
-    def catalog(self) -> str | None:
-        """The catalog, None when the text does not name one."""
-        return self.parts[-3] if len(self.parts) > 2 else None
-
-    def __str__(self) -> str:
-        return ".".join(quote_name(p) for p in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaName:
-    """A schema as it was written: ``schema`` or ``catalog.schema``."""
-
-    parts: tuple[str, ...]
-
-    @property
-    def schema(self) -> str:
-        """The last part."""
-        return self.parts[-1]
-
-    @property
-    def catalog(self) -> str | None:
-        """The catalog, None when the text does not name one."""
-        return self.parts[0] if len(self.parts) > 1 else None
-
-    def __str__(self) -> str:
-        return ".".join(quote_name(p) for p in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """A table that a query reads, and the word that stands for it in the query's text.
-
-    At most one of ``version`` (a snapshot id) and ``timestamp`` (its text as written) is set; both
-    None is the newest state.
-    """
-
-    name: TableName
-    placeholder: str
-    version: int | None = None
-    timestamp: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """Spark SQL text in which each table is replaced by the placeholder of one of ``relations``.
-
-    The rest of the text is as it was written. No placeholder is part of another one or of any other
-    word of the text, so that ``str.replace`` can put other names in their places.
-    """
-
-    text: str
-    relations: tuple[Relation, ...] = ()
+__all__ = [
+    "AlterTable",
+    "AlterView",
+    "ColumnDefinition",
+    "CreateSchema",
+    "CreateTable",
+    "CreateView",
+    "DefaultCell",
+    "Describe",
+    "DropSchema",
+    "DropTable",
+    "DropView",
+    "Explain",
+    "Insert",
+    "Query",
+    "Relation",
+    "RenameTable",
+    "RenameView",
+    "SchemaName",
+    "ShowColumns",
+    "ShowCreateTable",
+    "ShowPartitions",
+    "ShowSchemas",
+    "ShowTables",
+    "ShowViews",
+    "Statement",
+    "TableName",
+    "UseSchema",
+    "ViewColumn",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,28 +132,52 @@ class RenameTable:
 
 
 @dataclass(frozen=True, slots=True)
-class DefaultCell:
-    """A ``DEFAULT`` in a row of VALUES: the row's cell (from 0) and the word that stands for it."""
+class ViewColumn:
+    """A column's name in CREATE VIEW, and its comment."""
 
-    position: int
-    placeholder: str
+    name: str
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
-    """INSERT INTO, or with ``overwrite`` INSERT OVERWRITE.
+class CreateView:
+    """CREATE VIEW; ``text`` is the query as it was written, ``query`` the same with placeholders.
 
-    ``columns`` is None when the text lists none. With ``by_name`` the source's columns go to the
-    columns of their names, else by position. ``defaults`` are words in ``source.text`` to replace
-    by the default of the column at that position.
+    ``columns`` is empty when the query's own names stay.
     """
 
     name: TableName
-    source: Query
-    columns: tuple[str, ...] | None = None
-    by_name: bool = False
-    overwrite: bool = False
-    defaults: tuple[DefaultCell, ...] = ()
+    query: Query
+    text: str
+    columns: tuple[ViewColumn, ...] = ()
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterView:
+    """ALTER VIEW ... AS: another query for a view that is there."""
+
+    name: TableName
+    query: Query
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameView:
+    """ALTER VIEW ... RENAME TO."""
+
+    name: TableName
+    new_name: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    """DROP VIEW."""
+
+    name: TableName
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +193,21 @@ class ShowTables:
 
     schema: SchemaName | None = None
     like: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowViews:
+    """SHOW VIEWS of a schema, None for the current one."""
+
+    schema: SchemaName | None = None
+    like: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPartitions:
+    """SHOW PARTITIONS."""
+
+    name: TableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +249,31 @@ Statement = (
     | DropTable
     | AlterTable
     | RenameTable
+    | CreateView
+    | AlterView
+    | RenameView
+    | DropView
     | Insert
+    | Delete
+    | Truncate
+    | Update
+    | Merge
     | Query
+    | BeginTransaction
+    | CommitTransaction
+    | RollbackTransaction
+    | Call
+    | Optimize
+    | Vacuum
+    | Restore
+    | Checkpoint
     | ShowSchemas
     | ShowTables
+    | ShowViews
+    | ShowPartitions
     | ShowColumns
     | ShowCreateTable
     | Describe
+    | DescribeHistory
     | Explain
 )

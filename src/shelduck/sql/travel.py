@@ -1,9 +1,11 @@
-"""Time travel: the words behind a table's name that say which state is read."""
+"""Time travel: the words that say which state of a table is read, or which changes."""
 
 from __future__ import annotations
 
+from shelduck.errors import InvalidRequest
 from shelduck.sql.cursor import Cursor
-from shelduck.sql.lexer import Kind, string_of
+from shelduck.sql.lexer import Kind, string_of, tokenize
+from shelduck.sql.parts import TableName
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATE"))
 _WRITE = "a time is a literal such as '2026-01-31 12:00:00'"
@@ -28,8 +30,34 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
     if cursor.sees("@"):
         return _at_sign(cursor)
     if cursor.sees("CHANGES", "FROM"):
-        raise cursor.refusal("CHANGES FROM", "compare two versions of the table")
+        raise cursor.refusal("CHANGES FROM", "read FROM table_changes('t', start, end)")
     return None, None
+
+
+def read_changes(cursor: Cursor) -> tuple[TableName, int | str, int | str | None]:
+    """Take the arguments of ``table_changes``, in their brackets: table, start and maybe end.
+
+    The table is a name in a string. A start or an end is a snapshot id or a time's text.
+    """
+    cursor.expect("(")
+    at = cursor.at
+    written = cursor.string("the table's name as a string")
+    try:
+        inside = Cursor(written, tokenize(written))
+        name = inside.table_name()
+        inside.end()
+    except InvalidRequest:
+        cursor.at = at
+        raise cursor.failure("the name of a table, as in 'schema.table'") from None
+    cursor.expect(",")
+    start = _bound(cursor)
+    end = _bound(cursor) if cursor.accept(",") else None
+    cursor.expect(")")
+    return name, start, end
+
+
+def _bound(cursor: Cursor) -> int | str:
+    return _version(cursor) if cursor.peek().kind is Kind.NUMBER else _timestamp(cursor)
 
 
 def _duckdb(cursor: Cursor) -> tuple[int | None, str | None]:

@@ -1,0 +1,250 @@
+"""INSERT with its modes, DELETE, TRUNCATE and UPDATE."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.sql.parse import parse
+from shelduck.sql.parts import Expression, Query, Relation, Selection, TableName, Target
+from shelduck.sql.row_statements import (
+    Assignment,
+    Delete,
+    Insert,
+    PartitionValue,
+    Truncate,
+    Update,
+)
+
+T = TableName(("t",))
+ROWS = Target(T, "__lake_target__", "t")
+
+
+def relations(*names):
+    return tuple(
+        Relation(TableName(tuple(n.split("."))), f"__lake_{i}__") for i, n in enumerate(names)
+    )
+
+
+def expression(text, *names):
+    return Expression(text, relations(*names))
+
+
+def one(text):
+    (found,) = parse(text)
+    return found
+
+
+STATEMENTS = [
+    ("DELETE FROM t", Delete(Selection(ROWS))),
+    ("delete from t where id = 1 -- all", Delete(Selection(ROWS, expression("id = 1")))),
+    (
+        "DELETE FROM main.t AS a WHERE a.id IN (SELECT id FROM u)",
+        Delete(
+            Selection(
+                Target(TableName(("main", "t")), "__lake_target__", "a"),
+                expression("a.id IN (SELECT id FROM __lake_0__ AS `u`)", "u"),
+            )
+        ),
+    ),
+    (
+        "DELETE FROM main.t WHERE main.t.id = 1 OR t.id = 2",
+        Delete(
+            Selection(
+                Target(TableName(("main", "t")), "__lake_target__", "t"),
+                expression("`t`.id = 1 OR t.id = 2"),
+            )
+        ),
+    ),
+    (
+        "DELETE FROM t WHERE id > (SELECT max(id) FROM t)",
+        Delete(Selection(ROWS, expression("id > (SELECT max(id) FROM __lake_0__ AS `t`)", "t"))),
+    ),
+    (
+        "DELETE FROM t WHERE limit > 5 AND x IS DISTINCT FROM order",
+        Delete(Selection(ROWS, expression("limit > 5 AND x IS DISTINCT FROM order"))),
+    ),
+    ("TRUNCATE TABLE main.t", Truncate(TableName(("main", "t")))),
+    (
+        "UPDATE t SET a = 1, s.f = CASE WHEN b THEN 'x, y' ELSE f(a, 2) END, c = DEFAULT",
+        Update(
+            Selection(ROWS),
+            (
+                Assignment(("a",), expression("1")),
+                Assignment(("s", "f"), expression("CASE WHEN b THEN 'x, y' ELSE f(a, 2) END")),
+                Assignment(("c",), None),
+            ),
+        ),
+    ),
+    (
+        "UPDATE t x SET x.a = (SELECT max(a) FROM u) WHERE x.b = DEFAULT",
+        Update(
+            Selection(Target(T, "__lake_target__", "x"), expression("x.b = DEFAULT")),
+            (Assignment(("x", "a"), expression("(SELECT max(a) FROM __lake_0__ AS `u`)", "u")),),
+        ),
+    ),
+    (
+        "UPDATE t SET a = b IS DISTINCT FROM c, d = 2",
+        Update(
+            Selection(ROWS),
+            (
+                Assignment(("a",), expression("b IS DISTINCT FROM c")),
+                Assignment(("d",), expression("2")),
+            ),
+        ),
+    ),
+    (
+        "INSERT WITH SCHEMA EVOLUTION INTO t BY NAME SELECT 1 AS a",
+        Insert(T, Query("SELECT 1 AS a"), by_name=True, schema_evolution=True),
+    ),
+    (
+        "INSERT OVERWRITE TABLE t PARTITION (p = DATE '2024-01-01', n = -1, q) (a, b) SELECT 1, 2",
+        Insert(
+            T,
+            Query("SELECT 1, 2"),
+            columns=("a", "b"),
+            mode="overwrite",
+            partition=(
+                PartitionValue("p", "DATE '2024-01-01'"),
+                PartitionValue("n", "-1"),
+                PartitionValue("q"),
+            ),
+        ),
+    ),
+    (
+        "INSERT INTO t PARTITION (p = NULL) VALUES (1)",
+        Insert(T, Query("VALUES (1)"), partition=(PartitionValue("p", "NULL"),)),
+    ),
+    (
+        "INSERT INTO t REPLACE WHERE a IN (SELECT x FROM u) AND b = 1 SELECT * FROM v",
+        Insert(
+            T,
+            Query("SELECT * FROM __lake_1__ AS `v`", relations("u", "v")[1:]),
+            mode="replace_where",
+            replaced=Selection(
+                ROWS, expression("a IN (SELECT x FROM __lake_0__ AS `u`) AND b = 1", "u")
+            ),
+        ),
+    ),
+    (
+        "INSERT INTO t BY NAME REPLACE WHERE a = 1 (SELECT 1 AS a)",
+        Insert(
+            T,
+            Query("(SELECT 1 AS a)"),
+            by_name=True,
+            mode="replace_where",
+            replaced=Selection(ROWS, expression("a = 1")),
+        ),
+    ),
+    (
+        "INSERT INTO t REPLACE WHERE a IS NOT DISTINCT FROM 1 FROM u SELECT a",
+        Insert(
+            T,
+            Query("FROM __lake_0__ AS `u` SELECT a", relations("u")),
+            mode="replace_where",
+            replaced=Selection(ROWS, expression("a IS NOT DISTINCT FROM 1")),
+        ),
+    ),
+    (
+        "INSERT INTO t REPLACE WHERE a = 1 WITH x AS (SELECT 1) SELECT * FROM x",
+        Insert(
+            T,
+            Query("WITH x AS (SELECT 1) SELECT * FROM x"),
+            mode="replace_where",
+            replaced=Selection(ROWS, expression("a = 1")),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "statement"), STATEMENTS)
+def test_a_statement_is_read(text, statement):
+    assert parse(text) == [statement]
+
+
+def test_time_travel_inside_a_condition_is_a_relation_of_its_own():
+    found = one("DELETE FROM t WHERE EXISTS (SELECT 1 FROM t VERSION AS OF 3 o WHERE o.id = t.id)")
+    assert found.rows.condition == Expression(
+        "EXISTS (SELECT 1 FROM __lake_0__ o WHERE o.id = t.id)",
+        (Relation(T, "__lake_0__", version=3),),
+    )
+
+
+def test_two_tables_of_one_name_stay_apart_by_their_schemas():
+    found = one("DELETE FROM a.t WHERE EXISTS (SELECT 1 FROM b.t WHERE b.t.x = a.t.x)")
+    assert found.rows.target.source == "__lake_target__ AS `a.t`"
+    assert found.rows.condition.text == (
+        "EXISTS (SELECT 1 FROM __lake_0__ AS `b.t` WHERE `b.t`.x = `a.t`.x)"
+    )
+
+
+def test_expressions_of_one_statement_share_no_placeholder():
+    found = one("UPDATE t SET a = (SELECT max(x) FROM u), b = (SELECT max(x) FROM v) WHERE c")
+    assert [a.value.relations for a in found.assignments] == [
+        (Relation(TableName(("u",)), "__lake_0__"),),
+        (Relation(TableName(("v",)), "__lake_1__"),),
+    ]
+
+
+def test_a_selection_is_a_query_over_the_target_and_what_its_condition_reads():
+    found = one("DELETE FROM main.t AS `a b` WHERE id = 1 OR id IN (TABLE u)")
+    assert found.rows.query("id, 2") == Query(
+        "SELECT id, 2 FROM __lake_target__ AS `a b` WHERE (id = 1 OR id IN (TABLE __lake_0__))",
+        relations("u"),
+    )
+    assert one("DELETE FROM t").rows.query() == Query("SELECT * FROM __lake_target__ AS `t`")
+
+
+def test_a_path_is_told_from_alias_and_table_as_spark_does():
+    target = one("DELETE FROM main.t WHERE t.id = 1").rows.target
+    assert target.column(("t", "ID"), ["id"]) == ("ID",)
+    assert target.column(("main", "t", "id", "f"), ["id"]) == ("id", "f")
+    assert target.column(("t", "id"), ["t", "x"]) == ("t", "id")
+    assert target.column(("t",), ["t"]) == ("t",)
+    aliased = one("DELETE FROM main.t a WHERE a.id = 1").rows.target
+    assert aliased.column(("a", "id"), ["id"]) == ("id",)
+    assert aliased.column(("t", "id"), ["id"]) == ("t", "id")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("DELETE t", "expected FROM at line 1, column 8, but there is 't'"),
+        ("DELETE FROM t WHERE", "expected a condition at line 1, column 20, but the statement"),
+        ("DELETE FROM t WHERE (a", "expected a closing bracket at line 1, column 23"),
+        ("DELETE FROM t WHERE a)", "the ')' at line 1, column 22 closes nothing"),
+        ("DELETE FROM t WHERE CASE WHEN a THEN b", "expected END of CASE"),
+        ("DELETE FROM t x y", "expected the end of the statement at line 1, column 17"),
+        ("DELETE FROM t VERSION AS OF 3", "expected the table itself (old versions do not change)"),
+        ("TRUNCATE t", "expected TABLE at line 1, column 10"),
+        ("UPDATE t WHERE a = 1", "expected SET at line 1, column 16"),
+        ("UPDATE t SET", "expected a column at line 1, column 13"),
+        ("UPDATE t SET a", "expected = at line 1, column 15"),
+        ("UPDATE t SET a = , b = 2", "expected a value at line 1, column 18, but there is ','"),
+        ("UPDATE t SET a = 1, A = 2", "expected each column only once at line 1, column 21"),
+        ("UPDATE t SET s.f = 1, s = NULL", "expected each column only once"),
+        ("UPDATE t SET a = 1 WHERE", "expected a condition"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(text, message):
+    with pytest.raises(InvalidRequest) as caught:
+        parse(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("DELETE FROM t USING u WHERE t.a = u.a", "write WHERE EXISTS (...) or MERGE INTO"),
+        ("DELETE FROM t WHERE a = 1 LIMIT 5", "choose the rows in a subquery"),
+        ("DELETE FROM t WHERE a IN (1) ORDER BY b", "choose the rows in a subquery"),
+        ("DELETE FROM t WHERE a = 1 RETURNING *", "read the rows with SELECT before"),
+        ("DELETE FROM t AS x (a, b) WHERE a = 1", "an alias with columns is not supported"),
+        ("UPDATE t SET a = u.a FROM u WHERE t.b = u.b", "write MERGE INTO t USING"),
+        ("TRUNCATE TABLE t PARTITION (a = 1)", "write DELETE FROM t WHERE"),
+    ],
+)
+def test_what_is_not_supported_says_so(text, message):
+    with pytest.raises(Unsupported) as caught:
+        parse(text)
+    assert message in str(caught.value)
