@@ -6,10 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from shelduck.errors import Unsupported
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter import plan_alter
-from shelduck.model.schema_change import DropColumn, RenameColumn
+from shelduck.model.partition import (
+    PartitionBy,
+    ResetPartitioning,
+    SetPartitioning,
+    Transform,
+)
+from shelduck.model.schema_change import AddColumn, ChangeType, DropColumn, RenameColumn
+from shelduck.model.sorting import ResetSorting, SetSorting, SortKey
 from shelduck.model.table import PartitionColumn
+from shelduck.model.types import parse_type
 from tests.support.scans import column, table
 
 PLAIN = table(
@@ -17,39 +25,136 @@ PLAIN = table(
     column("region", "varchar", 2),
     column("Odd Name", "varchar", 3),
     column("free", "int32", 4),
+    column("at_second", "timestamp_s", 5),
 )
 KEYED = replace(
     PLAIN,
     partition=(PartitionColumn(2, "identity"),),
     sort=("id ASC NULLS LAST", 'upper("Odd Name") DESC NULLS FIRST'),
 )
-SORTED = "the table is sorted by it; ALTER TABLE … RESET SORTED BY in DuckDB first"
+BUCKETED = replace(
+    PLAIN, partition=(PartitionColumn(1, "bucket(4)"), PartitionColumn(5, "bucket(4)"))
+)
+SORTED = "the table is sorted by it; ALTER TABLE … RESET SORTED BY first"
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("changes", "told"),
     [
         (
-            DropColumn(("region",)),
+            [DropColumn(("region",))],
             (
                 "cannot drop 'region' of main.t: the table is partitioned by it;"
-                " ALTER TABLE … RESET PARTITIONED BY in DuckDB first"
+                " ALTER TABLE … RESET PARTITIONED BY first"
             ),
         ),
-        (DropColumn(("id",)), f"cannot drop or rename 'id' of main.t: {SORTED}"),
-        (RenameColumn(("ID",), "key"), f"cannot drop or rename 'id' of main.t: {SORTED}"),
+        ([DropColumn(("ID",))], f"cannot drop 'id' of main.t: {SORTED}"),
         (
-            RenameColumn(("odd name",), "even"),
-            f"cannot drop or rename 'Odd Name' of main.t: {SORTED}",
+            [RenameColumn(("odd name",), "even"), DropColumn(("even",))],
+            f"cannot drop 'even' of main.t: {SORTED}",
         ),
     ],
 )
-def test_keys_of_partitions_and_of_the_sort_order_stay(change, told):
+def test_a_column_that_is_a_key_is_not_dropped(changes, told):
     with pytest.raises(Unsupported) as refused:
-        plan_alter(KEYED, [change])
+        plan_alter(KEYED, changes)
 
     assert str(refused.value) == told
-    assert plan_alter(PLAIN, [change]).change is not None
+    assert plan_alter(PLAIN, changes).change is not None
+
+
+def test_a_column_is_dropped_after_its_keys_are():
+    done = plan_alter(
+        KEYED,
+        [
+            DropColumn(("id",)),
+            ResetSorting(),
+            ResetPartitioning(),
+            DropColumn(("region",)),
+        ],
+    ).change
+    assert (done.partition, done.sort) == ((), ())
+    assert done.columns.names == ["Odd Name", "free", "at_second"]
+
+
+def test_sort_keys_follow_a_rename_and_partition_keys_need_not():
+    done = plan_alter(
+        KEYED, [RenameColumn(("ID",), "key"), RenameColumn(("region",), "area")]
+    ).change
+    assert done.sort == ("key ASC NULLS LAST", 'upper("Odd Name") DESC NULLS FIRST')
+    assert done.partition is None
+
+
+def test_swapped_names_take_their_sort_keys_along():
+    swapped = plan_alter(
+        KEYED,
+        [
+            RenameColumn(("id",), "x"),
+            RenameColumn(("Odd Name",), "id"),
+            RenameColumn(("x",), "Odd Name"),
+        ],
+    ).change
+    assert swapped.sort == ('"Odd Name" ASC NULLS LAST', "upper(id) DESC NULLS FIRST")
+
+
+def test_the_layout_is_set_on_the_columns_as_they_are_by_then():
+    done = plan_alter(
+        PLAIN,
+        [
+            RenameColumn(("region",), "area"),
+            AddColumn(("at",), parse_type("date")),
+            SetPartitioning((PartitionBy("AREA"), PartitionBy("at", Transform("year")))),
+            SetSorting((SortKey("free"),)),
+        ],
+    ).change
+    assert done.partition == (PartitionColumn(2, "identity"), PartitionColumn(101, "year"))
+    assert done.sort == ("free ASC NULLS LAST",)
+
+
+def test_the_same_layout_again_is_no_change():
+    same = [
+        SetPartitioning((PartitionBy("region"),)),
+        SetSorting((SortKey("id"), SortKey('upper("Odd Name")', True, True))),
+    ]
+    assert plan_alter(KEYED, same).change is None
+    assert plan_alter(PLAIN, [ResetPartitioning(), ResetSorting()]).change is None
+    assert plan_alter(PLAIN, same).change is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "told"),
+    [
+        (SetPartitioning((PartitionBy("nope"),)), NotFound, "nope"),
+        (SetSorting((SortKey("upper(nope)"),)), NotFound, "nope"),
+        (SetPartitioning(()), InvalidRequest, "needs a key"),
+        (SetSorting(()), InvalidRequest, "needs a key"),
+        (SetPartitioning((PartitionBy("id"),) * 2), InvalidRequest, "by id twice"),
+        (
+            SetPartitioning((PartitionBy("id", Transform("year")),)),
+            InvalidRequest,
+            "cannot partition main.t by year(id): int32 has no year",
+        ),
+        (
+            SetPartitioning((PartitionBy("id", Transform("bucket", 2**31)),)),
+            InvalidRequest,
+            "the number of buckets must be from 1 to 2147483647",
+        ),
+    ],
+)
+def test_a_layout_that_makes_no_sense_is_refused(change, error, told):
+    with pytest.raises(error) as refused:
+        plan_alter(PLAIN, [change])
+    assert told in str(refused.value)
+
+
+def test_a_bucketed_column_keeps_a_type_of_the_same_hash():
+    assert plan_alter(BUCKETED, [ChangeType(("id",), parse_type("bigint"))]).change is not None
+    with pytest.raises(Unsupported, match="would look for its values in other files"):
+        plan_alter(BUCKETED, [ChangeType(("at_second",), parse_type("timestamp_ntz"))])
+    assert (
+        plan_alter(PLAIN, [ChangeType(("at_second",), parse_type("timestamp_ntz"))]).change
+        is not None
+    )
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ class Draft:
     entries: list[Entry] = field(default_factory=list)
     new_table_versions: list[TableId] = field(default_factory=list)
     """Tables whose columns, name or place in the world changed: ``ducklake_schema_versions``."""
+    partition_ids: dict[int, int] = field(default_factory=dict)
+    """Ids of new partitionings by the provisional ids that files were written under."""
     has_schema_change: bool = False
     has_stats_change: bool = False
 
@@ -40,9 +42,15 @@ class Draft:
         return self.head.schema_version + 1
 
     def catalog_id(self) -> int:
-        """Hand out the id of a new schema or table."""
+        """Hand out the id of a new schema, table, partitioning or sort order."""
         self._next_catalog_id += 1
         return self._next_catalog_id - 1
+
+    def partition_id(self, written_under: int | None) -> int | None:
+        """Return the id of the partitioning of a file; None where it is no part of the commit."""
+        if written_under is None or written_under >= 0:
+            return written_under
+        return self.partition_ids.get(written_under)
 
     def file_ids(self, count: int) -> range:
         """Hand out ids of new files."""

@@ -19,6 +19,7 @@ from shelduck.catalog.draft import Draft
 from shelduck.catalog.work import TableWork
 from shelduck.errors import InvalidRequest
 from shelduck.model.schema import Field, Kind, Schema, TableId
+from shelduck.model.table import TableVersion
 from shelduck.model.types import Decimal
 
 SYSTEM_COLUMNS = ("row_id", "begin_snapshot", "end_snapshot")
@@ -74,7 +75,7 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
 
     One statement when no table has any; else one more than two for each that has.
     """
-    changed = {w.id: w for w in works if w.old and w.columns and _differ(w.old.columns, w.columns)}
+    changed = {w.id: w for w in works if w.old and w.columns and _needs_another(w.old, w)}
     if not changed:
         return
     found = draft.connection.execute(_REGISTERED, {"ids": list(changed)}).all()
@@ -98,6 +99,12 @@ def newest_inlined_table(connection: Connection, table: TableId) -> str | None:
 def can_inline(database: str, columns: Schema) -> bool:
     """Tell whether a kind of database takes inlined rows with these columns."""
     return _columns(database, columns) is not None
+
+
+def _needs_another(old: TableVersion, work: TableWork) -> bool:
+    # DuckDB makes one for new partition keys too.
+    assert work.columns is not None
+    return _differ(old.columns, work.columns) or work.partition is not None
 
 
 def _differ(old: Schema, new: Schema) -> bool:

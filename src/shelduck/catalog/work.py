@@ -20,7 +20,7 @@ from shelduck.model.change import (
 )
 from shelduck.model.files import NewDataFile
 from shelduck.model.schema import FieldId, Schema, TableId
-from shelduck.model.table import TableVersion
+from shelduck.model.table import PartitionColumn, TableVersion
 
 
 @dataclass
@@ -28,7 +28,8 @@ class TableWork:
     """All that a commit does to one table.
 
     ``old`` is the version before the first change, None for a new table and when files are all that
-    is added. ``columns`` and ``comments`` are the final ones, None when they stay.
+    is added. ``columns``, ``comments``, ``partition`` and ``sort`` are the final ones, None when they
+    stay; ``partition_id`` is the provisional id of a new ``partition``.
     """
 
     id: TableId
@@ -41,6 +42,9 @@ class TableWork:
     unsafe_bounds: frozenset[FieldId] = frozenset()
     files: list[NewDataFile] = field(default_factory=list)
     deletes: list[DeleteRows] = field(default_factory=list)
+    partition: tuple[PartitionColumn, ...] | None = None
+    partition_id: int | None = None
+    sort: tuple[str, ...] | None = None
     rewrites: list[RewriteFiles] = field(default_factory=list)
 
     @property
@@ -108,6 +112,8 @@ def fold(changes: Sequence[Change]) -> Work:
         for number, table in work.tables.items()
         if not (table.created and table.dropped)
     }
+                made.partition, made.partition_id = change.partition, change.partition_id
+                made.sort = change.sort
     return work
 
 
@@ -143,3 +149,7 @@ def _fold_version(table: TableWork, change: DropTable | RenameTable | AlterTable
             table.columns = change.columns
             table.comments = change.comments
             table.unsafe_bounds |= change.unsafe_bounds
+            if change.partition is not None:
+                table.partition, table.partition_id = change.partition, change.partition_id
+            if change.sort is not None:
+                table.sort = change.sort

@@ -13,6 +13,7 @@ from shelduck.catalog.column_rows import rows_of, with_parents
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.queries import live
 from shelduck.catalog.work import TableWork
+from shelduck.catalog.table_layouts import set_partitioning, set_sorting
 from shelduck.errors import Conflict
 from shelduck.model.change import CreateSchema, DropSchema, Entry, Verb
 from shelduck.model.names import directory
@@ -127,11 +128,14 @@ def create_table(draft: Draft, work: TableWork, schema_ids: Mapping[SchemaId, Sc
     # ALTER of its own; docs/decisions/0006 has the story.
     option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table", "scope_id": number}
     draft.connection.execute(_INSERT_OPTION, option)
+    set_partitioning(draft, number, work)
+    set_sorting(draft, number, work)
     rows = rows_of(number, draft.id, with_parents(work.columns))
     draft.connection.execute(_INSERT_COLUMNS, rows)
     _change_comments(draft, number, {}, work.comments or {})
     draft.entries.append(Entry(Verb.CREATED_TABLE, names=(created.schema.name, name)))
-    draft.new_table_versions.append(number)
+    if number not in draft.new_table_versions:
+        draft.new_table_versions.append(number)
     draft.has_schema_change = True
     return number
 
@@ -178,6 +182,8 @@ def alter_table(draft: Draft, work: TableWork) -> None:
     """Write the column versions and comments that differ; two statements for each that does."""
     old = work.old
     assert old is not None
+    set_partitioning(draft, work.id, work)
+    set_sorting(draft, work.id, work)
     assert work.columns is not None
     changed = _change_columns(draft, work.id, work.name, old.columns, work.columns)
     _change_comments(draft, work.id, old.comments, work.comments or {})

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest
+from shelduck.evolution.layout import (
+    LayoutDraft,
+    apply_layout,
+    follow,
+    layout_of,
+    refuse_lost_keys,
+)
 from shelduck.model.change import AlterTable
-from shelduck.model.schema import FieldId, Schema
+from shelduck.model.schema import FieldId
 from shelduck.model.schema_change import (
     AddColumn,
     ChangeType,
-    SchemaChange,
     SchemaDraft,
     SetNullable,
     apply_changes,
 )
 from shelduck.model.table import TableVersion
-from shelduck.sql.lexer import name_of, tokenize
+from shelduck.model.table_change import LayoutChange, TableChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,58 +61,48 @@ class AlterPlan:
         return "\n".join(lines)
 
 
-def plan_alter(table: TableVersion, changes: Sequence[SchemaChange]) -> AlterPlan:
-    """Return the plan of these changes on that table version; no I/O.
+def plan_alter(table: TableVersion, changes: Sequence[TableChange]) -> AlterPlan:
+    """Return the plan of these changes, in order, on that table version; no I/O.
 
-    Raises what `apply_changes` raises, and Unsupported for a change that would leave the table
-    partitioned or sorted by a column that is gone, before anything happened.
+    Raises what `apply_changes` and `apply_layout` raise, and Unsupported for a change that would
+    leave the table partitioned or sorted by a column that is gone, before anything happened.
     """
+    name = table.full_name
     if not changes:
-        raise InvalidRequest(f"ALTER TABLE {table.full_name} names no change")
+        raise InvalidRequest(f"ALTER TABLE {name} names no change")
     before = SchemaDraft(table.columns, table.max_column_id + 1, dict(table.comments))
-    after = apply_changes(before, changes, table.full_name)
-    _refuse_lost_keys(table, after.columns)
-    same = after.columns == before.columns and after.comments == before.comments
-    change = None
-    if not same:
-        change = AlterTable(
-            table,
-            after.columns,
-            after.comments,
-            after.unsafe_bounds,
-            excludes_inserts=bool(after.must_hold_no_null),
-        )
+    after, layout = before, layout_of(table)
+    for change in changes:
+        if isinstance(change, LayoutChange):
+            layout = apply_layout(layout, change, after.columns, name)
+            continue
+        changed = apply_changes(after, [change], name)
+        layout = follow(layout, change, after.columns)
+        after = changed
+    refuse_lost_keys(table, layout, after.columns)
     steps = tuple(AlterStep(str(c), "light", _reason(c)) for c in changes)
-    return AlterPlan(table.full_name, steps, change, after.must_hold_no_null)
+    return AlterPlan(name, steps, _change(table, after, layout), after.must_hold_no_null)
 
 
-def _refuse_lost_keys(table: TableVersion, after: Schema) -> None:
-    """Refuse what DuckDB could not insert after: partition keys go by id, sort keys by name."""
-    for key in table.partition:
-        column = table.columns.by_id(key.column_id)
-        if column is not None and after.by_id(column.id) is None:
-            raise Unsupported(
-                f"cannot drop {column.name!r} of {table.full_name}: the table is partitioned by it;"
-                " ALTER TABLE … RESET PARTITIONED BY in DuckDB first"
-            )
-    sort_names = set().union(*map(_names_in, table.sort))
-    for column in table.columns:
-        now = after.by_id(column.id)
-        keeps_name = now is not None and now.name.lower() == column.name.lower()
-        if column.name.lower() in sort_names and not keeps_name:
-            raise Unsupported(
-                f"cannot drop or rename {column.name!r} of {table.full_name}: the table is sorted"
-                " by it; ALTER TABLE … RESET SORTED BY in DuckDB first"
-            )
+def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> AlterTable | None:
+    sort = tuple(map(str, layout.sort))
+    same_layout = layout.partition == table.partition and sort == table.sort
+    if after.columns == table.columns and after.comments == table.comments and same_layout:
+        return None
+    return AlterTable(
+        table,
+        after.columns,
+        after.comments,
+        after.unsafe_bounds,
+        excludes_inserts=bool(after.must_hold_no_null),
+        partition=None if layout.partition == table.partition else layout.partition,
+        sort=None if sort == table.sort else sort,
+    )
 
 
-def _names_in(sort_key: str) -> set[str]:
-    """Return every name in a key (``upper(c) ASC NULLS LAST``) in lower case."""
-    expression = sort_key.rsplit(" ", 3)[0]
-    return {name_of(token).lower() for token in tokenize(expression) if token.may_name}
-
-
-def _reason(change: SchemaChange) -> str:
+def _reason(change: TableChange) -> str:
+    if isinstance(change, LayoutChange):
+        return "for files to come; those that exist stay as they are"
     if isinstance(change, AddColumn):
         return "files that lack the new id read its initial default"
     if isinstance(change, ChangeType):

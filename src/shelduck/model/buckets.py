@@ -6,7 +6,7 @@ from decimal import Decimal as Number
 
 from shelduck.model.bounds import Comparable
 from shelduck.model.temporal import TIMESTAMP_NAMES
-from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 
 _MASK = 0xFFFFFFFF
 _LONG_DIGITS = 18
@@ -24,6 +24,26 @@ def bucket_of(leaf: Leaf, value: Comparable, buckets: int) -> int | None:
     """
     hashed = _hashed(leaf, value)
     return None if hashed is None else (murmur3_32(hashed) & 0x7FFFFFFF) % buckets
+
+
+def has_same_buckets(old: Leaf, new: Leaf) -> bool:
+    """Tell whether every value has the same hash in both types."""
+    return old == new or (_hashing(old) == _hashing(new) and _hashing(old) is not None)
+
+
+def _hashing(leaf: Leaf) -> str | None:
+    """Return a word for the types whose values are hashed alike, None for a type of its own."""
+    if isinstance(leaf, Decimal):
+        width = "long" if leaf.precision <= _LONG_DIGITS else "text"
+        return f"decimal {leaf.scale} as {width}"
+    name = str(leaf)
+    if name in ("int8", "int16", "int32", "int64"):
+        return "long"
+    if name in UNSIGNED or name in SIGNED:
+        return "text"
+    if name in ("timestamp", "timestamptz"):
+        return "microseconds"
+    return "double" if name in FLOATS else None
 
 
 def murmur3_32(data: bytes) -> int:

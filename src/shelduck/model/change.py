@@ -40,7 +40,7 @@ class CreateTable:
     """Make a table. ``id`` is provisional, negative and unique in the commit.
 
     ``schema.id`` may be the provisional id of a CreateSchema. Its directory below the schema's is
-    `shelduck.model.names.directory` of its name and ``uuid``.
+    `shelduck.model.names.directory` of its name and ``uuid``. ``partition_id`` is provisional too.
     """
 
     id: TableId
@@ -50,6 +50,9 @@ class CreateTable:
     columns: Schema
     comments: dict[FieldId | None, str] = field(default_factory=dict)
 
+    partition: tuple[PartitionColumn, ...] = ()
+    partition_id: int | None = None
+    sort: tuple[str, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
@@ -71,6 +74,10 @@ class AlterTable:
     """Replace the columns and comments of ``table`` by new ones (same ids, new versions).
 
     ``unsafe_bounds`` are leaves whose min/max texts are to be cleared in file and table statistics.
+    ``partition`` and ``sort`` are what new files are laid out by, None where that stays.
+    ``partition_id`` is provisional, negative and unique in the commit: files that were written for
+    the new keys carry it.
+
     ``excludes_inserts``: rows were checked (for NOT NULL), so inserts that landed meanwhile
     conflict.
     """
@@ -81,6 +88,9 @@ class AlterTable:
     unsafe_bounds: frozenset[FieldId] = frozenset()
     excludes_inserts: bool = False
 
+    partition: tuple[PartitionColumn, ...] | None = None
+    partition_id: int | None = None
+    sort: tuple[str, ...] | None = None
 
 @dataclass(frozen=True, slots=True)
 class AppendFiles:
