@@ -1,0 +1,27 @@
+"""The procedures that CALL knows, by name.
+
+A procedure is a function of the `Runner` and its arguments as they are written; the parameters of
+the function are those of the procedure, and what stands behind ``*`` must be named. Modules
+``call_*`` have a dictionary of theirs, which are put together here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shelduck.api.arguments import bind
+from shelduck.api.runner import Answer, Runner
+from shelduck.errors import NotFound
+from shelduck.sql import statements as st
+
+Procedure = Callable[..., Answer]
+
+PROCEDURES: dict[str, Procedure] = {}
+
+
+def call(runner: Runner, statement: st.Call) -> Answer:
+    """CALL: run a procedure. NotFound, naming the nearest, for one that is not there."""
+    procedure = PROCEDURES.get(statement.procedure)
+    if procedure is None:
+        raise NotFound.named("procedure", statement.procedure, sorted(PROCEDURES))
+    return procedure(runner, **bind(procedure, statement))

@@ -1,0 +1,14 @@
+"""Statements of maintenance: CALL, OPTIMIZE, VACUUM, CHECKPOINT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shelduck.api.procedures import call
+from shelduck.api.runner import Answer, Runner
+from shelduck.sql import statements as st
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    st.Call: call,
+}
