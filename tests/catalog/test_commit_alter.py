@@ -261,10 +261,10 @@ def test_altering_twice_in_one_commit_leaves_one_version(lake):
 @pytest.mark.parametrize(
     ("changes", "count"),
     [
-        pytest.param([RenameColumn(("c0",), "z")], 8, id="rename"),
-        pytest.param([ChangeType(("c0",), parse_type("bigint"))], 8, id="widen"),
-        pytest.param([AddColumn(("new",), parse_type("int"))], 8, id="add"),
-        pytest.param([DropColumn(("c0",))], 8, id="drop"),
+        pytest.param([RenameColumn(("c0",), "z")], 10, id="rename"),
+        pytest.param([ChangeType(("c0",), parse_type("bigint"))], 10, id="widen"),
+        pytest.param([AddColumn(("new",), parse_type("int"))], 10, id="add"),
+        pytest.param([DropColumn(("c0",))], 10, id="drop"),
         pytest.param([SetComment((), "text")], 5, id="comment"),
     ],
 )

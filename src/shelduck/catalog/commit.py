@@ -13,7 +13,7 @@ from types import MappingProxyType
 from sqlalchemy import Connection
 
 from shelduck.catalog import read, writes
-from shelduck.catalog.appends import add_column_stats, append_files
+from shelduck.catalog.appends import append_rows
 from shelduck.catalog.checks import Found, check_options, check_work
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.deletes import delete_rows
@@ -22,6 +22,7 @@ from shelduck.catalog.inlined_tables import renew_inlined_tables
 from shelduck.catalog.layouts import record_layouts
 from shelduck.catalog.retry import with_retries
 from shelduck.catalog.store import Store
+from shelduck.catalog.table_stats import add_column_stats
 from shelduck.catalog.work import Work, fold, versions
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.change import Change, CommitInfo
@@ -105,12 +106,12 @@ def _carry_out(
     table_ids = _write_tables(draft, work, found, schema_ids)
     writes.drop_schemas(draft, work.dropped_schemas)
     delete_rows(draft, work.existing())
-    appended = {
-        table_ids.get(table.id, table.id): table.files
-        for table in work.tables.values()
-        if table.files
-    }
-    layouts = append_files(draft, appended)
+    growing = [(table_ids.get(t.id, t.id), t) for t in work.tables.values()]
+    layouts = append_rows(
+        draft,
+        {number: table.files for number, table in growing if table.files},
+        {number: table.inlined for number, table in growing if table.inlined},
+    )
     record_layouts(store, connection, layouts)
     return Landed(draft.finish(info), table_ids, schema_ids)
 

@@ -13,6 +13,11 @@ from sqlalchemy import Table, bindparam, insert, select, update
 
 from shelduck.catalog import tables
 from shelduck.catalog.draft import Draft
+from shelduck.catalog.inlined_writes import (
+    end_inlined_rows,
+    inlined_delete_table,
+    write_inlined_deletes,
+)
 from shelduck.catalog.queries import inlined_delete_counts, live, present_tables
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
@@ -51,11 +56,6 @@ def delete_rows(draft: Draft, works: Iterable[TableWork]) -> None:
     for work in works:
         for change in work.deletes:
             _delete_from_files(draft, work, change)
-
-
-def inlined_delete_table(table: TableId) -> str:
-    """Return the name of the table that holds deleted positions of a table's files."""
-    return f"ducklake_inlined_delete_{table}"
 
 
 def require_as_seen(
@@ -116,12 +116,16 @@ def insert_delete_files(
 
 
 def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> None:
+    end_inlined_rows(draft, work.id, change.inlined)
     if not change.files:
         return
     require_as_seen(draft, work.id, work.name, {f.data_file_id: f.seen for f in change.files})
     end_files(draft, [f.data_file_id for f in change.files if f.ends_file])
     _replace_delete_files(draft, work.id, change.files)
-    draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, work.id))
+    positions = {f.data_file_id: f.positions for f in change.files if f.positions}
+    write_inlined_deletes(draft, work.id, positions)
+    if any(f.ends_file or f.delete_file is not None for f in change.files):
+        draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, work.id))
     draft.has_stats_change = True
 
 

@@ -15,10 +15,12 @@ from shelduck.model.change import (
     DeleteRows,
     DropSchema,
     DropTable,
+    InlineRows,
     RenameTable,
     RewriteFiles,
 )
 from shelduck.model.files import NewDataFile
+from shelduck.model.inlined import InlinedBatch
 from shelduck.model.schema import FieldId, Schema, TableId
 from shelduck.model.table import PartitionColumn, TableVersion
 
@@ -40,18 +42,21 @@ class TableWork:
     columns: Schema | None = None
     comments: dict[FieldId | None, str] | None = None
     unsafe_bounds: frozenset[FieldId] = frozenset()
-    files: list[NewDataFile] = field(default_factory=list)
-    deletes: list[DeleteRows] = field(default_factory=list)
     partition: tuple[PartitionColumn, ...] | None = None
     partition_id: int | None = None
     sort: tuple[str, ...] | None = None
+    files: list[NewDataFile] = field(default_factory=list)
+    inlined: list[InlinedBatch] = field(default_factory=list)
+    deletes: list[DeleteRows] = field(default_factory=list)
     rewrites: list[RewriteFiles] = field(default_factory=list)
 
     @property
     def is_idle(self) -> bool:
         """True when rows were looked at and nothing is written."""
         is_same = self.columns is None and self.new_name is None
-        if self.created or self.dropped or not is_same or self.files or self.rewrites:
+        if self.created or self.dropped or not is_same or self.rewrites:
+            return False
+        if self.files or self.inlined:
             return False
         return not any(change.files or change.inlined for change in self.deletes)
 
@@ -97,6 +102,9 @@ def fold(changes: Sequence[Change]) -> Work:
             case AppendFiles():
                 if change.files:
                     _table(work, change.table).files.extend(change.files)
+            case InlineRows():
+                if change.rows.rows:
+                    _table(work, change.table).inlined.append(change.rows)
             case DeleteRows():
                 _table(work, change.table.id).deletes.append(change)
             case RewriteFiles():
@@ -104,6 +112,8 @@ def fold(changes: Sequence[Change]) -> Work:
             case CreateTable():
                 made = TableWork(change.id, created=change)
                 made.columns, made.comments = change.columns, change.comments
+                made.partition, made.partition_id = change.partition, change.partition_id
+                made.sort = change.sort
                 work.tables[change.id] = made
             case DropTable() | RenameTable() | AlterTable():
                 _fold_version(_table(work, change.table.id), change)
@@ -112,8 +122,6 @@ def fold(changes: Sequence[Change]) -> Work:
         for number, table in work.tables.items()
         if not (table.created and table.dropped)
     }
-                made.partition, made.partition_id = change.partition, change.partition_id
-                made.sort = change.sort
     return work
 
 
@@ -142,7 +150,7 @@ def _fold_version(table: TableWork, change: DropTable | RenameTable | AlterTable
         case DropTable():
             table.dropped = True
             table.new_name = table.columns = table.comments = None
-            table.files, table.deletes, table.rewrites = [], [], []
+            table.files, table.inlined, table.deletes, table.rewrites = [], [], [], []
         case RenameTable():
             table.new_name = change.new_name
         case AlterTable():

@@ -11,9 +11,10 @@ from sqlalchemy import Table, Update, bindparam, delete, insert, update
 from shelduck.catalog import tables
 from shelduck.catalog.column_rows import rows_of, with_parents
 from shelduck.catalog.draft import Draft
+from shelduck.catalog.inlined_tables import add_inlined_table
 from shelduck.catalog.queries import live
-from shelduck.catalog.work import TableWork
 from shelduck.catalog.table_layouts import set_partitioning, set_sorting
+from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
 from shelduck.model.change import CreateSchema, DropSchema, Entry, Verb
 from shelduck.model.names import directory
@@ -30,7 +31,6 @@ def _ending(source: Table, *keys: str) -> Update:
 
 _INSERT_SCHEMA = insert(tables.schema)
 _INSERT_TABLE = insert(tables.table)
-_INSERT_OPTION = insert(tables.metadata)
 _INSERT_COLUMNS = insert(tables.column)
 _INSERT_TAGS = insert(tables.tag)
 _INSERT_COLUMN_TAGS = insert(tables.column_tag)
@@ -124,15 +124,12 @@ def create_table(draft: Draft, work: TableWork, schema_ids: Mapping[SchemaId, Sc
             "path_is_relative": True,
         },
     )
-    # DuckDB 1.5.5 makes tables for inlined rows on demand in a way that it cannot read after an
-    # ALTER of its own; docs/decisions/0006 has the story.
-    option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table", "scope_id": number}
-    draft.connection.execute(_INSERT_OPTION, option)
-    set_partitioning(draft, number, work)
-    set_sorting(draft, number, work)
     rows = rows_of(number, draft.id, with_parents(work.columns))
     draft.connection.execute(_INSERT_COLUMNS, rows)
+    add_inlined_table(draft, number, work.columns)
     _change_comments(draft, number, {}, work.comments or {})
+    set_partitioning(draft, number, work)
+    set_sorting(draft, number, work)
     draft.entries.append(Entry(Verb.CREATED_TABLE, names=(created.schema.name, name)))
     if number not in draft.new_table_versions:
         draft.new_table_versions.append(number)
@@ -182,11 +179,11 @@ def alter_table(draft: Draft, work: TableWork) -> None:
     """Write the column versions and comments that differ; two statements for each that does."""
     old = work.old
     assert old is not None
-    set_partitioning(draft, work.id, work)
-    set_sorting(draft, work.id, work)
     assert work.columns is not None
     changed = _change_columns(draft, work.id, work.name, old.columns, work.columns)
     _change_comments(draft, work.id, old.comments, work.comments or {})
+    set_partitioning(draft, work.id, work)
+    set_sorting(draft, work.id, work)
     if work.unsafe_bounds:
         for statement in (_CLEAR_FILE_BOUNDS, _DELETE_TABLE_BOUNDS):
             draft.connection.execute(

@@ -13,8 +13,9 @@ from enum import Enum
 
 from shelduck.errors import CorruptLake
 from shelduck.model.files import DeletesSeen, NewDataFile, NewDeleteFile
+from shelduck.model.inlined import InlinedBatch
 from shelduck.model.schema import FieldId, Schema, TableId
-from shelduck.model.table import SchemaInfo, TableVersion
+from shelduck.model.table import PartitionColumn, SchemaInfo, TableVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ class CreateTable:
     uuid: str
     columns: Schema
     comments: dict[FieldId | None, str] = field(default_factory=dict)
-
     partition: tuple[PartitionColumn, ...] = ()
     partition_id: int | None = None
     sort: tuple[str, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
@@ -73,11 +74,11 @@ class RenameTable:
 class AlterTable:
     """Replace the columns and comments of ``table`` by new ones (same ids, new versions).
 
-    ``unsafe_bounds`` are leaves whose min/max texts are to be cleared in file and table statistics.
     ``partition`` and ``sort`` are what new files are laid out by, None where that stays.
     ``partition_id`` is provisional, negative and unique in the commit: files that were written for
     the new keys carry it.
 
+    ``unsafe_bounds`` are leaves whose min/max texts are to be cleared in file and table statistics.
     ``excludes_inserts``: rows were checked (for NOT NULL), so inserts that landed meanwhile
     conflict.
     """
@@ -87,10 +88,10 @@ class AlterTable:
     comments: dict[FieldId | None, str]
     unsafe_bounds: frozenset[FieldId] = frozenset()
     excludes_inserts: bool = False
-
     partition: tuple[PartitionColumn, ...] | None = None
     partition_id: int | None = None
     sort: tuple[str, ...] | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class AppendFiles:
@@ -98,6 +99,14 @@ class AppendFiles:
 
     table: TableId
     files: tuple[NewDataFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlineRows:
+    """Put a few rows into the catalog itself; ``table`` may be provisional, as in AppendFiles."""
+
+    table: TableId
+    rows: InlinedBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +165,7 @@ class RewriteFiles:
     keeps_history: bool
 
 
-RowChange = AppendFiles | DeleteRows | RewriteFiles
+RowChange = AppendFiles | InlineRows | DeleteRows | RewriteFiles
 Change = CreateSchema | DropSchema | CreateTable | DropTable | RenameTable | AlterTable | RowChange
 
 

@@ -30,6 +30,7 @@ from shelduck.model.change import (
     DropSchema,
     DropTable,
     Entry,
+    InlineRows,
     RenameTable,
     RewriteFiles,
     Verb,
@@ -65,6 +66,7 @@ _MINE: tuple[type[Change], ...] = (
     RenameTable,
     AlterTable,
     AppendFiles,
+    InlineRows,
     DeleteRows,
     RewriteFiles,
 )
@@ -80,28 +82,29 @@ _CELLS: dict[Verb, str] = {
     #                            | | | | rename table
     #                            | | | | | alter table
     #                            | | | | | | append files
-    #                            | | | | | | | delete rows
-    # other:                     | | | | | | | | rewrite files
-    Verb.DROPPED_SCHEMA:        ". s s . s . . . .",
-    Verb.DROPPED_TABLE:         ". . . t t t t t t",
-    Verb.DROPPED_VIEW:          ". . . . . . . . .",
-    Verb.CREATED_SCHEMA:        "n . . . . . . . .",
-    Verb.CREATED_TABLE:         ". s n . n . . . .",
-    Verb.CREATED_VIEW:          ". s n . n . . . .",
-    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . .",
-    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . .",
-    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . .",
-    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . .",
-    Verb.INSERTED_INTO_TABLE:   ". . . . . r . t .",
-    Verb.DELETED_FROM_TABLE:    ". . . . . . t f f",
-    Verb.ALTERED_TABLE:         ". . . . . t t t .",
-    Verb.ALTERED_VIEW:          ". . . . . . . . .",
-    Verb.INLINED_INSERT:        ". . . . . r . t .",
-    Verb.INLINED_DELETE:        ". . . . . . t f f",
-    Verb.INLINE_FLUSH:          ". . . . . . . f f",
-    Verb.MERGE_ADJACENT:        ". . . . . . . f f",
-    Verb.REWRITE_DELETE:        ". . . . . . . f f",
-    Verb.COMPACTED_TABLE:       ". . . . . . . f f",
+    #                            | | | | | | | inline rows
+    #                            | | | | | | | | delete rows
+    # other:                     | | | | | | | | | rewrite files
+    Verb.DROPPED_SCHEMA:        ". s s . s . . . . .",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t t",
+    Verb.DROPPED_VIEW:          ". . . . . . . . . .",
+    Verb.CREATED_SCHEMA:        "n . . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . . .",
+    Verb.CREATED_VIEW:          ". s n . n . . . . .",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . .",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . .",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t .",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f",
+    Verb.ALTERED_TABLE:         ". . . . . t t t t .",
+    Verb.ALTERED_VIEW:          ". . . . . . . . . .",
+    Verb.INLINED_INSERT:        ". . . . . r . . t .",
+    Verb.INLINED_DELETE:        ". . . . . . t t f f",
+    Verb.INLINE_FLUSH:          ". . . . . . . . f f",
+    Verb.MERGE_ADJACENT:        ". . . . . . . . f f",
+    Verb.REWRITE_DELETE:        ". . . . . . . . f f",
+    Verb.COMPACTED_TABLE:       ". . . . . . . . f f",
 }
 # fmt: on
 
@@ -144,7 +147,7 @@ def describe(change: Change) -> str:
             )
         case AlterTable():
             return f"alter table {change.table.full_name} (id {change.table.id})"
-        case AppendFiles():
+        case AppendFiles() | InlineRows():
             return f"append to table {change.table}"
         case DeleteRows():
             return f"change rows of table {change.table.full_name} (id {change.table.id})"
@@ -180,7 +183,7 @@ def _is_same_table(mine: Change, other: Entry) -> bool:
     match mine:
         case DropTable() | RenameTable() | AlterTable() | DeleteRows() | RewriteFiles():
             return mine.table.id == other.id
-        case AppendFiles():
+        case AppendFiles() | InlineRows():
             return mine.table == other.id
         case _:
             return False

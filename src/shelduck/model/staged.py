@@ -9,8 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from shelduck.model.change import AppendFiles, DeleteRows, FileDeletes, RewriteFiles, RowChange
-from shelduck.model.files import DataFile, DeleteFile, InlinedRows, NewDataFile, NewDeleteFile
+from shelduck.model.change import (
+    AppendFiles,
+    DeleteRows,
+    FileDeletes,
+    InlineRows,
+    RewriteFiles,
+    RowChange,
+)
+from shelduck.model.files import (
+    DataFile,
+    DeleteFile,
+    InlinedRows,
+    NameMapping,
+    NewDataFile,
+    NewDeleteFile,
+)
+from shelduck.model.inlined import InlinedBatch
 from shelduck.model.schema import FieldId, TableId
 from shelduck.model.table import TableVersion
 
@@ -25,6 +40,8 @@ class StagedRows:
     """What it deleted from files that others see, by data file id."""
     inlined: set[int] = field(default_factory=set)
     """Row ids of inlined rows that it deleted."""
+    batches: list[InlinedBatch] = field(default_factory=list)
+    """Rows that it puts into the catalog."""
     rewrites: list[RewriteFiles] = field(default_factory=list)
     looked: DeleteRows | None = None
     """The first statement that chose rows by reading the table."""
@@ -34,13 +51,16 @@ class StagedRows:
     @property
     def has_changes(self) -> bool:
         """True when rows were written, deleted or moved."""
-        return bool(any(self.files) or self.deletes or self.inlined or self.rewrites)
+        written = any(self.files) or self.batches or self.rewrites
+        return bool(written or self.deletes or self.inlined)
 
     def stage(self, change: RowChange) -> None:
         """Take one more change."""
         match change:
             case AppendFiles():
                 self.files.extend(change.files)
+            case InlineRows():
+                self.batches.append(change.rows)
             case RewriteFiles():
                 self.rewrites.append(change)
             case DeleteRows():
@@ -61,16 +81,36 @@ class StagedRows:
         files = tuple(f for f in self.files if f is not None)
         if files:
             yield AppendFiles(table, files)
+        for batch in self.batches:
+            yield InlineRows(table, batch)
 
     def over(self, table: TableVersion, files: Iterable[DataFile]) -> list[DataFile]:
         """Return the data files of the base snapshot as the transaction left them, and its own."""
         seen = [found for f in files if (found := self._seen(table, f)) is not None]
+        mappings = self._mapping_ids()
         own = [
-            _data_file(table, -number, file)
+            _data_file(table, -number, file, mappings.get(id(file.names)))
             for number, file in enumerate(self.files, 1)
             if file is not None
         ]
         return seen + own
+
+    def mappings(self) -> dict[int, NameMapping]:
+        """Return the name mappings of files that were adopted, under negative ids."""
+        numbers = self._mapping_ids()
+        return {
+            (number := numbers[id(f.names)]): NameMapping(number, f.names)
+            for f in self.files
+            if f is not None and f.names is not None
+        }
+
+    def _mapping_ids(self) -> dict[int, int]:
+        """Return a negative id for each name mapping, by the ``id()`` of a file's names."""
+        numbers: dict[int, int] = {}
+        for file in self.files:
+            if file is not None and file.names is not None:
+                numbers.setdefault(id(file.names), -len(numbers) - 1)
+        return numbers
 
     def over_inlined(self, rows: Sequence[InlinedRows]) -> list[InlinedRows]:
         """Return the inlined rows that the transaction has not deleted."""
@@ -134,14 +174,18 @@ def written_paths(change: RowChange) -> Iterator[str]:
             yield file.deletes.path
 
 
-def _data_file(table: TableVersion, number: int, file: NewDataFile) -> DataFile:
+def _data_file(
+    table: TableVersion, number: int, file: NewDataFile, mapping_id: int | None
+) -> DataFile:
     return DataFile(
         id=number,
-        path=table.path + file.path,
+        path=table.path + file.path if mapping_id is None else file.path,
         file_size_bytes=file.file_size_bytes,
         record_count=file.record_count,
         row_id_start=None,
         begin_snapshot=table.snapshot.id,
+        mapping_id=mapping_id,
+        partition_values=file.path_values,
         delete_file=_delete_file(table, file.deletes) if file.deletes is not None else None,
         layout=file.layout,
     )
