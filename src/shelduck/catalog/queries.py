@@ -234,13 +234,18 @@ def traits_at() -> CompoundSelect[Any]:
 
 def data_files_at(table_id: int, snapshot: int, *, with_layouts: bool) -> Select[Any]:
     """Ask for the data files at a snapshot; the last value is the layout's id, if it is known."""
+    return every_data_file(table_id, with_layouts=with_layouts).where(visible(t_file, snapshot))
+
+
+def every_data_file(table_id: int, *, with_layouts: bool) -> Select[Any]:
+    """Ask for all data files that a table ever had, as `data_files_at` does."""
     c, known = t_file.c, own_tables.file_layout
     base = select(
         *(c.data_file_id, c.path, type_coerce(c.path_is_relative, Integer), c.file_size_bytes),
         *(c.record_count, c.row_id_start, c.begin_snapshot, c.mapping_id, c.partial_max),
         *(c.file_format, c.encryption_key),
         known.c.layout_id if with_layouts else null(),
-    ).where(c.table_id == table_id, visible(t_file, snapshot))
+    ).where(c.table_id == table_id)
     if with_layouts:
         base = base.outerjoin_from(t_file, known, c.data_file_id == known.c.data_file_id)
     return base.order_by(c.data_file_id)
@@ -265,6 +270,11 @@ def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
         .where(source.c.begin_snapshot <= snapshot)
         .order_by(source.c.file_id, source.c.row_id)
     )
+
+
+def inlined_deletes_with_snapshots(name: str, snapshot: int) -> Select[Any]:
+    """Ask for what `inlined_deletes_at` does, each position with the snapshot that deleted it."""
+    return inlined_deletes_at(name, snapshot).add_columns(column("begin_snapshot", BIGINT))
 
 
 def inlined_delete_counts(name: str) -> Select[Any]:

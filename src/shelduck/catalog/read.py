@@ -27,7 +27,9 @@ from shelduck.model.table import PartitionColumn, SchemaInfo, Snapshot, TableVer
 
 __all__ = [
     "Connection",
+    "as_snapshot",
     "data_files",
+    "entries_of",
     "entries_since",
     "file_bounds",
     "files_outside",
@@ -60,7 +62,7 @@ def snapshot(
         query = query.where(queries.t_snapshot.c.snapshot_time <= timestamp)
     row = connection.execute(query).first()
     if row is not None:
-        found = _snapshot(row)
+        found = as_snapshot(row)
         if timestamp is not None:
             _require_successor(connection, found, timestamp)
         return found
@@ -89,7 +91,7 @@ def _require_successor(connection: Connection, found: Snapshot, timestamp: datet
 
 def snapshots(connection: Connection) -> list[Snapshot]:
     """Return every snapshot, oldest first."""
-    return [_snapshot(row) for row in connection.execute(queries.every_snapshot())]
+    return [as_snapshot(row) for row in connection.execute(queries.every_snapshot())]
 
 
 def entries_since(connection: Connection, base: int) -> list[tuple[SnapshotId, Entry]]:
@@ -98,6 +100,11 @@ def entries_since(connection: Connection, base: int) -> list[tuple[SnapshotId, E
     for snapshot_id, text in connection.execute(queries.changes_since(base)):
         found.extend((SnapshotId(snapshot_id), e) for e in _entries(snapshot_id, text))
     return found
+
+
+def entries_of(snapshot: Snapshot) -> list[Entry]:
+    """Return what a snapshot changed."""
+    return _entries(snapshot.id, snapshot.changes_made)
 
 
 def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[SchemaInfo]:
@@ -166,7 +173,7 @@ def table_history(connection: Connection, table: TableVersion) -> list[Snapshot]
         for begin, schema_name, table_name in connection.execute(queries.names_of_table(table.id))
     }
     found = [
-        _snapshot(row)
+        as_snapshot(row)
         for row in connection.execute(queries.snapshots_naming(table.id, list(names)))
     ]
     return [s for s in reversed(found) if _touches(s, table.id, names.get(s.id))]
@@ -187,7 +194,8 @@ def _entries(snapshot_id: int, text: str | None) -> list[Entry]:
         raise CorruptLake(f"snapshot {snapshot_id}: {error}") from error
 
 
-def _snapshot(row: Any) -> Snapshot:
+def as_snapshot(row: Any) -> Snapshot:
+    """Return the snapshot that a row of `queries.every_snapshot` describes."""
     return Snapshot(
         SnapshotId(row.snapshot_id),
         row.snapshot_time,

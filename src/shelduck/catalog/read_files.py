@@ -50,6 +50,23 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
     return _files(table, rows, known)
 
 
+def data_files_of(
+    connection: Connection, table: TableVersion, ids: Collection[int] | None
+) -> list[DataFile]:
+    """Return files of a table whatever snapshot sees them, all of them when ``ids`` is None.
+
+    What is deleted from them is left out. Statements and errors are those of `data_files`.
+    """
+    present = queries.present_tables(connection, [own_tables.file_layout.name])
+    query = queries.every_data_file(table.id, with_layouts=bool(present))
+    if ids is not None:
+        query = query.where(queries.t_file.c.data_file_id.in_(sorted(ids)))
+    rows = connection.execute(query).all()
+    layouts = _layouts(connection, {row[11] for row in rows} - {None})
+    mappings = name_mappings(connection, {row[7] for row in rows} - {None})
+    return _files(table, rows, _Known({}, {}, layouts, mappings))
+
+
 class _Known(NamedTuple):
     """What stands in other tables: by data file id, by layout id, by mapping id."""
 
@@ -149,16 +166,22 @@ def _delete_files(connection: Connection, table: TableVersion) -> dict[int, Dele
     found: dict[int, DeleteFile] = {}
     for row in connection.execute(queries.delete_files_at(table.id, table.snapshot.id)).all():
         number, path, is_relative, kind, count, key, delete_id = row
-        if kind.lower() not in ("parquet", "puffin") or key is not None:
-            raise _unreadable(table, path, kind, key)
+        shape = delete_format(table, path, kind, key)
         if number in found:
             raise CorruptLake(
                 f"data file {number} of {table.full_name} has two delete files,"
                 f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
             )
         place = resolve(table.path, path, is_relative)
-        found[number] = DeleteFile(place, kind.lower(), count, delete_id)
+        found[number] = DeleteFile(place, shape, count, delete_id)
     return found
+
+
+def delete_format(table: TableVersion, path: str, kind: str, key: str | None) -> str:
+    """Return the format of a delete file; Unsupported for one that cannot be read."""
+    if kind.lower() not in ("parquet", "puffin") or key is not None:
+        raise _unreadable(table, path, kind, key)
+    return kind.lower()
 
 
 def _inlined_deletes(connection: Connection, name: str, at: int) -> dict[int, tuple[int, ...]]:

@@ -1,0 +1,193 @@
+"""What has to be read for a change feed: which rows came and which went, snapshot by snapshot.
+
+A row came in the snapshot that it says of itself, else in the one where its file begins; it went in
+the first snapshot of which a delete file or the catalog says so, else in the one where its file
+ends. Compaction moves rows and changes none: files that it begins and ends say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shelduck.errors import Unsupported
+from shelduck.model.change import Entry, Verb
+from shelduck.model.files import DataFile, DeleteFile
+from shelduck.model.layout import SNAPSHOT_FIELD
+from shelduck.model.schema import TableId
+
+_INSERTS = frozenset({Verb.INSERTED_INTO_TABLE, Verb.INLINED_INSERT})
+DELETES = frozenset({Verb.DELETED_FROM_TABLE, Verb.INLINED_DELETE})
+_REWRITES = frozenset({Verb.REWRITE_DELETE, Verb.COMPACTED_TABLE})
+_MOVES = _REWRITES | {Verb.MERGE_ADJACENT, Verb.INLINE_FLUSH}
+
+
+@dataclass(frozen=True, slots=True)
+class FeedDeletes:
+    """A delete file, and the first snapshot that sees it.
+
+    Where its rows do not say in which snapshot each was deleted, it was that one.
+    """
+
+    file: DeleteFile
+    begin_snapshot: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeedFile:
+    """A data file that rows came with or went from in the range.
+
+    ``deletes`` are all delete files of it that some snapshot of the range, or the one before it,
+    sees, oldest first; ``positions`` are those that the catalog itself says are deleted, with the
+    snapshot. ``file`` itself knows nothing of deletes.
+    """
+
+    file: DataFile
+    end_snapshot: int | None = None
+    deletes: tuple[FeedDeletes, ...] = ()
+    positions: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def knows_snapshots(self) -> bool:
+        """True when each row of the file says in which snapshot it came."""
+        assert self.file.layout is not None
+        return any(f.id == SNAPSHOT_FIELD for f in self.file.layout.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSnapshots:
+    """What the snapshots of a range did to the rows of one table.
+
+    ``moved``: rows only changed their place. ``rewritten``: files that begin or end there were
+    compacted. ``mixed``: rows came and went, so that some may have been updated.
+    """
+
+    moved: frozenset[int] = frozenset()
+    rewritten: frozenset[int] = frozenset()
+    mixed: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """Files by what is read of them; rows count when their snapshot is in ``first`` to ``last``.
+
+    ``born``: rows that came. ``born_partly``: the same, but some were dead before anybody saw them.
+    ``ended``: all rows that were live went in the snapshot of that number. ``thinned``: rows at
+    deleted positions went. ``sources`` tell which positions, for the last and ``born_partly``.
+    """
+
+    first: int
+    last: int
+    snapshots: FeedSnapshots
+    born: tuple[DataFile, ...] = ()
+    born_partly: tuple[DataFile, ...] = ()
+    ended: tuple[tuple[DataFile, int], ...] = ()
+    thinned: tuple[DataFile, ...] = ()
+    sources: Mapping[int, FeedFile] = field(default_factory=dict)
+
+
+def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -> FeedSnapshots:
+    """Return what snapshots, each with what it logged, did to the rows of a table.
+
+    Raises Unsupported for one that compacted files and changed rows of the table at once: which of
+    its files hold new rows, nothing tells.
+    """
+    moved, rewritten, mixed = set(), set(), set()
+    for number, entries in snapshots:
+        verbs = {e.verb for e in entries if e.id == table}
+        moves = verbs & _MOVES
+        changes = verbs & (_INSERTS | DELETES)
+        if Verb.INLINE_FLUSH in verbs:
+            # A flush says so of deletes that were in the catalog before.
+            changes -= {Verb.DELETED_FROM_TABLE}
+        if verbs & _REWRITES:
+            rewritten.add(number)
+            if changes:
+                raise Unsupported(
+                    f"snapshot {number} compacted files and changed rows of the table at once, and"
+                    " nothing tells one from the other; ask for the changes before and after it"
+                )
+        if moves and not changes:
+            moved.add(number)
+        # A writer that logged nothing may have done anything.
+        if not entries or (verbs & _INSERTS and verbs & DELETES):
+            mixed.add(number)
+    return FeedSnapshots(frozenset(moved), frozenset(rewritten), frozenset(mixed))
+
+
+def plan_changes(
+    first: int,
+    last: int,
+    snapshots: FeedSnapshots,
+    files: Iterable[FeedFile],
+    *,
+    next_file_id: int,
+) -> ChangePlan:
+    """Return what to read for the changes of the snapshots ``first`` to ``last``.
+
+    Files from ``next_file_id`` on were written after the snapshot before ``first``.
+    """
+    born: list[DataFile] = []
+    born_partly: list[DataFile] = []
+    ended: list[tuple[DataFile, int]] = []
+    thinned: list[DataFile] = []
+    sources: dict[int, FeedFile] = {}
+    for found in files:
+        if _has_births(found, first, last, snapshots):
+            if _has_still_births(found):
+                born_partly.append(found.file)
+                sources[found.file.id] = found
+            else:
+                born.append(found.file)
+        end = found.end_snapshot
+        if end is not None and first <= end <= last and end not in snapshots.rewritten:
+            ended.append((_before_its_end(found, end), end))
+        if _has_deaths(found, first, last, next_file_id):
+            thinned.append(found.file)
+            sources[found.file.id] = found
+    return ChangePlan(
+        first,
+        last,
+        snapshots,
+        tuple(born),
+        tuple(born_partly),
+        tuple(ended),
+        tuple(thinned),
+        sources,
+    )
+
+
+def _has_births(found: FeedFile, first: int, last: int, snapshots: FeedSnapshots) -> bool:
+    begin = found.file.begin_snapshot
+    if begin in snapshots.rewritten:
+        return False
+    if found.knows_snapshots:
+        newest = found.file.partial_max
+        return begin <= last and (newest is None or newest >= first)
+    return first <= begin <= last
+
+
+def _has_still_births(found: FeedFile) -> bool:
+    """Tell whether rows of the file may have gone in the snapshot in which they came."""
+    if found.knows_snapshots:
+        return bool(found.deletes or found.positions)
+    begin = found.file.begin_snapshot
+    return any(d.begin_snapshot <= begin for d in found.deletes) or any(
+        snapshot <= begin for _, snapshot in found.positions
+    )
+
+
+def _has_deaths(found: FeedFile, first: int, last: int, next_file_id: int) -> bool:
+    # A delete file may begin long before the last deletes in it; it cannot have been written then.
+    late = any(d.file.id is not None and d.file.id >= next_file_id for d in found.deletes)
+    return late or any(first <= at <= last for _, at in found.positions)
+
+
+def _before_its_end(found: FeedFile, end: int) -> DataFile:
+    """Return the file as the snapshot before its end saw it."""
+    before = [d for d in found.deletes if d.begin_snapshot < end]
+    newest = max(before, key=lambda d: d.begin_snapshot, default=None)
+    return found.file._replace(
+        delete_file=newest.file if newest is not None else None,
+        inlined_deletes=tuple(position for position, at in found.positions if at < end),
+    )
