@@ -6,24 +6,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import insert
-
-from shelduck.catalog import tables
 from shelduck.catalog.adoptions import mapping_ids, refuse_adopted
 from shelduck.catalog.deletes import insert_delete_files
 from shelduck.catalog.draft import Draft
+from shelduck.catalog.file_rows import file_row, insert_files, stats_rows
 from shelduck.catalog.inlined_writes import write_inlined_rows
 from shelduck.catalog.table_layouts import insert_partition_values
 from shelduck.catalog.table_stats import Growth, Totals, grow_stats, read_totals
-from shelduck.errors import CorruptLake
 from shelduck.model.change import Entry, Verb
 from shelduck.model.files import NewDataFile, NewDeleteFile
 from shelduck.model.inlined import InlinedBatch
 from shelduck.model.layout import Layout
 from shelduck.model.schema import TableId
-
-_INSERT_FILES = insert(tables.data_file)
-_INSERT_FILE_STATS = insert(tables.file_column_stats)
 
 
 def append_rows(
@@ -58,7 +52,7 @@ def _append_files(
     layouts: dict[int, Layout] = {}
     dead: dict[TableId, list[tuple[int, NewDeleteFile]]] = defaultdict(list)
     file_rows: list[dict[str, Any]] = []
-    stats_rows: list[dict[str, Any]] = []
+    stats: list[dict[str, Any]] = []
     numbered: list[tuple[TableId, int, NewDataFile]] = []
     for table, files in appended.items():
         next_row = totals[table].next_row_id
@@ -67,62 +61,17 @@ def _append_files(
         for number, file in zip(draft.file_ids(len(files)), files, strict=True):
             layouts[number] = file.layout
             numbered.append((table, number, file))
-            row = _file_row(draft, table, number, file, next_row)
+            row = file_row(draft, table, number, file, next_row)
             row["mapping_id"] = mappings.get(id(file.names))
             file_rows.append(row)
-            stats_rows.extend(_stats_rows(table, number, file))
+            stats.extend(stats_rows(table, number, file))
             if file.deletes is not None:
                 dead[table].append((number, file.deletes))
             next_row += file.record_count
         draft.entries.append(Entry(Verb.INSERTED_INTO_TABLE, table))
     draft.has_stats_change = True
-    draft.connection.execute(_INSERT_FILES, file_rows)
-    if stats_rows:
-        draft.connection.execute(_INSERT_FILE_STATS, stats_rows)
+    insert_files(draft, file_rows, stats)
     insert_partition_values(draft, numbered)
     for table, delete_files in dead.items():
         insert_delete_files(draft, table, delete_files)
     return layouts
-
-
-def _file_row(
-    draft: Draft, table: TableId, number: int, file: NewDataFile, first_row: int
-) -> dict[str, Any]:
-    if file.record_count < 0 or file.file_size_bytes <= 0:
-        raise CorruptLake(f"file {file.path!r} for table {table} has no size or row count")
-    return {
-        "data_file_id": number,
-        "table_id": table,
-        "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
-        "end_snapshot": None,
-        "file_order": None,
-        "path": file.path,
-        "path_is_relative": file.names is None,
-        "file_format": "parquet",
-        "record_count": file.record_count,
-        "file_size_bytes": file.file_size_bytes,
-        "footer_size": file.footer_size,
-        "row_id_start": first_row if file.row_id_start is None else file.row_id_start,
-        "partition_id": draft.partition_id(file.partition_id),
-        "encryption_key": None,
-        "mapping_id": None,
-        "partial_max": file.partial_max,
-    }
-
-
-def _stats_rows(table: TableId, number: int, file: NewDataFile) -> list[dict[str, Any]]:
-    return [
-        {
-            "data_file_id": number,
-            "table_id": table,
-            "column_id": s.column_id,
-            "column_size_bytes": s.column_size_bytes,
-            "value_count": s.value_count,
-            "null_count": s.null_count,
-            "min_value": s.min_value,
-            "max_value": s.max_value,
-            "contains_nan": s.contains_nan,
-            "extra_stats": None,
-        }
-        for s in file.stats
-    ]
