@@ -15,7 +15,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.schema import FieldId
-from shelduck.spark import write
+from shelduck.spark import footers, write
 from shelduck.spark.assign import assign
 from shelduck.spark.bridge import bridge_for
 from shelduck.operations.done import discard
@@ -388,7 +388,8 @@ def test_progress_hears_of_rows_files_and_bytes(spark, lake):
     assert found.bytes == sum(p.stat().st_size for p in Path(table.path).rglob("*.parquet"))
 
 
-def test_footers_of_many_files_are_read_in_the_executors(spark, lake):
+def test_footers_of_many_files_are_read_in_the_executors(spark, lake, monkeypatch):
+    monkeypatch.setattr(footers, "is_one_machine", lambda _: False)
     table = table_version(lake, "t", columns(c="int64"))
     rows = spark.range(0, 700, 1, 70).selectExpr("id c")
     found = write_files(spark, rows, table)

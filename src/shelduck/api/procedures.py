@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shelduck.api import call_adoption
 from shelduck.api.arguments import bind
 from shelduck.api.runner import Answer, Runner
 from shelduck.errors import NotFound
@@ -16,7 +17,7 @@ from shelduck.sql import statements as st
 
 Procedure = Callable[..., Answer]
 
-PROCEDURES: dict[str, Procedure] = {}
+PROCEDURES: dict[str, Procedure] = call_adoption.PROCEDURES | {}
 
 
 def call(runner: Runner, statement: st.Call) -> Answer:

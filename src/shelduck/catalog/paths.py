@@ -13,10 +13,21 @@ def resolve(base: str, path: str, is_relative: object) -> str:
 
 
 def hive_values(path: str) -> dict[str, str | None]:
-    """Return the ``name=value`` directories of a path by lower-cased name, None for Hive's null."""
+    """Return the ``name=value`` directories of a path by lower-cased name, None for Hive's null.
+
+    Of a name that is there twice the first counts, as it does for DuckDB.
+    """
     values: dict[str, str | None] = {}
+    for name, value in hive_parts(path):
+        values.setdefault(name.lower(), value)
+    return values
+
+
+def hive_parts(path: str) -> list[tuple[str, str | None]]:
+    """Return the ``name=value`` directories of a path in order, None for Hive's null."""
+    parts: list[tuple[str, str | None]] = []
     for part in path.split("/")[:-1]:
         name, equals, value = part.partition("=")
         if equals:
-            values[unquote(name).lower()] = None if value == HIVE_NULL else unquote(value)
-    return values
+            parts.append((unquote(name), None if value == HIVE_NULL else unquote(value)))
+    return parts

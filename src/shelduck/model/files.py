@@ -48,6 +48,9 @@ class NewDataFile:
     it that died before anybody saw them. The last three are for files that hold older rows: where
     they begin instead of at the commit, the newest snapshot in them, and the first row id; rows
     that carry their own ids need none, but take part in counting them.
+
+    A file of others that the table adopts has ``names``, its name mapping; its path is absolute
+    then, and ``path_values`` are the values of the mapping's partition names, in their order.
     """
 
     path: str
@@ -62,6 +65,8 @@ class NewDataFile:
     begin_snapshot: int | None = None
     partial_max: int | None = None
     row_id_start: int | None = None
+    names: tuple[MappedName, ...] | None = None
+    path_values: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ class _Adoption:
             partition_id=partition_id,
             partition_values=partition,
             names=adopted.names,
+            path_values=tuple(text for _, text in texts),
         )
 
     def raise_problems(self, files: int) -> None:
@@ -128,9 +129,7 @@ class _Adoption:
             self.problems.append(f"{path}: no directory above it is named column=value")
         return found
 
-    def _match(
-        self, file: ForeignFile, keys: tuple[str, ...]
-    ) -> tuple[Adopted, Mapping[str, int]]:
+    def _match(self, file: ForeignFile, keys: tuple[str, ...]) -> tuple[Adopted, Mapping[str, int]]:
         known = self._matched.get((id(file.layout), keys))
         if known is None:
             adopted = match_file(

@@ -65,6 +65,7 @@ def table_rows(
     if staged is not None:
         unsafe = staged.unsafe_bounds
         files = staged.over(table, files)
+        mappings |= staged.mappings()
         inlined = staged.over_inlined(inlined)
     known = layouts.fill(files, read_layouts)
     return TableRows(store, table, tuple(known), mappings, tuple(inlined), unsafe)

@@ -1,4 +1,4 @@
-"""Footers of files just written: read in threads for a few files, in the executors for more."""
+"""Footers of files: read in threads for a few files or on one machine, else in the executors."""
 
 from __future__ import annotations
 
@@ -31,11 +31,16 @@ class Footer:
 
 def read_footers(spark: SparkSession, directory: str, listed: list[Listed]) -> Iterator[Footer]:
     """Yield the footer of each file of ``directory``, which ends in '/', in the given order."""
-    if len(listed) <= _IN_THREADS:
+    if len(listed) <= _IN_THREADS or is_one_machine(spark):
         with ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(lambda f: _read_footer(directory + f.name, f.size), listed)
         return
     yield from _from_executors(spark, directory, listed)
+
+
+def is_one_machine(spark: SparkSession) -> bool:
+    """Tell whether the executors are this very machine: workers there cost more than they read."""
+    return str(spark.conf.get("spark.master", "")).startswith("local")
 
 
 def _read_footer(path: str, size: int) -> Footer:
@@ -49,7 +54,7 @@ def _read_footer(path: str, size: int) -> Footer:
 def _footer_length(path: str, tail: bytes) -> int:
     """Return the length of the footer that ends a file; CorruptLake when it ends otherwise."""
     if tail[-4:] != b"PAR1":
-        raise CorruptLake(f"{path} was written and is not a Parquet file")
+        raise CorruptLake(f"{path} is not a Parquet file, or encrypted")
     (length,) = struct.unpack("<I", tail[-8:-4])
     return int(length)
 

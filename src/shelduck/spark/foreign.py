@@ -29,7 +29,7 @@ from shelduck.spark.storage import Listed
 _ROOT = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*://[^/]*/")
 _SMALLEST = 12
 _TEXTS = frozenset({"varchar", "json"})
-_AS_STORED = frozenset({"boolean", "date", "timestamp", "timestamptz", "blob"}) | FLOATS
+_AS_STORED = frozenset({"boolean", "date", "timestamp", "timestamptz", "blob", *FLOATS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ def read_foreign(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[Fo
 def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[tuple[FoundFile, Footer]]:
     by_root: dict[str, list[FoundFile]] = defaultdict(list)
     for file in files:
-        root = _ROOT.match(file.path)
-        if root is None:
+        match = _ROOT.match(file.path)
+        if match is None:
             raise InvalidRequest(f"{file.path!r} is not an absolute path")
-        by_root[root[0]].append(file)
+        by_root[match[0]].append(file)
     for root, inside in by_root.items():
         listed = [Listed(f.path[len(root) :], f.size) for f in inside]
         try:

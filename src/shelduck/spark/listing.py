@@ -1,4 +1,4 @@
-"""Parquet files by path, directory or pattern, on local disks and on what ``pyarrow.fs`` reaches."""
+"""Parquet files by path, directory or pattern, on local disks or where ``pyarrow.fs`` reaches."""
 
 from __future__ import annotations
 

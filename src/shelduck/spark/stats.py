@@ -36,20 +36,26 @@ def file_stats(
             f"a file of {metadata.num_columns} columns was written for a table of {len(leaves)}"
         )
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
-    found = (_column(leaf, [g.column(n) for g in groups]) for n, leaf in enumerate(leaves))
+    found = (column_stats(leaf, [g.column(n) for g in groups]) for n, leaf in enumerate(leaves))
     return tuple(stats for stats in found if stats is not None)
 
 
-def _column(field: Field, chunks: list[Any]) -> ColumnStats | None:
+def column_stats(
+    field: Field, chunks: list[Any], *, with_bounds: bool = True
+) -> ColumnStats | None:
+    """Return the statistics of a leaf from its column chunks; None when nulls are not counted.
+
+    Without ``with_bounds`` the footer's bounds are not looked at.
+    """
     assert not isinstance(field.shape, Kind)
     statistics = [c.statistics for c in chunks]
     if any(s is None or not s.has_null_count for s in statistics):
         return None
     null_count = sum(s.null_count for s in statistics)
     values = sum(c.num_values for c in chunks) - null_count
-    low, high, contains_nan = _bounds(
-        field.shape,
-        [s for c, s in zip(chunks, statistics, strict=True) if c.num_values > s.null_count],
+    filled = [s for c, s in zip(chunks, statistics, strict=True) if c.num_values > s.null_count]
+    low, high, contains_nan = (
+        _bounds(field.shape, filled) if with_bounds else (None, None, bool(filled))
     )
     return ColumnStats(
         column_id=field.id,

@@ -1,0 +1,189 @@
+"""How a file that others wrote fits a table: by name, every column checked before it is adopted.
+
+The rules are those of DuckLake's ``add_data_files``: names match without case, a struct part by
+part, lists and maps by place; ``name=value`` directories stand for columns, and win over columns of
+the file. Stricter: a column is refused unless its values are read right as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shelduck.model.files import MappedName
+from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.schema import Field, Kind, Path, Schema, path_text
+from shelduck.planning.readable import How, reading
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """How files of one layout fit: ``names`` is their name mapping.
+
+    ``leaves`` are the leaves that are in the files: their field, how they are stored, and the path
+    in the file's own schema. ``missing`` are leaves that are not there; ``from_path`` are columns
+    whose value is in the file's path. ``problems`` tell what does not fit, empty when all does.
+    """
+
+    names: tuple[MappedName, ...]
+    leaves: tuple[tuple[Field, PhysicalField, str], ...]
+    missing: tuple[Field, ...]
+    from_path: tuple[Field, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass
+class _Match:
+    allow_missing: bool
+    ignore_extra: bool
+    leaves: list[tuple[Field, PhysicalField, str]] = field(default_factory=list)
+    missing: list[Field] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def match_file(
+    layout: Layout,
+    columns: Schema,
+    path_keys: Sequence[str] = (),
+    *,
+    allow_missing: bool = False,
+    ignore_extra: bool = False,
+) -> Adopted:
+    """Return how a file of that layout, with these keys in its path, fits the columns."""
+    match = _Match(allow_missing, ignore_extra)
+    _refuse_reserved(layout, match)
+    by_path = {f.id: key for key in path_keys if (f := columns.find((key,))) is not None}
+    for number in by_path:
+        found = columns.by_id(number)
+        if found is not None and not found.is_leaf:
+            match.problems.append(f"column {found.name!r} is nested and cannot be in a path")
+    open_columns = [f for f in columns if f.id not in by_path]
+    taken = {f.name.lower() for f in columns if f.id in by_path}
+    stored = [p for p in layout.fields if p.name.lower() not in taken]
+    names = _match_level(match, stored, open_columns, (), "")
+    names += [MappedName(key, number, is_partition=True) for number, key in by_path.items()]
+    return Adopted(
+        tuple(names),
+        tuple(match.leaves),
+        tuple(match.missing),
+        tuple(f for number in by_path if (f := columns.by_id(number)) is not None),
+        tuple(match.problems),
+    )
+
+
+def same_names(one: Sequence[MappedName], other: Sequence[MappedName]) -> bool:
+    """Tell whether two mappings say the same, whatever the order of names beside each other.
+
+    The order of partition names counts: values of files go by it.
+    """
+    return _identity(one) == _identity(other)
+
+
+def _identity(names: Sequence[MappedName]) -> tuple[object, ...]:
+    plain = frozenset(
+        (n.source_name, n.field_id, _identity(n.children)) for n in names if not n.is_partition
+    )
+    return plain, tuple((n.source_name, n.field_id) for n in names if n.is_partition)
+
+
+def _refuse_reserved(layout: Layout, match: _Match) -> None:
+    for stored in layout.fields:
+        if stored.id in (ROW_ID_FIELD, SNAPSHOT_FIELD):
+            match.problems.append(
+                f"column {stored.name!r} holds row ids or snapshots of another lake, and files"
+                " with those cannot be mapped by name; select the other columns into a new file"
+            )
+
+
+def _match_level(
+    match: _Match,
+    stored: Sequence[PhysicalField],
+    fields: Sequence[Field],
+    path: Path,
+    place: str,
+) -> list[MappedName]:
+    """Match the parts of one level by name, in the order of the file."""
+    known: Mapping[str, Field] = {f.name.lower(): f for f in fields}
+    names: list[MappedName] = []
+    counts = Counter(p.name.lower() for p in stored)
+    for part in stored:
+        target = known.get(part.name.lower())
+        here = path_text((*path, part.name))
+        if target is None:
+            # A nested column of the lake's own kind that no reader asks for is left out, too.
+            if not match.ignore_extra and part.id not in (ROW_ID_FIELD, SNAPSHOT_FIELD):
+                match.problems.append(
+                    f"column {here!r} is in the file and not in the table"
+                    " (ignore_extra_columns=True leaves it out)"
+                )
+        elif counts[part.name.lower()] > 1:
+            match.problems.append(f"column {here!r} is in the file more than once, up to case")
+        else:
+            found = _match_node(match, part, target, path, place)
+            if found is not None:
+                names.append(found)
+    for target in fields:
+        if target.name.lower() not in counts:
+            _miss(match, target, path)
+    return names
+
+
+def _miss(match: _Match, target: Field, path: Path) -> None:
+    here = path_text((*path, target.name))
+    if not match.allow_missing:
+        match.problems.append(
+            f"column {here!r} is in the table and not in the file (allow_missing=True reads its"
+            " default, or NULL)"
+        )
+    elif not path and not target.nullable and target.initial_default is None:
+        match.problems.append(f"column {here!r} is NOT NULL and not in the file")
+    match.missing.extend(target.leaves())
+
+
+def _match_node(
+    match: _Match, stored: PhysicalField, target: Field, path: Path, place: str
+) -> MappedName | None:
+    if isinstance(stored.shape, Kind) or isinstance(target.shape, Kind):
+        if stored.shape is not target.shape:
+            match.problems.append(_mismatch(stored, target, path))
+            return None
+        return _match_parts(match, stored, target, path, place)
+    found = reading(stored, target.shape)
+    if str(stored.shape) != "unknown" and (found is None or found.how is How.CHECKED_CAST):
+        match.problems.append(_mismatch(stored, target, path))
+        return None
+    match.leaves.append((target, stored, place + stored.name))
+    return MappedName(stored.name, target.id, is_partition=False)
+
+
+def _match_parts(
+    match: _Match, stored: PhysicalField, target: Field, path: Path, place: str
+) -> MappedName | None:
+    below, inside = (*path, target.name), f"{place}{stored.name}."
+    if target.shape is Kind.STRUCT:
+        children = _match_level(match, stored.children, target.children, below, inside)
+        if not children:
+            here = path_text(below)
+            match.problems.append(f"no part of column {here!r} is in the file")
+            return None
+        return MappedName(stored.name, target.id, is_partition=False, children=tuple(children))
+    if stored.group and stored.encoding != "two-level":
+        inside += f"{stored.group}."
+    children = []
+    for part, child in zip(stored.children, target.children, strict=True):
+        found = _match_node(match, part, child, below, inside)
+        if found is None:
+            return None
+        # DuckDB knows the elements of a list by the name of the group that repeats.
+        name = stored.group if target.shape is Kind.LIST and stored.group else part.name
+        children.append(MappedName(name, found.field_id, False, found.children))
+    return MappedName(stored.name, target.id, is_partition=False, children=tuple(children))
+
+
+def _mismatch(stored: PhysicalField, target: Field, path: Path) -> str:
+    shape = stored.shape.value if isinstance(stored.shape, Kind) else str(stored.shape)
+    kept = f"{shape} ({stored.encoding})" if stored.encoding else shape
+    wanted = target.shape.value if isinstance(target.shape, Kind) else str(target.shape)
+    here = path_text((*path, target.name))
+    return f"column {here!r} is {wanted} in the table and {kept} in the file"
