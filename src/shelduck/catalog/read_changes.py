@@ -165,7 +165,7 @@ def _ends(
     rows = connection.execute(
         known.where(_f.data_file_id.in_(select(touched.c.data_file_id)))
     ).all()
-    ends: dict[int, int | None] = {number: end for number, end in rows}
+    ends: dict[int, int | None] = {row[0]: row[1] for row in rows}
     missing = sorted(more - set(ends))
     for at in range(0, len(missing), _MANY):
         some = connection.execute(known.where(_f.data_file_id.in_(missing[at : at + _MANY])))

@@ -40,6 +40,8 @@ from shelduck.model.schema import Field, Kind, Schema
 from shelduck.model.table import TableVersion
 from shelduck.model.types import FLOATS
 
+Conditions = tuple[ColumnElement[bool], ...]
+
 # SQLite joins no more than 500 queries.
 _AT_ONCE = 200
 
@@ -51,6 +53,37 @@ def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRow
     schema version with rows. Columns are those of the version that the rows were written under: ids
     tell which of today's they are.
     """
+    return _find(connection, table, lambda source: _is_shown(source, table.snapshot.id))
+
+
+def inlined_changes(
+    connection: Connection, table: TableVersion, first: int, last: int
+) -> tuple[list[InlinedRows], list[InlinedRows]]:
+    """Return the rows that came into the catalog in snapshots ``first`` to ``last``, and that went.
+
+    ``begin_snapshots`` of those that went are the snapshots in which they did. Rows that no
+    snapshot ever saw are left out. Statements are those of `inlined_rows`, twice.
+    """
+
+    def came(source: TableClause) -> Conditions:
+        begin, end = source.c.begin_snapshot, source.c.end_snapshot
+        return begin >= first, begin <= last, or_(end.is_(None), end > begin)
+
+    def went(source: TableClause) -> Conditions:
+        begin, end = source.c.begin_snapshot, source.c.end_snapshot
+        return end >= first, end <= last, end > begin
+
+    return _find(connection, table, came), _find(connection, table, went, by_end=True)
+
+
+def _find(
+    connection: Connection,
+    table: TableVersion,
+    chosen: Callable[[TableClause], Conditions],
+    *,
+    by_end: bool = False,
+) -> list[InlinedRows]:
+    """Return the rows that a condition chooses; ``by_end`` tells their ends, not their begins."""
     registry = connection.execute(queries.inlined_tables(table.id)).all()
     if not registry:
         return []
@@ -58,7 +91,7 @@ def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRow
     missing = sorted(set(names) - queries.present_tables(connection, names))
     if missing:
         raise CorruptLake(f"{table.full_name} keeps rows in {missing[0]}, which does not exist")
-    filled = _tables_with_rows(connection, names, table.snapshot.id)
+    filled = _tables_with_rows(connection, names, chosen)
     if not filled:
         return []
     begins = connection.execute(queries.schema_versions_of(table.id)).all()
@@ -72,18 +105,20 @@ def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRow
             continue
         begin = max((b for v, b in begins if v <= schema_version), default=table.begin_snapshot)
         columns = schema_of(_at(versions, begin), table.full_name)
-        rows = _fetch(connection, table, name, columns)
+        rows = _fetch(connection, table, name, columns, chosen)
         if rows:
-            found.append(_converted(connection.dialect.name, columns, rows))
+            found.append(_converted(connection.dialect.name, columns, rows, by_end=by_end))
     return found
 
 
-def _tables_with_rows(connection: Connection, names: Sequence[str], snapshot: int) -> set[str]:
-    """Return which tables show rows at a snapshot: most are left empty by an ALTER or a flush."""
+def _tables_with_rows(
+    connection: Connection, names: Sequence[str], chosen: Callable[[TableClause], Conditions]
+) -> set[str]:
+    """Return which tables have such rows: most are left empty by an ALTER or a flush."""
     found: set[str] = set()
     for at in range(0, len(names), _AT_ONCE):
         questions = [
-            select(literal(name)).where(exists().where(*_is_shown(_source(name), snapshot)))
+            select(literal(name)).where(exists().where(*chosen(_source(name))))
             for name in names[at : at + _AT_ONCE]
         ]
         found.update(connection.execute(union_all(*questions)).scalars())
@@ -94,7 +129,7 @@ def _source(name: str) -> TableClause:
     return sql_table(name, *(column(c) for c in SYSTEM_COLUMNS))
 
 
-def _is_shown(source: TableClause, snapshot: int) -> tuple[ColumnElement[bool], ...]:
+def _is_shown(source: TableClause, snapshot: int) -> Conditions:
     end = source.c.end_snapshot
     return source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot)
 
@@ -108,10 +143,16 @@ def _at(versions: Iterable[Any], snapshot: int) -> list[Any]:
     ]
 
 
-def _fetch(connection: Connection, table: TableVersion, name: str, columns: Schema) -> list[Any]:
-    """Return visible rows: row id, begin snapshot, end snapshot, one value per column."""
+def _fetch(
+    connection: Connection,
+    table: TableVersion,
+    name: str,
+    columns: Schema,
+    chosen: Callable[[TableClause], Conditions],
+) -> list[Any]:
+    """Return the chosen rows: row id, begin snapshot, end snapshot, one value per column."""
     try:
-        result = connection.execute(_query(connection.dialect.name, name, columns, table))
+        result = connection.execute(_query(connection.dialect.name, name, columns, chosen))
     except ProgrammingError as error:
         raise CorruptLake(f"{name} does not have the columns of {table.full_name}") from error
     if connection.dialect.name == "sqlite":
@@ -122,7 +163,9 @@ def _fetch(connection: Connection, table: TableVersion, name: str, columns: Sche
     return list(result)
 
 
-def _query(database: str, name: str, columns: Schema, table: TableVersion) -> Select[Any]:
+def _query(
+    database: str, name: str, columns: Schema, chosen: Callable[[TableClause], Conditions]
+) -> Select[Any]:
     source = _source(name)
     values: list[ColumnElement[Any]] = [source.c[c] for c in SYSTEM_COLUMNS]
     if database == "sqlite":
@@ -134,12 +177,7 @@ def _query(database: str, name: str, columns: Schema, table: TableVersion) -> Se
             # Quoted always: SQLAlchemy does not know every word that a database reserves.
             value: ColumnElement[Any] = column(quoted_name(field.name, quote=True))
             values.append(cast(value, TEXT) if as_text(field) else value)
-    return (
-        select(*values)
-        .select_from(source)
-        .where(*_is_shown(source, table.snapshot.id))
-        .order_by(source.c.row_id)
-    )
+    return select(*values).select_from(source).where(*chosen(source)).order_by(source.c.row_id)
 
 
 # Values that the driver would change: an interval loses its months, a time its form.
@@ -151,7 +189,7 @@ _IS_TEXT: dict[str, Callable[[Field], bool]] = {
 }
 
 
-def _converted(database: str, columns: Schema, rows: list[Any]) -> InlinedRows:
+def _converted(database: str, columns: Schema, rows: list[Any], *, by_end: bool) -> InlinedRows:
     converters = [_converter(database, f) for f in columns]
     return InlinedRows(
         columns,
@@ -163,7 +201,7 @@ def _converted(database: str, columns: Schema, rows: list[Any]) -> InlinedRows:
             for row in rows
         ),
         tuple(row[0] for row in rows),
-        tuple(row[1] for row in rows),
+        tuple(row[2 if by_end else 1] for row in rows),
     )
 
 
