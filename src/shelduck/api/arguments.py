@@ -14,10 +14,10 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.intervals import parse_interval
 from shelduck.model.names import split_name
 from shelduck.sql import statements as st
-from shelduck.sql.upkeep_statements import Argument, IntervalText, TimestampText
+from shelduck.sql.upkeep_statements import Argument, Call, IntervalText, TimestampText
 
 
-def bind(function: Callable[..., Any], call: st.Call) -> dict[str, Argument]:
+def bind(function: Callable[..., Any], call: Call) -> dict[str, Argument]:
     """Return the arguments of a call by the parameters of ``function``, all but its first.
 
     Raises InvalidRequest, listing the parameters, for one that is missing, unknown or given twice.

@@ -13,14 +13,14 @@ from shelduck.api import call_adoption
 from shelduck.api.arguments import bind
 from shelduck.api.runner import Answer, Runner
 from shelduck.errors import NotFound
-from shelduck.sql import statements as st
+from shelduck.sql.upkeep_statements import Call
 
 Procedure = Callable[..., Answer]
 
 PROCEDURES: dict[str, Procedure] = call_adoption.PROCEDURES | {}
 
 
-def call(runner: Runner, statement: st.Call) -> Answer:
+def call(runner: Runner, statement: Call) -> Answer:
     """CALL: run a procedure. NotFound, naming the nearest, for one that is not there."""
     procedure = PROCEDURES.get(statement.procedure)
     if procedure is None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from shelduck.api.procedures import call
 from shelduck.api.runner import Answer, Runner
-from shelduck.sql import statements as st
+from shelduck.sql import upkeep_statements as up
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.Call: call,
+    up.Call: call,
 }

@@ -21,6 +21,7 @@ from shelduck.catalog.draft import Draft
 from shelduck.catalog.inlined_tables import renew_inlined_tables
 from shelduck.catalog.layouts import record_layouts
 from shelduck.catalog.retry import with_retries
+from shelduck.catalog.rewrites import rewrite_files
 from shelduck.catalog.store import Store
 from shelduck.catalog.table_stats import add_column_stats
 from shelduck.catalog.work import Work, fold, versions
@@ -74,7 +75,7 @@ def commit(
             if work.is_empty:
                 done = Landed(head, is_new=False)
             else:
-                done = _carry_out(store, connection, head, work, info)
+                done = _carry_out(store, lake, Draft(connection, head), work, info)
             record_layouts(store, connection, layouts_learned)
             return done
 
@@ -95,13 +96,12 @@ def _check_head(connection: Connection, changes: Sequence[Change], base: Snapsho
 
 def _carry_out(
     store: Store,
-    connection: Connection,
-    head: Snapshot,
+    lake: LakeInfo,
+    draft: Draft,
     work: Work,
     info: CommitInfo,
 ) -> Landed:
-    found = check_work(connection, work, head)
-    draft = Draft(connection, head)
+    found = check_work(draft.connection, work, draft.head)
     schema_ids = writes.create_schemas(draft, work.created_schemas)
     table_ids = _write_tables(draft, work, found, schema_ids)
     writes.drop_schemas(draft, work.dropped_schemas)
@@ -112,7 +112,8 @@ def _carry_out(
         {number: table.files for number, table in growing if table.files},
         {number: table.inlined for number, table in growing if table.inlined},
     )
-    record_layouts(store, connection, layouts)
+    layouts |= rewrite_files(store, draft, lake, work.existing())
+    record_layouts(store, draft.connection, layouts)
     return Landed(draft.finish(info), table_ids, schema_ids)
 
 

@@ -6,12 +6,13 @@ at this snapshot, so that each snapshot has one that is right for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Table, bindparam, insert, select, update
 
 from shelduck.catalog import tables
+from shelduck.catalog.chunks import chunks
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.inlined_writes import (
     end_inlined_rows,
@@ -24,9 +25,6 @@ from shelduck.errors import Conflict
 from shelduck.model.change import DeleteRows, Entry, FileDeletes, Verb
 from shelduck.model.files import DeletesSeen, NewDeleteFile
 from shelduck.model.schema import TableId
-
-# What one statement may name: SQLite takes 32,766 parameters, PostgreSQL 65,535.
-_CHUNK = 10_000
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _LIVE_FILES = select(_file.data_file_id).where(
@@ -64,7 +62,7 @@ def require_as_seen(
     """Raise Conflict unless data files are live, and deleted from as far as they were then."""
     deletes: dict[int, int] = {}
     alive: set[int] = set()
-    for ids in _chunks(seen):
+    for ids in chunks(seen):
         alive.update(draft.connection.execute(_LIVE_FILES, {"ids": ids}).scalars())
         deletes.update(
             (row[0], row[1]) for row in draft.connection.execute(_LIVE_DELETES, {"ids": ids})
@@ -83,7 +81,7 @@ def require_as_seen(
 
 def end_files(draft: Draft, ids: Sequence[int]) -> None:
     """End data files and what is deleted from them."""
-    for chunk in _chunks(ids):
+    for chunk in chunks(ids):
         for statement in (_END_FILES, _END_DELETES):
             draft.connection.execute(statement, {"ids": chunk, "ended": draft.id})
 
@@ -136,12 +134,6 @@ def _replace_delete_files(draft: Draft, table: TableId, files: Sequence[FileDele
         for f in files
         if f.delete_file is not None and f.seen.delete_file_id is not None
     ]
-    for chunk in _chunks(replaced):
+    for chunk in chunks(replaced):
         draft.connection.execute(_END_DELETES, {"ids": chunk, "ended": draft.id})
     insert_delete_files(draft, table, written)
-
-
-def _chunks(ids: Iterable[int]) -> Iterator[list[int]]:
-    every = list(ids)
-    for start in range(0, len(every), _CHUNK):
-        yield every[start : start + _CHUNK]

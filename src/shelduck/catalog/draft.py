@@ -33,6 +33,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         self.id = SnapshotId(self.head.id + 1)
+        self.time = max(datetime.now(UTC), self.head.time)
         self._next_catalog_id = self.head.next_catalog_id
         self._next_file_id = self.head.next_file_id
 
@@ -66,7 +67,7 @@ class Draft:
             next_file_id += 1
         made = Snapshot(
             self.id,
-            max(datetime.now(UTC), self.head.time),
+            self.time,
             self.next_schema_version if self.has_schema_change else self.head.schema_version,
             self._next_catalog_id,
             next_file_id,

@@ -9,7 +9,7 @@ from sqlalchemy import Column, Connection, Index, MetaData, Table, quoted_name
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from shelduck.catalog import tables
-from shelduck.catalog.column_types import BIGINT, TEXT
+from shelduck.catalog.column_types import BIGINT, TEXT, TIMESTAMP
 from shelduck.catalog.store import Store
 
 OWN = MetaData()
@@ -27,6 +27,16 @@ layout = Table(
     Column("layout_id", BIGINT, primary_key=True, autoincrement=False),
     Column("digest", TEXT),
     Column("layout", TEXT),
+)
+
+# Files that were adopted and that no snapshot shows any more. They are their owners', so they are
+# not scheduled for deletion: DuckDB would delete them.
+released_file = Table(
+    "shelduck_released_file",
+    OWN,
+    Column("data_file_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("path", TEXT),
+    Column("released", TIMESTAMP),
 )
 
 _INDEXED = (

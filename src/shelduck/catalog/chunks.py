@@ -1,0 +1,19 @@
+"""Long lists of values for statements, in parts that every database takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
+# SQLite takes 32,766 parameters in one statement, PostgreSQL 65,535.
+_CHUNK = 10_000
+
+
+def chunks(values: Iterable[Value]) -> Iterator[list[Value]]:
+    """Yield the values in lists that are short enough to be named in one statement."""
+    left = iter(values)
+    while part := list(islice(left, _CHUNK)):
+        yield part

@@ -1,0 +1,145 @@
+"""What rewritten files write: the sources leave or end, the results stand in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import BindParameter, bindparam, column, delete, func, select
+from sqlalchemy import table as sql_table
+
+from shelduck.catalog import own_tables, tables
+from shelduck.catalog.chunks import chunks
+from shelduck.catalog.column_types import BIGINT
+from shelduck.catalog.create import LakeInfo
+from shelduck.catalog.deletes import end_files, require_as_seen
+from shelduck.catalog.draft import Draft
+from shelduck.catalog.file_rows import file_row, insert_files, stats_rows
+from shelduck.catalog.inlined_writes import inlined_delete_table
+from shelduck.catalog.paths import resolve
+from shelduck.catalog.queries import live, present_tables
+from shelduck.catalog.schedule import GoneFile, schedule
+from shelduck.catalog.store import Store
+from shelduck.catalog.table_layouts import insert_partition_values
+from shelduck.catalog.work import TableWork
+from shelduck.errors import Conflict
+from shelduck.model.change import Entry, RewriteFiles, Verb
+from shelduck.model.files import NewDataFile
+from shelduck.model.layout import Layout
+from shelduck.model.schema import FieldId, TableId
+from shelduck.model.table import TableVersion
+
+_f, _d, _c = tables.data_file.c, tables.delete_file.c, tables.column.c
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_SOURCES = select(_f.data_file_id, _f.path, _f.path_is_relative, _f.mapping_id).where(
+    _f.data_file_id.in_(_IDS)
+)
+_DELETED_FROM = select(func.count()).where(_d.data_file_id.in_(_IDS))
+_LIVE_TYPES = select(_c.column_id, _c.column_type).where(
+    _c.table_id == bindparam("of_table"), live(tables.column)
+)
+_BELONGING = (
+    tables.file_column_stats,
+    tables.file_variant_stats,
+    tables.file_partition_value,
+    tables.data_file,
+)
+
+
+def rewrite_files(
+    store: Store, draft: Draft, lake: LakeInfo, works: Iterable[TableWork]
+) -> dict[int, Layout]:
+    """Carry out the rewrites of several tables; return the layouts of the results by file id.
+
+    Raises Conflict when a source is not as it was when its rows were read. Some fifteen statements
+    for each table, however many files.
+    """
+    layouts: dict[int, Layout] = {}
+    for work in works:
+        if not work.rewrites:
+            continue
+        seen = {s.data_file_id: s.seen for change in work.rewrites for s in change.sources}
+        require_as_seen(draft, work.id, work.name, seen)
+        merged = [change for change in work.rewrites if change.keeps_history]
+        if merged:
+            _remove(store, draft, lake, merged)
+            draft.entries.append(Entry(Verb.MERGE_ADJACENT, work.id))
+        ended = [change for change in work.rewrites if not change.keeps_history]
+        if ended:
+            end_files(draft, _source_ids(ended))
+            draft.entries.append(Entry(Verb.REWRITE_DELETE, work.id))
+        layouts |= _insert(draft, work.id, work.rewrites)
+        draft.has_stats_change = True
+    return layouts
+
+
+def _source_ids(changes: Iterable[RewriteFiles]) -> list[int]:
+    return [s.data_file_id for change in changes for s in change.sources]
+
+
+def _remove(store: Store, draft: Draft, lake: LakeInfo, changes: Sequence[RewriteFiles]) -> None:
+    """Take the sources out of all snapshots."""
+    table = changes[0].table
+    ids = _source_ids(changes)
+    gone: list[GoneFile] = []
+    for chunk in chunks(ids):
+        if draft.connection.execute(_DELETED_FROM, {"ids": chunk}).scalar():
+            raise Conflict(f"rows of files of {table.full_name} were deleted and came back since")
+        gone += [
+            _gone(table, lake, row) for row in draft.connection.execute(_SOURCES, {"ids": chunk})
+        ]
+    schedule(store, draft.connection, lake, gone, draft.time)
+    remove_file_rows(draft.connection, table.id, ids)
+
+
+def remove_file_rows(connection: Any, table: TableId, ids: Sequence[int]) -> None:
+    """Delete the rows of data files and of all that belongs to them; seven statements at most."""
+    inlined = inlined_delete_table(table)
+    extra = present_tables(connection, [own_tables.file_layout.name, inlined])
+    statements = [delete(source).where(source.c.data_file_id.in_(_IDS)) for source in _BELONGING]
+    if own_tables.file_layout.name in extra:
+        known = own_tables.file_layout
+        statements.append(delete(known).where(known.c.data_file_id.in_(_IDS)))
+    if inlined in extra:
+        number = column("file_id", BIGINT)
+        statements.append(delete(sql_table(inlined, number)).where(number.in_(_IDS)))
+    for chunk in chunks(ids):
+        for statement in statements:
+            connection.execute(statement, {"ids": chunk})
+
+
+def _gone(table: TableVersion, lake: LakeInfo, row: Any) -> GoneFile:
+    path = resolve(table.path, row.path, row.path_is_relative)
+    is_adopted = row.mapping_id is not None or not path.startswith(lake.data_path)
+    return GoneFile(row.data_file_id, path, is_adopted)
+
+
+def _insert(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> dict[int, Layout]:
+    retyped = _retyped(draft, changes[0].table)
+    files = [_trusted(file, retyped) for change in changes for file in change.results]
+    numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
+    # Rows of rewritten files have ids of their own, and no others may be counted out for them.
+    rows = [file_row(draft, table, number, file, None) for number, file in numbered]
+    stats = [row for number, file in numbered for row in stats_rows(table, number, file)]
+    insert_files(draft, rows, stats)
+    insert_partition_values(draft, [(table, number, file) for number, file in numbered])
+    return {number: file.layout for number, file in numbered}
+
+
+def _retyped(draft: Draft, table: TableVersion) -> set[FieldId]:
+    """Return the leaves whose type another commit changed since the rows were read."""
+    rows = draft.connection.execute(_LIVE_TYPES, {"of_table": table.id})
+    now = {row.column_id: row.column_type.lower() for row in rows}
+    return {f.id for f in table.columns.leaves() if now.get(f.id, str(f.shape)) != str(f.shape)}
+
+
+def _trusted(file: NewDataFile, retyped: set[FieldId]) -> NewDataFile:
+    """Return the file without bounds that were written in a type which the column had."""
+    if not retyped:
+        return file
+    stats = tuple(
+        replace(s, min_value=None, max_value=None) if s.column_id in retyped else s
+        for s in file.stats
+    )
+    return replace(file, stats=stats)

@@ -1,0 +1,232 @@
+"""Which files are written anew together: small ones, and those with many deleted rows.
+
+A bin is what one file is made of: files that stand beside each other in the table's order and
+belong to one partition. Whether older snapshots can do without the sources is decided here too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shelduck.model.files import DataFile, NameMapping, deletes_seen
+from shelduck.model.layout import PhysicalField
+from shelduck.model.schema import FieldId
+
+MIN_FILES = 2
+# A file of this part of the target is large enough: it is not written again to make it larger.
+_ENOUGH = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Where a file belongs: the partition spec that it was written under, and its values."""
+
+    id: int | None = None
+    values: tuple[str | None, ...] = ()
+
+
+NO_PARTITION = Partition()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnVersion:
+    """One version of one column, as the catalog's row has it; ``end`` is None for the newest."""
+
+    id: FieldId
+    type: str
+    parent: FieldId | None
+    initial_default: str | None
+    begin: int
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Files whose rows go into one.
+
+    ``keeps_history``: older snapshots will read the result instead of the sources.
+    """
+
+    files: tuple[DataFile, ...]
+    partition: Partition = NO_PARTITION
+    keeps_history: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """The size of the sources."""
+        return sum(f.file_size_bytes for f in self.files)
+
+    @property
+    def rows(self) -> int:
+        """The rows of the sources, deleted ones too."""
+        return sum(f.record_count or 0 for f in self.files)
+
+
+def small_file_bins(
+    files: Iterable[DataFile],
+    partitions: Mapping[int, Partition],
+    history: History,
+    target: int,
+    *,
+    min_files: int = MIN_FILES,
+    max_files: int | None = None,
+) -> list[Bin]:
+    """Return bins of files below three quarters of ``target`` bytes, each at most ``target``.
+
+    Files with deleted rows are left alone. A bin has at least ``min_files`` files; ``max_files``
+    bounds the files of all bins together. Bins that older snapshots need come after the others.
+    """
+    small = [f for f in files if f.file_size_bytes < target * _ENOUGH and not _has_deletes(f)]
+    found = [b for b in _packed(small, partitions, history, target) if len(b.files) >= min_files]
+    return _limited(found, max_files, min_files)
+
+
+def dead_row_bins(
+    files: Iterable[DataFile],
+    partitions: Mapping[int, Partition],
+    dead: Mapping[int, int],
+    threshold: float,
+    target: int,
+) -> list[Bin]:
+    """Return bins of files of whose rows at least the part ``threshold`` is deleted.
+
+    ``dead`` is the number of deleted rows by data file. Older snapshots always need the sources.
+    """
+    worth = [
+        f
+        for f in files
+        if dead.get(f.id, 0) > 0 and dead[f.id] >= threshold * (f.record_count or dead[f.id])
+    ]
+    return _packed(worth, partitions, None, target)
+
+
+class History:
+    """What older snapshots that are left would miss if some files were replaced by new ones."""
+
+    def __init__(
+        self,
+        versions: Iterable[ColumnVersion],
+        snapshots: Sequence[int],
+        deleted_from: Iterable[int] = (),
+        mappings: Mapping[int, NameMapping] | None = None,
+    ) -> None:
+        """``snapshots`` are the ids of all that are left; ``deleted_from`` are files with deletes.
+
+        A file counts as deleted from when any snapshot that is left may see its deletes.
+        """
+        every = list(versions)
+        now = {_kept(v): v for v in every if v.end is None}
+        current = {v.id for v in now.values()}
+        ordered = sorted(snapshots)
+        self._deleted_from = frozenset(deleted_from)
+        self._mappings = mappings or {}
+        self._changed: dict[FieldId, int] = {}
+        self._dropped: dict[FieldId, int] = {}
+        for version in every:
+            last = _last_in(ordered, version)
+            if last is not None and _kept(version) not in now:
+                where = self._changed if version.id in current else self._dropped
+                where[version.id] = max(last, where.get(version.id, last))
+
+    def allows(self, file: DataFile) -> bool:
+        """Tell whether a file of the newest columns can stand for ``file`` in all snapshots.
+
+        It cannot where rows of ``file`` were deleted, where an older snapshot shows a column that
+        only ``file`` has, and where it shows a column under another type or another default.
+        """
+        if file.id in self._deleted_from:
+            return False
+        if any(last >= file.begin_snapshot for last in self._changed.values()):
+            return False
+        shown = {i for i, last in self._dropped.items() if last >= file.begin_snapshot}
+        if not shown:
+            return True
+        held = _held(file, self._mappings)
+        return held is not None and not held & shown
+
+
+def _kept(version: ColumnVersion) -> tuple[object, ...]:
+    return version.id, version.type.lower(), version.parent, version.initial_default
+
+
+def _last_in(snapshots: Sequence[int], version: ColumnVersion) -> int | None:
+    """Return the last snapshot that shows a column version, None when none is left."""
+    if version.end is None:
+        return snapshots[-1] if snapshots and snapshots[-1] >= version.begin else None
+    at = bisect_left(snapshots, version.end) - 1
+    return snapshots[at] if at >= 0 and snapshots[at] >= version.begin else None
+
+
+def _held(file: DataFile, mappings: Mapping[int, NameMapping]) -> set[FieldId] | None:
+    """Return the columns that a file has, None when only their places tell."""
+    if file.mapping_id is not None:
+        mapping = mappings[file.mapping_id]
+        open_names = list(mapping.names)
+        found: set[FieldId] = set()
+        while open_names:
+            name = open_names.pop()
+            found.add(name.field_id)
+            open_names.extend(name.children)
+        return found
+    if file.layout is None or any(f.id is None for f in file.layout.fields):
+        return None
+    return {FieldId(i) for f in file.layout.fields for i in _ids(f)}
+
+
+def _ids(field: PhysicalField) -> Iterable[int]:
+    if field.id is not None:
+        yield field.id
+    for child in field.children:
+        yield from _ids(child)
+
+
+def _has_deletes(file: DataFile) -> bool:
+    seen = deletes_seen(file)
+    return seen.delete_file_id is not None or seen.inlined > 0 or file.delete_file is not None
+
+
+def _packed(
+    files: Sequence[DataFile],
+    partitions: Mapping[int, Partition],
+    history: History | None,
+    target: int,
+) -> list[Bin]:
+    groups: dict[tuple[Partition, bool], list[DataFile]] = defaultdict(list)
+    for file in sorted(files, key=lambda f: (f.begin_snapshot, f.id)):
+        keeps = history is not None and history.allows(file)
+        groups[partitions.get(file.id, NO_PARTITION), not keeps].append(file)
+    bins: list[Bin] = []
+    for (partition, loses), members in groups.items():
+        bins.extend(Bin(part, partition, not loses) for part in _filled(members, target))
+    return sorted(bins, key=lambda b: (not b.keeps_history, b.files[0].id))
+
+
+def _filled(files: Sequence[DataFile], target: int) -> Iterable[tuple[DataFile, ...]]:
+    """Yield runs of neighbours, each as long as its bytes stay within ``target``."""
+    run: list[DataFile] = []
+    size = 0
+    for file in files:
+        if run and size + file.file_size_bytes > target:
+            yield tuple(run)
+            run, size = [], 0
+        run.append(file)
+        size += file.file_size_bytes
+    if run:
+        yield tuple(run)
+
+
+def _limited(bins: Sequence[Bin], max_files: int | None, min_files: int) -> list[Bin]:
+    if max_files is None:
+        return list(bins)
+    found: list[Bin] = []
+    left = max_files
+    for one in bins:
+        part = one.files[:left]
+        if len(part) < min_files:
+            break
+        found.append(Bin(part, one.partition, one.keeps_history))
+        left -= len(part)
+    return found
