@@ -9,10 +9,12 @@ from shelduck.api.results import Result, Staged, Unchanged
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out, counted
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.evolution.layout import new_layout
 from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.schema_change import with_default
 from shelduck.model.types import Member
 from shelduck.operations.append import append_rows
+from shelduck.operations.inlining import inline_limit
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
 from shelduck.sql import statements as st
@@ -39,10 +41,6 @@ def use_schema(runner: Runner, statement: st.UseSchema) -> Result:
 
 def create_table(runner: Runner, statement: st.CreateTable) -> Result:
     """CREATE TABLE, also OR REPLACE and AS SELECT; with rows it is one snapshot too."""
-    if statement.partitioned_by:
-        raise Unsupported(
-            f"CREATE TABLE {statement.name}: PARTITIONED BY is not supported yet; leave it out"
-        )
     if statement.properties:
         raise Unsupported(
             f"CREATE TABLE {statement.name}: Shelduck tables have no properties;"
@@ -54,11 +52,14 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
         return Unchanged(view.base.id)
     rows = runner.query(statement.as_query) if statement.as_query else None
     columns, comments = _columns(statement, rows)
+    layout = new_layout(columns, statement.partitioned_by, statement.sorted_by, str(statement.name))
 
     def stage(unit: UnitOfWork) -> None:
         if statement.or_replace and unit.workspace.has_table(name):
             unit.workspace.drop_table(unit.workspace.table(name))
-        unit.workspace.create_table(name, columns, comments)
+        unit.workspace.create_table(
+            name, columns, comments, partition=layout.partition, sort=layout.sort_texts
+        )
 
     if rows is None:
         return carry_out(runner.state, runner.unit, stage)
@@ -66,7 +67,13 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
     stage(unit)
     made = unit.workspace.table(name)
     try:
-        done = append_rows(runner.state.spark, rows, made, show_progress=runner.state.show_progress)
+        done = append_rows(
+            runner.state.spark,
+            rows,
+            made,
+            show_progress=runner.state.show_progress,
+            inline_limit=0 if runner.unit else inline_limit(runner.state.store, made),
+        )
     except BaseException:
         if runner.unit is None:
             unit.rollback()

@@ -8,10 +8,17 @@ from typing import Any
 
 from shelduck.api.results import Result
 from shelduck.api.runner import Answer, Runner
+from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.schema import Schema
+from shelduck.operations.done import inlined
+from shelduck.operations.inlining import inline_limit
+from shelduck.operations.literals import literal_batch
 from shelduck.sql import statements as st
 from shelduck.sql.defaults import default_for_spark
+from shelduck.sql.literal_rows import literal_rows
+
+_MOST_LITERALS = 1000
 
 
 def insert(runner: Runner, statement: st.Insert) -> Result:
@@ -26,6 +33,9 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
             f"INSERT INTO {statement.name} with REPLACE WHERE, PARTITION or SCHEMA EVOLUTION"
             " is known, but cannot be run yet"
         )
+    done = _insert_literals(runner, statement)
+    if done is not None:
+        return done
     table = runner.table(statement.name)
     source = statement.source
     if statement.defaults:
@@ -42,6 +52,29 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
             f" but its rows have {len(rows.columns)}"
         )
     return table.append(rows.toDF(*statement.columns))
+
+
+def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
+    """Insert a few rows of plain literals without Spark; None when it has to look at them."""
+    if runner.unit is not None or statement.by_name or statement.defaults:
+        return None
+    rows = literal_rows(statement.source.text, _MOST_LITERALS)
+    if rows is None:
+        return None
+    has_staged = False
+
+    def stage(unit: UnitOfWork) -> None:
+        nonlocal has_staged
+        table = unit.workspace.table(runner.name(statement.name))
+        if len(rows) > inline_limit(runner.state.store, table):
+            return
+        batch = literal_batch(table.columns, statement.columns, rows)
+        if batch is not None:
+            unit.stage(inlined(table, batch))
+            has_staged = True
+
+    result = carry_out(runner.state, None, stage)
+    return result if has_staged else None
 
 
 def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:

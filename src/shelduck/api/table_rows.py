@@ -12,6 +12,7 @@ from shelduck.api.unit import UnitOfWork, carry_out, counted
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.operations.append import append_rows
 from shelduck.operations.done import Done, discard
+from shelduck.operations.inlining import inline_limit
 from shelduck.spark.session import DataFrame
 
 
@@ -74,6 +75,7 @@ class RowVerbs(TableHandle):
             planned,
             by_position=by_position,
             show_progress=self._state.show_progress,
+            inline_limit=0 if self._unit else inline_limit(self._state.store, planned),
         )
         if done.is_nothing:
             return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)

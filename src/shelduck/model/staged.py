@@ -164,6 +164,8 @@ def written_paths(change: RowChange) -> Iterator[str]:
         case DeleteRows():
             yield from (f.delete_file.path for f in change.files if f.delete_file is not None)
             return
+        case InlineRows():
+            return
         case AppendFiles():
             files = change.files
         case RewriteFiles():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from shelduck.errors import Unsupported
 from shelduck.model.table import TableVersion
-from shelduck.operations.done import Done, appended
+from shelduck.operations.done import Done, appended, discard, inlined
 from shelduck.operations.progress import write_progress
 from shelduck.spark.assign import assign
 from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.small import small_rows
+from shelduck.spark.small_files import rows_of_files
 from shelduck.spark.write import write_files
 from shelduck.sql.defaults import expression_for_spark
 
@@ -19,21 +20,27 @@ def append_rows(
     *,
     by_position: bool = False,
     show_progress: bool | None = None,
+    inline_limit: int = 0,
 ) -> Done:
     """Write rows as new files of a table and return what was written; nothing is committed.
+
+    At most ``inline_limit`` rows are kept for the catalog instead, and no file is left. They are
+    taken without a Spark job where Spark's plan holds them already.
 
     Raises InvalidRequest, before any work when names or types do not fit, and while writing when a
     value does not; no file is left behind then.
     """
-    _refuse_unwritable(table)
     fitting = assign(rows, table, render_expression=expression_for_spark, by_position=by_position)
+    if inline_limit:
+        batch = small_rows(fitting, table.columns, inline_limit)
+        if batch is not None and batch.can_be_kept:
+            return inlined(table, batch)
     with write_progress(spark, table.full_name, show=show_progress) as progress:
-        return appended(table, write_files(spark, fitting, table, progress=progress))
-
-
-def _refuse_unwritable(table: TableVersion) -> None:
-    if table.partition:
-        raise Unsupported(
-            f"table {table.full_name} is partitioned, and Shelduck does not write partitioned files"
-            " yet; insert with DuckDB, or ALTER TABLE … RESET PARTITIONED BY there first"
-        )
+        done = appended(table, write_files(spark, fitting, table, progress=progress))
+    if not 0 < done.counts.rows <= inline_limit:
+        return done
+    batch = rows_of_files([table.path + path for path in done.paths], table.columns)
+    if not batch.can_be_kept:
+        return done
+    discard(table, done.paths)
+    return inlined(table, batch)

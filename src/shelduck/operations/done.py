@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shelduck.model.change import AppendFiles, RowChange
+from shelduck.model.change import AppendFiles, InlineRows, RowChange
+from shelduck.model.inlined import InlinedBatch
 from shelduck.model.table import TableVersion
 from shelduck.spark.storage import delete_directory, delete_file
 from shelduck.spark.write import WrittenFiles
@@ -61,6 +62,13 @@ def appended(table: TableVersion, written: WrittenFiles) -> Done:
         return Done(table)
     paths = tuple(f.path for f in written.files)
     return Done(table, (AppendFiles(table.id, written.files),), paths, counts)
+
+
+def inlined(table: TableVersion, batch: InlinedBatch) -> Done:
+    """Return the appending of rows that the catalog itself keeps."""
+    if not batch.rows:
+        return Done(table)
+    return Done(table, (InlineRows(table.id, batch),), counts=Counts(inserted=len(batch.rows)))
 
 
 def discard(table: TableVersion, paths: Iterable[str]) -> None:

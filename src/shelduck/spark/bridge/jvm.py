@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.classic.column import Column as ClassicColumn
 
 
 def has_jvm(spark: SparkSession) -> bool:
@@ -27,6 +28,23 @@ def jvm(spark: SparkSession) -> Any:
     return java_gateway(spark).jvm
 
 
+def java_column(column: Column) -> Any:
+    """The column in Java."""
+    return column._jc  # noqa: SLF001
+
+
+def classic_column(column: Any) -> Column:
+    """The Python column of one in Java."""
+    return ClassicColumn(column)
+
+
 def current_thread(spark: SparkSession) -> Any:
     """The Java thread that serves the calling Python thread."""
     return jvm(spark).java.lang.Thread.currentThread()
+
+
+def optimized_plan(df: DataFrame) -> Any:
+    """The logical plan of a DataFrame as Spark would run it; None where there is no JVM."""
+    if not hasattr(df, "_jdf"):
+        return None
+    return df._jdf.queryExecution().optimizedPlan()  # noqa: SLF001

@@ -1,0 +1,20 @@
+"""How many rows of one statement go into the catalog instead of a file."""
+
+from __future__ import annotations
+
+from shelduck.catalog.inlined_tables import can_inline
+from shelduck.catalog.options import read_table_options
+from shelduck.catalog.store import Store
+from shelduck.model.table import TableVersion
+
+
+def inline_limit(store: Store, table: TableVersion) -> int:
+    """Return the most rows that a table takes in the catalog, 0 for none.
+
+    The option ``data_inlining_row_limit`` tells it. Rows of partitioned tables go into files, which
+    know their partition.
+    """
+    if table.partition or not can_inline(store.kind, table.columns):
+        return 0
+    with store.read() as connection:
+        return read_table_options(connection, table).data_inlining_row_limit
