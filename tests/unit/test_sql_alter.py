@@ -249,7 +249,6 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("ALTER TABLE tbl ADD PARTITION (a = 1)", "ADD PARTITION is not supported yet"),
         ("ALTER TABLE tbl ADD COLUMN c INT GENERATED ALWAYS AS (1)", "a generated column"),
         ("ALTER TABLE tbl ADD COLUMN c STRING COLLATE UTF8_LCASE", "a collation"),
-        ("ALTER TABLE tbl SET PARTITIONED BY (a)", "ALTER TABLE ... SET is not supported yet"),
         ("ALTER TABLE tbl SET TBLPROPERTIES ('a' = 'b')", "ALTER TABLE ... SET"),
         ("ALTER TABLE tbl MODIFY COLUMN c BIGINT", "write ALTER COLUMN c TYPE t"),
         ("ALTER TABLE tbl REPLACE COLUMNS (a INT)", "drop and add columns one by one"),

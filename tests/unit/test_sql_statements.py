@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.partition import PartitionBy, Transform
 from shelduck.model.schema import Default
 from shelduck.model.types import Decimal, Primitive
 from shelduck.sql.parse import parse
@@ -72,7 +73,7 @@ STATEMENTS = [
             ),
             if_not_exists=True,
             comment="y",
-            partitioned_by=("`a.b`", "bucket(4, c)"),
+            partitioned_by=(PartitionBy("a.b"), PartitionBy("c", Transform("bucket", 4))),
             properties={"k": "v", "a.b": "5"},
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shelduck.model.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.schema import Path
 from shelduck.model.schema_change import (
     AddColumn,
@@ -9,11 +10,12 @@ from shelduck.model.schema_change import (
     DropColumn,
     MoveColumn,
     RenameColumn,
-    SchemaChange,
     SetComment,
     SetDefault,
     SetNullable,
 )
+from shelduck.model.sorting import ResetSorting, SetSorting
+from shelduck.model.table_change import TableChange
 from shelduck.sql.columns import (
     CONSTRAINTS,
     Definition,
@@ -23,19 +25,22 @@ from shelduck.sql.columns import (
 )
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind
+from shelduck.sql.partitioning import read_partition_keys
+from shelduck.sql.sorting import read_sort_keys
 from shelduck.sql.statements import AlterTable, RenameTable, TableName
 
 _ACTIONS = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE")
 _OTHER_ACTIONS = {
-    "SET": "there are ADD, DROP, RENAME and ALTER COLUMN and RENAME TO",
+    "SET": "there are SET PARTITIONED BY and SET SORTED BY",
     "UNSET": "Shelduck tables have no properties",
-    "RESET": "there are ADD, DROP, RENAME and ALTER COLUMN and RENAME TO",
+    "RESET": "there are RESET PARTITIONED BY and RESET SORTED BY",
     "REPLACE": "drop and add columns one by one",
-    "CLUSTER": "leave it out",
+    "CLUSTER": "write SET SORTED BY (...)",
     "MODIFY": "write ALTER COLUMN c TYPE t",
     "RECOVER": "leave it out",
     "ORDER": "move columns with ALTER COLUMN c FIRST or AFTER x",
 }
+_LAYOUTS = ("PARTITIONED", "SORTED")
 _NOT_COLUMNS = CONSTRAINTS | {"PARTITION", "FEATURE", "ROLLUP"}
 
 
@@ -91,7 +96,9 @@ def _renames_table(cursor: Cursor) -> bool:
     return cursor.sees("RENAME", "TO") and not renames_column
 
 
-def _action(cursor: Cursor) -> list[SchemaChange]:
+def _action(cursor: Cursor) -> list[TableChange]:
+    if _begins_layout(cursor):
+        return [_layout(cursor)]
     word = cursor.accept_any(*_ACTIONS)
     if not word:
         found = cursor.peek()
@@ -112,11 +119,26 @@ def _action(cursor: Cursor) -> list[SchemaChange]:
     return _change(cursor) if word == "CHANGE" else _alter_columns(cursor)
 
 
-def _add(cursor: Cursor) -> list[SchemaChange]:
+def _begins_layout(cursor: Cursor, ahead: int = 0) -> bool:
+    word, what, by = (cursor.peek(ahead + n).key for n in range(3))
+    return word in ("SET", "RESET") and what in _LAYOUTS and by == "BY"
+
+
+def _layout(cursor: Cursor) -> TableChange:
+    """Read what new files are partitioned or sorted by."""
+    sets = cursor.accept_any("SET", "RESET") == "SET"
+    what = cursor.accept_any(*_LAYOUTS)
+    cursor.expect("BY")
+    if what == "PARTITIONED":
+        return SetPartitioning(read_partition_keys(cursor)) if sets else ResetPartitioning()
+    return SetSorting(read_sort_keys(cursor)) if sets else ResetSorting()
+
+
+def _add(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     bracket = cursor.accept("(")
-    changes: list[SchemaChange] = [_added(read_definition(cursor), if_not_exists)]
+    changes: list[TableChange] = [_added(read_definition(cursor), if_not_exists)]
     while _goes_on(cursor, bracket):
         changes.append(_added(read_definition(cursor), if_not_exists))
     if bracket:
@@ -136,11 +158,11 @@ def _added(found: Definition, if_not_exists: bool) -> AddColumn:
     )
 
 
-def _drop(cursor: Cursor) -> list[SchemaChange]:
+def _drop(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
     if_exists = cursor.accept("IF", "EXISTS")
     bracket = cursor.accept("(")
-    changes: list[SchemaChange] = [DropColumn(cursor.path(), if_exists)]
+    changes: list[TableChange] = [DropColumn(cursor.path(), if_exists)]
     while _goes_on(cursor, bracket):
         changes.append(DropColumn(cursor.path(), if_exists))
     if bracket:
@@ -150,13 +172,14 @@ def _drop(cursor: Cursor) -> list[SchemaChange]:
 
 def _goes_on(cursor: Cursor, bracket: bool) -> bool:
     """Take the comma when the same action has one more column behind it."""
-    if cursor.sees(",") and (bracket or cursor.peek(1).key not in _ACTIONS):
+    begins_action = cursor.peek(1).key in _ACTIONS or _begins_layout(cursor, 1)
+    if cursor.sees(",") and (bracket or not begins_action):
         cursor.expect(",")
         return True
     return False
 
 
-def _rename(cursor: Cursor) -> list[SchemaChange]:
+def _rename(cursor: Cursor) -> list[TableChange]:
     cursor.accept("COLUMN")
     path = cursor.path()
     cursor.expect("TO")
@@ -170,19 +193,19 @@ def _rename(cursor: Cursor) -> list[SchemaChange]:
     return [RenameColumn(path, new[0])]
 
 
-def _change(cursor: Cursor) -> list[SchemaChange]:
+def _change(cursor: Cursor) -> list[TableChange]:
     """Read Hive's CHANGE: old name, new name, type, comment and place."""
     cursor.accept("COLUMN")
     path = cursor.path()
     new_name = cursor.name("the column's name once more")
-    changes: list[SchemaChange] = [ChangeType(path, cursor.type())]
+    changes: list[TableChange] = [ChangeType(path, cursor.type())]
     changes += _details(cursor, path)
     if new_name != path[-1]:
         changes.append(RenameColumn(path, new_name))
     return changes
 
 
-def _alter_columns(cursor: Cursor) -> list[SchemaChange]:
+def _alter_columns(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
     changes = _alter_column(cursor)
     while _goes_on(cursor, bracket=False):
@@ -190,7 +213,7 @@ def _alter_columns(cursor: Cursor) -> list[SchemaChange]:
     return changes
 
 
-def _alter_column(cursor: Cursor) -> list[SchemaChange]:
+def _alter_column(cursor: Cursor) -> list[TableChange]:
     path = cursor.path()
     changes = _details(cursor, path)
     if not changes:
@@ -198,14 +221,14 @@ def _alter_column(cursor: Cursor) -> list[SchemaChange]:
     return changes
 
 
-def _details(cursor: Cursor, path: Path) -> list[SchemaChange]:
-    changes: list[SchemaChange] = []
+def _details(cursor: Cursor, path: Path) -> list[TableChange]:
+    changes: list[TableChange] = []
     while cursor.peek().kind is Kind.WORD:
         changes.append(_detail(cursor, path))
     return changes
 
 
-def _detail(cursor: Cursor, path: Path) -> SchemaChange:
+def _detail(cursor: Cursor, path: Path) -> TableChange:
     if (
         cursor.accept("SET", "DATA", "TYPE")
         or cursor.accept("SET", "TYPE")

@@ -7,7 +7,9 @@ from typing import Any
 from shelduck.sql.columns import CONSTRAINTS, NO_CONSTRAINTS, read_definition
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind
+from shelduck.sql.partitioning import read_partition_keys
 from shelduck.sql.query import begins_query, read_query
+from shelduck.sql.sorting import read_sort_keys
 from shelduck.sql.statements import (
     ColumnDefinition,
     CreateSchema,
@@ -24,8 +26,8 @@ _PROVIDERS = frozenset(("shelduck", "ducklake", "parquet"))
 _CLAUSES = {
     "LOCATION": "a table's files live below the lake's data path",
     "OPTIONS": "leave it out",
-    "CLUSTER": "leave it out",
-    "CLUSTERED": "leave it out",
+    "CLUSTER": "write SORTED BY (...)",
+    "CLUSTERED": "write PARTITIONED BY (bucket(N, c)), and SORTED BY (...)",
     "LIKE": "write the columns, or CREATE TABLE ... AS SELECT ... LIMIT 0",
     "WITH": "leave it out",
     "ROW": "tables are Parquet files; leave it out",
@@ -139,7 +141,7 @@ def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
 
 def _clauses(cursor: Cursor) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    value: str | tuple[str, ...] | dict[str, str]
+    value: object
     while True:
         start = cursor.at
         if cursor.accept("COMMENT"):
@@ -147,7 +149,9 @@ def _clauses(cursor: Cursor) -> dict[str, Any]:
         elif cursor.accept("USING"):
             key, value = "using", _provider(cursor)
         elif cursor.accept("PARTITIONED", "BY"):
-            key, value = "partitioned_by", _partitions(cursor)
+            key, value = "partitioned_by", read_partition_keys(cursor)
+        elif cursor.accept("SORTED", "BY"):
+            key, value = "sorted_by", read_sort_keys(cursor)
         elif cursor.accept("TBLPROPERTIES"):
             key, value = "properties", _properties(cursor)
         else:
@@ -170,26 +174,6 @@ def _provider(cursor: Cursor) -> str:
             f"USING {provider}", "tables of a lake are Parquet files; leave it out"
         )
     return provider
-
-
-def _partitions(cursor: Cursor) -> tuple[str, ...]:
-    cursor.expect("(")
-    texts: list[str] = []
-    while True:
-        start = cursor.at
-        while not cursor.sees(",") and not cursor.sees(")"):
-            if cursor.sees("("):
-                cursor.skip_group()
-            else:
-                cursor.take()
-        if cursor.at == start:
-            raise cursor.failure("a partition expression")
-        first, last = cursor.tokens[start], cursor.tokens[cursor.at - 1]
-        texts.append(cursor.text[first.start : last.end])
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
-    return tuple(texts)
 
 
 def _properties(cursor: Cursor) -> dict[str, str]:

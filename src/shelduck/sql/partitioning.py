@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shelduck.model.partition import BUCKET, CALENDAR, PartitionBy, Transform
 from shelduck.sql.cursor import Cursor
-from shelduck.sql.lexer import Kind
+from shelduck.sql.lexer import Kind, tokenize
 
 # Spark and Iceberg count months, days and hours from 1970, which takes several of DuckLake's keys:
 # its ``day`` alone is the day of the month.
@@ -20,6 +22,16 @@ def read_partition_keys(cursor: Cursor) -> tuple[PartitionBy, ...]:
         keys += [key for key in _key(cursor) if key not in keys or not _is_calendar(key)]
     cursor.expect(")")
     return tuple(keys)
+
+
+def partition_keys(texts: Sequence[str]) -> tuple[PartitionBy, ...]:
+    """Return the keys that texts such as ``bucket(4, id)`` mean; each text is one key or more."""
+    text = f"({', '.join(texts)})"
+    cursor = Cursor(text, tokenize(text))
+    found = read_partition_keys(cursor) if texts else ()
+    if texts:
+        cursor.end()
+    return found
 
 
 def _key(cursor: Cursor) -> list[PartitionBy]:

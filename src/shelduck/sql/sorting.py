@@ -6,6 +6,7 @@ Only expressions that order rows alike in both engines are let through.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import sqlglot
 from sqlglot import expressions as exp
@@ -44,8 +45,13 @@ def read_sort_keys(cursor: Cursor) -> tuple[SortKey, ...]:
     return tuple(keys)
 
 
+def sort_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
+    """Return the keys that texts such as ``upper(name) DESC NULLS FIRST`` mean."""
+    return tuple(map(sort_key, texts))
+
+
 def sort_key(text: str) -> SortKey:
-    """Return the key that a text such as ``upper(name) DESC NULLS FIRST`` means."""
+    """Return the key that one text means."""
     cursor = Cursor(text, tokenize(text))
     found = _key(cursor)
     cursor.end()

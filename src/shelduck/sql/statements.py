@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from shelduck.model.partition import PartitionBy
 from shelduck.model.schema import Default, Path
-from shelduck.model.schema_change import SchemaChange
+from shelduck.model.sorting import SortKey
+from shelduck.model.table_change import TableChange
 from shelduck.model.types import DataType
 from shelduck.sql.parts import Query, Relation, SchemaName, TableName
 from shelduck.sql.row_statements import DefaultCell, Delete, Insert, Merge, Truncate, Update
@@ -92,7 +94,7 @@ class ColumnDefinition:
 class CreateTable:
     """CREATE TABLE, with columns or with a query that gives them.
 
-    ``partitioned_by`` holds the text of each partition expression.
+    ``partitioned_by`` and ``sorted_by`` are how its files are laid out.
     """
 
     name: TableName
@@ -101,7 +103,8 @@ class CreateTable:
     or_replace: bool = False
     comment: str | None = None
     as_query: Query | None = None
-    partitioned_by: tuple[str, ...] = ()
+    partitioned_by: tuple[PartitionBy, ...] = ()
+    sorted_by: tuple[SortKey, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
 
 
@@ -118,7 +121,7 @@ class AlterTable:
     """ALTER TABLE or COMMENT ON: the changes of one statement, in order."""
 
     name: TableName
-    changes: tuple[SchemaChange, ...]
+    changes: tuple[TableChange, ...]
     if_exists: bool = False
 
 
