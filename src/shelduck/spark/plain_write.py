@@ -43,6 +43,15 @@ def write_plain(
         rows.write.parquet(place, compression=compression)
 
 
+def write_plain_parts(
+    spark: SparkSession, rows: DataFrame, part: str, place: str, compression: str
+) -> None:
+    """Write columns whose metadata has their ids, a directory for each value of column ``part``."""
+    with _settings(spark):
+        writer = rows.write.partitionBy(part).option("maxRecordsPerFile", 0)
+        writer.parquet(place, compression=compression)
+
+
 def write_by_arrow(df: DataFrame, physical: PhysicalSchema, place: str, compression: str) -> bool:
     """Write one file for each task by pyarrow, ids at every level; True when there were rows."""
     # PySpark takes names that hold backticks apart when it maps batches; the schema has the names.

@@ -47,17 +47,56 @@ def public_group(
     index; a broadcast never holds more than some millions of them. Raises Unsupported for deletion
     vectors, which only the bridge reads.
     """
-    for file in group.files:
+    _refuse_vectors(group.files)
+    frames = [
+        _batch(spark, group, batch, schema, snapshot, origins=origins) for batch in _batches(group)
+    ]
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _refuse_vectors(files: Sequence[DataFile]) -> None:
+    for file in files:
         if file.delete_file is not None and file.delete_file.format != "parquet":
             raise Unsupported(
                 f"data file {file.path} has its deletes in a {file.delete_file.format} file, which"
                 " cannot be read over Spark Connect; use a classic session, or rewrite the file"
                 " with DuckDB (CALL ducklake_rewrite_data_files)"
             )
-    frames = [
-        _batch(spark, group, batch, schema, snapshot, origins=origins) for batch in _batches(group)
-    ]
+
+
+def deleted_positions(
+    spark: SparkSession, files: Sequence[DataFile], snapshot: int, file_id: str, position: str
+) -> DataFrame:
+    """Return what the delete files of data files name, as columns of these names.
+
+    Deletes in the catalog are left out. Raises Unsupported as `public_group` does.
+    """
+    stored = [f._replace(inlined_deletes=()) for f in files]
+    _refuse_vectors(stored)
+    frames = []
+    for numbers in _apart(stored):
+        part = [stored[n] for n in numbers]
+        ids = spark.createDataFrame(
+            [(_name(f.path), f.id) for f in part], f"{_NAME} string, id long"
+        )
+        found = _deleted(spark, part, snapshot).join(F.broadcast(ids), _NAME)
+        frames.append(found.select(F.col("id").alias(file_id), F.col(_POSITION).alias(position)))
     return reduce(DataFrame.unionAll, frames)
+
+
+def _apart(files: Sequence[DataFile]) -> list[list[int]]:
+    """Return numbers of files in batches in which no two data or delete files share a name."""
+    batches: list[tuple[set[str], list[int]]] = []
+    for number, file in enumerate(files):
+        names = {_name(file.path)} | ({_name(file.delete_file.path)} if file.delete_file else set())
+        for known, numbers in batches:
+            if not known & names:
+                known.update(names)
+                numbers.append(number)
+                break
+        else:
+            batches.append((names, [number]))
+    return [numbers for _, numbers in batches]
 
 
 def _batches(group: ScanGroup) -> Iterator[list[int]]:

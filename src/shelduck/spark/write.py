@@ -66,7 +66,7 @@ def write_files(
             f"rows for {table.full_name} are {expected.simpleString()},"
             f" not {df.schema.simpleString()}; pass them through store assignment first"
         )
-    directory = _fresh_name()
+    directory = fresh_name()
     place = table.path + directory
     try:
         listed = _write(spark, df, physical, place, compression)
@@ -139,7 +139,7 @@ def _look_at(
     return WrittenFiles(tuple(files), rows, size)
 
 
-def _fresh_name() -> str:
+def fresh_name() -> str:
     """Return a new UUID of version 7: names sort by time, as those of DuckLake's files do."""
     moment = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10), "big")

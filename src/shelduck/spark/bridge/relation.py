@@ -36,6 +36,7 @@ _DELETES = StructType(
         StructField("__shelduck_deleted", BinaryType()),
     ]
 )
+_WANTS_DELETED = "shelduck.wants.deleted"
 _starting = threading.Lock()
 
 
@@ -84,6 +85,7 @@ class Bridge:
         with_deletes: bool,
         size_in_bytes: int,
         root: str | None = None,
+        wants_deleted: bool = False,
     ) -> DataFrame:
         """A DataFrame of ``read_schema`` and ``constants`` over the Parquet files of ``lister``.
 
@@ -93,7 +95,8 @@ class Bridge:
         matching rows. An error in it fails that query with its message. Constants are bigint, int,
         string, binary or boolean; filters on them are applied here. ``with_deletes`` drops the rows
         that the entries name as deleted; without it no entry may have any, and the scan is Spark's
-        own. ``size_in_bytes`` is what the planner takes the scan to weigh. ``root`` is what
+        own; ``wants_deleted`` turns that around: the deleted rows are read, and no others.
+        ``size_in_bytes`` is what the planner takes the scan to weigh. ``root`` is what
         ``explain`` shows as the place of the files.
         """
         _check(read_schema, constants)
@@ -110,13 +113,14 @@ class Bridge:
         listing = _Listing(lister, len(constants), with_deletes=with_deletes)
         index = self._new("LakeFileIndex", java_constants, root, place, size_in_bytes, listing)
         datasources = java.org.apache.spark.sql.execution.datasources
+        options = READER_OPTIONS | ({_WANTS_DELETED: "true"} if wants_deleted else {})
         relation = datasources.HadoopFsRelation(
             index,
             java_constants,
             _java_schema(java, read_schema),
             java.scala.Option.empty(),
             self._new("LakeParquet") if with_deletes else datasources.parquet.ParquetFileFormat(),
-            java.PythonUtils.toScalaMap(READER_OPTIONS),
+            java.PythonUtils.toScalaMap(options),
             session,
         )
         found = DataFrame(session.baseRelationToDataFrame(relation), self.spark)

@@ -14,13 +14,17 @@ import org.roaringbitmap.longlong.Roaring64NavigableMap;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
-/** What a Parquet reader gives, batches or rows, without the rows at deleted positions. */
+/**
+ * What a Parquet reader gives, batches or rows, without the rows at deleted positions; or, to see
+ * what is deleted, these rows alone.
+ */
 public class KeptRows extends AbstractIterator implements Closeable {
   private final Iterator all;
   private final DataType[] types;
   private final int position;
   private final boolean hidePosition;
   private final LongIterator deleted;
+  private final boolean wantsDeleted;
   private long nextDeleted = -1;
   private long last = -1;
   private UnsafeProjection narrow;
@@ -28,12 +32,13 @@ public class KeptRows extends AbstractIterator implements Closeable {
 
   /** {@code position} is the column of the row index; hidden when only this class asked for it. */
   public KeptRows(Iterator all, DataType[] types, int position, boolean hidePosition,
-      Roaring64NavigableMap deleted) {
+      Roaring64NavigableMap deleted, boolean wantsDeleted) {
     this.all = all;
     this.types = types;
     this.position = position;
     this.hidePosition = hidePosition;
     this.deleted = deleted.getLongIterator();
+    this.wantsDeleted = wantsDeleted;
   }
 
   public boolean hasNext() {
@@ -74,7 +79,7 @@ public class KeptRows extends AbstractIterator implements Closeable {
     long at = row.getLong(position);
     boolean isDeleted = deletedFrom(at) == at;
     last = at;
-    if (isDeleted) {
+    if (isDeleted != wantsDeleted) {
       return null;
     }
     if (!hidePosition) {
@@ -106,16 +111,18 @@ public class KeptRows extends AbstractIterator implements Closeable {
       count = 0;
       for (int i = 0; i < size; i++) {
         long at = positions.getLong(i);
-        if (deletedFrom(at) != at) {
+        if ((deletedFrom(at) == at) == wantsDeleted) {
           rows[count++] = i;
         }
         last = at;
       }
-      if (count == 0) {
-        return null;
-      }
+    } else if (wantsDeleted) {
+      count = 0;
     }
     last = end;
+    if (count == 0) {
+      return null;
+    }
     ColumnVector[] columns = new ColumnVector[batch.numCols() - (hidePosition ? 1 : 0)];
     for (int c = 0; c < columns.length; c++) {
       ColumnVector column = batch.column(hidePosition && c >= position ? c + 1 : c);

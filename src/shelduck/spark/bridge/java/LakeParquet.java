@@ -29,6 +29,8 @@ import scala.collection.immutable.Seq;
 public class LakeParquet extends ParquetFileFormat {
   /** The first of the three constants that {@link DeletedPositions} reads. */
   public static final String DELETES = "__shelduck_delete_file";
+  /** An option of a scan: the rows that are deleted are wanted, not the others. */
+  public static final String WANTS_DELETED = "shelduck.wants.deleted";
   private static final String ROW_INDEX = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME();
 
   private static boolean has(StructType schema, String name) {
@@ -79,7 +81,7 @@ public class LakeParquet extends ParquetFileFormat {
         .broadcast(new SerializableConfiguration(new Configuration(conf)));
     return new ReadKept(untouched, withPosition,
         (DataType[]) types.toArray(new DataType[types.size()]), wanted.fieldIndex(ROW_INDEX),
-        partition.fieldIndex(DELETES), shared);
+        partition.fieldIndex(DELETES), shared, options.contains(WANTS_DELETED));
   }
 
   /** What other readers of a lake rely on is set for this job and leaves the session alone. */

@@ -1,6 +1,7 @@
 package shelduck.bridge;
 
 import java.io.Serializable;
+import java.util.Collections;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
@@ -9,9 +10,13 @@ import org.apache.spark.util.SerializableConfiguration;
 import org.roaringbitmap.longlong.Roaring64NavigableMap;
 import scala.Function1;
 import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
-/** Opens one file in an executor: through {@link KeptRows} if it has deletes, else untouched. */
+/**
+ * Opens one file in an executor: through {@link KeptRows} if it has deletes, else untouched, or not
+ * at all where only deleted rows are wanted.
+ */
 public class ReadKept extends AbstractFunction1 implements Serializable {
   private final Function1 untouched;
   private final Function1 withPosition;
@@ -19,23 +24,25 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
   private final int position;
   private final int deletes;
   private final Broadcast conf;
+  private final boolean wantsDeleted;
 
   /** {@code types} are the columns of {@code withPosition}; {@code deletes} is a constant's place. */
   public ReadKept(Function1 untouched, Function1 withPosition, DataType[] types, int position,
-      int deletes, Broadcast conf) {
+      int deletes, Broadcast conf, boolean wantsDeleted) {
     this.untouched = untouched;
     this.withPosition = withPosition;
     this.types = types;
     this.position = position;
     this.deletes = deletes;
     this.conf = conf;
+    this.wantsDeleted = wantsDeleted;
   }
 
   public Object apply(Object opened) {
     PartitionedFile file = (PartitionedFile) opened;
     InternalRow constants = file.partitionValues();
     if (constants.isNullAt(deletes) && constants.isNullAt(deletes + 2)) {
-      return untouched.apply(file);
+      return undeleted(file);
     }
     Roaring64NavigableMap deleted;
     try {
@@ -47,9 +54,15 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
           + " are deleted: " + error.getMessage(), error);
     }
     if (deleted.isEmpty()) {
-      return untouched.apply(file);
+      return undeleted(file);
     }
     Iterator rows = (Iterator) withPosition.apply(file);
-    return new KeptRows(rows, types, position, untouched != withPosition, deleted);
+    return new KeptRows(
+        rows, types, position, untouched != withPosition, deleted, wantsDeleted);
+  }
+
+  private Object undeleted(PartitionedFile file) {
+    return wantsDeleted
+        ? CollectionConverters.asScala(Collections.emptyIterator()) : untouched.apply(file);
   }
 }

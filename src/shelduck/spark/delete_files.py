@@ -1,0 +1,246 @@
+"""Delete files: the dead positions of data files, one Parquet file for each data file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Conflict, CorruptLake
+from shelduck.model.files import DataFile, NewDeleteFile
+from shelduck.model.layout import SNAPSHOT_FIELD
+from shelduck.model.table import TableVersion
+from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
+from shelduck.spark.footers import read_footers
+from shelduck.spark.physical import FIELD_ID
+from shelduck.spark.plain_write import write_plain_parts
+from shelduck.spark.public_read import deleted_positions
+from shelduck.spark.read import Origin
+from shelduck.spark.reader_options import READER_OPTIONS
+from shelduck.spark.storage import (
+    delete_directory,
+    filesystem,
+    list_data_files,
+    spark_path,
+)
+from shelduck.spark.write import fresh_name
+
+_PATH, _POS, _FILE = "file_path", "pos", "file"
+_IDS = {_PATH: 2147483646, _POS: 2147483645}
+_COMPRESSION = "snappy"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadRows:
+    """What died in one data file.
+
+    ``rows`` are those that were alive before. Where they are few they are told by ``positions``,
+    else by a delete file with the older ones; with neither, no row of the file is left.
+    """
+
+    rows: int
+    delete_file: NewDeleteFile | None = None
+    positions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """One delete file and how many positions it names."""
+
+    file: NewDeleteFile
+    rows: int
+
+
+def write_delete_files(
+    spark: SparkSession,
+    dead: DataFrame,
+    files: Sequence[DataFile],
+    table: TableVersion,
+    *,
+    few: int = 0,
+) -> dict[int, DeadRows]:
+    """Write delete files for rows of ``files`` and return them by data file id.
+
+    ``dead`` has the columns `Origin.FILE_ID` and `Origin.POSITION`, each row once and none that was
+    dead before; it is computed once. Two Spark jobs write at most, the second one only for data
+    files that have a delete file already. Up to ``few`` rows in all are told by their positions
+    instead, where every file is known to the catalog. Raises Conflict when a delete file knows of
+    snapshots later than the table's. What was written is removed when anything fails.
+    """
+    work = _Work(spark, table, {f.id: f for f in files}, few)
+    try:
+        return work.run(dead)
+    except BaseException:
+        for directory in work.directories:
+            delete_directory(table.path + directory)
+        raise
+
+
+@dataclass
+class _Work:
+    """One statement's delete files; ``directories`` are those that it has made."""
+
+    spark: SparkSession
+    table: TableVersion
+    files: Mapping[int, DataFile]
+    few: int
+    directories: list[str] = field(default_factory=list)
+
+    def run(self, dead: DataFrame) -> dict[int, DeadRows]:
+        new = self._write(
+            dead.select(F.col(Origin.FILE_ID).alias(_FILE), F.col(Origin.POSITION).alias(_POS)),
+            self.files.values(),
+        )
+        if sum(w.rows for w in new.values()) <= self.few and all(number >= 0 for number in new):
+            return self._few(new)
+        touched = [self.files[n] for n in new if self.files[n].delete_file is not None]
+        total = new | self._with_older(touched, new)
+        found: dict[int, DeadRows] = {}
+        for number, written in total.items():
+            rows = new[number].rows
+            is_end = self._is_end(self.files[number], written.rows)
+            found[number] = DeadRows(rows, None if is_end else written.file)
+        kept = {d.delete_file.path for d in found.values() if d.delete_file is not None}
+        self._remove({w.file.path for w in (*new.values(), *total.values())} - kept, kept)
+        return found
+
+    def _few(self, new: Mapping[int, _Written]) -> dict[int, DeadRows]:
+        found: dict[int, DeadRows] = {}
+        for number, written in new.items():
+            file = self.files[number]
+            older = file.delete_file.delete_count if file.delete_file is not None else 0
+            _require_no_later(file, self.table)
+            if self._is_end(file, written.rows + older):
+                found[number] = DeadRows(written.rows)
+            else:
+                place = self.table.path + written.file.path
+                found[number] = DeadRows(written.rows, positions=_positions(place))
+        self._remove(set(), set())
+        return found
+
+    def _remove(self, files: Collection[str], kept: Collection[str]) -> None:
+        """Remove files, each with the directory that it has for itself, and what is left empty."""
+        used = {path.partition("/")[0] for path in kept}
+        for directory in self.directories:
+            if directory not in used:
+                delete_directory(self.table.path + directory)
+        for path in files:
+            if path.partition("/")[0] in used:
+                delete_directory(self.table.path + path.rpartition("/")[0])
+
+    def _is_end(self, file: DataFile, dead: int) -> bool:
+        # Positions that the catalog itself holds are in no delete file.
+        return file.record_count == dead + len(file.inlined_deletes)
+
+    def _with_older(
+        self, touched: Sequence[DataFile], new: Mapping[int, _Written]
+    ) -> dict[int, _Written]:
+        """Write files that name the older positions too, and remove those that do not."""
+        if not touched:
+            return {}
+        place = spark_path(self.table.path + self.directories[0])
+        written = self.spark.read.schema(f"{_POS} bigint, {_FILE} bigint").options(**READER_OPTIONS)
+        fresh = written.parquet(place).where(F.col(_FILE).isin([f.id for f in touched]))
+        both = fresh.select(_FILE, _POS).unionAll(_older(self.spark, touched, self.table))
+        total = self._write(both, touched)
+        for file in touched:
+            assert file.delete_file is not None
+            if total[file.id].rows != new[file.id].rows + file.delete_file.delete_count:
+                raise Conflict(
+                    f"another commit deleted rows from data file {file.id} of"
+                    f" {self.table.full_name} meanwhile; read the table again and repeat the change"
+                )
+        return total
+
+    def _write(self, positions: DataFrame, files: Iterable[DataFile]) -> dict[int, _Written]:
+        """Write columns ``file`` and ``pos``; return the files by the id of their data file."""
+        directory = fresh_name()
+        self.directories.append(directory)
+        place = self.table.path + directory
+        named = self.spark.createDataFrame(
+            [(f.id, f.path) for f in files], f"{_FILE} bigint, {_PATH} string"
+        )
+        rows = positions.join(F.broadcast(named), _FILE).select(
+            *[F.col(name).alias(name, metadata={FIELD_ID: _IDS[name]}) for name in (_PATH, _POS)],
+            _FILE,
+        )
+        _save(self.spark, rows.repartition(_FILE).sortWithinPartitions(_FILE, _POS), place)
+        listed = list_data_files(place)
+        found: dict[int, _Written] = {}
+        for file, footer in zip(listed, read_footers(self.spark, f"{place}/", listed), strict=True):
+            number = int(file.name.partition("/")[0].removeprefix(f"{_FILE}="))
+            count = footer.metadata.num_rows
+            if number in found:
+                raise CorruptLake(f"{place} has two delete files for data file {number}")
+            path = f"{directory}/{file.name}"
+            found[number] = _Written(NewDeleteFile(path, count, file.size, footer.size), count)
+        if not found:
+            delete_directory(place)
+        return found
+
+
+def _save(spark: SparkSession, rows: DataFrame, place: str) -> None:
+    bridge = bridge_for(spark)
+    if bridge is None:
+        write_plain_parts(spark, rows, _FILE, spark_path(place), _COMPRESSION)
+        return
+    ids = bridge.id_options({(name,): number for name, number in _IDS.items()})
+    writer = rows.write.format(bridge.write_format).partitionBy(_FILE)
+    writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **ids).save(spark_path(place))
+
+
+def _older(spark: SparkSession, files: Sequence[DataFile], table: TableVersion) -> DataFrame:
+    """Return what the delete files of ``files`` name up to the table's snapshot."""
+    bridge = bridge_for(spark)
+    snapshot = table.snapshot.id
+    if bridge is None:
+        return deleted_positions(spark, files, snapshot, _FILE, _POS)
+
+    def lister(_: list[str]) -> Iterable[FileEntry]:
+        for file in files:
+            assert file.delete_file is not None
+            deletes = Deletes(file.delete_file.path, snapshot)
+            yield FileEntry(file.path, file.file_size_bytes, (file.id,), deletes)
+
+    rows = bridge.relation(
+        T.StructType([]),
+        T.StructType([T.StructField(_FILE, T.LongType())]),
+        lister,
+        with_deletes=True,
+        wants_deleted=True,
+        size_in_bytes=sum(f.file_size_bytes for f in files),
+    )
+    return rows.select(_FILE, F.col("_metadata.row_index").alias(_POS))
+
+
+def _positions(path: str) -> tuple[int, ...]:
+    files, name = filesystem(path)
+    with files.open_input_file(name) as source:
+        return tuple(parquet.read_table(source, columns=[_POS])[_POS].to_pylist())
+
+
+def _require_no_later(file: DataFile, table: TableVersion) -> None:
+    """Raise Conflict when a delete file was replaced by one of a later snapshot under its id."""
+    if file.delete_file is None or file.delete_file.format != "parquet":
+        return
+    files, name = filesystem(file.delete_file.path)
+    with files.open_input_file(name) as source:
+        metadata = parquet.read_metadata(source)
+    columns = [n for n, c in enumerate(metadata.schema.to_arrow_schema()) if _is_snapshot(c)]
+    for group in range(metadata.num_row_groups):
+        for column in columns:
+            known = metadata.row_group(group).column(column).statistics
+            if known is None or not known.has_min_max or known.max > table.snapshot.id:
+                raise Conflict(
+                    f"another commit may have deleted rows from data file {file.id} of"
+                    f" {table.full_name} meanwhile; read the table again and repeat the change"
+                )
+
+
+def _is_snapshot(column: object) -> bool:
+    metadata = getattr(column, "metadata", None) or {}
+    return bool(metadata.get(b"PARQUET:field_id") == str(SNAPSHOT_FIELD).encode())
