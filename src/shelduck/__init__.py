@@ -14,9 +14,13 @@ from shelduck.api.changes import (
     drop_not_null,
     move_column,
     rename_column,
+    reset_partitioning,
+    reset_sorting,
     set_comment,
     set_default,
     set_not_null,
+    set_partitioning,
+    set_sorting,
 )
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
@@ -66,7 +70,11 @@ __all__ = [
     "drop_not_null",
     "move_column",
     "rename_column",
+    "reset_partitioning",
+    "reset_sorting",
     "set_comment",
     "set_default",
     "set_not_null",
+    "set_partitioning",
+    "set_sorting",
 ]

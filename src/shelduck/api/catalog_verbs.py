@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from shelduck.api.lookup import table_name
 from shelduck.api.results import Result, TableName
@@ -11,11 +11,14 @@ from shelduck.api.table import Table
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.api.workspace import Workspace
 from shelduck.errors import InvalidRequest
+from shelduck.evolution.layout import NO_LAYOUT, LayoutDraft, new_layout
 from shelduck.model.names import split_name
 from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.types import Member, parse_type
 from shelduck.spark.session import StructType
 from shelduck.spark.types import members_of
+from shelduck.sql.partitioning import partition_keys
+from shelduck.sql.sorting import sort_keys
 
 
 class CatalogVerbs:
@@ -53,6 +56,8 @@ class CatalogVerbs:
         *,
         if_not_exists: bool = False,
         comment: str | None = None,
+        partitioned_by: Sequence[str] = (),
+        sorted_by: Sequence[str] = (),
     ) -> Table:
         """Create a table and return it; no file is written.
 
@@ -63,6 +68,9 @@ class CatalogVerbs:
                 become nullable.
             if_not_exists: Return the table that is there, whatever its columns.
             comment: Kept with the table.
+            partitioned_by: Keys such as ``"region"``, ``"bucket(16, id)"`` or ``"days(ts)"``: a
+                file holds rows of one value of each.
+            sorted_by: By what the rows of a file are sorted: ``"ts DESC"``, ``"upper(name)"``.
 
         Raises:
             AlreadyExists: the name is taken by a table or a view.
@@ -72,7 +80,8 @@ class CatalogVerbs:
         """
         made = new_schema(_members(columns))
         comments: dict[FieldId | None, str] = {None: comment} if comment else {}
-        self.create_table_of(self._name(name), made, comments, if_not_exists=if_not_exists)
+        layout = new_layout(made, partition_keys(partitioned_by), sort_keys(sorted_by), name)
+        self.create_table_of(self._name(name), made, comments, layout, if_not_exists=if_not_exists)
         return Table(self._state, self._name(name), self._unit)
 
     def create_table_of(
@@ -80,6 +89,7 @@ class CatalogVerbs:
         name: TableName,
         columns: Schema,
         comments: Mapping[FieldId | None, str],
+        layout: LayoutDraft = NO_LAYOUT,
         *,
         if_not_exists: bool = False,
     ) -> Result:
@@ -88,7 +98,9 @@ class CatalogVerbs:
         def stage(unit: UnitOfWork) -> None:
             if if_not_exists and unit.workspace.has_table(name):
                 return
-            unit.workspace.create_table(name, columns, comments)
+            unit.workspace.create_table(
+                name, columns, comments, partition=layout.partition, sort=layout.sort_texts
+            )
 
         return carry_out(self._state, self._unit, stage)
 

@@ -14,6 +14,7 @@ import uuid
 from shelduck.errors import InvalidRequest
 from shelduck.model.literals import blob_text
 from shelduck.model.names import split_name
+from shelduck.model.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.schema import Default
 from shelduck.model.schema_change import (
     AddColumn,
@@ -26,7 +27,10 @@ from shelduck.model.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.sorting import ResetSorting, SetSorting
 from shelduck.model.types import parse_type
+from shelduck.sql.partitioning import partition_keys
+from shelduck.sql.sorting import sort_keys
 
 Value = (
     str | int | float | bool | bytes | decimal.Decimal | dt.date | dt.datetime | dt.time | uuid.UUID
@@ -114,6 +118,34 @@ def move_column(path: str, *, first: bool = False, after: str | None = None) -> 
 def set_comment(path: str | None, comment: str | None) -> SetComment:
     """Comment a column, or the table when ``path`` is None; a comment of None takes it away."""
     return SetComment(split_name(path) if path else (), comment)
+
+
+def set_partitioning(*keys: str) -> SetPartitioning:
+    """Partition new files, by ``"region"``, ``"bucket(16, id)"``, ``"year(ts)"``, ``"days(ts)"``.
+
+    A file then holds rows of one value of each key. Files that exist stay as they are. ``year``,
+    ``month``, ``day`` and ``hour`` are calendar fields (a day is 1 to 31); ``months``, ``days`` and
+    ``hours`` take all fields down to theirs.
+    """
+    return SetPartitioning(partition_keys(keys))
+
+
+def reset_partitioning() -> ResetPartitioning:
+    """Partition new files no more; files that exist stay as they are."""
+    return ResetPartitioning()
+
+
+def set_sorting(*keys: str) -> SetSorting:
+    """Sort the rows of new files by ``"ts DESC"``, ``"upper(name)"``; NULL goes last unless said.
+
+    Files that exist stay as they are.
+    """
+    return SetSorting(sort_keys(keys))
+
+
+def reset_sorting() -> ResetSorting:
+    """Sort the rows of new files no more."""
+    return ResetSorting()
 
 
 def _position(first: bool, after: str | None) -> Position | None:

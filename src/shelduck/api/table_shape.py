@@ -8,18 +8,18 @@ from shelduck.api.handle import TableHandle
 from shelduck.api.results import Result
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.evolution.alter import AlterPlan, plan_alter
-from shelduck.model.schema_change import SchemaChange
+from shelduck.model.table_change import TableChange
 from shelduck.operations.check import require_no_null
 
 
 class ShapeVerbs(TableHandle):
     """Changing columns and the name."""
 
-    def alter(self, *changes: SchemaChange) -> Result:
+    def alter(self, *changes: TableChange) -> Result:
         """Change the schema; all changes are one snapshot, and no file is rewritten.
 
-        ``changes`` come from `shelduck.add_column`, `rename_column` and their like, and are applied
-        in order.
+        ``changes`` come from `shelduck.add_column`, `rename_column`, `set_partitioning` and their
+        like, and are applied in order.
 
         Raises:
             NotFound, AlreadyExists, InvalidRequest: one of them cannot be done; nothing is changed.
@@ -37,7 +37,7 @@ class ShapeVerbs(TableHandle):
 
         return carry_out(self._state, self._unit, stage)
 
-    def plan_alter(self, *changes: SchemaChange) -> AlterPlan:
+    def plan_alter(self, *changes: TableChange) -> AlterPlan:
         """Return what `alter` would do, step by step, without doing it; print it.
 
         Raises what `alter` raises, but does not look for NULL in rows.

@@ -29,7 +29,7 @@ from shelduck.model.change import (
 from shelduck.model.names import directory
 from shelduck.model.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.staged import StagedRows
-from shelduck.model.table import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
 
 
 @dataclass
@@ -49,7 +49,12 @@ class _TableWork:
             if self.dropped:
                 return []
             found.append(
-                CreateTable(now.id, now.schema, now.name, now.uuid, now.columns, now.comments)
+                CreateTable(
+                    *(now.id, now.schema, now.name, now.uuid, now.columns, now.comments),
+                    partition=now.partition,
+                    partition_id=now.partition_id,
+                    sort=now.sort,
+                )
             )
         elif self.dropped:
             return [DropTable(self.original)]
@@ -62,7 +67,9 @@ class _TableWork:
         now = self.current
         if now.name != original.name:
             found.append(RenameTable(original, now.name))
-        if now.columns != original.columns or now.comments != original.comments:
+        same_layout = now.partition == original.partition and now.sort == original.sort
+        same_columns = now.columns == original.columns and now.comments == original.comments
+        if not same_layout or not same_columns:
             found.append(
                 AlterTable(
                     original,
@@ -70,6 +77,9 @@ class _TableWork:
                     now.comments,
                     self.rows.unsafe_bounds,
                     self.excludes_inserts,
+                    partition=None if now.partition == original.partition else now.partition,
+                    partition_id=now.partition_id,
+                    sort=None if now.sort == original.sort else now.sort,
                 )
             )
         return found
@@ -196,6 +206,9 @@ class Workspace:
         name: TableName,
         columns: Schema,
         comments: Mapping[FieldId | None, str] | None = None,
+        *,
+        partition: tuple[PartitionColumn, ...] = (),
+        sort: tuple[str, ...] = (),
     ) -> TableVersion:
         """Stage a new table and return it under a provisional id."""
         _require_name("table", name.name)
@@ -216,6 +229,9 @@ class Workspace:
             max_column_id=max(f.id for f in columns.walk()),
             first_names={f.id: f.name for f in columns.walk()},
             comments=dict(comments or {}),
+            partition_id=self._partition_id() if partition else None,
+            partition=partition,
+            sort=sort,
         )
         self._tables[made.id] = _TableWork(None, made)
         return made
@@ -234,8 +250,12 @@ class Workspace:
         work.current = replace(work.current, name=new_name)
 
     def alter_table(self, change: AlterTable) -> None:
-        """Stage new columns and comments."""
+        """Stage new columns, comments, partition keys and sort order."""
         work = self._work(change.table)
+        if change.partition is not None:
+            work.current = self._partitioned(work, change.partition)
+        if change.sort is not None:
+            work.current = replace(work.current, sort=change.sort)
         ids = {f.id: f.name for f in change.columns.walk()}
         work.current = replace(
             work.current,
@@ -246,6 +266,21 @@ class Workspace:
         )
         work.excludes_inserts |= change.excludes_inserts
         work.rows.distrust(change.unsafe_bounds)
+
+    def _partitioned(
+        self, work: _TableWork, partition: tuple[PartitionColumn, ...]
+    ) -> TableVersion:
+        before = work.original
+        if before is not None and before.partition == partition:
+            number = before.partition_id
+        else:
+            number = self._partition_id() if partition else None
+        return replace(work.current, partition=partition, partition_id=number)
+
+    def _partition_id(self) -> int:
+        """Return a provisional id: files that are written in the transaction carry it."""
+        self._provisional -= 1
+        return self._provisional
 
     def stage_rows(self, table: TableVersion, change: RowChange) -> None:
         """Stage rows that were written or deleted."""

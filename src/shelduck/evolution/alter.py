@@ -85,7 +85,7 @@ def plan_alter(table: TableVersion, changes: Sequence[TableChange]) -> AlterPlan
 
 
 def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> AlterTable | None:
-    sort = tuple(map(str, layout.sort))
+    sort = layout.sort_texts
     same_layout = layout.partition == table.partition and sort == table.sort
     if after.columns == table.columns and after.comments == table.comments and same_layout:
         return None

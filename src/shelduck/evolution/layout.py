@@ -10,6 +10,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.buckets import has_same_buckets
 from shelduck.model.partition import (
     BUCKET,
+    PartitionBy,
     ResetPartitioning,
     SetPartitioning,
     parse_transform,
@@ -31,10 +32,31 @@ class LayoutDraft:
     sort: tuple[SortKey, ...]
     dropped: frozenset[str] = frozenset()
 
+    @property
+    def sort_texts(self) -> tuple[str, ...]:
+        """The sort order as `TableVersion` has it."""
+        return tuple(map(str, self.sort))
+
+
+NO_LAYOUT = LayoutDraft((), ())
+
 
 def layout_of(table: TableVersion) -> LayoutDraft:
     """Return the layout that a table has."""
     return LayoutDraft(table.partition, tuple(map(parse_sort_key, table.sort)))
+
+
+def new_layout(
+    columns: Schema,
+    partitioned_by: tuple[PartitionBy, ...],
+    sorted_by: tuple[SortKey, ...],
+    table: str,
+) -> LayoutDraft:
+    """Return the layout of a new table; raises what `apply_layout` raises."""
+    return LayoutDraft(
+        resolve_keys(partitioned_by, columns, table) if partitioned_by else (),
+        checked_sorting(sorted_by, columns, table) if sorted_by else (),
+    )
 
 
 def apply_layout(

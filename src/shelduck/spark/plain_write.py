@@ -10,16 +10,20 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import fs, parquet
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import TimestampType
 
 from shelduck.model.schema import Field, Kind
 from shelduck.spark.arrow_map import BatchFunction, map_batches
+from shelduck.spark.clustering import Clustering
 from shelduck.spark.physical import PhysicalSchema
 from shelduck.spark.storage import arrow_place, delete_file, list_data_files
 
@@ -35,12 +39,21 @@ _settings_lock = threading.Lock()
 
 
 def write_plain(
-    spark: SparkSession, df: DataFrame, physical: PhysicalSchema, place: str, compression: str
+    spark: SparkSession,
+    rows: DataFrame,
+    physical: PhysicalSchema,
+    clustering: Clustering,
+    *,
+    place: str,
+    compression: str,
 ) -> None:
     """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
-    rows = df.select(*physical.columns(with_ids=True))
+    # Spark takes the keys of directories out of the file, so they are called like no column.
+    directories = clustering.directories([physical.names[f.id] for f in physical.fields])
+    keys = [F.col(c).alias(d) for c, d in zip(clustering.columns, directories, strict=True)]
+    named = rows.select(*physical.columns(with_ids=True), *keys)
     with _settings(spark):
-        rows.write.parquet(place, compression=compression)
+        named.write.partitionBy(*directories).parquet(place, compression=compression)
 
 
 def write_plain_parts(
@@ -52,12 +65,24 @@ def write_plain_parts(
         writer.parquet(place, compression=compression)
 
 
-def write_by_arrow(df: DataFrame, physical: PhysicalSchema, place: str, compression: str) -> bool:
-    """Write one file for each task by pyarrow, ids at every level; True when there were rows."""
+def write_by_arrow(
+    df: DataFrame,
+    physical: PhysicalSchema,
+    clustering: Clustering,
+    *,
+    place: str,
+    compression: str,
+) -> bool:
+    """Write files by pyarrow, ids at every level, one for each task and partition.
+
+    True when there were rows.
+    """
     # PySpark takes names that hold backticks apart when it maps batches; the schema has the names.
-    rows = df.select(*physical.columns(with_ids=False)).toDF(*[f"c{f.id}" for f in physical.fields])
+    rows = df.select(*physical.columns(with_ids=False), *clustering.columns)
+    rows = rows.toDF(*[f"c{f.id}" for f in physical.fields], *clustering.columns)
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
-    written = map_batches(rows, _writer(schema, place, compression), "name string")
+    directories = clustering.directories([])
+    written = map_batches(rows, _writer(schema, directories, place, compression), "name string")
     # These rows are names of files, not rows of a table.
     names = {row.name for row in written.collect()}
     for file in list_data_files(place):
@@ -103,42 +128,61 @@ def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
     return pa.timestamp("us", "UTC") if isinstance(leaf, TimestampType) else to_arrow_type(leaf)
 
 
-def _writer(schema: Any, directory: str, compression: str) -> BatchFunction:
+def _writer(schema: Any, directories: list[str], directory: str, compression: str) -> BatchFunction:
     is_local, place = arrow_place(directory)
     group_rows = _GROUP_ROWS
+    width = len(schema)
 
-    def groups(batches: Iterator[Any]) -> Iterator[Any]:
+    def runs(batch: Any) -> Iterator[tuple[str, Any]]:
+        """Cut a batch, whose rows come partition by partition, where the partition changes."""
+        columns = [
+            column.cast(field.type)
+            for column, field in zip(batch.columns[:width], schema, strict=True)
+        ]
+        rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+        if not directories:
+            yield "", rows
+            return
+        start = 0
+        keys = zip(*(column.to_pylist() for column in batch.columns[width:]), strict=True)
+        for key, run in groupby(keys):
+            size = sum(1 for _ in run)
+            parts = (
+                f"{quote(d, safe='')}={quote(text, safe='')}/"
+                for d, text in zip(directories, key, strict=True)
+            )
+            yield "".join(parts), rows.slice(start, size)
+            start += size
+
+    def groups(batches: Iterator[Any]) -> Iterator[tuple[str, Any]]:
         """Gather batches, which are small, into tables that make a row group each."""
         held: list[Any] = []
-        for batch in batches:
-            columns = [
-                column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)
-            ]
-            held.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+        at = ""
+        for below, rows in (found for batch in batches for found in runs(batch)):
             # Rows, not bytes: to count the bytes of lists that Spark 4.1 sent empty is a crash.
-            if sum(b.num_rows for b in held) >= group_rows:
-                yield pa.Table.from_batches(held)
+            if held and (below != at or sum(b.num_rows for b in held) >= group_rows):
+                yield at, pa.Table.from_batches(held)
                 held = []
-        if sum(b.num_rows for b in held):
-            yield pa.Table.from_batches(held)
+            at = below
+            if rows.num_rows:
+                held.append(rows)
+        if held:
+            yield at, pa.Table.from_batches(held)
 
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         files, base = (fs.LocalFileSystem(), place) if is_local else fs.FileSystem.from_uri(place)
         name = f"part-{uuid.uuid4()}.parquet"
-        writer = None
-        for rows in groups(batches):
-            if writer is None:
-                files.create_dir(base, recursive=True)
-                writer = parquet.ParquetWriter(
-                    f"{base.rstrip('/')}/{name}",
-                    schema,
-                    filesystem=files,
-                    compression=compression,
-                    store_schema=False,
-                )
-            writer.write_table(rows)
-        if writer is not None:
-            writer.close()
-            yield pa.RecordBatch.from_arrays([pa.array([name])], ["name"])
+        for below, tables in groupby(groups(batches), key=lambda found: found[0]):
+            files.create_dir(f"{base.rstrip('/')}/{below}", recursive=True)
+            with parquet.ParquetWriter(
+                f"{base.rstrip('/')}/{below}{name}",
+                schema,
+                filesystem=files,
+                compression=compression,
+                store_schema=False,
+            ) as writer:
+                for _, rows in tables:
+                    writer.write_table(rows)
+            yield pa.RecordBatch.from_arrays([pa.array([below + name])], ["name"])
 
     return write

@@ -116,4 +116,4 @@ def _list_remote(directory: str) -> list[Listed]:
 
 def _is_hidden(path: str) -> bool:
     """Tell whether a file, or a directory on the way to it, is work in progress of Spark's."""
-    return any(part[0] in "._" for part in path.split("/"))
+    return any(part[0] in "._" and "=" not in part for part in path.split("/"))

@@ -15,6 +15,8 @@ from shelduck.model.files import NewDataFile
 from shelduck.model.table import TableVersion
 from shelduck.spark.assign import failure_of
 from shelduck.spark.bridge import bridge_for
+from shelduck.spark.bridge_write import write_by_bridge
+from shelduck.spark.clustering import Clustering, clustering_of
 from shelduck.spark.footers import read_footers
 from shelduck.spark.layouts import layout_of
 from shelduck.spark.physical import PhysicalSchema, physical_schema
@@ -49,8 +51,13 @@ def write_files(
     progress: Progress | None = None,
     compression: str = "snappy",
     lineage: Sequence[str] = (),
+    sorts: bool = True,
+    arranges: bool = True,
 ) -> WrittenFiles:
     """Write the rows of ``df`` into a fresh directory of ``table`` and return the files.
+
+    Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. Without
+    ``arranges`` they are taken as they come, each part of ``df`` into one file of no partition.
 
     ``df`` has the columns of the table as `shelduck.spark.assign.assign` leaves them, and behind
     them those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are not
@@ -66,11 +73,13 @@ def write_files(
             f"rows for {table.full_name} are {expected.simpleString()},"
             f" not {df.schema.simpleString()}; pass them through store assignment first"
         )
+    clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
+    rows = clustering.arranged(spark, df)
     directory = fresh_name()
     place = table.path + directory
     try:
-        listed = _write(spark, df, physical, place, compression)
-        written = _look_at(spark, table, directory, listed, progress)
+        listed = _write(spark, rows, physical, clustering, place=place, compression=compression)
+        written = _look_at(spark, clustering, directory, listed, progress)
     except BaseException as error:
         delete_directory(place)
         found = failure_of(error)
@@ -83,19 +92,24 @@ def write_files(
 
 
 def _write(
-    spark: SparkSession, df: DataFrame, physical: PhysicalSchema, place: str, compression: str
+    spark: SparkSession,
+    rows: DataFrame,
+    physical: PhysicalSchema,
+    clustering: Clustering,
+    *,
+    place: str,
+    compression: str,
 ) -> list[Listed]:
     """Write the rows and return the files that are found there."""
     bridge = bridge_for(spark)
+    parts = (rows, physical, clustering)
     if bridge is not None:
-        writer = df.select(*physical.columns(with_ids=False)).write.format(bridge.write_format)
-        writer.options(compression=compression, **bridge.id_options(physical.ids)).save(
-            spark_path(place)
-        )
+        write_by_bridge(bridge, *parts, place=spark_path(place), compression=compression)
     elif physical.has_repeated:
-        return list_data_files(place) if write_by_arrow(df, physical, place, compression) else []
+        is_written = write_by_arrow(*parts, place=place, compression=compression)
+        return list_data_files(place) if is_written else []
     else:
-        write_plain(spark, df, physical, spark_path(place), compression)
+        write_plain(spark, *parts, place=spark_path(place), compression=compression)
     listed = list_data_files(place)
     if not listed:
         # Even an empty DataFrame leaves a file: Spark and we do not look at the same place.
@@ -105,11 +119,12 @@ def _write(
 
 def _look_at(
     spark: SparkSession,
-    table: TableVersion,
+    clustering: Clustering,
     directory: str,
     listed: list[Listed],
     progress: Progress | None,
 ) -> WrittenFiles:
+    table = clustering.table
     leaves = list(table.columns.leaves())
     files: list[NewDataFile] = []
     layout = None
@@ -122,16 +137,15 @@ def _look_at(
             continue
         # Every file of one write has the schema of the first.
         layout = layout or layout_of(metadata)
-        files.append(
-            NewDataFile(
-                path=f"{directory}/{file.name}",
-                record_count=metadata.num_rows,
-                file_size_bytes=file.size,
-                footer_size=footer.size,
-                stats=file_stats(metadata, leaves),
-                layout=layout,
-            )
+        found = NewDataFile(
+            path=f"{directory}/{file.name}",
+            record_count=metadata.num_rows,
+            file_size_bytes=file.size,
+            footer_size=footer.size,
+            stats=file_stats(metadata, leaves),
+            layout=layout,
         )
+        files.append(clustering.placed(found))
         rows += metadata.num_rows
         size += file.size
         if progress is not None:

@@ -26,6 +26,7 @@ from shelduck.spark.bridge.jvm import current_thread, java_session, jvm
 PACKAGE = "shelduck.bridge"
 # Each class may use those before it: Janino compiles one file at a time.
 _CLASSES = (
+    "BucketHash",
     "TextRows",
     "ScalaSeq",
     "BareNames",

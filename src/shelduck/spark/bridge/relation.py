@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -21,8 +21,24 @@ from pyspark.sql.types import (
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.classes import PACKAGE, loader_of
-from shelduck.spark.bridge.codec import FileEntry, failure, file_rows, id_rows, success, texts
-from shelduck.spark.bridge.jvm import current_thread, has_jvm, java_gateway, java_session, jvm
+from shelduck.spark.bridge.codec import (
+    FileEntry,
+    failure,
+    file_rows,
+    id_rows,
+    name_rows,
+    success,
+    texts,
+)
+from shelduck.spark.bridge.jvm import (
+    classic_column,
+    current_thread,
+    has_jvm,
+    java_column,
+    java_gateway,
+    java_session,
+    jvm,
+)
 from shelduck.spark.reader_options import READER_OPTIONS
 
 Lister = Callable[[list[str]], Iterable[FileEntry]]
@@ -75,6 +91,21 @@ class Bridge:
         write fails if a field is left without an id or an id without a field.
         """
         return {"shelduck.field.ids": id_rows(ids)}
+
+    def bucket_hash(self, value: Column) -> Column:
+        """DuckDB's hash for buckets, an int of 31 bits, of a column of bigint, double or binary.
+
+        A number is hashed as its eight bytes; null stays null.
+        """
+        return classic_column(self._new("BucketHash").of(java_column(value)))
+
+    @staticmethod
+    def name_options(names: Sequence[str]) -> dict[str, str]:
+        """The option that names the columns in the file, in order, whatever the DataFrame does.
+
+        So a column can be a key of ``partitionBy`` and stay in the file under the same name.
+        """
+        return {"shelduck.column.names": name_rows(names)}
 
     def relation(
         self,

@@ -7,18 +7,21 @@ import org.apache.spark.sql.types.DataTypes;
 
 /** DuckDB's hash of a partition key's bytes: Murmur3 (x86, 32 bits, seed 0), without its sign. */
 public class BucketHash implements UDF1 {
-  /** The hash of a column of longs or binary values. */
+  /** The hash of a column of longs, doubles or binary values. */
   public Column of(Column value) {
     return functions.udf((UDF1) this, DataTypes.IntegerType).apply(new Column[] {value});
   }
 
-  /** A long is hashed as its eight bytes, a binary value as it is; null stays null. */
+  /** A number is hashed as its eight bytes, a binary value as it is; null stays null. */
   public Object call(Object value) {
     if (value == null) {
       return null;
     }
     if (value instanceof Long) {
       return Integer.valueOf(hash(((Long) value).longValue()));
+    }
+    if (value instanceof Double) {
+      return Integer.valueOf(hash(Double.doubleToLongBits(((Double) value).doubleValue())));
     }
     return Integer.valueOf(hash((byte[]) value));
   }
