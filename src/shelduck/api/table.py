@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shelduck.api.table_edits import EditVerbs
 from shelduck.api.table_rows import RowVerbs
 from shelduck.api.table_shape import ShapeVerbs
 from shelduck.catalog import read as catalog_read
@@ -11,7 +12,7 @@ from shelduck.spark.session import StructType
 from shelduck.spark.types import struct_type
 
 
-class Table(RowVerbs, ShapeVerbs):
+class Table(EditVerbs, RowVerbs, ShapeVerbs):
     """One table by name.
 
     Every call looks at the newest snapshot (inside a transaction: at the transaction's, and at what
