@@ -6,6 +6,7 @@ The conflict matrix sees what others logged; this sees what is there. Together t
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,8 @@ from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.queries import live
 from shelduck.catalog.work import TableWork, Work
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
-from shelduck.model.change import CommitInfo
-from shelduck.model.schema import SchemaId
+from shelduck.model.change import CommitInfo, DropView, RenameView
+from shelduck.model.schema import SchemaId, TableId
 from shelduck.model.table import SchemaInfo, Snapshot
 
 _t = tables.table.c
@@ -96,18 +97,19 @@ def _live_tables(connection: Connection, work: Work) -> Found:
     return Found(rows)
 
 
-def _given_names(work: Work) -> dict[tuple[SchemaInfo, str], TableWork]:
-    """Return the names that the commit gives to tables."""
-    given: dict[tuple[SchemaInfo, str], TableWork] = {}
+def _given_names(work: Work) -> list[tuple[SchemaInfo, str]]:
+    """Return the names that the commit gives to tables and views, which share them."""
+    given = [(change.schema, change.name) for change in work.created_views]
+    given += [(change.view.schema, change.new_name) for change in work.renamed_views]
     for table in work.tables.values():
         if table.created is not None:
-            given[table.created.schema, table.new_name or table.created.name] = table
+            given.append((table.created.schema, table.new_name or table.created.name))
         elif table.new_name is not None and table.old is not None:
-            given[table.old.schema, table.new_name] = table
+            given.append((table.old.schema, table.new_name))
     twice = Counter((schema.id, name.lower()) for schema, name in given)
     for (_, name), count in twice.items():
         if count > 1:
-            raise AlreadyExists(f"one commit gives the name {name!r} to {count} tables")
+            raise AlreadyExists(f"one commit gives the name {name!r} to {count} tables or views")
     return given
 
 
@@ -131,7 +133,7 @@ def _check_schemas(connection: Connection, work: Work, used: set[SchemaInfo]) ->
 
 
 def _check_names(
-    connection: Connection, work: Work, names: dict[tuple[SchemaInfo, str], TableWork]
+    connection: Connection, work: Work, names: Sequence[tuple[SchemaInfo, str]]
 ) -> None:
     schema_ids = {schema.id for schema, _ in names if schema.id >= 0}
     if not schema_ids:
@@ -153,10 +155,17 @@ def _check_names(
     given = {(schema.id, name.lower()): schema for schema, name in names}
     for kind, number, schema_id, name in taken:
         schema = given.get((SchemaId(schema_id), name.lower()))
-        mine = work.tables.get(number) if kind == "table" else None
-        moves = mine is not None and (mine.dropped or mine.new_name is not None)
-        if schema is not None and not moves:
+        if schema is not None and not _leaves_name(work, kind, number):
             raise AlreadyExists(f"{kind} {name!r} already exists in schema {schema.name!r}")
+
+
+def _leaves_name(work: Work, kind: str, number: int) -> bool:
+    """Tell whether the commit drops or renames a table or view that is there."""
+    if kind == "view":
+        changed: list[DropView | RenameView] = [*work.dropped_views, *work.renamed_views]
+        return any(change.view.id == number for change in changed)
+    mine = work.tables.get(TableId(number))
+    return mine is not None and (mine.dropped or mine.new_name is not None)
 
 
 def _check_emptiness(connection: Connection, work: Work) -> None:
@@ -173,7 +182,8 @@ def _check_emptiness(connection: Connection, work: Work) -> None:
     ]
     for kind, number, _, name in connection.execute(union_all(*parts)):
         mine = work.tables.get(number) if kind == "table" else None
-        if mine is None or not mine.dropped:
+        ends_view = kind == "view" and any(c.view.id == number for c in work.dropped_views)
+        if not ends_view and (mine is None or not mine.dropped):
             raise InvalidRequest(
                 f"a schema cannot be dropped while {kind} {name!r} is in it; drop that first"
             )

@@ -24,6 +24,7 @@ from shelduck.catalog.retry import with_retries
 from shelduck.catalog.rewrites import rewrite_files
 from shelduck.catalog.store import Store
 from shelduck.catalog.table_stats import add_column_stats
+from shelduck.catalog.view_writes import live_views, write_views
 from shelduck.catalog.work import Work, fold, versions
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.change import Change, CommitInfo
@@ -102,8 +103,10 @@ def _carry_out(
     info: CommitInfo,
 ) -> Landed:
     found = check_work(draft.connection, work, draft.head)
+    views = live_views(draft.connection, work)
     schema_ids = writes.create_schemas(draft, work.created_schemas)
     table_ids = _write_tables(draft, work, found, schema_ids)
+    write_views(draft, work, views, schema_ids)
     writes.drop_schemas(draft, work.dropped_schemas)
     delete_rows(draft, work.existing())
     growing = [(table_ids.get(t.id, t.id), t) for t in work.tables.values()]

@@ -12,12 +12,17 @@ from shelduck.model.change import (
     Change,
     CreateSchema,
     CreateTable,
+    CreateView,
     DeleteRows,
     DropSchema,
     DropTable,
+    DropView,
     InlineRows,
     RenameTable,
+    RenameView,
     RewriteFiles,
+    RowChange,
+    ViewChange,
 )
 from shelduck.model.files import NewDataFile
 from shelduck.model.inlined import InlinedBatch
@@ -75,12 +80,16 @@ class Work:
     created_schemas: list[CreateSchema] = field(default_factory=list)
     dropped_schemas: list[DropSchema] = field(default_factory=list)
     tables: dict[TableId, TableWork] = field(default_factory=dict)
+    created_views: list[CreateView] = field(default_factory=list)
+    dropped_views: list[DropView] = field(default_factory=list)
+    renamed_views: list[RenameView] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
         """True when no snapshot is needed."""
         tables = any(not table.is_idle for table in self.tables.values())
-        return not (self.created_schemas or self.dropped_schemas or tables)
+        views = self.created_views or self.dropped_views or self.renamed_views
+        return not (self.created_schemas or self.dropped_schemas or tables or views)
 
     def existing(self) -> Iterator[TableWork]:
         """Yield the work on tables that the catalog knows already."""
@@ -99,16 +108,10 @@ def fold(changes: Sequence[Change]) -> Work:
                 work.created_schemas.append(change)
             case DropSchema():
                 work.dropped_schemas.append(change)
-            case AppendFiles():
-                if change.files:
-                    _table(work, change.table).files.extend(change.files)
-            case InlineRows():
-                if change.rows.rows:
-                    _table(work, change.table).inlined.append(change.rows)
-            case DeleteRows():
-                _table(work, change.table.id).deletes.append(change)
-            case RewriteFiles():
-                _table(work, change.table.id).rewrites.append(change)
+            case AppendFiles() | InlineRows() | DeleteRows() | RewriteFiles():
+                _fold_rows(work, change)
+            case CreateView() | DropView() | RenameView():
+                _fold_view(work, change)
             case CreateTable():
                 made = TableWork(change.id, created=change)
                 made.columns, made.comments = change.columns, change.comments
@@ -139,6 +142,30 @@ def _table(work: Work, table_id: TableId) -> TableWork:
     if table_id < 0 and table_id not in work.tables:
         raise InvalidRequest(f"table {table_id} is provisional, and no change before creates it")
     return work.tables.setdefault(table_id, TableWork(table_id))
+
+
+def _fold_rows(work: Work, change: RowChange) -> None:
+    match change:
+        case AppendFiles():
+            if change.files:
+                _table(work, change.table).files.extend(change.files)
+        case InlineRows():
+            if change.rows.rows:
+                _table(work, change.table).inlined.append(change.rows)
+        case DeleteRows():
+            _table(work, change.table.id).deletes.append(change)
+        case RewriteFiles():
+            _table(work, change.table.id).rewrites.append(change)
+
+
+def _fold_view(work: Work, change: ViewChange) -> None:
+    match change:
+        case CreateView():
+            work.created_views.append(change)
+        case DropView():
+            work.dropped_views.append(change)
+        case RenameView():
+            work.renamed_views.append(change)
 
 
 def _fold_version(table: TableWork, change: DropTable | RenameTable | AlterTable) -> None:

@@ -16,6 +16,7 @@ from shelduck.model.files import DeletesSeen, NewDataFile, NewDeleteFile
 from shelduck.model.inlined import InlinedBatch
 from shelduck.model.schema import FieldId, Schema, TableId
 from shelduck.model.table import PartitionColumn, SchemaInfo, TableVersion
+from shelduck.model.view import ViewDefinition, ViewVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,35 @@ class AlterTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateView:
+    """Make a view. ``id`` is provisional; ``schema.id`` may be that of a CreateSchema.
+
+    One that replaces another comes with the DropView of that.
+    """
+
+    id: int
+    schema: SchemaInfo
+    name: str
+    uuid: str
+    definition: ViewDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    """End a view."""
+
+    view: ViewVersion
+
+
+@dataclass(frozen=True, slots=True)
+class RenameView:
+    """Give a view another name in its schema."""
+
+    view: ViewVersion
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class AppendFiles:
     """Add data files to a table; ``table`` may be the provisional id of a CreateTable."""
 
@@ -166,7 +196,17 @@ class RewriteFiles:
 
 
 RowChange = AppendFiles | InlineRows | DeleteRows | RewriteFiles
-Change = CreateSchema | DropSchema | CreateTable | DropTable | RenameTable | AlterTable | RowChange
+ViewChange = CreateView | DropView | RenameView
+Change = (
+    CreateSchema
+    | DropSchema
+    | CreateTable
+    | DropTable
+    | RenameTable
+    | AlterTable
+    | ViewChange
+    | RowChange
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,18 @@ from shelduck.model.change import (
     Change,
     CreateSchema,
     CreateTable,
+    CreateView,
     DeleteRows,
     DropSchema,
     DropTable,
+    DropView,
     Entry,
     InlineRows,
     RenameTable,
+    RenameView,
     RewriteFiles,
     Verb,
+    ViewChange,
 )
 from shelduck.model.schema import SnapshotId
 
@@ -45,6 +49,7 @@ class Rule(Enum):
     SAME_NAME = "the other took the name that mine gives"
     SAME_SCHEMA = "both touch one schema: by id, or because the other put something into it"
     SAME_TABLE = "both touch one table"
+    SAME_VIEW = "both touch one view"
     CHECKED_TABLE = "the other added rows to a table whose rows were checked for mine (NOT NULL)"
     SAME_FILE = "both touch one data file: what is there is compared inside the commit"
 
@@ -54,6 +59,7 @@ _LETTERS = {
     "n": Rule.SAME_NAME,
     "s": Rule.SAME_SCHEMA,
     "t": Rule.SAME_TABLE,
+    "v": Rule.SAME_VIEW,
     "r": Rule.CHECKED_TABLE,
     "f": Rule.SAME_FILE,
 }
@@ -69,6 +75,9 @@ _MINE: tuple[type[Change], ...] = (
     InlineRows,
     DeleteRows,
     RewriteFiles,
+    CreateView,
+    DropView,
+    RenameView,
 )
 
 # A dropped schema names its tables one by one, so only what has no table id looks at the schema.
@@ -84,27 +93,30 @@ _CELLS: dict[Verb, str] = {
     #                            | | | | | | append files
     #                            | | | | | | | inline rows
     #                            | | | | | | | | delete rows
-    # other:                     | | | | | | | | | rewrite files
-    Verb.DROPPED_SCHEMA:        ". s s . s . . . . .",
-    Verb.DROPPED_TABLE:         ". . . t t t t t t t",
-    Verb.DROPPED_VIEW:          ". . . . . . . . . .",
-    Verb.CREATED_SCHEMA:        "n . . . . . . . . .",
-    Verb.CREATED_TABLE:         ". s n . n . . . . .",
-    Verb.CREATED_VIEW:          ". s n . n . . . . .",
-    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . .",
-    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . .",
-    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . .",
-    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . .",
-    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t .",
-    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f",
-    Verb.ALTERED_TABLE:         ". . . . . t t t t .",
-    Verb.ALTERED_VIEW:          ". . . . . . . . . .",
-    Verb.INLINED_INSERT:        ". . . . . r . . t .",
-    Verb.INLINED_DELETE:        ". . . . . . t t f f",
-    Verb.INLINE_FLUSH:          ". . . . . . . . f f",
-    Verb.MERGE_ADJACENT:        ". . . . . . . . f f",
-    Verb.REWRITE_DELETE:        ". . . . . . . . f f",
-    Verb.COMPACTED_TABLE:       ". . . . . . . . f f",
+    #                            | | | | | | | | | rewrite files
+    #                            | | | | | | | | | | create view
+    #                            | | | | | | | | | | | drop view
+    # other:                     | | | | | | | | | | | | rename view
+    Verb.DROPPED_SCHEMA:        ". s s . s . . . . . s . s",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . .",
+    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v",
+    Verb.CREATED_SCHEMA:        "n . . . . . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n",
+    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . .",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . .",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . .",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . .",
+    Verb.ALTERED_TABLE:         ". . . . . t t t t . . . .",
+    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . .",
+    Verb.INLINED_INSERT:        ". . . . . r . . t . . . .",
+    Verb.INLINED_DELETE:        ". . . . . . t t f f . . .",
+    Verb.INLINE_FLUSH:          ". . . . . . . . f f . . .",
+    Verb.MERGE_ADJACENT:        ". . . . . . . . f f . . .",
+    Verb.REWRITE_DELETE:        ". . . . . . . . f f . . .",
+    Verb.COMPACTED_TABLE:       ". . . . . . . . f f . . .",
 }
 # fmt: on
 
@@ -153,6 +165,18 @@ def describe(change: Change) -> str:
             return f"change rows of table {change.table.full_name} (id {change.table.id})"
         case RewriteFiles():
             return f"rewrite files of table {change.table.full_name} (id {change.table.id})"
+        case CreateView() | DropView() | RenameView():
+            return _describe_view(change)
+
+
+def _describe_view(change: ViewChange) -> str:
+    match change:
+        case CreateView():
+            return f"create view {change.schema.name}.{change.name}"
+        case DropView():
+            return f"drop view {change.view.full_name} (id {change.view.id})"
+        case RenameView():
+            return f"rename view {change.view.full_name} (id {change.view.id}) to {change.new_name}"
 
 
 def _is_same_name(mine: Change, other: Entry) -> bool:
@@ -163,6 +187,10 @@ def _is_same_name(mine: Change, other: Entry) -> bool:
             names = (mine.schema.name, mine.name)
         case RenameTable():
             names = (mine.table.schema.name, mine.new_name)
+        case CreateView():
+            names = (mine.schema.name, mine.name)
+        case RenameView():
+            names = (mine.view.schema.name, mine.new_name)
         case _:
             return False
     return _lowered(names) == _lowered(other.names)
@@ -170,8 +198,10 @@ def _is_same_name(mine: Change, other: Entry) -> bool:
 
 def _is_same_schema(mine: Change, other: Entry) -> bool:
     match mine:
-        case DropSchema() | CreateTable():
+        case DropSchema() | CreateTable() | CreateView():
             schema = mine.schema
+        case RenameView():
+            schema = mine.view.schema
         case RenameTable():
             schema = mine.table.schema
         case _:
@@ -189,6 +219,10 @@ def _is_same_table(mine: Change, other: Entry) -> bool:
             return False
 
 
+def _is_same_view(mine: Change, other: Entry) -> bool:
+    return isinstance(mine, DropView | RenameView) and mine.view.id == other.id
+
+
 def _is_checked_table(mine: Change, other: Entry) -> bool:
     return isinstance(mine, AlterTable) and mine.excludes_inserts and mine.table.id == other.id
 
@@ -202,6 +236,7 @@ _MATCHES: dict[Rule, Callable[[Any, Entry], bool]] = {
     Rule.SAME_NAME: _is_same_name,
     Rule.SAME_SCHEMA: _is_same_schema,
     Rule.SAME_TABLE: _is_same_table,
+    Rule.SAME_VIEW: _is_same_view,
     Rule.CHECKED_TABLE: _is_checked_table,
     Rule.SAME_FILE: lambda _mine, _other: False,
 }
