@@ -14,7 +14,7 @@ from shelduck.model.partition import (
 from shelduck.model.schema_change import DropColumn, RenameColumn
 from shelduck.model.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
 from shelduck.sql.parse import parse
-from shelduck.sql.sorting import columns_of, renamed, sort_expression_for_spark, sort_key
+from shelduck.sql.sorting import columns_of, key_text, renamed, sort_expression_for_spark, sort_key
 
 
 def _changes(text):
@@ -145,6 +145,18 @@ def test_a_sort_key_is_kept_in_the_words_of_duckdb(text, stored, spark):
 )
 def test_a_renamed_column_changes_nothing_else_in_a_sort_key(expression, renamed_to):
     assert renamed(expression, "a", "b") == renamed_to
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("a ASC NULLS LAST", "a"),
+        ('upper("odd name") DESC NULLS FIRST', "upper(`odd name`) DESC NULLS FIRST"),
+        ("random() ASC NULLS LAST", "/* random() in DuckDB */"),
+    ],
+)
+def test_a_sort_key_is_shown_as_a_statement_writes_it(stored, shown):
+    assert key_text(parse_sort_key(stored)) == shown
 
 
 def test_an_odd_name_is_quoted_in_a_sort_key():

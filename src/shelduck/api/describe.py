@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from shelduck.errors import Unsupported
+from shelduck.model.partition import named_keys
+from shelduck.model.quoting import quote_name
 from shelduck.model.schema import Field, Path, path_text
-from shelduck.model.table import TableVersion
+from shelduck.model.sorting import parse_sort_key
+from shelduck.model.table import PartitionColumn, TableVersion
 from shelduck.spark.types import spark_type
 from shelduck.sql.render import create_table_text
+from shelduck.sql.sorting import key_text
 from shelduck.sql.statements import TableName
 
 Row = tuple[str, str | None, str | None]
@@ -14,6 +19,8 @@ Row = tuple[str, str | None, str | None]
 def table_rows(table: TableVersion, *, extended: bool) -> list[Row]:
     """Return name, Spark type and comment of each column; ``extended`` tells ids and more."""
     rows: list[Row] = [(f.name, spark_text(f), table.comments.get(f.id)) for f in table.columns]
+    rows += _keys("# Partitioning", "Part", partition_texts(table))
+    rows += _keys("# Sort Order", "Sort", sort_texts(table))
     if not extended:
         return rows
     rows += [("", "", ""), ("# Column Details", "", "")]
@@ -52,7 +59,34 @@ def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]
 def create_statement(table: TableVersion) -> str:
     """Return a CREATE TABLE statement that makes such a table."""
     name = TableName((table.schema.name, table.name))
-    return create_table_text(name, table.columns, table.comments)
+    return create_table_text(
+        name, table.columns, table.comments, partition_texts(table), sort_texts(table)
+    )
+
+
+def partition_texts(table: TableVersion) -> list[str]:
+    """Return the partition keys as DDL writes them; a transform of later versions as it is."""
+    return [_partition_text(table, key) for key in table.partition]
+
+
+def sort_texts(table: TableVersion) -> list[str]:
+    """Return the sort keys as DDL writes them."""
+    return [key_text(parse_sort_key(text)) for text in table.sort]
+
+
+def _partition_text(table: TableVersion, key: PartitionColumn) -> str:
+    try:
+        return "".join(map(str, named_keys([key], table.columns)))
+    except Unsupported:
+        column = table.columns.by_id(key.column_id)
+        return f"{key.transform}({quote_name(column.name) if column else key.column_id})"
+
+
+def _keys(title: str, word: str, texts: list[str]) -> list[Row]:
+    if not texts:
+        return []
+    numbered: list[Row] = [(f"{word} {n}", text, None) for n, text in enumerate(texts)]
+    return [("", "", ""), (title, "", ""), *numbered]
 
 
 def spark_text(field: Field) -> str:

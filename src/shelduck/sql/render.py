@@ -40,6 +40,7 @@ def create_table_text(
     columns: Schema,
     comments: Mapping[FieldId | None, str],
     partitioned_by: Sequence[str] = (),
+    sorted_by: Sequence[str] = (),
 ) -> str:
     """Return the CREATE TABLE statement that makes a table like this one.
 
@@ -50,6 +51,8 @@ def create_table_text(
     text = f"CREATE TABLE {name} (\n{lines}\n)"
     if partitioned_by:
         text += f"\nPARTITIONED BY ({', '.join(partitioned_by)})"
+    if sorted_by:
+        text += f"\nSORTED BY ({', '.join(sorted_by)})"
     if None in comments:
         text += f"\nCOMMENT {quote_text(comments[None])}"
     return text

@@ -6,14 +6,14 @@ Only expressions that order rows alike in both engines are let through.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.quoting import backticked
+from shelduck.model.quoting import backticked, quote_name
 from shelduck.model.sorting import SortKey
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind, tokenize
@@ -82,7 +82,20 @@ def sort_expression_for_spark(expression: str) -> str:
     """
     tree = _parsed(expression, "duckdb")
     _check(tree, expression)
-    return _sql(tree, "spark")
+    return _sql(tree, "spark", backticked)
+
+
+def key_text(key: SortKey) -> str:
+    """Return a key as a statement writes it; what only DuckDB understands is a comment."""
+    try:
+        tree = _parsed(key.expression, "duckdb")
+        _check(tree, key.expression)
+        shown = _sql(tree, "spark", quote_name)
+    except (InvalidRequest, Unsupported):
+        expression = key.expression.replace("*/", "* /").replace("/*", "/ *")
+        shown = f"/* {expression} in DuckDB */"
+    direction = " DESC" if key.descending else ""
+    return f"{shown}{direction}{' NULLS FIRST' if key.nulls_first else ''}"
 
 
 def duckdb_name(name: str) -> str:
@@ -129,7 +142,7 @@ def _for_catalog(text: str) -> str:
     _check(tree, text)
     if not any(True for _ in tree.find_all(exp.Column)):
         raise InvalidRequest(f"cannot sort by {text!r}: it names no column")
-    return _sql(tree, "duckdb")
+    return _sql(tree, "duckdb", duckdb_name)
 
 
 def _parsed(text: str, dialect: str) -> exp.Expr:
@@ -157,13 +170,9 @@ def _check(tree: exp.Expr, text: str) -> None:
             )
 
 
-def _sql(tree: exp.Expr, dialect: str) -> str:
+def _sql(tree: exp.Expr, dialect: str, quoted: Callable[[str], str]) -> str:
     def named(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column):
-            return node
-        name = node.name
-        text = duckdb_name(name) if dialect == "duckdb" else backticked(name)
-        return exp.Var(this=text)
+        return exp.Var(this=quoted(node.name)) if isinstance(node, exp.Column) else node
 
     made = tree.copy().transform(named)
     return made.sql(dialect=dialect, comments=False, normalize_functions="lower")
