@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce
+
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.lookup import read_version, table_name
 from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.table import Table
+from shelduck.api.table_changes import changes_between
 from shelduck.api.unit import UnitOfWork
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest
 from shelduck.model.table import TableVersion
-from shelduck.spark.query import run_query
+from shelduck.spark.query import run_query, temporary_views
 from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
 
@@ -27,12 +32,38 @@ class Runner:
 
     def query(self, query: st.Query, prefix: str = "") -> DataFrame:
         """Return the DataFrame of a query; all its tables are read at one snapshot."""
-        if query.changes:
-            raise Unsupported("table_changes(...) is known, but cannot be run yet")
-        unit = self.view()
-        frames: dict[str, DataFrame] = {}
+        frames, others = self._frames(query)
         text = query.text
-        for relation in query.relations:
+        for word, name in others.items():
+            text = text.replace(word, name)
+        return run_query(self.state.spark, prefix + text, frames)
+
+    @contextmanager
+    def views(self, *parts: st.Query | st.Expression | None) -> Iterator[Callable[[str], str]]:
+        """Make the tables that parts of a statement read known to Spark, at one snapshot.
+
+        Yields what puts their names into a text, in the places of the placeholders.
+        """
+        frames: dict[str, DataFrame] = {}
+        names: dict[str, str] = {}
+        for part in parts:
+            if part is not None:
+                found, others = self._frames(part)
+                frames.update(found)
+                names.update(others)
+        with temporary_views(self.state.spark, frames) as made:
+            names.update(made)
+            yield lambda text: reduce(lambda t, word: t.replace(word, names[word]), names, text)
+
+    def _frames(self, part: st.Query | st.Expression) -> tuple[dict[str, DataFrame], dict[str, str]]:
+        """Return the lake's tables by their placeholders, and the names of those of the session."""
+        unit = self.view()
+        frames = {
+            c.placeholder: changes_between(self.state, unit, self.name(c.name), c.start, c.end)
+            for c in part.changes
+        }
+        others: dict[str, str] = {}
+        for relation in part.relations:
             word = relation.placeholder
             try:
                 frames[word] = self._relation(unit, relation)
@@ -42,8 +73,8 @@ class Runner:
                 travels = relation.version is not None or relation.timestamp is not None
                 if travels or not self.state.spark.catalog.tableExists(str(relation.name)):
                     raise
-                text = text.replace(word, str(relation.name))
-        return run_query(self.state.spark, prefix + text, frames)
+                others[word] = str(relation.name)
+        return frames, others
 
     def _relation(self, unit: UnitOfWork, relation: st.Relation) -> DataFrame:
         name = self.name(relation.name)

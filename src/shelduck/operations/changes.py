@@ -1,0 +1,54 @@
+"""CHANGES: what happened to the rows of a table, snapshot by snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.catalog.read import name_mappings
+from shelduck.catalog.read_changes import FeedRange, feed_files
+from shelduck.catalog.read_inlined import inlined_changes
+from shelduck.catalog.store import Store
+from shelduck.model.table import TableVersion
+from shelduck.operations.layouts import LayoutMemory
+from shelduck.operations.pruning import Pruner
+from shelduck.planning.changes import FeedSnapshots, classify, plan_changes
+from shelduck.spark.changes import Feed, change_frame
+from shelduck.spark.layouts import read_layouts
+from shelduck.spark.session import DataFrame, SparkSession
+
+
+def read_changes(
+    spark: SparkSession,
+    store: Store,
+    table: TableVersion,
+    layouts: LayoutMemory,
+    found: FeedRange,
+) -> DataFrame:
+    """Return the changes of a range of snapshots; ``table`` is as its last snapshot sees it.
+
+    Raises NotFound when rows that were deleted in the range have expired, and what reading the
+    table raises.
+    """
+    snapshots = classify(((s.id, entries) for s, entries in found.snapshots), table.id)
+    feed = look_up(store, table, layouts, found, snapshots)
+    return change_frame(spark, feed, {int(s.id): s.time for s, _ in found.snapshots})
+
+
+def look_up(
+    store: Store,
+    table: TableVersion,
+    layouts: LayoutMemory,
+    found: FeedRange,
+    snapshots: FeedSnapshots,
+) -> Feed:
+    """Return where the changes of a range are."""
+    first, last = found.first, int(found.last.id)
+    with store.read() as connection:
+        files = feed_files(connection, table, found)
+        wanted = {f.file.mapping_id for f in files if f.file.mapping_id is not None}
+        mappings = name_mappings(connection, wanted)
+        came, went = inlined_changes(connection, table, first, last)
+    known = layouts.fill([f.file for f in files], read_layouts)
+    files = [replace(f, file=file) for f, file in zip(files, known, strict=True)]
+    plan = plan_changes(first, last, snapshots, files, next_file_id=found.next_file_id)
+    return Feed(table, plan, mappings, came, went, Pruner(store, table))

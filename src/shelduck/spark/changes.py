@@ -1,0 +1,144 @@
+"""The change feed of a table as a DataFrame: a few scans, however many snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.files import DataFile, InlinedRows, NameMapping
+from shelduck.model.quoting import backticked
+from shelduck.model.table import TableVersion
+from shelduck.planning.changes import ChangePlan
+from shelduck.planning.scan import plan_scan
+from shelduck.spark.deaths import DIED_AT, DIED_FILE, DIED_IN, deaths_of
+from shelduck.spark.inlined import inlined_frame
+from shelduck.spark.read import Origin, Prune, read_rows
+
+CHANGE_TYPE, VERSION, TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
+ROW_ID = str(Origin.ROW_ID)
+
+_INSERT, _DELETE = "insert", "delete"
+_ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID)
+_RESERVED = {CHANGE_TYPE, VERSION, TIMESTAMP, *_ORIGINS}
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Where the changes of a range are; ``table`` gives the columns that all rows come in.
+
+    ``came`` and ``went`` are rows of the catalog itself, with the snapshot in which they did.
+    """
+
+    table: TableVersion
+    plan: ChangePlan
+    mappings: Mapping[int, NameMapping] = field(default_factory=dict)
+    came: Sequence[InlinedRows] = ()
+    went: Sequence[InlinedRows] = ()
+    prune: Prune | None = None
+
+
+def change_frame(spark: SparkSession, feed: Feed, times: Mapping[int, datetime]) -> DataFrame:
+    """Return every change as a row: the table's columns, then what happened, when, to which row.
+
+    A row that goes and comes in one snapshot under one row id was updated. Raises InvalidRequest
+    when a column of the table has a name that the feed uses.
+    """
+    _refuse_names(feed.table)
+    events = arrivals(spark, feed, _INSERT).unionAll(departures(spark, feed, _DELETE))
+    snapshots = feed.plan.snapshots
+    if snapshots.moved:
+        events = events.where(~F.col(VERSION).isin(sorted(snapshots.moved)))
+    if snapshots.mixed:
+        is_mixed = F.col(VERSION).isin(sorted(snapshots.mixed))
+        events = events.where(~is_mixed).unionAll(_paired(events.where(is_mixed)))
+    known = spark.createDataFrame([*times.items()], f"{VERSION} bigint, {TIMESTAMP} timestamp")
+    names = [backticked(n) for n in feed.table.columns.names]
+    found = events.join(F.broadcast(known), VERSION)
+    return found.select(*names, CHANGE_TYPE, VERSION, TIMESTAMP, ROW_ID)
+
+
+def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
+    """Return the rows that came: the table's columns, ``what``, snapshot and row id."""
+    plan = feed.plan
+    came = F.col(Origin.SNAPSHOT_ID)
+    is_inside = came.between(plan.first, plan.last)
+    frames = [_rows(spark, feed, plan.born).where(is_inside)]
+    if plan.born_partly:
+        rows = _rows(spark, feed, plan.born_partly).where(is_inside)
+        dead = _deaths(spark, feed, plan.born_partly)
+        frames.append(rows.join(dead, _is_dead() & (F.col(DIED_IN) <= came), "left_anti"))
+    events = [_event(feed, f, what, came) for f in frames]
+    return reduce(DataFrame.unionAll, [*events, _inlined(spark, feed, feed.came, what)])
+
+
+def departures(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
+    """Return the rows that went, in the form of `arrivals`."""
+    plan = feed.plan
+    events = [_inlined(spark, feed, feed.went, what)]
+    if plan.ended:
+        ends = [(f.id, end) for f, end in plan.ended]
+        known = spark.createDataFrame(ends, f"{DIED_FILE} bigint, {DIED_IN} bigint")
+        rows = _rows(spark, feed, [f for f, _ in plan.ended])
+        gone = rows.join(F.broadcast(known), F.col(Origin.FILE_ID) == F.col(DIED_FILE))
+        events.append(_event(feed, gone, what, F.col(DIED_IN)))
+    if plan.thinned:
+        rows = _rows(spark, feed, plan.thinned)
+        died = F.col(DIED_IN)
+        dead = _deaths(spark, feed, plan.thinned).where(died.between(plan.first, plan.last))
+        gone = rows.join(dead, _is_dead() & (died > F.col(Origin.SNAPSHOT_ID)))
+        events.append(_event(feed, gone, what, died))
+    return reduce(DataFrame.unionAll, events)
+
+
+def _rows(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
+    plan = plan_scan(feed.table, files, feed.mappings, snapshots=True)
+    return read_rows(spark, plan, prune=feed.prune, origins=_ORIGINS)
+
+
+def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
+    sources = feed.plan.sources
+    return deaths_of(spark, [sources[f.id] for f in files], feed.plan.last)
+
+
+def _is_dead() -> Column:
+    same_file = F.col(Origin.FILE_ID) == F.col(DIED_FILE)
+    return same_file & (F.col(Origin.POSITION) == F.col(DIED_AT))
+
+
+def _event(feed: Feed, rows: DataFrame, what: str, version: Column) -> DataFrame:
+    names = [backticked(n) for n in feed.table.columns.names]
+    return rows.select(
+        *names, F.lit(what).alias(CHANGE_TYPE), version.alias(VERSION), Origin.ROW_ID
+    )
+
+
+def _inlined(spark: SparkSession, feed: Feed, parts: Sequence[InlinedRows], what: str) -> DataFrame:
+    fields = feed.table.columns.fields
+    found = inlined_frame(spark, fields, parts, Origin.ROW_ID, Origin.SNAPSHOT_ID)
+    return _event(feed, found, what, F.col(Origin.SNAPSHOT_ID))
+
+
+def _paired(events: DataFrame) -> DataFrame:
+    """Return the events with those of updated rows named so."""
+    same_row = Window.partitionBy(VERSION, ROW_ID)
+    kind = F.col(CHANGE_TYPE)
+    is_update = F.col(ROW_ID).isNotNull() & (
+        F.min(kind).over(same_row) != F.max(kind).over(same_row)
+    )
+    image = F.when(kind == _DELETE, "update_preimage").otherwise("update_postimage")
+    return events.withColumn(CHANGE_TYPE, F.when(is_update, image).otherwise(kind))
+
+
+def _refuse_names(table: TableVersion) -> None:
+    for name in table.columns.names:
+        if name.lower() in _RESERVED:
+            raise InvalidRequest(
+                f"the change feed of {table.full_name} has a column {name!r} of its own; rename the"
+                " table's column"
+            )

@@ -1,0 +1,128 @@
+"""Which positions of data files were deleted, and in which snapshot each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Unsupported
+from shelduck.planning.changes import FeedDeletes, FeedFile
+from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
+from shelduck.spark.public_read import FILE_ID
+from shelduck.spark.reader_options import READER_OPTIONS
+
+DIED_FILE = "__shelduck_died_file"
+DIED_AT = "__shelduck_died_at"
+DIED_IN = "__shelduck_died_in"
+
+_SNAPSHOT = "_ducklake_internal_snapshot_id"
+_SCHEMA = T.StructType([T.StructField("pos", T.LongType()), T.StructField(_SNAPSHOT, T.LongType())])
+_OPTIONS = READER_OPTIONS | {
+    "mergeSchema": "false",
+    "recursiveFileLookup": "true",
+    "__globPaths__": "false",
+}
+_NAME = "__shelduck_name"
+_BEGIN = "__shelduck_begin"
+_SHAPE = f"{DIED_FILE} bigint, {DIED_AT} bigint, {DIED_IN} bigint"
+
+
+def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int) -> DataFrame:
+    """Return the positions deleted up to snapshot ``last``: file, position, first snapshot.
+
+    Delete files are read by Spark. Raises Unsupported for deletion vectors over Spark Connect.
+    """
+    found = list(files)
+    inlined = [(f.file.id, place, at) for f in found for place, at in f.positions if at <= last]
+    stored = [(f, d) for f in found for d in f.deletes]
+    frames = [spark.createDataFrame(inlined, _SHAPE)] if inlined else []
+    frames += _stored(spark, [(f, d) for f, d in stored if d.file.format == "parquet"])
+    vectors = [(f, d) for f, d in stored if d.file.format != "parquet"]
+    if vectors:
+        frames.append(_vectors(spark, vectors))
+    if not frames:
+        return spark.createDataFrame([], _SHAPE)
+    every = reduce(DataFrame.unionAll, frames).where(F.col(DIED_IN) <= F.lit(last))
+    if all(len(f.deletes) + bool(f.positions) < 2 for f in found):
+        return every
+    # A later delete file names the positions of those before it again.
+    return every.groupBy(DIED_FILE, DIED_AT).agg(F.min(DIED_IN).alias(DIED_IN))
+
+
+def _stored(
+    spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]]
+) -> Iterator[DataFrame]:
+    for batch in _apart(deletes):
+        owners = spark.createDataFrame(
+            [(_name(d), f.file.id, d.begin_snapshot) for f, d in batch],
+            f"{_NAME} string, {DIED_FILE} bigint, {_BEGIN} bigint",
+        )
+        rows = (
+            spark.read.schema(_SCHEMA)
+            .options(**_OPTIONS)
+            .parquet(*[d.file.path for _, d in batch])
+            .select("pos", _SNAPSHOT, F.col("_metadata.file_name").alias("__shelduck_file"))
+        )
+        joined = rows.join(F.broadcast(owners), rows["__shelduck_file"] == owners[_NAME])
+        # A file that tells its rows' snapshots still counts only for those that see it.
+        died = F.greatest(F.col(_SNAPSHOT), F.col(_BEGIN))
+        yield joined.select(DIED_FILE, F.col("pos").alias(DIED_AT), died.alias(DIED_IN))
+
+
+def _apart(
+    deletes: Sequence[tuple[FeedFile, FeedDeletes]],
+) -> list[list[tuple[FeedFile, FeedDeletes]]]:
+    """Return the delete files in batches in which no two share a name."""
+    batches: list[tuple[set[str], list[tuple[FeedFile, FeedDeletes]]]] = []
+    for found in deletes:
+        name = _name(found[1])
+        for names, batch in batches:
+            if name not in names:
+                names.add(name)
+                batch.append(found)
+                break
+        else:
+            batches.append(({name}, [found]))
+    return [batch for _, batch in batches]
+
+
+def _name(deletes: FeedDeletes) -> str:
+    return deletes.file.path.rsplit("/", 1)[-1]
+
+
+def _vectors(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]]) -> DataFrame:
+    """Return the positions in deletion vectors, which only the bridge reads."""
+    bridge = bridge_for(spark)
+    if bridge is None:
+        path = deletes[0][1].file.path
+        raise Unsupported(
+            f"delete file {path} is a deletion vector, which cannot be read over Spark Connect;"
+            " use a classic session"
+        )
+    constants = T.StructType(
+        [T.StructField(FILE_ID, T.LongType()), T.StructField(_BEGIN, T.LongType())]
+    )
+
+    def lister(_filters: list[str]) -> Iterator[FileEntry]:
+        for f, d in deletes:
+            deleted = Deletes(d.file.path, None)
+            values = (f.file.id, d.begin_snapshot)
+            yield FileEntry(f.file.path, f.file.file_size_bytes, values, deleted)
+
+    found = bridge.relation(
+        T.StructType([]),
+        constants,
+        lister,
+        with_deletes=True,
+        wants_deleted=True,
+        size_in_bytes=sum(f.file.file_size_bytes for f, _ in deletes),
+    )
+    return found.select(
+        F.col(FILE_ID).alias(DIED_FILE),
+        F.col("_metadata.row_index").alias(DIED_AT),
+        F.col(_BEGIN).alias(DIED_IN),
+    )
