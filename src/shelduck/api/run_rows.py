@@ -41,17 +41,16 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
     if statement.defaults:
         source = _with_defaults(statement, table.columns)
     rows = runner.query(source)
-    if source.text.lstrip()[:6].upper() == "VALUES":
-        # Spark cuts even two literal rows into several tasks, and each would write a file.
-        rows = rows.coalesce(1)
+    is_values = source.text.lstrip()[:6].upper() == "VALUES"
+    append = table.append_values if is_values else table.append
     if statement.columns is None:
-        return table.append(rows, by_position=not statement.by_name)
+        return append(rows, by_position=not statement.by_name)
     if len(statement.columns) != len(rows.columns):
         raise InvalidRequest(
             f"INSERT INTO {table.name} lists {len(statement.columns)} column(s),"
             f" but its rows have {len(rows.columns)}"
         )
-    return table.append(rows.toDF(*statement.columns))
+    return append(rows.toDF(*statement.columns))
 
 
 def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 
-from shelduck.api import run_ddl, run_rows, run_show, run_upkeep
+from shelduck.api import run_ddl, run_edits, run_rows, run_show, run_upkeep
 from shelduck.api.results import Staged
 from shelduck.api.runner import Runner
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.query import answer
+from shelduck.spark.query import outcome
 from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
 from shelduck.sql.parse import parse
 
-_RESULT = "snapshot bigint, operation string, rows bigint, files bigint"
-_RUN = run_ddl.RUN | run_rows.RUN | run_show.RUN | run_upkeep.RUN
+_RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RUN
 
 
 def run_sql(state: LakeState, unit: UnitOfWork | None, text: str) -> DataFrame:
@@ -42,5 +41,5 @@ def _run(runner: Runner, statement: st.Statement) -> DataFrame:
     if isinstance(found, DataFrame):
         return found
     snapshot = None if isinstance(found, Staged) else found.snapshot
-    row = (snapshot, operation, found.rows, found.files)
-    return answer(runner.state.spark, _RESULT, [row])
+    counts = {"snapshot": snapshot, "rows": found.rows, "files": found.files}
+    return outcome(runner.state.spark, operation, counts)

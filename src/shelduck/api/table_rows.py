@@ -63,6 +63,15 @@ class RowVerbs(TableHandle):
             Conflict: the columns changed while rows were written; append again.
             OutcomeUnknown: look for the rows before appending them again.
         """
+        return self._append(df, by_position=by_position)
+
+    def append_values(self, df: DataFrame, *, by_position: bool = False) -> Result:
+        """Append the rows of a VALUES list: Spark cuts even two into tasks, each with a file."""
+        return self._append(df, by_position=by_position, in_one_task=True)
+
+    def _append(
+        self, df: DataFrame, *, by_position: bool = False, in_one_task: bool = False
+    ) -> Result:
         if not isinstance(df, DataFrame):
             raise InvalidRequest(
                 f"append to {self.name} takes a Spark DataFrame, not {type(df).__name__};"
@@ -74,6 +83,7 @@ class RowVerbs(TableHandle):
             df,
             planned,
             by_position=by_position,
+            in_one_task=in_one_task,
             show_progress=self._state.show_progress,
             inline_limit=0 if self._unit else inline_limit(self._state.store, planned),
         )

@@ -21,6 +21,7 @@ def append_rows(
     by_position: bool = False,
     show_progress: bool | None = None,
     inline_limit: int = 0,
+    in_one_task: bool = False,
 ) -> Done:
     """Write rows as new files of a table and return what was written; nothing is committed.
 
@@ -35,6 +36,8 @@ def append_rows(
         batch = small_rows(fitting, table.columns, inline_limit)
         if batch is not None and batch.can_be_kept:
             return inlined(table, batch)
+    if in_one_task:
+        fitting = fitting.coalesce(1)
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         done = appended(table, write_files(spark, fitting, table, progress=progress))
     if not 0 < done.counts.rows <= inline_limit:
