@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from shelduck.api.results import TableName
+from shelduck.api.staged_views import StagedViews
 from shelduck.api.state import DEFAULT_SCHEMA, LakeState
-from shelduck.catalog import read
+from shelduck.catalog import read, read_views
 from shelduck.catalog.read import Connection
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.model.change import (
@@ -30,6 +31,7 @@ from shelduck.model.names import directory
 from shelduck.model.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.staged import StagedRows
 from shelduck.model.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
+from shelduck.model.view import ViewDefinition, ViewVersion
 
 
 @dataclass
@@ -96,6 +98,7 @@ class Workspace:
         self._created_schemas: list[CreateSchema] = []
         self._dropped_schemas: list[DropSchema] = []
         self._provisional = 0
+        self._views = StagedViews()
 
     @property
     def base(self) -> Snapshot:
@@ -159,6 +162,60 @@ class Workspace:
             return False
         return True
 
+    def view(self, name: TableName) -> ViewVersion | None:
+        """Return a view as this transaction left it, None when the name is none."""
+        found = self._views.find(name)
+        if found is not None:
+            return found
+        with self._reading() as connection:
+            known = read_views.view(connection, self.base, name.schema, name.name, self._state.info)
+        return self._views.seen(known)
+
+    def view_names(self, schema: SchemaInfo) -> list[str]:
+        """Return the names of a schema's views as this transaction left them, sorted."""
+        with self._reading() as connection:
+            present = read_views.view_names(connection, self.base, schema)
+        return self._views.names(schema, present)
+
+    def create_view(self, name: TableName, definition: ViewDefinition) -> None:
+        """Stage a new view."""
+        _require_name("view", name.name)
+        schema = self.schema(name.schema)
+        self._require_free(name)
+        self._provisional -= 1
+        self._views.create(
+            ViewVersion(
+                id=self._provisional,
+                uuid=str(uuid.uuid4()),
+                schema=schema,
+                name=name.name,
+                definition=definition,
+                snapshot=self.base,
+                begin_snapshot=SnapshotId(self.base.id + 1),
+            )
+        )
+
+    def drop_view(self, view: ViewVersion) -> None:
+        """Stage the end of a view."""
+        self._views.drop(view)
+
+    def rename_view(self, view: ViewVersion, new_name: str) -> None:
+        """Stage another name in the same schema."""
+        _require_name("view", new_name)
+        if new_name.lower() != view.name.lower():
+            self._require_free(TableName(view.schema.name, new_name))
+        self._views.rename(view, new_name)
+
+    def _require_free(self, name: TableName) -> None:
+        self._refuse_table(name)
+        if self.view(name) is not None:
+            raise AlreadyExists(f"view {name} already exists")
+
+    def _refuse_table(self, name: TableName) -> None:
+        # Whether a view has the name, the commit sees: a look less for every new table.
+        if self.has_table(name):
+            raise AlreadyExists(f"table {name} already exists")
+
     def create_schema(self, name: str, *, if_not_exists: bool) -> None:
         """Stage a new schema."""
         _require_name("schema", name)
@@ -176,7 +233,7 @@ class Workspace:
             raise AlreadyExists(f"schema {name!r} already exists")
 
     def drop_schema(self, name: str, *, if_exists: bool, cascade: bool) -> None:
-        """Stage the end of a schema, and of its tables when ``cascade``."""
+        """Stage the end of a schema, and of its tables and views when ``cascade``."""
         try:
             found = self.schema(name)
         except NotFound:
@@ -190,14 +247,18 @@ class Workspace:
             )
         if found.id < 0:
             raise InvalidRequest(f"schema {name!r} was created in this transaction: drop it later")
-        inside = self.table_names(found)
-        if inside and not cascade:
+        inside, views = self.table_names(found), self.view_names(found)
+        if (inside or views) and not cascade:
             raise InvalidRequest(
-                f"schema {name!r} holds {len(inside)} table(s), {inside[0]!r} among them;"
-                " drop them first or say CASCADE"
+                f"schema {name!r} holds {len(inside)} table(s) and {len(views)} view(s),"
+                f" {[*inside, *views][0]!r} among them; drop them first or say CASCADE"
             )
         for table in inside:
             self.drop_table(self.table(TableName(found.name, table)))
+        for text in views:
+            view = self.view(TableName(found.name, text))
+            assert view is not None
+            self.drop_view(view)
         self._schemas[name.lower()] = None
         self._dropped_schemas.append(DropSchema(found))
 
@@ -213,8 +274,7 @@ class Workspace:
         """Stage a new table and return it under a provisional id."""
         _require_name("table", name.name)
         schema = self.schema(name.schema)
-        if self.has_table(name):
-            raise AlreadyExists(f"table {name} already exists")
+        self._refuse_table(name)
         self._provisional -= 1
         unique = str(uuid.uuid4())
         made = TableVersion(
@@ -244,8 +304,8 @@ class Workspace:
         """Stage another name in the same schema."""
         _require_name("table", new_name)
         wanted = TableName(table.schema.name, new_name)
-        if new_name.lower() != table.name.lower() and self.has_table(wanted):
-            raise AlreadyExists(f"table {wanted} already exists")
+        if new_name.lower() != table.name.lower():
+            self._refuse_table(wanted)
         work = self._work(table)
         work.current = replace(work.current, name=new_name)
 
@@ -305,7 +365,7 @@ class Workspace:
         found: list[Change] = [*self._created_schemas]
         for work in self._tables.values():
             found.extend(work.changes())
-        return [*found, *self._dropped_schemas]
+        return [*found, *self._views.changes(), *self._dropped_schemas]
 
     def _work(self, table: TableVersion) -> _TableWork:
         return self._tables.setdefault(table.id, _TableWork(table, table))

@@ -44,7 +44,7 @@ def live_views(connection: Connection, work: Work) -> dict[int, Mapping[Any, Any
         return {}
     ids = [view.id for view in touched]
     found = connection.execute(_LIVE, {"ids": ids}).mappings()
-    rows = {row["view_id"]: row for row in found}
+    rows: dict[int, Mapping[Any, Any]] = {row["view_id"]: row for row in found}
     for view in touched:
         row = rows.get(view.id)
         if row is None:
