@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shelduck.model.files import DataFile, NameMapping, deletes_seen
+from shelduck.model.files import DataFile, NameMapping
 from shelduck.model.layout import PhysicalField
 from shelduck.model.schema import FieldId
 
@@ -79,7 +79,7 @@ def small_file_bins(
     Files with deleted rows are left alone. A bin has at least ``min_files`` files; ``max_files``
     bounds the files of all bins together. Bins that older snapshots need come after the others.
     """
-    small = [f for f in files if f.file_size_bytes < target * _ENOUGH and not _has_deletes(f)]
+    small = [f for f in files if f.file_size_bytes < target * _ENOUGH and not dead_rows(f)]
     found = [b for b in _packed(small, partitions, history, target) if len(b.files) >= min_files]
     return _limited(found, max_files, min_files)
 
@@ -87,20 +87,23 @@ def small_file_bins(
 def dead_row_bins(
     files: Iterable[DataFile],
     partitions: Mapping[int, Partition],
-    dead: Mapping[int, int],
     threshold: float,
     target: int,
 ) -> list[Bin]:
     """Return bins of files of whose rows at least the part ``threshold`` is deleted.
 
-    ``dead`` is the number of deleted rows by data file. Older snapshots always need the sources.
+    Older snapshots always need the sources.
     """
     worth = [
-        f
-        for f in files
-        if dead.get(f.id, 0) > 0 and dead[f.id] >= threshold * (f.record_count or dead[f.id])
+        f for f in files if (dead := dead_rows(f)) and dead >= threshold * (f.record_count or dead)
     ]
     return _packed(worth, partitions, None, target)
+
+
+def dead_rows(file: DataFile) -> int:
+    """Return how many rows of a file are deleted."""
+    stored = file.delete_file.delete_count if file.delete_file is not None else 0
+    return stored + len(file.inlined_deletes)
 
 
 class History:
@@ -183,11 +186,6 @@ def _ids(field: PhysicalField) -> Iterable[int]:
         yield from _ids(child)
 
 
-def _has_deletes(file: DataFile) -> bool:
-    seen = deletes_seen(file)
-    return seen.delete_file_id is not None or seen.inlined > 0 or file.delete_file is not None
-
-
 def _packed(
     files: Sequence[DataFile],
     partitions: Mapping[int, Partition],
@@ -205,15 +203,22 @@ def _packed(
 
 
 def _filled(files: Sequence[DataFile], target: int) -> Iterable[tuple[DataFile, ...]]:
-    """Yield runs of neighbours, each as long as its bytes stay within ``target``."""
+    """Yield runs of neighbours within ``target`` bytes, as few and as even as can be.
+
+    Even, because bins are written side by side, and the largest is what one waits for.
+    """
+    left = sum(f.file_size_bytes for f in files)
     run: list[DataFile] = []
     size = 0
     for file in files:
-        if run and size + file.file_size_bytes > target:
+        goal = left / max(1, -(-left // target))
+        more = file.file_size_bytes
+        if run and (size + more > target or size + more / 2 > goal):
             yield tuple(run)
+            left -= size
             run, size = [], 0
         run.append(file)
-        size += file.file_size_bytes
+        size += more
     if run:
         yield tuple(run)
 
