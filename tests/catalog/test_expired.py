@@ -9,11 +9,16 @@ import pytest
 
 from shelduck.catalog import read
 from shelduck.catalog.store import open_store
-from shelduck.errors import NotFound
+from shelduck.errors import Conflict, NotFound
+from shelduck.model.schema_change import AddColumn
+from shelduck.model.types import parse_type
+from tests.support.lake import altered
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.lake import Lake
 
 
 def test_an_expired_snapshot_is_told_and_not_read_as_the_one_before(
@@ -30,7 +35,7 @@ def test_an_expired_snapshot_is_told_and_not_read_as_the_one_before(
         duckdb.execute("CALL ducklake_expire_snapshots('lake', versions => [2, 3])")
 
     with store.read() as connection:
-        with pytest.raises(NotFound, match="snapshot 2 has expired"):
+        with pytest.raises(NotFound, match=r"snapshot 2 has expired"):
             read.snapshot(connection, 2)
         for lost in (times[2], times[3], times[4] - timedelta(microseconds=1)):
             with pytest.raises(NotFound, match=r"2 to 3 have expired.* read version 1 or 4"):
@@ -38,3 +43,17 @@ def test_an_expired_snapshot_is_told_and_not_read_as_the_one_before(
         assert read.snapshot(connection, timestamp=times[4]).id == 4
         assert read.snapshot(connection, timestamp=times[0]).id == 0
     store.close()
+
+
+def test_what_an_expired_snapshot_did_to_a_table_is_not_taken_for_nothing(lake: Lake) -> None:
+    lake.create("t", a="int")
+    before = lake.table("t")
+    lake.alter("t", AddColumn(("b",), parse_type("int")))
+    lake.create("u", a="int")
+    lake.tell("CALL ducklake_expire_snapshots('lake', versions => [2])")
+
+    with pytest.raises(Conflict, match=r"snapshot 2 has expired since .* on snapshot 1"):
+        lake.commit(altered(before, AddColumn(("c",), parse_type("int"))))
+    assert lake.table("t").columns.names == ["a", "b"]
+    lake.alter("t", AddColumn(("c",), parse_type("int")))
+    assert lake.table("t").columns.names == ["a", "b", "c"]

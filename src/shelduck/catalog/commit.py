@@ -89,7 +89,7 @@ def _check_head(connection: Connection, changes: Sequence[Change], base: Snapsho
     if head.id < base:
         raise InvalidRequest(f"the changes were made on snapshot {base}, the newest is {head.id}")
     if head.id > base:
-        found = find_conflict(changes, read.entries_since(connection, base))
+        found = find_conflict(changes, read.entries_since(connection, base, head.id))
         if found is not None:
             raise Conflict(f"{found}; read the table again and repeat the change")
     return head

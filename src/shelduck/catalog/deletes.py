@@ -74,9 +74,15 @@ def require_as_seen(
         inlined = {row[0]: row[1] for row in found}
     for number, then in seen.items():
         if number not in alive:
-            raise Conflict(f"data file {number} of table {name} was replaced by another commit")
-        if then != DeletesSeen(deletes.get(number), inlined.get(number, 0)):
-            raise Conflict(f"another commit deleted rows from data file {number} of table {name}")
+            what = f"rewrote or ended its data file {number}"
+        elif then != DeletesSeen(deletes.get(number), inlined.get(number, 0)):
+            what = f"deleted rows from its data file {number}"
+        else:
+            continue
+        raise Conflict(
+            f"cannot change rows of table {name}: another commit {what}; read the table again and"
+            " repeat the change"
+        )
 
 
 def end_files(draft: Draft, ids: Sequence[int]) -> None:

@@ -74,8 +74,9 @@ def end_inlined_rows(draft: Draft, table: TableId, row_ids: Collection[int]) -> 
             ended += draft.connection.execute(_ending(name), part).rowcount
     if ended != len(wanted):
         raise Conflict(
-            f"{len(wanted)} row(s) of table {table} that the catalog keeps were to be deleted,"
-            f" {ended} are still there; read the table again and repeat the change"
+            f"cannot change {len(wanted)} row(s) of table {table} that the catalog keeps: another"
+            f" commit changed or flushed some, {ended} are still there; read the table again and"
+            " repeat the change"
         )
     draft.entries.append(Entry(Verb.INLINED_DELETE, table))
 

@@ -20,7 +20,8 @@ from shelduck.catalog.outside import files_outside
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.read_files import data_files, file_bounds, name_mappings
 from shelduck.catalog.read_inlined import inlined_rows
-from shelduck.errors import CorruptLake, InvalidRequest, NotFound
+from shelduck.catalog.read_views import view
+from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.change import Entry, Verb, parse_entries
 from shelduck.model.schema import FieldId, SchemaId, SnapshotId, TableId
 from shelduck.model.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
@@ -94,11 +95,23 @@ def snapshots(connection: Connection) -> list[Snapshot]:
     return [as_snapshot(row) for row in connection.execute(queries.every_snapshot())]
 
 
-def entries_since(connection: Connection, base: int) -> list[tuple[SnapshotId, Entry]]:
-    """Return what every snapshot after ``base`` changed, oldest first."""
+def entries_since(connection: Connection, base: int, head: int) -> list[tuple[SnapshotId, Entry]]:
+    """Return what every snapshot after ``base`` up to ``head``, the newest, changed; oldest first.
+
+    Raises Conflict when one of them has expired: what it did is not known any more.
+    """
     found: list[tuple[SnapshotId, Entry]] = []
+    expected = base + 1
     for snapshot_id, text in connection.execute(queries.changes_since(base)):
+        if snapshot_id != expected:
+            break
+        expected += 1
         found.extend((SnapshotId(snapshot_id), e) for e in _entries(snapshot_id, text))
+    if expected <= head:
+        raise Conflict(
+            f"snapshot {expected} has expired since the changes were made on snapshot {base}, and"
+            " nobody knows what it did; read the table again and repeat the change"
+        )
     return found
 
 
@@ -220,6 +233,11 @@ def _no_such_table(
     home = next((s for s in known if s.name.lower() == schema.lower()), None)
     if home is None:
         return NotFound.named("schema", schema, [s.name for s in known])
+    if view(connection, at, home.name, name, lake) is not None:
+        return NotFound(
+            f"{home.name}.{name} is a view, not a table; read it with"
+            f" lake.sql('SELECT * FROM {home.name}.{name}')"
+        )
     names = table_names(connection, at, home)
     return NotFound.named("table", name, names, where=f"schema {home.name!r}")
 

@@ -35,8 +35,8 @@ class TableWork:
     """All that a commit does to one table.
 
     ``old`` is the version before the first change, None for a new table and when files are all that
-    is added. ``columns``, ``comments``, ``partition`` and ``sort`` are the final ones, None when they
-    stay; ``partition_id`` is the provisional id of a new ``partition``.
+    is added. ``columns``, ``comments``, ``partition`` and ``sort`` are the final ones, None when
+    they stay; ``partition_id`` is the provisional id of a new ``partition``.
     """
 
     id: TableId
@@ -70,7 +70,9 @@ class TableWork:
         """The table's name in messages, the new one of a new table."""
         if self.created is not None:
             return f"{self.created.schema.name}.{self.new_name or self.created.name}"
-        return self.old.full_name if self.old else f"with id {self.id}"
+        seen = [*(c.table for c in self.deletes), *(c.table for c in self.rewrites)]
+        known = self.old or next(iter(seen), None)
+        return known.full_name if known else f"with id {self.id}"
 
 
 @dataclass
