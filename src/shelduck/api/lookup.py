@@ -13,6 +13,7 @@ from shelduck.catalog import read as catalog_read
 from shelduck.errors import InvalidRequest
 from shelduck.model.table import TableVersion
 from shelduck.operations.read import read_table
+from shelduck.operations.rows import TableRows, table_rows
 from shelduck.spark.session import DataFrame
 
 
@@ -32,6 +33,13 @@ def read_version(
     else:
         found, staged = version_at(state, name, version, timestamp), None
     return read_table(state.spark, state.store, found, state.layouts, columns, staged=staged)
+
+
+def rows_of(state: LakeState, unit: UnitOfWork, name: TableName) -> TableRows:
+    """Return where a table's rows are as the unit sees them."""
+    found = unit.workspace.table(name)
+    staged = unit.workspace.staged_rows(found)
+    return table_rows(state.store, found, state.layouts, staged)
 
 
 def version_at(

@@ -18,6 +18,7 @@ from shelduck.model.table import TableVersion
 from shelduck.spark.query import run_query, temporary_views
 from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
+from shelduck.sql.parts import Expression
 
 Answer = DataFrame | Result
 
@@ -39,7 +40,7 @@ class Runner:
         return run_query(self.state.spark, prefix + text, frames)
 
     @contextmanager
-    def views(self, *parts: st.Query | st.Expression | None) -> Iterator[Callable[[str], str]]:
+    def views(self, *parts: st.Query | Expression | None) -> Iterator[Callable[[str], str]]:
         """Make the tables that parts of a statement read known to Spark, at one snapshot.
 
         Yields what puts their names into a text, in the places of the placeholders.
@@ -55,7 +56,7 @@ class Runner:
             names.update(made)
             yield lambda text: reduce(lambda t, word: t.replace(word, names[word]), names, text)
 
-    def _frames(self, part: st.Query | st.Expression) -> tuple[dict[str, DataFrame], dict[str, str]]:
+    def _frames(self, part: st.Query | Expression) -> tuple[dict[str, DataFrame], dict[str, str]]:
         """Return the lake's tables by their placeholders, and the names of those of the session."""
         unit = self.view()
         frames = {

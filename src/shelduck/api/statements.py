@@ -42,4 +42,7 @@ def _run(runner: Runner, statement: st.Statement) -> DataFrame:
         return found
     snapshot = None if isinstance(found, Staged) else found.snapshot
     counts = {"snapshot": snapshot, "rows": found.rows, "files": found.files}
+    if isinstance(statement, st.Insert) or type(statement) in run_edits.RUN:
+        each = {"inserted": found.inserted, "updated": found.updated, "deleted": found.deleted}
+        counts.update(each)
     return outcome(runner.state.spark, operation, counts)
