@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from shelduck.api.table_adoption import AdoptVerbs
+from shelduck.api.table_changes import ChangeVerbs
 from shelduck.api.table_edits import EditVerbs
-from shelduck.api.table_rows import RowVerbs
 from shelduck.api.table_shape import ShapeVerbs
+from shelduck.api.table_upkeep import UpkeepVerbs
 from shelduck.catalog import read as catalog_read
 from shelduck.model.schema import Schema
 from shelduck.model.table import Snapshot
@@ -12,7 +14,7 @@ from shelduck.spark.session import StructType
 from shelduck.spark.types import struct_type
 
 
-class Table(EditVerbs, RowVerbs, ShapeVerbs):
+class Table(EditVerbs, AdoptVerbs, ChangeVerbs, ShapeVerbs, UpkeepVerbs):
     """One table by name.
 
     Every call looks at the newest snapshot (inside a transaction: at the transaction's, and at what

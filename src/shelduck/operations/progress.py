@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.filesize import decimal
 
+from shelduck.planning.compaction import Bin
 from shelduck.spark.session import SparkSession
 from shelduck.spark.watch import Written, watching_writes
 from shelduck.spark.write import Progress
@@ -52,3 +54,34 @@ class _Last:
     def __call__(self, rows: int, files: int, size: int) -> None:
         self.rows, self.files, self.bytes = rows, files, size
         self._report(rows, files, size)
+
+
+@contextmanager
+def bin_progress(
+    table: object, bins: Sequence[Bin], what: str, *, show: bool | None = None
+) -> Iterator[Callable[[Bin], None] | None]:
+    """Show how many of the bins of a table are written, as `write_progress` does.
+
+    Yields what is called with each bin that is; None where nothing is shown.
+    """
+    console = Console(stderr=True)
+    if show is False or (show is None and not console.is_terminal):
+        yield None
+        return
+    total = sum(b.bytes for b in bins)
+    lock = threading.Lock()
+    done: list[Bin] = []
+    with console.status(f"{what} {table} …") as status:
+
+        def report(one: Bin) -> None:
+            with lock:
+                done.append(one)
+                size = decimal(sum(b.bytes for b in done))
+                status.update(
+                    f"{what} {table}: {len(done)} of {len(bins)} new file(s), from {size} of"
+                    f" {decimal(total)}"
+                )
+
+        yield report
+    files = sum(len(b.files) for b in done)
+    console.print(f"{what} {table}: {files} file(s) written as {len(done)}, {decimal(total)} read")

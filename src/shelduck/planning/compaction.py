@@ -18,6 +18,9 @@ from shelduck.model.schema import FieldId
 MIN_FILES = 2
 # A file of this part of the target is large enough: it is not written again to make it larger.
 _ENOUGH = 0.75
+# What is written before it is committed, so that much of a long run stays done.
+_BIN_COUNT = 64
+_BIN_BYTES = 8 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,24 @@ def dead_rows(file: DataFile) -> int:
     """Return how many rows of a file are deleted."""
     stored = file.delete_file.delete_count if file.delete_file is not None else 0
     return stored + len(file.inlined_deletes)
+
+
+def batches(bins: Iterable[Bin]) -> Iterable[list[Bin]]:
+    """Yield bins in lots that are committed one by one, so that what is done stays done.
+
+    All of a lot leave history to their results, or all do not: DuckLake tells the two apart.
+    """
+    lot: list[Bin] = []
+    size = 0
+    for one in bins:
+        differs = bool(lot) and lot[0].keeps_history != one.keeps_history
+        if lot and (differs or len(lot) == _BIN_COUNT or size + one.bytes > _BIN_BYTES):
+            yield lot
+            lot, size = [], 0
+        lot.append(one)
+        size += one.bytes
+    if lot:
+        yield lot
 
 
 class History:

@@ -1,0 +1,107 @@
+"""Bins of files written and committed, lot by lot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shelduck.api.results import Committed, TableName
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork
+from shelduck.api.upkeep_results import Compacted
+from shelduck.catalog.options import read_table_options
+from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
+from shelduck.model.options import TableOptions
+from shelduck.model.table import TableVersion
+from shelduck.operations.compact import RewrittenBin, Survey, survey, write_bins
+from shelduck.operations.done import Done, discard
+from shelduck.operations.progress import bin_progress
+from shelduck.planning.compaction import Bin, batches
+
+
+def surveyed(state: LakeState, table: TableVersion) -> tuple[Survey, TableOptions]:
+    """Return the files of a table and its options."""
+    found = survey(state.store, table, state.layouts)
+    with state.store.read() as connection:
+        return found, read_table_options(connection, table)
+
+
+def rewrite(
+    state: LakeState,
+    found: Survey,
+    bins: Sequence[Bin],
+    *,
+    options: TableOptions,
+    what: str,
+    dry_run: bool,
+) -> Compacted:
+    """Write the bins and commit them in lots, each a snapshot; ``what`` is its message.
+
+    A bin whose files another commit deleted from or rewrote meanwhile is given up, and its files
+    are removed; the others land.
+    """
+    name = TableName(found.table.schema.name, found.table.name)
+    files, size = sum(len(b.files) for b in bins), sum(b.bytes for b in bins)
+    if dry_run or not bins:
+        return Compacted(name, files, size, len(bins), dry_run=dry_run)
+    landed: list[RewrittenBin] = []
+    snapshots: list[int] = []
+    with bin_progress(name, bins, what, show=state.show_progress) as report:
+        for lot in batches(bins):
+            written = write_bins(
+                state.spark,
+                found.rows,
+                lot,
+                compression=options.parquet_compression,
+                report=report,
+            )
+            for snapshot, parts in _land(state, written, f"{what} {name}"):
+                snapshots.append(snapshot)
+                landed.extend(parts)
+    done = sum(len(part.bin.files) for part in landed)
+    return Compacted(
+        name,
+        files=done,
+        bytes=sum(part.bin.bytes for part in landed),
+        new_files=sum(part.done.counts.files for part in landed),
+        new_bytes=sum(part.done.counts.bytes for part in landed),
+        snapshots=tuple(snapshots),
+        skipped=files - done,
+    )
+
+
+def refuse_in_transaction(unit: UnitOfWork | None, what: str) -> None:
+    """Raise InvalidRequest inside a transaction: maintenance commits by itself."""
+    if unit is not None:
+        raise InvalidRequest(f"{what} commits by itself; run it outside of the transaction")
+
+
+def _land(
+    state: LakeState, parts: Sequence[RewrittenBin], message: str
+) -> list[tuple[int, Sequence[RewrittenBin]]]:
+    """Commit the parts together, or, when one loses to another commit, those that do not."""
+    try:
+        return [(_commit(state, parts, message), parts)]
+    except OutcomeUnknown:
+        raise
+    except Conflict:
+        found: list[tuple[int, Sequence[RewrittenBin]]] = []
+        for part in parts:
+            try:
+                found.append((_commit(state, [part], message), [part]))
+            except Conflict:
+                discard(part.done.table, part.done.paths)
+        return found
+    except BaseException:
+        for part in parts:
+            discard(part.done.table, part.done.paths)
+        raise
+
+
+def _commit(state: LakeState, parts: Sequence[RewrittenBin], message: str) -> int:
+    table = parts[0].done.table
+    changes = tuple(change for part in parts for change in part.done.changes)
+    unit = UnitOfWork(state, state.commit_info(message))
+    unit.stage(Done(table, changes))
+    landed = unit.commit()
+    assert isinstance(landed, Committed)
+    return landed.snapshot

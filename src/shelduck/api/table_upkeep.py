@@ -1,0 +1,77 @@
+"""Maintenance of one table."""
+
+from __future__ import annotations
+
+from shelduck.api.compaction import refuse_in_transaction, rewrite, surveyed
+from shelduck.api.handle import TableHandle
+from shelduck.api.upkeep_results import Compacted
+from shelduck.errors import InvalidRequest
+from shelduck.model.options import option_text
+from shelduck.planning.compaction import MIN_FILES
+from shelduck.spark.matching import Condition, Where
+
+
+class UpkeepVerbs(TableHandle):
+    """Fewer and smaller files for the same rows. Readers and the change feed see no difference."""
+
+    def compact(
+        self,
+        *,
+        where: Condition | None = None,
+        target_file_size: int | str | None = None,
+        min_files: int = MIN_FILES,
+        max_files: int | None = None,
+        dry_run: bool = False,
+    ) -> Compacted:
+        """Write small files together, partition by partition, with the table's newest columns.
+
+        Rows keep their ids and their snapshots. Files with deleted rows are left to
+        `rewrite_deletes`. Where older snapshots show what the new files have no more (a dropped
+        column, another type), the old files stay until those snapshots expire. Each lot of about 8
+        GB is one commit. Files that other commits change meanwhile are skipped.
+
+        Args:
+            where: Only files that hold a row for which this is true.
+            target_file_size: Bytes, or a text such as ``"128MB"``; the option of that name when
+                None. Files of three quarters of it are large enough.
+            min_files: Fewer files than this are not worth a new one.
+            max_files: The most files to write anew in this call.
+            dry_run: Only tell what would be done.
+
+        Raises:
+            InvalidRequest: inside a transaction, or a size that cannot be read.
+            Unsupported: a file cannot be read right.
+        """
+        refuse_in_transaction(self._unit, "compact()")
+        if min_files < 1 or (max_files is not None and max_files < 1):
+            raise InvalidRequest("min_files and max_files are whole numbers from 1 on")
+        found, options = surveyed(self._state, self._version())
+        target = options.target_file_size
+        if target_file_size is not None:
+            target = int(option_text("target_file_size", target_file_size)[1])
+        among = None if where is None else found.holding(self._state.spark, Where(where))
+        bins = found.small(target, min_files=min_files, max_files=max_files, among=among)
+        return rewrite(self._state, found, bins, options=options, what="compact", dry_run=dry_run)
+
+    def rewrite_deletes(
+        self, delete_threshold: float | None = None, *, dry_run: bool = False
+    ) -> Compacted:
+        """Write files of which many rows are deleted anew, without those rows.
+
+        Row ids stay. The old files stay for older snapshots until those expire.
+
+        Args:
+            delete_threshold: The part of a file's rows, 0 to 1, from which on it is written anew;
+                the option rewrite_delete_threshold (0.95) when None. 0 takes every file with a
+                deleted row.
+            dry_run: Only tell what would be done.
+        """
+        refuse_in_transaction(self._unit, "rewrite_deletes()")
+        found, options = surveyed(self._state, self._version())
+        threshold = options.rewrite_delete_threshold
+        if delete_threshold is not None:
+            threshold = float(option_text("rewrite_delete_threshold", delete_threshold)[1])
+        bins = found.dead(threshold, options.target_file_size)
+        return rewrite(
+            self._state, found, bins, options=options, what="rewrite deletes of", dry_run=dry_run
+        )

@@ -1,0 +1,84 @@
+"""What maintenance did, or would do: plain values that print well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.filesize import decimal
+
+from shelduck.api.results import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Files of one table that were written anew.
+
+    ``files`` became ``new_files``; sizes are bytes, ``new_bytes`` is None where nothing was
+    written. ``snapshots`` are those in which it landed: several for a large table, none for a dry
+    run. ``skipped`` files were changed by other commits meanwhile and stayed as they are.
+    """
+
+    table: TableName
+    files: int = 0
+    bytes: int = 0
+    new_files: int = 0
+    new_bytes: int | None = None
+    snapshots: tuple[int, ...] = ()
+    skipped: int = 0
+    dry_run: bool = False
+
+    def __str__(self) -> str:
+        done = "would become" if self.dry_run else "became"
+        size = "" if self.new_bytes is None else f" ({decimal(self.new_bytes)})"
+        text = f"{self.table}: {self.files} file(s) ({decimal(self.bytes)}) {done}"
+        left = f"; {self.skipped} skipped: others changed them" if self.skipped else ""
+        return f"{text} {self.new_files} file(s){size}{left}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Snapshots that are gone, and how many files they alone had, which wait for deletion."""
+
+    snapshots: tuple[int, ...] = ()
+    files: int = 0
+    dry_run: bool = False
+
+    def __str__(self) -> str:
+        done = "would expire" if self.dry_run else "expired"
+        return f"{len(self.snapshots)} snapshot(s) {done}; {self.files} file(s) to delete"
+
+
+@dataclass(frozen=True, slots=True)
+class FilesDeleted:
+    """Files that were deleted, by their absolute paths; ``bytes`` where they were looked at.
+
+    ``kept`` waited for deletion and were left alone: the lake did not write them, or a snapshot
+    that is left has them.
+    """
+
+    files: tuple[str, ...] = ()
+    bytes: int = 0
+    kept: tuple[str, ...] = ()
+    dry_run: bool = False
+
+    def __str__(self) -> str:
+        done = "would be deleted" if self.dry_run else "deleted"
+        kept = f"; {len(self.kept)} kept" if self.kept else ""
+        return f"{len(self.files)} file(s) {done}{kept}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpointed:
+    """All that one checkpoint did, in its order; None for what the options leave out."""
+
+    flushed: int = 0
+    expired: Expired | None = None
+    compacted: tuple[Compacted, ...] = ()
+    rewritten: tuple[Compacted, ...] = ()
+    cleaned: FilesDeleted | None = None
+    orphans: FilesDeleted | None = None
+
+    def __str__(self) -> str:
+        parts: list[object] = [f"{self.flushed} inlined row(s) flushed"]
+        parts += [self.expired, *self.compacted, *self.rewritten, self.cleaned, self.orphans]
+        return "\n".join(str(part) for part in parts if part is not None)
