@@ -6,11 +6,13 @@ from types import TracebackType
 from typing import Self
 
 from shelduck.api.catalog_verbs import CatalogVerbs
+from shelduck.api.options import Option, options, set_option
 from shelduck.api.state import LakeState
 from shelduck.api.statements import run_sql
 from shelduck.api.transaction import Transaction
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
+from shelduck.model.options import OptionValue
 from shelduck.model.table import Snapshot
 from shelduck.spark.session import DataFrame, SparkSession
 
@@ -49,6 +51,31 @@ class Lake(CatalogVerbs):
         """Return all snapshots of the lake, oldest first."""
         with self._state.store.read() as connection:
             return catalog_read.snapshots(connection)
+
+    def set_option(
+        self,
+        name: str,
+        value: OptionValue,
+        *,
+        schema: str | None = None,
+        table: str | None = None,
+    ) -> None:
+        """Set a DuckLake option; one of a table counts before its schema's, that before the lake's.
+
+        Args:
+            name: Such as ``data_inlining_row_limit`` or ``target_file_size``.
+            value: As the option wants it: ``100``, ``"512MB"``, ``"7 days"``, ``True``.
+            schema: The schema that it is for; with ``table`` the schema that the table is in.
+            table: The table that it is for, ``table`` or ``schema.table``.
+
+        Options belong to no snapshot and count at once. Raises NotFound, naming near ones, for an
+        unknown option, schema or table, and InvalidRequest for a value that it does not take.
+        """
+        set_option(self._state, name, value, schema=schema, table=table)
+
+    def options(self) -> list[Option]:
+        """Return the options that are set, by name; those that are not have their default."""
+        return options(self._state)
 
     def transaction(self, message: str | None = None, extra_info: str | None = None) -> Transaction:
         """Begin a transaction; use it with ``with``.

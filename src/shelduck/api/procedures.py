@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shelduck.api import call_adoption
+from shelduck.api import call_adoption, call_options
 from shelduck.api.arguments import bind
 from shelduck.api.runner import Answer, Runner
 from shelduck.errors import NotFound
@@ -17,7 +17,7 @@ from shelduck.sql.upkeep_statements import Call
 
 Procedure = Callable[..., Answer]
 
-PROCEDURES: dict[str, Procedure] = call_adoption.PROCEDURES | {}
+PROCEDURES: dict[str, Procedure] = call_adoption.PROCEDURES | call_options.PROCEDURES
 
 
 def call(runner: Runner, statement: Call) -> Answer:

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from shelduck.catalog import tables
 from shelduck.catalog.column_types import BIGINT, TEXT
+from shelduck.catalog.queries import live
 from shelduck.model.options import (
     OPTION_NAMES,
     OptionSetting,
@@ -62,3 +63,20 @@ def write_setting(connection: Connection, setting: OptionSetting) -> None:
                 "scope_id": setting.scope_id,
             },
         )
+
+
+def owner_names(connection: Connection) -> dict[tuple[Scope, int | None], str]:
+    """Return the names of live schemas and tables, by scope and id; two statements."""
+    s, t = tables.schema.c, tables.table.c
+    schemas = dict(
+        connection.execute(select(s.schema_id, s.schema_name).where(live(tables.schema)))
+        .tuples()
+        .all()
+    )
+    found: dict[tuple[Scope, int | None], str] = {(Scope.SCHEMA, i): n for i, n in schemas.items()}
+    for number, schema, name in connection.execute(
+        select(t.table_id, t.schema_id, t.table_name).where(live(tables.table))
+    ):
+        if schema in schemas:
+            found[Scope.TABLE, number] = f"{schemas[schema]}.{name}"
+    return found
