@@ -23,6 +23,7 @@ from shelduck.catalog.queries import inlined_delete_counts, live, present_tables
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
 from shelduck.model.change import DeleteRows, Entry, FileDeletes, Verb
+from shelduck.model.conflict import describe
 from shelduck.model.files import DeletesSeen, NewDeleteFile
 from shelduck.model.schema import TableId
 
@@ -57,9 +58,12 @@ def delete_rows(draft: Draft, works: Iterable[TableWork]) -> None:
 
 
 def require_as_seen(
-    draft: Draft, table: TableId, name: str, seen: Mapping[int, DeletesSeen]
+    draft: Draft, table: TableId, doing: str, seen: Mapping[int, DeletesSeen]
 ) -> None:
-    """Raise Conflict unless data files are live, and deleted from as far as they were then."""
+    """Raise Conflict unless data files are live, and deleted from as far as they were then.
+
+    ``doing`` stands after "cannot" in the message.
+    """
     deletes: dict[int, int] = {}
     alive: set[int] = set()
     for ids in chunks(seen):
@@ -74,14 +78,13 @@ def require_as_seen(
         inlined = {row[0]: row[1] for row in found}
     for number, then in seen.items():
         if number not in alive:
-            what = f"rewrote or ended its data file {number}"
+            what = f"rewrote or ended data file {number}"
         elif then != DeletesSeen(deletes.get(number), inlined.get(number, 0)):
-            what = f"deleted rows from its data file {number}"
+            what = f"deleted rows from data file {number}"
         else:
             continue
         raise Conflict(
-            f"cannot change rows of table {name}: another commit {what}; read the table again and"
-            " repeat the change"
+            f"cannot {doing}: another commit {what}; read the table again and repeat the change"
         )
 
 
@@ -123,7 +126,8 @@ def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> Non
     end_inlined_rows(draft, work.id, change.inlined)
     if not change.files:
         return
-    require_as_seen(draft, work.id, work.name, {f.data_file_id: f.seen for f in change.files})
+    seen = {f.data_file_id: f.seen for f in change.files}
+    require_as_seen(draft, work.id, describe(change), seen)
     end_files(draft, [f.data_file_id for f in change.files if f.ends_file])
     _replace_delete_files(draft, work.id, change.files)
     positions = {f.data_file_id: f.positions for f in change.files if f.positions}

@@ -25,6 +25,7 @@ from shelduck.catalog.table_layouts import insert_partition_values
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
 from shelduck.model.change import Entry, RewriteFiles, Verb
+from shelduck.model.conflict import describe
 from shelduck.model.files import NewDataFile
 from shelduck.model.layout import Layout
 from shelduck.model.schema import FieldId, TableId
@@ -60,7 +61,7 @@ def rewrite_files(
         if not work.rewrites:
             continue
         seen = {s.data_file_id: s.seen for change in work.rewrites for s in change.sources}
-        require_as_seen(draft, work.id, work.name, seen)
+        require_as_seen(draft, work.id, describe(work.rewrites[0]), seen)
         merged = [change for change in work.rewrites if change.keeps_history]
         if merged:
             _remove(store, draft, lake, merged)

@@ -14,6 +14,7 @@ from shelduck.catalog.read_views import column_names_text
 from shelduck.catalog.work import Work
 from shelduck.errors import Conflict
 from shelduck.model.change import CreateView, DropView, Entry, RenameView, Verb
+from shelduck.model.conflict import describe
 from shelduck.model.schema import SchemaId
 from shelduck.model.view import SPARK_SQL
 
@@ -45,13 +46,14 @@ def live_views(connection: Connection, work: Work) -> dict[int, Mapping[Any, Any
     ids = [view.id for view in touched]
     found = connection.execute(_LIVE, {"ids": ids}).mappings()
     rows: dict[int, Mapping[Any, Any]] = {row["view_id"]: row for row in found}
-    for view in touched:
+    for change in changes:
+        view = change.view
         row = rows.get(view.id)
         if row is None:
-            raise Conflict(f"view {view.full_name} was dropped or replaced by another commit")
+            raise Conflict(f"cannot {describe(change)}: another commit dropped or replaced it")
         if row["view_name"] != view.name:
             raise Conflict(
-                f"view {view.full_name} was renamed to {row['view_name']!r} by another commit"
+                f"cannot {describe(change)}: another commit renamed it to {row['view_name']!r}"
             )
     return rows
 
