@@ -25,15 +25,17 @@ _NUMBERS = frozenset({"date", *MICROSECONDS})
 
 
 def file_stats(
-    metadata: pyarrow.parquet.FileMetaData, leaves: Sequence[Field]
+    metadata: pyarrow.parquet.FileMetaData, leaves: Sequence[Field], extra: int = 0
 ) -> tuple[ColumnStats, ...]:
     """Return the statistics of each leaf column; a column whose nulls are not counted has none.
 
-    ``leaves`` are the leaves of the table that the file was written for, in the file's order.
+    ``leaves`` are the leaves of the table that the file was written for, in the file's order. Behind
+    them stand ``extra`` columns, which tell where rows come from and have no statistics.
     """
-    if metadata.num_columns != len(leaves):
+    if metadata.num_columns != len(leaves) + extra:
         raise CorruptLake(
-            f"a file of {metadata.num_columns} columns was written for a table of {len(leaves)}"
+            f"a file of {metadata.num_columns} columns was written for a table of"
+            f" {len(leaves) + extra}"
         )
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     found = (column_stats(leaf, [g.column(n) for g in groups]) for n, leaf in enumerate(leaves))

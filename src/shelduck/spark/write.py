@@ -79,7 +79,7 @@ def write_files(
     place = table.path + directory
     try:
         listed = _write(spark, rows, physical, clustering, place=place, compression=compression)
-        written = _look_at(spark, clustering, directory, listed, progress)
+        written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
     except BaseException as error:
         delete_directory(place)
         found = failure_of(error)
@@ -123,6 +123,8 @@ def _look_at(
     directory: str,
     listed: list[Listed],
     progress: Progress | None,
+    *,
+    extra: int,
 ) -> WrittenFiles:
     table = clustering.table
     leaves = list(table.columns.leaves())
@@ -142,7 +144,7 @@ def _look_at(
             record_count=metadata.num_rows,
             file_size_bytes=file.size,
             footer_size=footer.size,
-            stats=file_stats(metadata, leaves),
+            stats=file_stats(metadata, leaves, extra),
             layout=layout,
         )
         files.append(clustering.placed(found))
