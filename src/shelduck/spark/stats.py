@@ -29,8 +29,8 @@ def file_stats(
 ) -> tuple[ColumnStats, ...]:
     """Return the statistics of each leaf column; a column whose nulls are not counted has none.
 
-    ``leaves`` are the leaves of the table that the file was written for, in the file's order. Behind
-    them stand ``extra`` columns, which tell where rows come from and have no statistics.
+    ``leaves`` are the leaves of the table that the file was written for, in the file's order;
+    ``extra`` columns behind them, which tell where rows come from, have no statistics.
     """
     if metadata.num_columns != len(leaves) + extra:
         raise CorruptLake(
