@@ -26,7 +26,7 @@ def explain(runner: Runner, statement: st.Explain) -> DataFrame:
 
 def show_schemas(runner: Runner, statement: st.ShowSchemas) -> DataFrame:
     """SHOW SCHEMAS, with the column that Spark gives."""
-    names = [n for n in runner.verbs.schemas() if _is_like(n, statement.like)]
+    names = [n for n in runner.verbs.schemas() if is_like(n, statement.like)]
     return answer(runner.state.spark, "namespace string", [(n,) for n in sorted(names)])
 
 
@@ -37,7 +37,7 @@ def show_tables(runner: Runner, statement: st.ShowTables) -> DataFrame:
     rows = [
         (t.schema, t.name, False)
         for t in sorted(runner.verbs.tables(schema), key=lambda t: t.name)
-        if _is_like(t.name, statement.like)
+        if is_like(t.name, statement.like)
     ]
     columns = "namespace string, tableName string, isTemporary boolean"
     return answer(runner.state.spark, columns, rows)
@@ -66,7 +66,7 @@ def describe(runner: Runner, statement: st.Describe) -> DataFrame:
     return answer(runner.state.spark, columns, lines)
 
 
-def _is_like(name: str, pattern: str | None) -> bool:
+def is_like(name: str, pattern: str | None) -> bool:
     """Tell whether a name fits Spark's pattern: ``*`` is anything, ``|`` separates patterns."""
     if pattern is None:
         return True

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from functools import reduce
 
 from shelduck.api.catalog_verbs import CatalogVerbs
-from shelduck.api.lookup import read_version, table_name
+from shelduck.api.lookup import table_name
+from shelduck.api.relations import Scope, relation_frame
 from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.table import Table
@@ -78,9 +79,7 @@ class Runner:
         return frames, others
 
     def _relation(self, unit: UnitOfWork, relation: st.Relation) -> DataFrame:
-        name = self.name(relation.name)
-        version, timestamp = relation.version, relation.timestamp
-        return read_version(self.state, unit, name, version=version, timestamp=timestamp)
+        return relation_frame(self.state, unit, relation, Scope(self.state.default_schema))
 
     def name(self, found: st.TableName, default: str | None = None) -> TableName:
         """Return the schema and table that a name in a statement means."""

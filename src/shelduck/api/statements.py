@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shelduck.api import run_ddl, run_edits, run_rows, run_show, run_upkeep
+from shelduck.api import run_ddl, run_edits, run_history, run_rows, run_show, run_upkeep, run_views
 from shelduck.api.results import Staged
 from shelduck.api.runner import Runner
 from shelduck.api.state import LakeState
@@ -16,6 +16,7 @@ from shelduck.sql import statements as st
 from shelduck.sql.parse import parse
 
 _RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RUN
+_RUN |= run_views.RUN | run_history.RUN
 
 
 def run_sql(state: LakeState, unit: UnitOfWork | None, text: str) -> DataFrame:

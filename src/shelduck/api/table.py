@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shelduck.api.metadata_tables import MetadataVerbs
 from shelduck.api.table_adoption import AdoptVerbs
 from shelduck.api.table_changes import ChangeVerbs
 from shelduck.api.table_edits import EditVerbs
@@ -14,7 +15,7 @@ from shelduck.spark.session import StructType
 from shelduck.spark.types import struct_type
 
 
-class Table(EditVerbs, AdoptVerbs, ChangeVerbs, ShapeVerbs, UpkeepVerbs):
+class Table(EditVerbs, AdoptVerbs, ChangeVerbs, MetadataVerbs, ShapeVerbs, UpkeepVerbs):
     """One table by name.
 
     Every call looks at the newest snapshot (inside a transaction: at the transaction's, and at what

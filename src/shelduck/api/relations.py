@@ -1,0 +1,149 @@
+"""What a name in a query stands for: a table, a view, or a metadata table such as ``t.files``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shelduck.api.instants import instant
+from shelduck.api.lookup import read_version, table_name
+from shelduck.api.metadata_tables import TABLES, metadata_table
+from shelduck.api.results import TableName
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork
+from shelduck.catalog import read as catalog_read
+from shelduck.catalog.read_views import view as read_view
+from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.model.view import ViewVersion
+from shelduck.spark.query import run_query
+from shelduck.spark.session import DataFrame
+from shelduck.sql import statements as st
+from shelduck.sql.parse import parse
+from shelduck.sql.translate import spark_query
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where names are looked up: the schema of names without one, and a snapshot's id.
+
+    ``views`` are those that are being read, outermost first, by full name in lower case.
+    """
+
+    schema: str
+    version: int | None = None
+    views: tuple[str, ...] = ()
+
+
+def relation_frame(
+    state: LakeState, unit: UnitOfWork, relation: st.Relation, scope: Scope
+) -> DataFrame:
+    """Return the rows that a name in a query stands for.
+
+    Raises NotFound when it stands for nothing in the lake.
+    """
+    version, timestamp = relation.version, relation.timestamp
+    if version is None and timestamp is None:
+        version = scope.version
+    parts = relation.name.parts
+    try:
+        name = table_name(parts, scope.schema)
+        return read_version(state, unit, name, version=version, timestamp=timestamp)
+    except InvalidRequest:
+        if len(parts) < 3:
+            view = _view_at(state, unit, name, version, timestamp)
+            if view is not None:
+                inside = view.snapshot.id if version is not None or timestamp is not None else None
+                return view_frame(state, unit, view, inside, scope.views)
+        if len(parts) < 2 or parts[-1].lower() not in TABLES:
+            raise
+        found = _metadata(state, unit, relation, scope, version)
+        if found is None:
+            raise
+        return found
+
+
+def view_frame(
+    state: LakeState,
+    unit: UnitOfWork,
+    view: ViewVersion,
+    version: int | None,
+    views: tuple[str, ...],
+) -> DataFrame:
+    """Return the rows of a view; its tables are read at ``version``, None for the unit's own."""
+    me = view.full_name.lower()
+    if me in views:
+        chain = " → ".join([*views[views.index(me) :], me])
+        raise InvalidRequest(f"view {view.full_name} reads itself: {chain}; mend one of them")
+    scope = Scope(view.schema.name, version, (*views, me))
+    try:
+        query = query_of(view)
+        found = frame_of(state, unit, query, scope)
+    except ShelduckError as error:
+        if views:
+            raise
+        raise type(error)(f"view {view.full_name}: {error}") from error
+    columns = view.definition.columns
+    if columns and len(columns) != len(found.columns):
+        raise InvalidRequest(
+            f"view {view.full_name} lists {len(columns)} column(s), and its query has"
+            f" {len(found.columns)} by now; create it again"
+        )
+    return found.toDF(*columns) if columns else found
+
+
+def frame_of(state: LakeState, unit: UnitOfWork, query: st.Query, scope: Scope) -> DataFrame:
+    """Return the rows of a view's query, which reads nothing but the lake."""
+    frames = {r.placeholder: relation_frame(state, unit, r, scope) for r in query.relations}
+    return run_query(state.spark, query.text, frames)
+
+
+def query_of(view: ViewVersion) -> st.Query:
+    """Return the query of a view as Spark understands it, or raise Unsupported."""
+    made = view.definition
+    text = made.spark_sql or (made.sql if view.dialect == "spark" else None)
+    if text is not None:
+        statements = parse(text)
+        if len(statements) != 1 or not isinstance(statements[0], st.Query):
+            raise Unsupported(f"its Spark text is no query: {text!r}")
+        return statements[0]
+    if view.dialect != "duckdb":
+        raise Unsupported(f"it is written in {view.dialect!r}, which Shelduck does not read")
+    try:
+        return spark_query(made.sql)
+    except Unsupported as error:
+        raise Unsupported(
+            f"{error}; it was made by DuckDB as {made.sql!r}: read it there, or create it again"
+            " with lake.sql('CREATE OR REPLACE VIEW …')"
+        ) from error
+
+
+def _view_at(
+    state: LakeState,
+    unit: UnitOfWork,
+    name: TableName,
+    version: int | None,
+    timestamp: str | None,
+) -> ViewVersion | None:
+    if version is None and timestamp is None:
+        return unit.workspace.view(name)
+    when = None if timestamp is None else instant(timestamp)
+    with state.store.read() as connection:
+        at = catalog_read.snapshot(connection, version=version, timestamp=when)
+        return read_view(connection, at, name.schema, name.name, state.info)
+
+
+def _metadata(
+    state: LakeState,
+    unit: UnitOfWork,
+    relation: st.Relation,
+    scope: Scope,
+    version: int | None,
+) -> DataFrame | None:
+    """Return a metadata table, None when the name before it is no table."""
+    *owner, kind = relation.name.parts
+    name = table_name(tuple(owner), scope.schema)
+    try:
+        return metadata_table(
+            state, unit, name, kind.lower(), version=version, timestamp=relation.timestamp
+        )
+    except NotFound:
+        return None

@@ -1,0 +1,43 @@
+"""Statements that tell what happened to a table, and how it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from shelduck.api.metadata_tables import history
+from shelduck.api.runner import Answer, Runner
+from shelduck.catalog.paths import HIVE_NULL
+from shelduck.catalog.read_metadata import file_rows, partition_rows
+from shelduck.errors import InvalidRequest
+from shelduck.spark.query import answer
+from shelduck.spark.session import DataFrame
+from shelduck.sql import statements as st
+from shelduck.sql.upkeep_statements import DescribeHistory
+
+
+def describe_history(runner: Runner, statement: DescribeHistory) -> DataFrame:
+    """DESCRIBE HISTORY, newest first, with those of Delta's columns that have a meaning here."""
+    return history(runner.state, runner.version(statement.name), statement.limit)
+
+
+def show_partitions(runner: Runner, statement: st.ShowPartitions) -> DataFrame:
+    """SHOW PARTITIONS, with the column that Spark gives: ``key=value/key=value``."""
+    table = runner.version(statement.name)
+    if not table.partition:
+        raise InvalidRequest(f"table {table.full_name} is not partitioned")
+    with runner.state.store.read() as connection:
+        rows = partition_rows(file_rows(connection, table))
+    texts = ["/".join(_directory(key, value) for key, value in row[0]) for row in rows if row[0]]
+    return answer(runner.state.spark, "partition string", [(t,) for t in sorted(set(texts))])
+
+
+def _directory(key: str, value: str | None) -> str:
+    return f"{key}={HIVE_NULL if value is None else quote(value, safe=' ')}"
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    DescribeHistory: describe_history,
+    st.ShowPartitions: show_partitions,
+}
