@@ -1,0 +1,108 @@
+"""Snapshots expired by us and by DuckDB on copies of one catalog leave the same rows."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from shelduck.catalog.create import open_lake
+from shelduck.catalog.expire import ExpiryRequest, expire_snapshots
+from shelduck.catalog.store import open_store
+from tests.support.oracle import DuckDBOracle
+
+STORY = (
+    "CREATE SCHEMA s2",
+    "CREATE TABLE t(id INTEGER, v VARCHAR)",
+    "INSERT INTO t SELECT i, 'a' || i FROM range(10) r(i)",
+    "INSERT INTO t SELECT i, 'b' || i FROM range(10, 20) r(i)",
+    "INSERT INTO t VALUES (100, 'inlined')",
+    "DELETE FROM t WHERE id < 7",
+    "DELETE FROM t WHERE id = 12",
+    "UPDATE t SET v = 'z' WHERE id = 100",
+    "DELETE FROM t WHERE id = 100",
+    "ALTER TABLE t ADD COLUMN w INTEGER DEFAULT 3",
+    "COMMENT ON TABLE t IS 'one'",
+    "COMMENT ON TABLE t IS 'two'",
+    "COMMENT ON COLUMN t.id IS 'one'",
+    "COMMENT ON COLUMN t.id IS 'two'",
+    "ALTER TABLE t DROP COLUMN v",
+    "INSERT INTO t SELECT i, i FROM range(40, 60) r(i)",
+    "DELETE FROM t WHERE id BETWEEN 40 AND 49",
+    "DELETE FROM t WHERE id BETWEEN 50 AND 59",
+    "ALTER TABLE t RENAME TO tt",
+    "ALTER TABLE tt RENAME TO t",
+    "CREATE TABLE s2.d(a INTEGER, b VARCHAR)",
+    "ALTER TABLE s2.d SET PARTITIONED BY (a)",
+    "ALTER TABLE s2.d SET SORTED BY (b)",
+    "INSERT INTO s2.d SELECT i % 3, 'x' || i FROM range(60) r(i)",
+    "INSERT INTO s2.d VALUES (1, 'inlined')",
+    "COMMENT ON TABLE s2.d IS 'dropped later'",
+    "COMMENT ON COLUMN s2.d.a IS 'dropped later'",
+    "DELETE FROM s2.d WHERE b = 'x4'",
+    "DELETE FROM s2.d WHERE b < 'x4'",
+    "CREATE VIEW seen AS SELECT 1 AS a",
+    "CREATE OR REPLACE VIEW seen AS SELECT 2 AS a",
+    "CREATE MACRO m(x) AS x + 1",
+    "CREATE OR REPLACE MACRO m(x) AS x + 2",
+    "CREATE TABLE p(a INTEGER)",
+    "ALTER TABLE p SET PARTITIONED BY (a)",
+    "ALTER TABLE p RESET PARTITIONED BY",
+    "ALTER TABLE p SET SORTED BY (a)",
+    "ALTER TABLE p RESET SORTED BY",
+    "INSERT INTO p SELECT * FROM range(10)",
+    "DELETE FROM p",
+    "CALL lake.set_option('target_file_size', '1MB', table_name => 'd', schema => 's2')",
+    "DROP TABLE s2.d",
+    "DROP SCHEMA s2",
+    "INSERT INTO t SELECT i, i FROM range(60, 80) r(i)",
+    "CALL ducklake_merge_adjacent_files('lake')",
+    "CALL ducklake_rewrite_data_files('lake', 't', delete_threshold => 0)",
+)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("story")
+    with DuckDBOracle(
+        f"sqlite:///{folder}/lake.db", f"{folder}/data/", {"DATA_INLINING_ROW_LIMIT": 5}
+    ) as oracle:
+        for statement in STORY:
+            oracle.execute(statement)
+        newest = oracle.snapshot()
+    return folder, newest
+
+
+def _expired(folder, name, act):
+    catalog = folder / f"{name}.db"
+    shutil.copy(folder / "lake.db", catalog)
+    url = f"sqlite:///{catalog}"
+    act(url)
+    with DuckDBOracle(url) as oracle:
+        dump = oracle.dump_metadata()
+    for row in dump["ducklake_files_scheduled_for_deletion"]:
+        del row["schedule_start"]
+    dump["ducklake_files_scheduled_for_deletion"].sort(key=str)
+    # DuckDB forgets the deletes that it keeps for files that are gone; we do not.
+    files = {row["data_file_id"] for row in dump["ducklake_data_file"]}
+    for table, rows in dump.items():
+        if table.startswith("ducklake_inlined_delete"):
+            dump[table] = [row for row in rows if row["file_id"] in files]
+    return dump
+
+
+@pytest.mark.parametrize("kept", [(), (6,), (24, 29), (18, 28, 40), (3, 11, 13, 32), (44,)])
+def test_what_is_left_is_what_duckdb_leaves(story, kept):
+    folder, newest = story
+    versions = tuple(v for v in range(newest) if v not in kept)
+
+    def ours(url):
+        store = open_store(url)
+        expire_snapshots(store, open_lake(store), ExpiryRequest(versions))
+        store.close()
+
+    def theirs(url):
+        with DuckDBOracle(url) as oracle:
+            oracle.execute(f"CALL ducklake_expire_snapshots('lake', versions => {list(versions)})")
+
+    assert _expired(folder, "ours", ours) == _expired(folder, "theirs", theirs)
