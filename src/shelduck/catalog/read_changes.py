@@ -55,13 +55,12 @@ def feed_range(connection: Connection, start: Bound, end: Bound) -> FeedRange:
     when one of them has expired.
     """
     last = _bound(connection, end)
-    first = _first_since(connection, start) if isinstance(start, datetime) else start
+    if isinstance(start, datetime):
+        first = _first_since(connection, start)
+    else:
+        first = read.snapshot(connection, version=start).id
     if first > last.id:
-        raise InvalidRequest(
-            f"the change feed would begin at snapshot {first} and end at {last.id}"
-        )
-    if isinstance(start, int):
-        read.snapshot(connection, version=start)
+        raise InvalidRequest(f"a change feed cannot begin at snapshot {first} and end at {last.id}")
     rows = connection.execute(
         queries.every_snapshot().where(_s.snapshot_id >= first - 1, _s.snapshot_id <= last.id)
     )
