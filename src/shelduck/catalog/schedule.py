@@ -22,7 +22,7 @@ _RELEASE = insert(own_tables.released_file)
 _SCHEDULED = select(_s.data_file_id, _s.path, _s.path_is_relative, _s.schedule_start)
 _RELEASED = select(_r.data_file_id, _r.path, _r.released)
 _DELETE_SCHEDULED = delete(tables.files_scheduled_for_deletion).where(
-    _s.data_file_id == bindparam("number"), _s.path == bindparam("place")
+    _s.data_file_id.in_(bindparam("ids", expanding=True))
 )
 _DELETE_RELEASED = delete(own_tables.released_file).where(
     _r.data_file_id.in_(bindparam("ids", expanding=True))
@@ -45,14 +45,14 @@ class GoneFile:
 class ScheduledFile:
     """A file that waits for its deletion since ``since``; ``path`` is absolute.
 
-    ``stored`` is the path as the catalog has it, None where the file is only released.
+    ``is_released``: it is adopted, and nobody may delete it who is not told to.
     """
 
     id: int
     path: str
     since: datetime
     is_adopted: bool
-    stored: str | None
+    is_released: bool = False
 
 
 def schedule(
@@ -99,13 +99,12 @@ def scheduled_files(
             row.schedule_start,
             # DuckDB schedules what was adopted by its absolute path, and nothing else.
             not row.path_is_relative,
-            row.path,
         )
         for row in connection.execute(query)
     ]
     if present_tables(connection, [own_tables.released_file.name]):
         found += [
-            ScheduledFile(row.data_file_id, row.path, row.released, is_adopted=True, stored=None)
+            ScheduledFile(row.data_file_id, row.path, row.released, True, is_released=True)
             for row in connection.execute(released)
         ]
     return sorted(found, key=lambda f: (f.since, f.id))
@@ -113,10 +112,9 @@ def scheduled_files(
 
 def forget_scheduled(connection: Connection, files: Sequence[ScheduledFile]) -> None:
     """Delete the rows of files that are gone; two statements."""
-    rows = [{"number": f.id, "place": f.stored} for f in files if f.stored is not None]
-    if rows:
-        connection.execute(_DELETE_SCHEDULED, rows)
-    for ids in chunks(f.id for f in files if f.stored is None):
+    for ids in chunks(f.id for f in files if not f.is_released):
+        connection.execute(_DELETE_SCHEDULED, {"ids": ids})
+    for ids in chunks(f.id for f in files if f.is_released):
         connection.execute(_DELETE_RELEASED, {"ids": ids})
 
 
@@ -166,3 +164,24 @@ def _prefixes(path: str) -> Iterator[str]:
     while at > 0:
         yield path[: at + 1]
         at = path.rfind("/", 0, at)
+
+
+def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[str]]:
+    """Return the directories of all tables that the catalog knows, with the tables' uuids."""
+    t = tables.table.c
+    rows = connection.execute(select(t.table_id, t.table_uuid).distinct())
+    uuids = {row.table_id: str(row.table_uuid) for row in rows}
+    directories = table_directories(connection, lake)
+    return {place: {uuids[n] for n in ids} for place, ids in directories.items()}
+
+
+def known_paths(connection: Connection, lake: LakeInfo) -> set[str]:
+    """Return the absolute paths of all files that any row of the catalog names."""
+    by_table = {n: d for d, ids in table_directories(connection, lake).items() for n in ids}
+    found = {f.path for f in scheduled_files(connection, lake, None)}
+    for source in (tables.data_file, tables.delete_file):
+        c = source.c
+        query = select(c.table_id, c.path, c.path_is_relative)
+        for number, path, relative in connection.execute(query):
+            found.add(resolve(by_table.get(number, ""), path, relative))
+    return found

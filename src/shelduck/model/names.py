@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from uuid import UUID
 
 from shelduck.errors import InvalidRequest
 
+_WRITE = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _PART = re.compile(r'`((?:[^`]|``)*)`|"((?:[^"]|"")*)"|([^.`"\s][^.`"]*)')
 
 
@@ -34,6 +36,32 @@ def split_name(text: str) -> tuple[str, ...]:
         if text[at] != ".":
             raise InvalidRequest(f"cannot read the name {text!r}; quote odd names with back ticks")
         at += 1
+
+
+def write_directory(table_uuid: str, milliseconds: int, random: int) -> str:
+    """Return the name of the directory of one write: a UUID of version 7, its end the table's.
+
+    Names sort by time, as those of DuckLake's files do, and tell whose they are even where another
+    lake keeps its files beside them. ``random`` counts with its last 26 bits.
+    """
+    value = (
+        milliseconds << 80
+        | 0x7 << 76
+        | (random & 0xFFF) << 64
+        | 0b10 << 62
+        | (random >> 12 & 0x3FFF) << 48
+        | int(_last_digits(table_uuid), 16)
+    )
+    return str(UUID(int=value))
+
+
+def is_write_directory(name: str, table_uuid: str) -> bool:
+    """Tell whether a directory was made by a write to the table of that uuid."""
+    return bool(_WRITE.fullmatch(name)) and name.endswith(_last_digits(table_uuid))
+
+
+def _last_digits(uuid: str) -> str:
+    return uuid.lower().replace("-", "")[-12:]
 
 
 def directory(name: str, uuid: str) -> str:

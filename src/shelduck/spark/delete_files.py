@@ -158,7 +158,7 @@ class _Work:
 
     def _write(self, positions: DataFrame, files: Iterable[DataFile]) -> dict[int, _Written]:
         """Write columns ``file`` and ``pos``; return the files by the id of their data file."""
-        directory = fresh_name()
+        directory = fresh_name(self.table)
         self.directories.append(directory)
         place = self.table.path + directory
         named = self.spark.createDataFrame(

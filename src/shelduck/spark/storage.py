@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.fs
 
 TAIL = 64 * 1024
+_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +121,50 @@ def _list_remote(directory: str) -> list[Listed]:
 def _is_hidden(path: str) -> bool:
     """Tell whether a file, or a directory on the way to it, is work in progress of Spark's."""
     return any(part[0] in "._" and "=" not in part for part in path.split("/"))
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file or directory by its path below another one, its bytes, and its last change."""
+
+    name: str
+    size: int
+    changed: datetime
+    is_directory: bool
+
+
+def list_everything(directory: str) -> list[Stored]:
+    """Return all files and directories below a directory, hidden ones too; none when it is not.
+
+    What a file system does not tell the time of counts as changed just now.
+    """
+    files, name = filesystem(directory)
+    root = name.rstrip("/")
+    selector = pyarrow.fs.FileSelector(root, recursive=True, allow_not_found=True)
+    now = datetime.now(UTC)
+    return [
+        Stored(
+            info.path.removeprefix(root).lstrip("/"),
+            info.size or 0,
+            now if info.mtime is None else info.mtime.astimezone(UTC),
+            info.type == pyarrow.fs.FileType.Directory,
+        )
+        for info in files.get_file_info(selector)
+    ]
+
+
+def delete_files(paths: Iterable[str]) -> None:
+    """Delete files, several at once; it is no error that one is missing.
+
+    The checksums that Spark puts beside local files go with them.
+    """
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for _ in pool.map(_delete_with_checksum, paths):
+            pass
+
+
+def _delete_with_checksum(path: str) -> None:
+    delete_file(path)
+    if local_path(path) is not None:
+        base, _, name = path.rpartition("/")
+        delete_file(f"{base}/.{name}.crc")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from shelduck.errors import CorruptLake, InvalidRequest
 from shelduck.model.files import NewDataFile
+from shelduck.model.names import write_directory
 from shelduck.model.table import TableVersion
 from shelduck.spark.assign import failure_of
 from shelduck.spark.bridge import bridge_for
@@ -75,7 +75,7 @@ def write_files(
         )
     clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
     rows = clustering.arranged(spark, df)
-    directory = fresh_name()
+    directory = fresh_name(table)
     place = table.path + directory
     try:
         listed = _write(spark, rows, physical, clustering, place=place, compression=compression)
@@ -155,15 +155,7 @@ def _look_at(
     return WrittenFiles(tuple(files), rows, size)
 
 
-def fresh_name() -> str:
-    """Return a new UUID of version 7: names sort by time, as those of DuckLake's files do."""
-    moment = time.time_ns() // 1_000_000
-    random = int.from_bytes(os.urandom(10), "big")
-    value = (
-        moment << 80
-        | 0x7 << 76
-        | (random >> 68 & 0xFFF) << 64
-        | 0b10 << 62
-        | random & (1 << 62) - 1
-    )
-    return str(uuid.UUID(int=value))
+def fresh_name(table: TableVersion) -> str:
+    """Return the name of a directory for one write to a table, which nobody has used."""
+    random = int.from_bytes(os.urandom(4), "big")
+    return write_directory(table.uuid, time.time_ns() // 1_000_000, random)

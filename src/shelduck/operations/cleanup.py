@@ -1,0 +1,178 @@
+"""Files that no snapshot needs: those that wait for deletion, and those that nobody knows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shelduck.catalog import schedule
+from shelduck.catalog.create import LakeInfo
+from shelduck.catalog.retry import with_retries
+from shelduck.catalog.schedule import ScheduledFile
+from shelduck.catalog.store import Store
+from shelduck.model.names import is_write_directory
+from shelduck.spark.storage import (
+    Stored,
+    delete_directory,
+    delete_files,
+    list_data_files,
+    list_everything,
+)
+
+_DUCKDB = "ducklake-"
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """Files that were deleted (or would be), by absolute path, and those that were left alone."""
+
+    files: tuple[str, ...]
+    bytes: int = 0
+    kept: tuple[str, ...] = ()
+
+
+def clean_up(
+    store: Store,
+    lake: LakeInfo,
+    before: datetime | None,
+    *,
+    adopted: bool = False,
+    dry_run: bool = False,
+) -> Cleaned:
+    """Delete what waits for deletion since before a time, all of it when None.
+
+    Files first, then their rows: who is interrupted finds the rest the next time. A file that a
+    snapshot names is never deleted, and one that the lake did not write only with ``adopted``.
+    """
+    with store.read() as connection:
+        waiting = schedule.scheduled_files(connection, lake, before)
+        used = schedule.paths_in_use(connection, lake, [f.path for f in waiting])
+    gone = [f for f in waiting if f.path not in used and (adopted or not f.is_adopted)]
+    kept = tuple(f.path for f in waiting if f not in gone)
+    if gone and not dry_run:
+        delete_files(f.path for f in gone)
+        _remove_empty(gone)
+
+        def forget() -> None:
+            with store.write() as connection:
+                schedule.forget_scheduled(connection, gone)
+
+        with_retries(forget)
+    return Cleaned(tuple(f.path for f in gone), kept=kept)
+
+
+def remove_orphans(
+    store: Store,
+    lake: LakeInfo,
+    before: datetime,
+    *,
+    table: str | None = None,
+    duckdb_files: bool = False,
+    dry_run: bool = False,
+) -> Cleaned:
+    """Delete files of writes to this lake's tables that no catalog row knows.
+
+    A write's directory is looked at as a whole: nothing in it may have changed since ``before``.
+    Other directories are not this lake's; what DuckDB wrote tells of no lake, so it is left unless
+    ``duckdb_files``. ``table`` is the directory of the only table to look at.
+    """
+    with store.read() as connection:
+        owned = schedule.owned_directories(connection, lake)
+    places = [place for place in owned if table is None or place == table]
+    # Listed before the catalog is asked: what a commit publishes meanwhile is known by then.
+    listed = {place: list_everything(place) for place in places}
+    with store.read() as connection:
+        known = schedule.known_paths(connection, lake)
+    orphans: list[_Orphans] = []
+    for place, found in listed.items():
+        orphans += _of_writes(place, found, owned[place], known, before)
+        if duckdb_files:
+            orphans += _of_duckdb(place, found, known, before)
+    if not dry_run:
+        delete_files(path for part in orphans for path in part.files)
+        for part in orphans:
+            if part.directory is not None:
+                delete_directory(part.directory)
+    # Checksums go with their files and count for nothing.
+    shown = tuple(p for part in orphans for p in part.files if not p.endswith(".crc"))
+    return Cleaned(shown, sum(part.bytes for part in orphans))
+
+
+@dataclass(frozen=True, slots=True)
+class _Orphans:
+    """Files of one write that nobody knows; ``directory`` is the write's when all of it goes."""
+
+    files: tuple[str, ...]
+    bytes: int
+    directory: str | None = None
+
+
+def _of_writes(
+    place: str,
+    found: Sequence[Stored],
+    uuids: Iterable[str],
+    known: set[str],
+    before: datetime,
+) -> list[_Orphans]:
+    writes: dict[str, list[Stored]] = defaultdict(list)
+    for entry in found:
+        top = entry.name.partition("/")[0]
+        if any(is_write_directory(top, unique) for unique in uuids):
+            writes[top].append(entry)
+    orphans = []
+    for top, entries in writes.items():
+        if any(entry.changed >= before for entry in entries):
+            continue
+        files = [entry for entry in entries if not entry.is_directory]
+        unknown = [f for f in files if not _is_known(place, f.name, known)]
+        is_whole = len(unknown) == len(files)
+        if unknown or is_whole:
+            orphans.append(
+                _Orphans(
+                    tuple(place + f.name for f in unknown),
+                    sum(f.size for f in unknown),
+                    place + top if is_whole else None,
+                )
+            )
+    return orphans
+
+
+def _is_known(place: str, name: str, known: set[str]) -> bool:
+    """Tell whether the catalog knows a file, or the file whose checksum it is."""
+    directory, slash, last = name.rpartition("/")
+    if last.startswith(".") and last.endswith(".crc"):
+        last = last.removeprefix(".").removesuffix(".crc")
+    return place + directory + slash + last in known
+
+
+def _of_duckdb(
+    place: str, found: Sequence[Stored], known: set[str], before: datetime
+) -> list[_Orphans]:
+    unknown = [
+        entry
+        for entry in found
+        if not entry.is_directory
+        and entry.changed < before
+        and entry.name.rpartition("/")[2].startswith(_DUCKDB)
+        and entry.name.endswith((".parquet", ".puffin"))
+        and place + entry.name not in known
+    ]
+    return [_Orphans((place + entry.name,), entry.size) for entry in unknown]
+
+
+def _remove_empty(gone: Iterable[ScheduledFile]) -> None:
+    """Remove directories of writes in which no data file is left."""
+    for directory in {_write_of(f.path) for f in gone if not f.is_adopted}:
+        if directory is not None and not list_data_files(directory):
+            delete_directory(directory)
+
+
+def _write_of(path: str) -> str | None:
+    """Return the directory of the write that a file comes from; partitions have some below it."""
+    parts = path.split("/")[:-1]
+    # The digits of the table's uuid are those of the directory itself here.
+    depth = next((n for n in range(len(parts), 0, -1) if "=" not in parts[n - 1]), 0)
+    name = parts[depth - 1] if depth else ""
+    return "/".join(parts[:depth]) if is_write_directory(name, name) else None
