@@ -14,7 +14,12 @@ from dataclasses import dataclass, field
 from shelduck.model.files import MappedName
 from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
 from shelduck.model.schema import Field, Kind, Path, Schema, path_text
+from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
 from shelduck.planning.readable import How, reading
+
+_INTEGERS = (SIGNED.keys() | UNSIGNED.keys()) - {"int128", "uint128"}
+_WIDENED = frozenset({("float32", "float64"), ("json", "varchar"), ("timestamp_ms", "timestamp")})
+_UNSURE = frozenset({"timetz", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +154,28 @@ def _match_node(
             match.problems.append(_mismatch(stored, target, path))
             return None
         return _match_parts(match, stored, target, path, place)
-    found = reading(stored, target.shape)
-    if str(stored.shape) != "unknown" and (found is None or found.how is How.CHECKED_CAST):
+    if not _holds(stored, target.shape):
         match.problems.append(_mismatch(stored, target, path))
         return None
     match.leaves.append((target, stored, place + stored.name))
     return MappedName(stored.name, target.id, is_partition=False)
+
+
+def _holds(stored: PhysicalField, target: Leaf) -> bool:
+    """Tell whether every reader makes the same values of a stored leaf, and loses none.
+
+    Casts that the time zone of a session decides (``timestamp`` to ``timestamptz``) are left out,
+    and all that DuckDB's own ``add_data_files`` refuses but text of JSON.
+    """
+    leaf = stored.shape
+    found = reading(stored, target)
+    if isinstance(leaf, Kind) or found is None or found.how is How.CHECKED_CAST:
+        return False
+    if leaf == target:
+        return str(leaf) not in _UNSURE
+    if isinstance(leaf, Decimal) or isinstance(target, Decimal):
+        return isinstance(leaf, Decimal) and isinstance(target, Decimal)
+    return (leaf.name, target.name) in _WIDENED or {leaf.name, target.name} <= _INTEGERS
 
 
 def _match_parts(

@@ -44,14 +44,14 @@ def _find(place: str) -> list[FoundFile]:
     if plain is not None:
         # Not expanded and not resolved: DuckDB has to find the file under the same path.
         place = os.path.abspath(plain)  # noqa: PTH100 - Path.resolve would follow links
-    if _PATTERN.search(place):
-        found = _by_pattern(place)
+    files, name = filesystem(place)
+    info = files.get_file_info(name.rstrip("/"))
+    if info.is_file:
+        return [FoundFile(place, info.size)]
+    if info.type == pyarrow.fs.FileType.Directory:
+        found = list(_below(place))
     else:
-        files, name = filesystem(place)
-        info = files.get_file_info(name.rstrip("/"))
-        if info.is_file:
-            return [FoundFile(place, info.size)]
-        found = list(_below(place)) if info.type == pyarrow.fs.FileType.Directory else []
+        found = _by_pattern(place) if _PATTERN.search(place) else []
     if not found:
         raise InvalidRequest(f"there is no Parquet file at {place}")
     return found
@@ -91,7 +91,7 @@ def _below(directory: str, *, hidden: bool = False) -> Iterator[FoundFile]:
     files, name = filesystem(directory)
     base = name.rstrip("/")
     prefix = directory.rstrip("/")
-    selected = pyarrow.fs.FileSelector(base or "/", recursive=True)
+    selected = pyarrow.fs.FileSelector(base or "/", allow_not_found=True, recursive=True)
     for info in _files_of(files.get_file_info(selected)):
         inside = info.path[len(base) :].lstrip("/")
         if hidden or _is_shown(inside):
