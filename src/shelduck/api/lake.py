@@ -7,8 +7,11 @@ from typing import Self
 
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.options import Option, options, set_option
+from shelduck.api.results import Committed, Result, TableName
+from shelduck.api.session import SqlSession
 from shelduck.api.state import LakeState
 from shelduck.api.statements import run_sql
+from shelduck.api.table import Table
 from shelduck.api.transaction import Transaction
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
@@ -22,6 +25,7 @@ class Lake(CatalogVerbs):
 
     def __init__(self, state: LakeState) -> None:
         super().__init__(state, None)
+        self._session = SqlSession(state)
 
     @property
     def spark(self) -> SparkSession:
@@ -37,7 +41,11 @@ class Lake(CatalogVerbs):
         """Run one or several statements; return the rows of the last one as a DataFrame.
 
         A statement that is not a query returns one row that says what happened: the snapshot, the
-        operation, and the rows and files that it wrote. Each statement commits by itself.
+        operation, and the rows and files that it wrote. Each statement commits by itself, but for
+        those between BEGIN and COMMIT or ROLLBACK: they are one transaction, which this object
+        holds open from call to call. They see what was done before them in it. All other calls of
+        the lake and its tables stay outside of it. A statement that fails leaves the transaction
+        open; closing the lake rolls it back.
 
         Raises:
             InvalidRequest: a text cannot be read (statement, line and column are told) or names
@@ -45,7 +53,7 @@ class Lake(CatalogVerbs):
             Unsupported: a statement is known and cannot be run yet; the message says what to do.
             Conflict: another commit excludes the statement's; run it again.
         """
-        return run_sql(self._state, None, text)
+        return run_sql(self._session, text)
 
     def snapshots(self) -> list[Snapshot]:
         """Return all snapshots of the lake, oldest first."""
@@ -77,6 +85,14 @@ class Lake(CatalogVerbs):
         """Return the options that are set, by name; those that are not have their default."""
         return options(self._state)
 
+    def flush_inlined_data(self) -> dict[TableName, Result]:
+        """Move the rows and deletes that the catalog itself keeps into files, table by table.
+
+        Returns what was committed for each table that had some; see `Table.flush_inlined_data`.
+        """
+        done = {n: Table(self._state, n).flush_inlined_data() for n in self.tables()}
+        return {name: result for name, result in done.items() if isinstance(result, Committed)}
+
     def transaction(self, message: str | None = None, extra_info: str | None = None) -> Transaction:
         """Begin a transaction; use it with ``with``.
 
@@ -88,7 +104,11 @@ class Lake(CatalogVerbs):
         return Transaction(UnitOfWork(self._state, info))
 
     def close(self) -> None:
-        """Close the connections to the catalog; the Spark session stays."""
+        """Roll back what BEGIN left open and close the connections to the catalog.
+
+        The Spark session stays.
+        """
+        self._session.close()
         self._state.store.close()
 
     def __enter__(self) -> Self:

@@ -18,6 +18,7 @@ from shelduck.catalog.checks import Found, check_options, check_work
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.deletes import delete_rows
 from shelduck.catalog.draft import Draft
+from shelduck.catalog.flush import flush_rows
 from shelduck.catalog.inlined_tables import renew_inlined_tables
 from shelduck.catalog.layouts import record_layouts
 from shelduck.catalog.retry import with_retries
@@ -116,6 +117,7 @@ def _carry_out(
         {number: table.inlined for number, table in growing if table.inlined},
     )
     layouts |= rewrite_files(store, draft, lake, work.existing())
+    layouts |= flush_rows(store, draft, lake, work.existing())
     record_layouts(store, draft.connection, layouts)
     return Landed(draft.finish(info), table_ids, schema_ids)
 

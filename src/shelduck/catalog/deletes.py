@@ -105,7 +105,7 @@ def insert_delete_files(
         {
             "delete_file_id": number,
             "table_id": table,
-            "begin_snapshot": draft.id,
+            "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
             "end_snapshot": None,
             "data_file_id": data_file_id,
             "path": file.path,
@@ -115,7 +115,7 @@ def insert_delete_files(
             "file_size_bytes": file.file_size_bytes,
             "footer_size": file.footer_size,
             "encryption_key": None,
-            "partial_max": None,
+            "partial_max": file.partial_max,
         }
         for number, (data_file_id, file) in zip(draft.file_ids(len(files)), files, strict=True)
     ]

@@ -34,7 +34,7 @@ from shelduck.catalog.column_types import TEXT
 from shelduck.catalog.inlined_tables import SYSTEM_COLUMNS
 from shelduck.errors import CorruptLake
 from shelduck.model.duckdb_text import parse_nested
-from shelduck.model.files import InlinedRows
+from shelduck.model.files import InlinedHistory, InlinedRows
 from shelduck.model.literals import float_text
 from shelduck.model.schema import Field, Kind, Schema
 from shelduck.model.table import TableVersion
@@ -84,6 +84,36 @@ def _find(
     by_end: bool = False,
 ) -> list[InlinedRows]:
     """Return the rows that a condition chooses; ``by_end`` tells their ends, not their begins."""
+    database = connection.dialect.name
+    return [
+        _converted(database, columns, rows, by_end=by_end)
+        for _, columns, rows in _stored(connection, table, chosen)
+    ]
+
+
+def inlined_history(connection: Connection, table: TableVersion) -> list[InlinedHistory]:
+    """Return all rows that the catalog held at the table's snapshot, those that had died too.
+
+    Statements are those of `inlined_rows`.
+    """
+    snapshot = table.snapshot.id
+    found = _stored(connection, table, lambda source: (source.c.begin_snapshot <= snapshot,))
+    return [
+        InlinedHistory(
+            name,
+            _converted(connection.dialect.name, columns, rows, by_end=False),
+            tuple(row[2] for row in rows),
+        )
+        for name, columns, rows in found
+    ]
+
+
+def _stored(
+    connection: Connection,
+    table: TableVersion,
+    chosen: Callable[[TableClause], Conditions],
+) -> list[tuple[str, Schema, list[Any]]]:
+    """Return chosen rows as they are stored, with their table's name and columns."""
     registry = connection.execute(queries.inlined_tables(table.id)).all()
     if not registry:
         return []
@@ -107,7 +137,7 @@ def _find(
         columns = schema_of(_at(versions, begin), table.full_name)
         rows = _fetch(connection, table, name, columns, chosen)
         if rows:
-            found.append(_converted(connection.dialect.name, columns, rows, by_end=by_end))
+            found.append((name, columns, rows))
     return found
 
 

@@ -17,6 +17,7 @@ from shelduck.model.change import (
     DropSchema,
     DropTable,
     DropView,
+    FlushInlined,
     InlineRows,
     RenameTable,
     RenameView,
@@ -54,6 +55,7 @@ class TableWork:
     inlined: list[InlinedBatch] = field(default_factory=list)
     deletes: list[DeleteRows] = field(default_factory=list)
     rewrites: list[RewriteFiles] = field(default_factory=list)
+    flushes: list[FlushInlined] = field(default_factory=list)
 
     @property
     def is_idle(self) -> bool:
@@ -61,7 +63,7 @@ class TableWork:
         is_same = self.columns is None and self.new_name is None
         if self.created or self.dropped or not is_same or self.rewrites:
             return False
-        if self.files or self.inlined:
+        if self.files or self.inlined or self.flushes:
             return False
         return not any(change.files or change.inlined for change in self.deletes)
 
@@ -110,7 +112,7 @@ def fold(changes: Sequence[Change]) -> Work:
                 work.created_schemas.append(change)
             case DropSchema():
                 work.dropped_schemas.append(change)
-            case AppendFiles() | InlineRows() | DeleteRows() | RewriteFiles():
+            case AppendFiles() | InlineRows() | DeleteRows() | RewriteFiles() | FlushInlined():
                 _fold_rows(work, change)
             case CreateView() | DropView() | RenameView():
                 _fold_view(work, change)
@@ -130,7 +132,7 @@ def fold(changes: Sequence[Change]) -> Work:
     return work
 
 
-_ON_VERSIONS = DropTable | RenameTable | AlterTable | DeleteRows | RewriteFiles
+_ON_VERSIONS = DropTable | RenameTable | AlterTable | DeleteRows | RewriteFiles | FlushInlined
 
 
 def versions(changes: Iterable[Change]) -> Iterator[TableVersion]:
@@ -158,6 +160,8 @@ def _fold_rows(work: Work, change: RowChange) -> None:
             _table(work, change.table.id).deletes.append(change)
         case RewriteFiles():
             _table(work, change.table.id).rewrites.append(change)
+        case FlushInlined():
+            _table(work, change.table.id).flushes.append(change)
 
 
 def _fold_view(work: Work, change: ViewChange) -> None:
@@ -179,7 +183,8 @@ def _fold_version(table: TableWork, change: DropTable | RenameTable | AlterTable
         case DropTable():
             table.dropped = True
             table.new_name = table.columns = table.comments = None
-            table.files, table.inlined, table.deletes, table.rewrites = [], [], [], []
+            table.files, table.inlined, table.deletes = [], [], []
+            table.rewrites, table.flushes = [], []
         case RenameTable():
             table.new_name = change.new_name
         case AlterTable():

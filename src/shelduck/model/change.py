@@ -195,7 +195,43 @@ class RewriteFiles:
     keeps_history: bool
 
 
-RowChange = AppendFiles | InlineRows | DeleteRows | RewriteFiles
+@dataclass(frozen=True, slots=True)
+class FlushedRows:
+    """One of the catalog's tables of inlined rows, and how many it held at that snapshot."""
+
+    table_name: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergedDeletes:
+    """A delete file with all dead positions of a data file, those that the catalog kept among them.
+
+    It tells in which snapshot each position died, so the older files (``replaced``, by id) vanish
+    from all snapshots.
+    """
+
+    data_file_id: int
+    seen: DeletesSeen
+    delete_file: NewDeleteFile
+    replaced: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlushInlined:
+    """Move rows and deletes that the catalog itself keeps into files; no snapshot reads otherwise.
+
+    ``rows`` leave the catalog; ``results`` hold them all, with their row ids, first snapshots and,
+    as `NewDataFile.deletes`, their deaths.
+    """
+
+    table: TableVersion
+    rows: tuple[FlushedRows, ...]
+    results: tuple[NewDataFile, ...]
+    deletes: tuple[MergedDeletes, ...]
+
+
+RowChange = AppendFiles | InlineRows | DeleteRows | RewriteFiles | FlushInlined
 ViewChange = CreateView | DropView | RenameView
 Change = (
     CreateSchema

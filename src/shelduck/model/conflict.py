@@ -32,6 +32,7 @@ from shelduck.model.change import (
     DropTable,
     DropView,
     Entry,
+    FlushInlined,
     InlineRows,
     RenameTable,
     RenameView,
@@ -78,6 +79,7 @@ _MINE: tuple[type[Change], ...] = (
     CreateView,
     DropView,
     RenameView,
+    FlushInlined,
 )
 
 # A dropped schema names its tables one by one, so only what has no table id looks at the schema.
@@ -96,27 +98,28 @@ _CELLS: dict[Verb, str] = {
     #                            | | | | | | | | | rewrite files
     #                            | | | | | | | | | | create view
     #                            | | | | | | | | | | | drop view
-    # other:                     | | | | | | | | | | | | rename view
-    Verb.DROPPED_SCHEMA:        ". s s . s . . . . . s . s",
-    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . .",
-    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v",
-    Verb.CREATED_SCHEMA:        "n . . . . . . . . . . . .",
-    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n",
-    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n",
-    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . .",
-    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . .",
-    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . .",
-    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . .",
-    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . .",
-    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . .",
-    Verb.ALTERED_TABLE:         ". . . . . t t t t . . . .",
-    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . .",
-    Verb.INLINED_INSERT:        ". . . . . r . . t . . . .",
-    Verb.INLINED_DELETE:        ". . . . . . t t f f . . .",
-    Verb.INLINE_FLUSH:          ". . . . . . . . f f . . .",
-    Verb.MERGE_ADJACENT:        ". . . . . . . . f f . . .",
-    Verb.REWRITE_DELETE:        ". . . . . . . . f f . . .",
-    Verb.COMPACTED_TABLE:       ". . . . . . . . f f . . .",
+    #                            | | | | | | | | | | | | rename view
+    # other:                     | | | | | | | | | | | | | flush inlined
+    Verb.DROPPED_SCHEMA:        ". s s . s . . . . . s . s .",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t",
+    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v .",
+    Verb.CREATED_SCHEMA:        "n . . . . . . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n .",
+    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n .",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . .",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . .",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . .",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f",
+    Verb.ALTERED_TABLE:         ". . . . . t t t t . . . . t",
+    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . .",
+    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . .",
+    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f",
+    Verb.INLINE_FLUSH:          ". . . . . . . . f f . . . f",
+    Verb.MERGE_ADJACENT:        ". . . . . . . . f f . . . f",
+    Verb.REWRITE_DELETE:        ". . . . . . . . f f . . . f",
+    Verb.COMPACTED_TABLE:       ". . . . . . . . f f . . . f",
 }
 # fmt: on
 
@@ -165,6 +168,8 @@ def describe(change: Change) -> str:
             return f"change rows of table {change.table.full_name} (id {change.table.id})"
         case RewriteFiles():
             return f"rewrite files of table {change.table.full_name} (id {change.table.id})"
+        case FlushInlined():
+            return f"flush table {change.table.full_name} (id {change.table.id})"
         case CreateView() | DropView() | RenameView():
             return _describe_view(change)
 
@@ -211,7 +216,9 @@ def _is_same_schema(mine: Change, other: Entry) -> bool:
 
 def _is_same_table(mine: Change, other: Entry) -> bool:
     match mine:
-        case DropTable() | RenameTable() | AlterTable() | DeleteRows() | RewriteFiles():
+        case DropTable() | RenameTable() | AlterTable():
+            return mine.table.id == other.id
+        case DeleteRows() | RewriteFiles() | FlushInlined():
             return mine.table.id == other.id
         case AppendFiles() | InlineRows():
             return mine.table == other.id

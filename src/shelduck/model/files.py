@@ -30,13 +30,16 @@ class NewDeleteFile:
     """A delete file that was written and waits to be committed.
 
     It names every position of one data file that is dead by now, those of older delete files too.
-    ``path`` is relative to the table's directory.
+    ``path`` is relative to the table's directory. One that tells of every position in which
+    snapshot it died begins at the first of them, ``begin_snapshot``, instead of at the commit.
     """
 
     path: str
     delete_count: int
     file_size_bytes: int
     footer_size: int | None
+    begin_snapshot: int | None = None
+    partial_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,18 @@ class NameMapping:
 
     id: int
     names: tuple[MappedName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedHistory:
+    """All rows that one of the catalog's tables of inlined rows held at a snapshot, dead ones too.
+
+    ``end_snapshots`` run beside the rows, None for rows that were alive.
+    """
+
+    table_name: str
+    rows: InlinedRows
+    end_snapshots: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

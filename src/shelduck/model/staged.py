@@ -1,7 +1,7 @@
 """Rows that a transaction wrote and deleted, and that nobody else sees yet; no I/O.
 
 They lie over the base snapshot: `StagedRows.over` gives the data files as the transaction sees
-them. Its own files have negative ids (-1, -2, ...) and no first row id, which the commit gives them.
+them. Its own files have negative ids (-1, -2, ...) and no first row id; the commit gives them one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from shelduck.model.change import (
     AppendFiles,
     DeleteRows,
     FileDeletes,
+    FlushInlined,
     InlineRows,
     RewriteFiles,
     RowChange,
@@ -42,7 +43,7 @@ class StagedRows:
     """Row ids of inlined rows that it deleted."""
     batches: list[InlinedBatch] = field(default_factory=list)
     """Rows that it puts into the catalog."""
-    rewrites: list[RewriteFiles] = field(default_factory=list)
+    rewrites: list[RewriteFiles | FlushInlined] = field(default_factory=list)
     looked: DeleteRows | None = None
     """The first statement that chose rows by reading the table."""
     unsafe_bounds: frozenset[FieldId] = frozenset()
@@ -61,7 +62,7 @@ class StagedRows:
                 self.files.extend(change.files)
             case InlineRows():
                 self.batches.append(change.rows)
-            case RewriteFiles():
+            case RewriteFiles() | FlushInlined():
                 self.rewrites.append(change)
             case DeleteRows():
                 self.looked = self.looked or change
@@ -170,6 +171,9 @@ def written_paths(change: RowChange) -> Iterator[str]:
             files = change.files
         case RewriteFiles():
             files = change.results
+        case FlushInlined():
+            files = change.results
+            yield from (merged.delete_file.path for merged in change.deletes)
     for file in files:
         yield file.path
         if file.deletes is not None:

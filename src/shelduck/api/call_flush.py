@@ -1,0 +1,37 @@
+"""CALL flush_inlined_data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shelduck.api.arguments import table_name as named_table
+from shelduck.api.arguments import text
+from shelduck.api.results import Committed
+from shelduck.api.runner import Answer, Runner
+from shelduck.api.table import Table
+from shelduck.errors import InvalidRequest
+from shelduck.spark.query import answer
+from shelduck.spark.session import DataFrame
+from shelduck.sql.upkeep_statements import Argument
+
+
+def flush_inlined_data(
+    runner: Runner, table_name: Argument = None, *, schema: Argument = None
+) -> DataFrame:
+    """Move rows out of the catalog: of one table, of all in a schema, or of all in the lake."""
+    if runner.unit is not None:
+        raise InvalidRequest("a flush is no part of a transaction; run it outside of one")
+    if table_name is not None:
+        names = [named_table(runner, table_name, schema)]
+    else:
+        names = runner.verbs.tables(None if schema is None else text(schema, "schema"))
+    rows: list[tuple[object, ...]] = []
+    for name in names:
+        done = Table(runner.state, name).flush_inlined_data()
+        if isinstance(done, Committed):
+            rows.append((name.schema, name.name, done.snapshot, done.files))
+    columns = "schema_name string, table_name string, snapshot bigint, files bigint"
+    return answer(runner.state.spark, columns, rows)
+
+
+PROCEDURES: dict[str, Callable[..., Answer]] = {"flush_inlined_data": flush_inlined_data}

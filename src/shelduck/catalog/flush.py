@@ -1,0 +1,110 @@
+"""What flushed rows write: files in the place of rows and deletes that the catalog kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, bindparam, column, delete, func, select, update
+from sqlalchemy import table as sql_table
+
+from shelduck.catalog import tables
+from shelduck.catalog.chunks import chunks
+from shelduck.catalog.column_types import BIGINT
+from shelduck.catalog.create import LakeInfo
+from shelduck.catalog.deletes import insert_delete_files, require_as_seen
+from shelduck.catalog.draft import Draft
+from shelduck.catalog.file_rows import file_row, insert_files, stats_rows
+from shelduck.catalog.inlined_tables import SYSTEM_COLUMNS
+from shelduck.catalog.inlined_writes import inlined_delete_table
+from shelduck.catalog.paths import resolve
+from shelduck.catalog.schedule import GoneFile, schedule
+from shelduck.catalog.store import Store
+from shelduck.catalog.table_layouts import insert_partition_values
+from shelduck.catalog.work import TableWork
+from shelduck.errors import Conflict
+from shelduck.model.change import Entry, FlushedRows, FlushInlined, Verb
+from shelduck.model.conflict import describe
+from shelduck.model.layout import Layout
+
+_total, _d = tables.table_stats.c, tables.delete_file.c
+_GROW = (
+    update(tables.table_stats)
+    .where(_total.table_id == bindparam("of_table"))
+    .values(file_size_bytes=_total.file_size_bytes + bindparam("added", type_=BIGINT))
+)
+
+
+def flush_rows(
+    store: Store, draft: Draft, lake: LakeInfo, works: Iterable[TableWork]
+) -> dict[int, Layout]:
+    """Carry out the flushes of several tables; return the layouts of the new files by file id.
+
+    Raises Conflict when rows or files are not as they were when they were read.
+    """
+    layouts: dict[int, Layout] = {}
+    for work in works:
+        for change in work.flushes:
+            for part in change.rows:
+                _remove_rows(draft.connection, change, part)
+            _remove_deletes(store, draft, lake, change)
+            layouts |= _insert(draft, change)
+    return layouts
+
+
+def _remove_rows(connection: Connection, change: FlushInlined, part: FlushedRows) -> None:
+    rows = sql_table(part.table_name, *(column(c, BIGINT) for c in SYSTEM_COLUMNS))
+    at = change.table.snapshot.id
+    flushed = rows.c.begin_snapshot <= at
+    late = select(func.count()).select_from(rows).where(flushed, rows.c.end_snapshot > at)
+    is_changed = connection.execute(late).scalar_one() > 0
+    if is_changed or connection.execute(delete(rows).where(flushed)).rowcount != part.rows:
+        raise Conflict(
+            f"cannot {describe(change)}: another commit changed rows that the catalog keeps;"
+            " flush again"
+        )
+
+
+def _remove_deletes(store: Store, draft: Draft, lake: LakeInfo, change: FlushInlined) -> None:
+    if not change.deletes:
+        return
+    table = change.table
+    seen = {d.data_file_id: d.seen for d in change.deletes}
+    require_as_seen(draft, table.id, describe(change), seen)
+    source = sql_table(inlined_delete_table(table.id), column("file_id", BIGINT))
+    for part in chunks(sorted(seen)):
+        draft.connection.execute(delete(source).where(source.c.file_id.in_(part)))
+    replaced = sorted(number for d in change.deletes for number in d.replaced)
+    gone: list[GoneFile] = []
+    for part in chunks(replaced):
+        chosen = _d.delete_file_id.in_(part)
+        for row in draft.connection.execute(select(tables.delete_file).where(chosen)):
+            path = resolve(table.path, row.path, row.path_is_relative)
+            gone.append(GoneFile(row.delete_file_id, path))
+        draft.connection.execute(delete(tables.delete_file).where(chosen))
+    schedule(store, draft.connection, lake, gone, draft.time)
+
+
+def _insert(draft: Draft, change: FlushInlined) -> dict[int, Layout]:
+    table, files = change.table.id, change.results
+    numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
+    insert_files(
+        draft,
+        [file_row(draft, table, number, file, None) for number, file in numbered],
+        [row for number, file in numbered for row in stats_rows(table, number, file)],
+    )
+    insert_partition_values(draft, [(table, number, file) for number, file in numbered])
+    dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
+    dead += [(d.data_file_id, d.delete_file) for d in change.deletes]
+    insert_delete_files(draft, table, dead)
+    _grow(draft, change)
+    if dead:
+        draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, table))
+    draft.entries.append(Entry(Verb.INLINE_FLUSH, table))
+    draft.has_stats_change = True
+    return {number: file.layout for number, file in numbered}
+
+
+def _grow(draft: Draft, change: FlushInlined) -> None:
+    added = sum(f.file_size_bytes for f in change.results)
+    if added:
+        draft.connection.execute(_GROW, {"of_table": change.table.id, "added": added})

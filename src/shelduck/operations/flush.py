@@ -1,0 +1,171 @@
+"""FLUSH: rows and deletes that the catalog itself keeps, moved into files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from shelduck.catalog import read
+from shelduck.catalog.options import read_table_options
+from shelduck.catalog.read_flush import (
+    DeleteFileVersion,
+    delete_file_versions,
+    inlined_positions,
+)
+from shelduck.catalog.read_inlined import inlined_history
+from shelduck.catalog.store import Store
+from shelduck.model.change import FlushedRows, FlushInlined, MergedDeletes
+from shelduck.model.files import (
+    ColumnStats,
+    DataFile,
+    InlinedHistory,
+    InlinedRows,
+    NewDataFile,
+    deletes_seen,
+)
+from shelduck.model.options import TableOptions
+from shelduck.model.schema import Schema
+from shelduck.model.table import TableVersion
+from shelduck.operations.done import Counts, Done, discard
+from shelduck.spark.flush_files import deaths_in, row_versions, write_deaths
+from shelduck.spark.inlined import inlined_frame
+from shelduck.spark.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
+from shelduck.spark.session import SparkSession
+from shelduck.spark.write import fresh_name, write_files
+
+_LINEAGE = (ROW_ID_COLUMN, SNAPSHOT_COLUMN)
+
+
+def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
+    """Write what the catalog keeps of a table into files; nothing is committed.
+
+    One file for each version of the columns that has rows: all versions of the rows with their row
+    ids and snapshots, and beside it a delete file that tells when they died.
+
+    Raises Unsupported for a type that Spark cannot write.
+    """
+    with store.read() as connection:
+        histories = inlined_history(connection, table)
+        files = {f.id: f for f in read.data_files(connection, table) if f.inlined_deletes}
+        positions = inlined_positions(connection, table, files) if files else {}
+        versions = delete_file_versions(connection, table, files) if files else {}
+        options = read_table_options(connection, table)
+    flushing = _Flushing(spark, table, options)
+    try:
+        results = [f for history in histories for f in flushing.rows(history)]
+        merged = flushing.deletes(files, positions, versions)
+    except BaseException:
+        discard(table, flushing.paths)
+        raise
+    if not histories and not merged:
+        return Done(table)
+    emptied = tuple(FlushedRows(h.table_name, len(h.rows.rows)) for h in histories)
+    change = FlushInlined(table, emptied, tuple(results), tuple(merged))
+    counts = Counts(files=len(results), bytes=sum(f.file_size_bytes for f in results))
+    return Done(table, (change,), tuple(flushing.paths), counts)
+
+
+class _Flushing:
+    """The files of one flush; ``paths`` are all that were written, below the table's directory."""
+
+    def __init__(self, spark: SparkSession, table: TableVersion, options: TableOptions) -> None:
+        self.spark = spark
+        self.table = table
+        self.options = options
+        self.paths: list[str] = []
+
+    def rows(self, history: InlinedHistory) -> list[NewDataFile]:
+        """Write the rows of one version of the columns, in the columns of that version."""
+        shown, deaths = _shown(history)
+        if not shown.rows:
+            return []
+        columns = shown.columns
+        version = replace(self.table, columns=columns)
+        frame = inlined_frame(self.spark, columns.fields, [shown], *_LINEAGE).coalesce(1)
+        written = write_files(
+            self.spark,
+            frame,
+            version,
+            lineage=_LINEAGE,
+            compression=self.options.parquet_compression,
+            sorts=self.options.sort_on_insert,
+            # Keys may be of columns that this version does not have.
+            arranges=columns == self.table.columns,
+        )
+        self.paths += [f.path for f in written.files]
+        return [self._placed(f, columns, deaths) for f in written.files]
+
+    def deletes(
+        self,
+        files: Mapping[int, DataFile],
+        positions: Mapping[int, Mapping[int, int]],
+        versions: Mapping[int, Sequence[DeleteFileVersion]],
+    ) -> list[MergedDeletes]:
+        """Write one delete file for each data file of which the catalog keeps dead positions."""
+        merged = []
+        directory = fresh_name(self.table)
+        for number, file in files.items():
+            older = versions.get(number, ())
+            if not all(version.is_plain for version in older):
+                continue
+            deaths = dict(positions[number])
+            for version in older:
+                for position, at in deaths_in(version.path, version.begin_snapshot).items():
+                    deaths[position] = min(deaths.get(position, at), at)
+            name = f"{directory}/{number}-delete.parquet"
+            self.paths.append(name)
+            made = write_deaths(self.table.path, name, file.path, deaths)
+            made = replace(made, partial_max=max(deaths.values()))
+            replaced = tuple(version.id for version in older)
+            merged.append(MergedDeletes(number, deletes_seen(file), made, replaced))
+        return merged
+
+    def _placed(
+        self, file: NewDataFile, columns: Schema, deaths: Mapping[tuple[int, int], int]
+    ) -> NewDataFile:
+        """Return a written file with the snapshots of its rows, and its delete file."""
+        rows = row_versions(self.table.path + file.path)
+        dead = {place: deaths[row] for place, row in enumerate(rows) if row in deaths}
+        made = None
+        if dead:
+            name = f"{file.path.removesuffix('.parquet')}-delete.parquet"
+            self.paths.append(name)
+            made = write_deaths(self.table.path, name, self.table.path + file.path, dead)
+        begins = [begin for _, begin in rows]
+        return replace(
+            file,
+            stats=_trusted(file.stats, columns, self.table.columns),
+            deletes=made,
+            begin_snapshot=min(begins),
+            partial_max=max(begins),
+            row_id_start=min(row_id for row_id, _ in rows),
+        )
+
+
+def _shown(history: InlinedHistory) -> tuple[InlinedRows, dict[tuple[int, int], int]]:
+    """Return the rows that some snapshot saw, and when those that died did."""
+    rows, ends = history.rows, history.end_snapshots
+    kept = [n for n, end in enumerate(ends) if end is None or end > rows.begin_snapshots[n]]
+    deaths: dict[tuple[int, int], int] = {}
+    for n in kept:
+        end = ends[n]
+        if end is not None:
+            deaths[rows.row_ids[n], rows.begin_snapshots[n]] = end
+    shown = InlinedRows(
+        rows.columns,
+        tuple(rows.rows[n] for n in kept),
+        tuple(rows.row_ids[n] for n in kept),
+        tuple(rows.begin_snapshots[n] for n in kept),
+    )
+    return shown, deaths
+
+
+def _trusted(
+    stats: Sequence[ColumnStats], written: Schema, current: Schema
+) -> tuple[ColumnStats, ...]:
+    """Return statistics without bounds of columns whose type has changed since."""
+    types = {f.id: f.shape for f in current.leaves()}
+    retyped = {f.id for f in written.leaves() if types.get(f.id, f.shape) != f.shape}
+    return tuple(
+        replace(s, min_value=None, max_value=None) if s.column_id in retyped else s for s in stats
+    )
