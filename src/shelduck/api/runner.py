@@ -10,6 +10,7 @@ from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.lookup import table_name
 from shelduck.api.relations import Scope, relation_frame
 from shelduck.api.results import Result, TableName
+from shelduck.api.session import SqlSession
 from shelduck.api.state import LakeState
 from shelduck.api.table import Table
 from shelduck.api.table_changes import changes_between
@@ -27,9 +28,12 @@ Answer = DataFrame | Result
 class Runner:
     """One lake, or one open transaction, as statements see it."""
 
-    def __init__(self, state: LakeState, unit: UnitOfWork | None) -> None:
+    def __init__(
+        self, state: LakeState, unit: UnitOfWork | None, session: SqlSession | None = None
+    ) -> None:
         self.state = state
         self.unit = unit
+        self.session = session or SqlSession(state, unit)
         self.verbs = CatalogVerbs(state, unit)
 
     def query(self, query: st.Query, prefix: str = "") -> DataFrame:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import re
 
-from shelduck.api import run_ddl, run_edits, run_history, run_rows, run_show, run_upkeep, run_views
+from shelduck.api import (
+    run_ddl,
+    run_edits,
+    run_history,
+    run_rows,
+    run_show,
+    run_transactions,
+    run_upkeep,
+    run_views,
+)
 from shelduck.api.results import Staged
 from shelduck.api.runner import Runner
-from shelduck.api.state import LakeState
-from shelduck.api.unit import UnitOfWork
+from shelduck.api.session import SqlSession
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.query import outcome
 from shelduck.spark.session import DataFrame
@@ -16,17 +24,16 @@ from shelduck.sql import statements as st
 from shelduck.sql.parse import parse
 
 _RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RUN
-_RUN |= run_views.RUN | run_history.RUN
+_RUN |= run_views.RUN | run_history.RUN | run_transactions.RUN
 
 
-def run_sql(state: LakeState, unit: UnitOfWork | None, text: str) -> DataFrame:
+def run_sql(session: SqlSession, text: str) -> DataFrame:
     """Run the statements of ``text`` in order; return the DataFrame of the last one."""
-    if unit is not None:
-        unit.require_open()
     found: DataFrame | None = None
-    runner = Runner(state, unit)
     for statement in parse(text):
-        found = _run(runner, statement)
+        if session.unit is not None:
+            session.unit.require_open()
+        found = _run(Runner(session.state, session.unit, session), statement)
     if found is None:
         raise InvalidRequest("there is no statement in the text")
     return found

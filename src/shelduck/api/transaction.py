@@ -7,6 +7,7 @@ from typing import Self
 
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.results import Committed, Unchanged
+from shelduck.api.session import SqlSession
 from shelduck.api.statements import run_sql
 from shelduck.api.unit import UnitOfWork
 from shelduck.spark.session import DataFrame
@@ -29,7 +30,8 @@ class Transaction(CatalogVerbs):
 
     def sql(self, text: str) -> DataFrame:
         """Run statements like `Lake.sql`, but inside: nothing lands before the end."""
-        return run_sql(self._state, self._unit, text)
+        self._open_unit.require_open()
+        return run_sql(SqlSession(self._state, self._open_unit), text)
 
     def commit(self) -> Committed | Unchanged:
         """Commit now; the transaction is over afterwards."""
