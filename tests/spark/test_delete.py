@@ -11,6 +11,7 @@ from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
+    "CALL set_option('data_inlining_row_limit', '0')",
     "CREATE TABLE t (id INT, name STRING)",
     "INSERT INTO t SELECT /*+ COALESCE(1) */ id, concat('n', id) FROM range(0, 100)",
     "INSERT INTO t SELECT /*+ COALESCE(1) */ id, concat('n', id) FROM range(100, 200)",
@@ -234,6 +235,67 @@ def test_without_a_way_into_the_jvm_deletes_are_the_same(copied, monkeypatch):
             d for d in oracle.dump_metadata()["ducklake_delete_file"] if d["end_snapshot"] is None
         ]
         assert (live["data_file_id"], live["delete_count"]) == (0, 20)
+
+
+def test_a_few_deletes_go_to_the_catalog_and_no_file_is_left(copied, base):
+    catalog, lake = copied
+    place = base.folder / "data/main/t"
+    before = set(place.rglob("*"))
+    lake.table("t").delete("id < 20")
+    lake.set_option("data_inlining_row_limit", 10)
+    written = set(place.rglob("*"))
+    assert written != before
+    assert lake.table("t").delete("id IN (20, 30, 150)").deleted == 3
+    assert lake.table("t").delete("id IN (21, 150, 151)").deleted == 2
+    assert lake.snapshots()[-1].changes_made == "inlined_delete:1"
+    assert set(place.rglob("*")) == written
+    assert lake.table("t").delete("id < 50").deleted == 27
+    left = [n for n in range(50, 200) if n not in (150, 151)]
+    assert ids(lake) == left
+    assert len(ids(lake, version=5)) == 177
+    with duckdb(catalog, inline=10) as oracle:
+        assert [r[0] for r in oracle.rows("t")] == left
+        assert oracle.sql("SELECT count(*), min(id), max(id) FROM t") == [(148, 50, 199)]
+        assert len(oracle.rows("t", version=5)) == 177
+        oracle.execute("DELETE FROM t WHERE id = 50")
+        oracle.execute("CALL ducklake_flush_inlined_data('lake')")
+        assert oracle.sql("SELECT count(*), min(id), max(id) FROM t") == [(147, 51, 199)]
+    assert lake.table("t").delete("id IN (51, 199)").deleted == 2
+    assert lake.table("t").delete("id < 80").deleted == 28
+    with duckdb(catalog) as oracle:
+        assert oracle.sql("SELECT count(*), min(id), max(id) FROM t") == [(117, 80, 198)]
+    assert ids(lake)[0] == 80
+
+
+def test_the_last_rows_of_a_file_end_it_however_few_they_are(copied):
+    catalog, lake = copied
+    lake.table("t").delete("id < 95")
+    lake.set_option("data_inlining_row_limit", 10)
+    lake.table("t").delete("id IN (96, 97)")
+    lake.table("t").delete("id < 100")
+    with duckdb(catalog) as oracle:
+        assert oracle.sql("SELECT count(*), min(id) FROM t") == [(100, 100)]
+        assert [f["end_snapshot"] for f in oracle.dump_metadata()["ducklake_data_file"]] == [
+            6,
+            None,
+        ]
+
+
+def test_rows_that_the_catalog_holds_are_deleted_there(copied):
+    catalog, lake = copied
+    with duckdb(catalog, inline=10) as oracle:
+        oracle.execute("INSERT INTO t VALUES (300, 'a'), (301, 'b'), (302, NULL)")
+    assert lake.table("t").delete("id IN (7, 301)").deleted == 2
+    assert lake.table("t").delete("name IS NULL").deleted == 1
+    left = [n for n in range(200) if n != 7] + [300]
+    assert ids(lake) == left
+    with duckdb(catalog, inline=10) as oracle:
+        assert [r[0] for r in oracle.rows("t")] == left
+        assert oracle.sql("SELECT count(*) FROM t") == [(200,)]
+        assert len(oracle.rows("t", version=4)) == 203
+    assert lake.table("t").truncate().deleted == 200
+    with duckdb(catalog) as oracle:
+        assert oracle.sql("SELECT count(*) FROM t") == [(0,)]
 
 
 def test_many_files_and_tasks_give_one_delete_file_each(spark, copied):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.support.lakes import rows
 
 STATEMENTS = [
+    "CALL set_option('data_inlining_row_limit', '0')",
     "CREATE TABLE t (id INT, name STRING)",
     "INSERT INTO t SELECT /*+ COALESCE(1) */ id, concat('n', id) FROM range(0, 20)",
     "CREATE TABLE gone (id INT)",

@@ -12,6 +12,7 @@ from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.errors import InvalidRequest
 from shelduck.model.table import TableVersion
+from shelduck.operations.inlining import inline_limit
 from shelduck.operations.read import read_table
 from shelduck.operations.rows import TableRows, table_rows
 from shelduck.spark.session import DataFrame
@@ -40,6 +41,11 @@ def rows_of(state: LakeState, unit: UnitOfWork, name: TableName) -> TableRows:
     found = unit.workspace.table(name)
     staged = unit.workspace.staged_rows(found)
     return table_rows(state.store, found, state.layouts, staged)
+
+
+def few_deletes(state: LakeState, unit: UnitOfWork | None, rows: TableRows) -> int:
+    """Return how many deletes a statement puts into the catalog, none in an open unit."""
+    return inline_limit(state.store, rows.table) if unit is None else 0
 
 
 def version_at(

@@ -21,7 +21,7 @@ RenderExpression = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """How values become values of a field: ``convert`` None means that they are already.
 
     ``plain`` steps are one cast that cannot fail, so a cast of the whole value does them all.
@@ -47,7 +47,7 @@ def assign(
     a null in a NOT NULL column, fail the job that writes the rows (see `failure_of`).
     """
     source = df.toDF(*[f"c{n}" for n in range(len(df.columns))])
-    assigning = _Assigning(table.full_name, render_expression)
+    assigning = Assigning(table.full_name, render_expression)
     positions = (
         assigning.by_position(df.schema, table.columns.fields)
         if by_position
@@ -74,14 +74,15 @@ def failure_of(error: BaseException) -> InvalidRequest | None:
 
 
 @dataclass
-class _Assigning:
-    """One assignment, and what is wrong with it so far."""
+class Assigning:
+    """One assignment to a table's columns, and what is wrong with it so far."""
 
     table: str
     render_expression: RenderExpression
     problems: list[str] = field(default_factory=list)
 
     def by_name(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
+        """Return where each column stands among the given ones, by name; None where it does not."""
         places: dict[str, int] = {}
         known = {f.name.lower() for f in columns}
         for n, name in enumerate(given.names):
@@ -93,6 +94,7 @@ class _Assigning:
         return [places.get(f.name.lower()) for f in columns]
 
     def by_position(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
+        """Return where each column stands among the given ones: at its own place."""
         if len(given) != len(columns):
             self.problems.append(
                 f"the table has {len(columns)} columns, {len(given)} are given;"
@@ -101,6 +103,7 @@ class _Assigning:
         return [n if n < len(given) else None for n in range(len(columns))]
 
     def column(self, target: Field, given: T.StructField | None) -> Column:
+        """Return the value of a top-level column from a given one, its default without one."""
         path = quote_name(target.name)
         if given is None:
             value = self.missing(target, path, top=True)
@@ -111,79 +114,81 @@ class _Assigning:
         if target.nullable or (given is not None and not given.nullable):
             return value
         why = f"column {path} of {self.table} is NOT NULL, got a null"
-        return F.coalesce(value, store_rules.fail(why, self.spark_type(target)))
+        return F.coalesce(value, store_rules.fail(why, self._spark_type(target)))
 
     def missing(self, target: Field, path: str, *, top: bool) -> Column:
+        """Return what a column or field gets that is not given."""
         self.check_writable(target, path)
         default = target.default
         if default is None:
             if top and not target.nullable:
                 self.problems.append(f"column {path} is NOT NULL, has no default and is not given")
-            return F.lit(None).cast(self.spark_type(target))
+            return F.lit(None).cast(self._spark_type(target))
         assert not isinstance(target.shape, Kind)
         try:
             if default.literal:
                 return store_rules.default_value(target.shape, default.text, target.name)
             expression = F.expr(self.render_expression(default.text))
-            return expression.cast(self.spark_type(target))
+            return expression.cast(self._spark_type(target))
         except ShelduckError as error:
             self.problems.append(f"column {path} is not given and its default fails: {error}")
             return F.lit(None)
 
-    def step(self, given: T.DataType, target: Field, path: str) -> _Step:
+    def step(self, given: T.DataType, target: Field, path: str) -> Step:
+        """Return how values of a Spark type become values of a field."""
         if not target.is_leaf:
             if isinstance(given, T.NullType):
                 self.check_writable(target, path)
-                kind = self.spark_type(target)
-                return _Step(lambda value: value.cast(kind))
-            return self.nested_step(given, target, path)
+                kind = self._spark_type(target)
+                return Step(lambda value: value.cast(kind))
+            return self._nested_step(given, target, path)
         assert not isinstance(target.shape, Kind)
-        return self.leaf_step(given, target.shape, path)
+        return self._leaf_step(given, target.shape, path)
 
-    def leaf_step(self, given: T.DataType, leaf: Leaf, path: str) -> _Step:
+    def _leaf_step(self, given: T.DataType, leaf: Leaf, path: str) -> Step:
         if not store_rules.is_writable(leaf):
             self.problems.append(_unwritable(path, leaf))
-            return _Step()
+            return Step()
         why = store_rules.refusal(given, leaf)
         if why:
             self.problems.append(f"column {path}: {why}")
-            return _Step()
+            return Step()
         place = f"{path} of {self.table}"
-        return _Step(
+        return Step(
             store_rules.conversion(given, leaf, place), store_rules.is_plain_cast(given, leaf)
         )
 
-    def nested_step(self, given: T.DataType, target: Field, path: str) -> _Step:
+    def _nested_step(self, given: T.DataType, target: Field, path: str) -> Step:
         if isinstance(given, T.ArrayType) and target.shape is Kind.LIST:
             inner = self.step(given.elementType, target.children[0], f"{path}.element")
-            return self.whole(target, [inner], lambda v: F.transform(v, _applied(inner)))
+            return self._whole(target, [inner], lambda v: F.transform(v, _applied(inner)))
         if isinstance(given, T.MapType) and target.shape is Kind.MAP:
             key = self.step(given.keyType, target.children[0], f"{path}.key")
             value = self.step(given.valueType, target.children[1], f"{path}.value")
-            return self.whole(target, [key, value], lambda v: _mapped(v, key, value))
+            return self._whole(target, [key, value], lambda v: _mapped(v, key, value))
         if isinstance(given, T.StructType) and target.shape is Kind.STRUCT:
-            return self.struct_step(given, target, path)
+            return self._struct_step(given, target, path)
         self.problems.append(
             f"column {path}: {given.simpleString()} is not stored as {target.type}"
         )
-        return _Step()
+        return Step()
 
-    def whole(self, target: Field, inner: list[_Step], build: Callable[[Column], Column]) -> _Step:
+    def _whole(self, target: Field, inner: list[Step], build: Callable[[Column], Column]) -> Step:
         if all(s.convert is None for s in inner):
-            return _Step()
+            return Step()
         if all(s.plain for s in inner):
-            kind = self.spark_type(target)
-            return _Step(lambda value: value.cast(kind))
-        return _Step(build, plain=False)
+            kind = self._spark_type(target)
+            return Step(lambda value: value.cast(kind))
+        return Step(build, plain=False)
 
-    def struct_step(self, given: T.StructType, target: Field, path: str) -> _Step:
+    def _struct_step(self, given: T.StructType, target: Field, path: str) -> Step:
         places = {name.lower(): n for n, name in enumerate(given.names)}
         for name in given.names:
             if target.child(name) is None:
                 self.problems.append(f"column {path} has no field {quote_name(name)}")
         if len(places) < len(given):
             self.problems.append(f"column {path} is given with a field named twice")
-        steps: list[tuple[int | None, _Step]] = []
+        steps: list[tuple[int | None, Step]] = []
         for child in target.children:
             at = places.get(child.name.lower())
             below = f"{path}.{quote_name(child.name)}"
@@ -192,21 +197,22 @@ class _Assigning:
             else:
                 steps.append((at, self.step(given[at].dataType, child, below)))
         if [at for at, _ in steps] == list(range(len(given))) and all(s.plain for _, s in steps):
-            kind = self.spark_type(target)
+            kind = self._spark_type(target)
             same_names = given.names == [c.name for c in target.children]
             if same_names and all(s.convert is None for _, s in steps):
-                return _Step()
-            return _Step(lambda value: value.cast(kind))
-        return _Step(lambda value: _built(value, given, target, steps), plain=False)
+                return Step()
+            return Step(lambda value: value.cast(kind))
+        return Step(lambda value: _built(value, given, target, steps), plain=False)
 
     def check_writable(self, target: Field, path: str) -> None:
+        """Note the leaves of a field that Spark cannot write."""
         self.problems.extend(
             _unwritable(path, leaf.shape)
             for leaf in target.leaves()
             if not isinstance(leaf.shape, Kind) and not store_rules.is_writable(leaf.shape)
         )
 
-    def spark_type(self, target: Field) -> T.DataType:
+    def _spark_type(self, target: Field) -> T.DataType:
         try:
             return spark_type(target.type, target.name)
         except Unsupported:
@@ -214,6 +220,7 @@ class _Assigning:
             return T.NullType()
 
     def finish(self) -> None:
+        """Raise InvalidRequest that lists everything that was found wrong."""
         if self.problems:
             listed = "".join(f"\n  - {problem}" for problem in self.problems)
             raise InvalidRequest(f"the rows do not fit {self.table}:{listed}")
@@ -226,15 +233,15 @@ def _unwritable(path: str, leaf: Leaf) -> str:
     )
 
 
-def _constant(value: Column) -> _Step:
-    return _Step(lambda _: value, plain=False)
+def _constant(value: Column) -> Step:
+    return Step(lambda _: value, plain=False)
 
 
-def _applied(step: _Step) -> Callable[[Column], Column]:
+def _applied(step: Step) -> Callable[[Column], Column]:
     return lambda value: step.convert(value) if step.convert else value
 
 
-def _mapped(value: Column, key: _Step, item: _Step) -> Column:
+def _mapped(value: Column, key: Step, item: Step) -> Column:
     if key.convert:
         value = F.transform_keys(value, lambda k, _: _applied(key)(k))
     if item.convert:
@@ -243,7 +250,7 @@ def _mapped(value: Column, key: _Step, item: _Step) -> Column:
 
 
 def _built(
-    value: Column, given: T.StructType, target: Field, steps: list[tuple[int | None, _Step]]
+    value: Column, given: T.StructType, target: Field, steps: list[tuple[int | None, Step]]
 ) -> Column:
     members = []
     for child, (at, step) in zip(target.children, steps, strict=True):

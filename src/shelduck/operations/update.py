@@ -1,0 +1,61 @@
+"""UPDATE: changed rows as new versions in new files, which keep their row ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shelduck.errors import Unsupported
+from shelduck.model.quoting import quote_name
+from shelduck.model.table import TableVersion
+from shelduck.operations.delete import ORIGINS
+from shelduck.operations.done import Counts, Done
+from shelduck.operations.rows import TableRows
+from shelduck.operations.versions import Versions, write_versions
+from shelduck.spark.assignments import Assignments, SetValue, updated_rows
+from shelduck.spark.kept import kept
+from shelduck.spark.matching import Where
+from shelduck.spark.session import SparkSession
+from shelduck.sql.defaults import expression_for_spark
+
+
+def update_rows(
+    spark: SparkSession,
+    rows: TableRows,
+    values: Sequence[SetValue],
+    where: Where | None,
+    *,
+    alias: str | None = None,
+    few: int = 0,
+    show_progress: bool | None = None,
+) -> Done:
+    """Return the update of the rows that match, all without ``where``; nothing is committed.
+
+    ``alias`` is what the values call the table. Rows are chosen and computed once, by one job. A
+    row that is assigned what it holds is updated too.
+    """
+    table = rows.table
+    require_free_names(table)
+    assignments = Assignments(table, values)
+    frame = rows.frame(spark, origins=ORIGINS)
+    if alias is not None:
+        frame = frame.alias(alias)
+    matches = frame if where is None else where.rows(frame)
+    changed = updated_rows(
+        matches, assignments, keep=ORIGINS, render_expression=expression_for_spark
+    )
+    found = kept(changed)
+    count = found.count()
+    if count == 0:
+        return Done(table)
+    versions = Versions(Counts(updated=count), updated=found, dead=found)
+    return write_versions(spark, rows, versions, few=few, show_progress=show_progress)
+
+
+def require_free_names(table: TableVersion) -> None:
+    """Refuse a table whose columns have the names by which its rows' origins are told."""
+    for field in table.columns:
+        if field.name.lower() in ORIGINS:
+            raise Unsupported(
+                f"column {quote_name(field.name)} of {table.full_name} has a name that Shelduck"
+                " needs while it changes rows; rename the column first"
+            )
