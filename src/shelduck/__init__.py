@@ -27,6 +27,7 @@ from shelduck.api.lake import Lake
 from shelduck.api.results import Committed, Snapshot, Staged, TableName, Unchanged
 from shelduck.api.table import Table
 from shelduck.api.transaction import Transaction
+from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
 from shelduck.errors import (
     AlreadyExists,
     CatalogUnavailable,
@@ -47,9 +48,13 @@ __all__ = [
     "AlterPlan",
     "AlterStep",
     "CatalogUnavailable",
+    "Checkpointed",
     "Committed",
+    "Compacted",
     "Conflict",
     "CorruptLake",
+    "Expired",
+    "FilesDeleted",
     "InvalidRequest",
     "Lake",
     "NotFound",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.intervals import parse_interval
 
 
 def instant(value: str | datetime) -> datetime:
@@ -23,3 +24,12 @@ def instant(value: str | datetime) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidRequest(f"{value!r} is not a timestamp; give text or a datetime")
     return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+
+
+def earlier(value: str | datetime | timedelta) -> datetime:
+    """Return a point in time, or the one that lies a span such as ``"7 days"`` before now."""
+    now = datetime.now(UTC)
+    if isinstance(value, timedelta):
+        return now - value
+    span = parse_interval(value) if isinstance(value, str) else None
+    return instant(value) if span is None else span.before(now)

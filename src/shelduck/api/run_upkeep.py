@@ -3,12 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
+from shelduck.api.call_upkeep import checkpoint as do_checkpoint
+from shelduck.api.call_upkeep import compacted_rows, deleted_rows, lake_of
+from shelduck.api.lake_upkeep import ORPHAN_AGE
 from shelduck.api.procedures import call
 from shelduck.api.runner import Answer, Runner
+from shelduck.api.upkeep_results import FilesDeleted
+from shelduck.spark.matching import Where
+from shelduck.spark.session import DataFrame
 from shelduck.sql import upkeep_statements as up
+
+
+def optimize(runner: Runner, statement: up.Optimize) -> DataFrame:
+    """OPTIMIZE a table, or the files in which the condition is true for a row."""
+    table = runner.table(statement.name)
+    condition = statement.rows.condition
+    if condition is None:
+        return compacted_rows(runner, [table.compact()])
+    with runner.views(condition) as named:
+        where = Where(named(condition.text), statement.rows.target.alias)
+        return compacted_rows(runner, [table.compact(where=where)])
+
+
+def vacuum(runner: Runner, statement: up.Vacuum) -> DataFrame:
+    """VACUUM: files that are not needed any more, and orphans; of one table or of the lake."""
+    lake = lake_of(runner)
+    hours, dry_run = statement.retain_hours, statement.dry_run
+    age = None if hours is None else timedelta(hours=hours)
+    name = None if statement.name is None else str(runner.name(statement.name))
+    old = lake.cleanup_old_files(older_than=age, table=name, dry_run=dry_run)
+    lost = lake.remove_orphans(
+        older_than=ORPHAN_AGE if age is None else age, table=name, dry_run=dry_run
+    )
+    return deleted_rows(runner, FilesDeleted(old.files + lost.files, dry_run=dry_run))
+
+
+def checkpoint(runner: Runner, _: up.Checkpoint) -> DataFrame:
+    """CHECKPOINT: all maintenance of the lake."""
+    return do_checkpoint(runner)
+
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     up.Call: call,
+    up.Optimize: optimize,
+    up.Vacuum: vacuum,
+    up.Checkpoint: checkpoint,
 }

@@ -17,7 +17,7 @@ class UpkeepVerbs(TableHandle):
     def compact(
         self,
         *,
-        where: Condition | None = None,
+        where: Condition | Where | None = None,
         target_file_size: int | str | None = None,
         min_files: int = MIN_FILES,
         max_files: int | None = None,
@@ -49,7 +49,10 @@ class UpkeepVerbs(TableHandle):
         target = options.target_file_size
         if target_file_size is not None:
             target = int(option_text("target_file_size", target_file_size)[1])
-        among = None if where is None else found.holding(self._state.spark, Where(where))
+        among = None
+        if where is not None:
+            chosen = where if isinstance(where, Where) else Where(where)
+            among = found.holding(self._state.spark, chosen)
         bins = found.small(target, min_files=min_files, max_files=max_files, among=among)
         return rewrite(self._state, found, bins, options=options, what="compact", dry_run=dry_run)
 

@@ -71,7 +71,7 @@ class FilesDeleted:
 class Checkpointed:
     """All that one checkpoint did, in its order; None for what the options leave out."""
 
-    flushed: int = 0
+    flushed: tuple[TableName, ...] = ()
     expired: Expired | None = None
     compacted: tuple[Compacted, ...] = ()
     rewritten: tuple[Compacted, ...] = ()
@@ -79,6 +79,6 @@ class Checkpointed:
     orphans: FilesDeleted | None = None
 
     def __str__(self) -> str:
-        parts: list[object] = [f"{self.flushed} inlined row(s) flushed"]
+        parts: list[object] = [f"{name}: inlined rows flushed" for name in self.flushed]
         parts += [self.expired, *self.compacted, *self.rewritten, self.cleaned, self.orphans]
         return "\n".join(str(part) for part in parts if part is not None)

@@ -38,6 +38,7 @@ def clean_up(
     lake: LakeInfo,
     before: datetime | None,
     *,
+    table: str | None = None,
     adopted: bool = False,
     dry_run: bool = False,
 ) -> Cleaned:
@@ -45,9 +46,11 @@ def clean_up(
 
     Files first, then their rows: who is interrupted finds the rest the next time. A file that a
     snapshot names is never deleted, and one that the lake did not write only with ``adopted``.
+    ``table`` is the directory of the only table to look at.
     """
     with store.read() as connection:
-        waiting = schedule.scheduled_files(connection, lake, before)
+        every = schedule.scheduled_files(connection, lake, before)
+        waiting = [f for f in every if table is None or f.path.startswith(table)]
         used = schedule.paths_in_use(connection, lake, [f.path for f in waiting])
     gone = [f for f in waiting if f.path not in used and (adopted or not f.is_adopted)]
     kept = tuple(f.path for f in waiting if f not in gone)
