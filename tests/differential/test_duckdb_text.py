@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shelduck.model.duckdb_text import parse_nested
+from shelduck.model.duckdb_text import TEXT_FORM, parse_nested
+from shelduck.model.nested_text import nested_text, survives
 from shelduck.model.schema import new_field
 from shelduck.model.types import DataType, List, Map, Member, Primitive, Struct
 
@@ -20,7 +21,7 @@ VARCHAR, INT, BLOB = Primitive("varchar"), Primitive("int64"), Primitive("blob")
 DUCKDB = {"varchar": "VARCHAR", "int64": "BIGINT", "blob": "BLOB"}
 # DuckDB's text marks quotes only from 0x20 on; NUL cannot be in a literal.
 AWKWARD = st.sampled_from(
-    ["NULL", "null", "'", '"', "\\", "\\'", " a", "a ", "[", "{k=v}", ", ", ""]
+    ["NULL", "null", "'", '"', "\\", "\\'", " a", "a ", "[", "{k=v}", ", ", "", "]", "}", "\\}"]
 )
 TEXTS = AWKWARD | st.text(
     st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8
@@ -113,3 +114,17 @@ def test_what_duckdb_casts_to_text_is_read_back_as_it_was(connection, data):
     [(text,)] = connection.execute(f"SELECT ({value_sql(kind, value)})::VARCHAR").fetchall()
 
     assert parse_nested(new_field("c", kind, 1), text) == value
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_duckdb_reads_the_text_that_we_write_as_the_value_it_was(connection, data):
+    kind = data.draw(NESTED)
+    value = data.draw(values(kind).filter(lambda v: v is not None))
+    column = new_field("c", kind, 1)
+    assume(survives(column, value))
+    text = TEXT_FORM + nested_text(column, value)
+
+    query = f"SELECT (?::VARCHAR)::{type_sql(kind)} IS NOT DISTINCT FROM {value_sql(kind, value)}"
+    assert connection.execute(query, [text]).fetchall() == [(True,)]
+    assert parse_nested(column, text, sql_structs=True) == value
