@@ -79,11 +79,15 @@ def test_each_column_that_does_not_fit_is_told_with_both_types():
 
     assert found.problems == (
         "column 'a' is int32 in the table and varchar in the file",
-        "column 'extra' is in the file and not in the table (ignore_extra_columns=True leaves it"
-        " out)",
+        (
+            "column 'extra' is in the file and not in the table"
+            " (ignore_extra_columns=True leaves it out)"
+        ),
         "column 'l' is list in the table and int32 in the file",
-        "column 'b' is in the table and not in the file (allow_missing=True reads its default, or"
-        " NULL)",
+        (
+            "column 'b' is in the table and not in the file"
+            " (allow_missing=True reads its default, or NULL)"
+        ),
     )
 
 
@@ -204,3 +208,14 @@ def test_the_order_of_names_in_paths_tells_mappings_apart():
 
     assert [n.field_id for n in one.names] == [FieldId(1), FieldId(2), FieldId(3)]
     assert not same_names(one.names, other.names)
+
+
+@pytest.mark.parametrize("repeated", ["bag", "array"])
+def test_lists_with_structs_that_duckdb_reads_as_null_are_refused(repeated):
+    inside = group("element", Kind.STRUCT, leaf("x", "int32"))
+    layout = Layout((group("l", Kind.LIST, inside, repeated=repeated),))
+
+    assert match_file(layout, columns(l="array<struct<x: int>>")).problems == (
+        "column 'l' is a list with structs as old writers lay it out, which DuckDB reads as NULL;"
+        " write the file again",
+    )

@@ -189,6 +189,12 @@ def _match_parts(
             match.problems.append(f"no part of column {here!r} is in the file")
             return None
         return MappedName(stored.name, target.id, is_partition=False, children=tuple(children))
+    if _hides_structs(stored, target):
+        match.problems.append(
+            f"column {path_text(below)!r} is a list with structs as old writers lay it out, which"
+            " DuckDB reads as NULL; write the file again"
+        )
+        return None
     if stored.group and stored.encoding != "two-level":
         inside += f"{stored.group}."
     children = []
@@ -200,6 +206,13 @@ def _match_parts(
         name = stored.group if target.shape is Kind.LIST and stored.group else part.name
         children.append(MappedName(name, found.field_id, False, found.children))
     return MappedName(stored.name, target.id, is_partition=False, children=tuple(children))
+
+
+def _hides_structs(stored: PhysicalField, target: Field) -> bool:
+    """Tell a list that is not laid out as the Parquet standard has it, with structs below."""
+    if target.shape is not Kind.LIST or (stored.group == "list" and not stored.encoding):
+        return False
+    return any(part.shape is Kind.STRUCT for part in target.walk())
 
 
 def _mismatch(stored: PhysicalField, target: Field, path: Path) -> str:

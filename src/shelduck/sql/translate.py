@@ -56,9 +56,10 @@ def _placed(text: str, word: str, name: str, time: str) -> str:
 
 def refusal_query(names: Sequence[str], reason: str) -> str:
     """Return a DuckDB query with these columns that fails with ``reason`` whatever is asked."""
-    columns = ", ".join(f"NULL AS {_quoted(n)}" for n in names)
-    text = "'" + reason.replace("'", "''") + "'"
-    return f"SELECT {columns} WHERE error({text})"
+    # A NULL would let DuckDB answer `WHERE column = 1` without looking: every part has to fail.
+    failure = "error('" + reason.replace("'", "''") + "')"
+    columns = ", ".join(f"{failure} AS {_quoted(n)}" for n in names)
+    return f"SELECT {columns} WHERE {failure}"
 
 
 def spark_query(text: str) -> Query:
