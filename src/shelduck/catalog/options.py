@@ -68,11 +68,8 @@ def write_setting(connection: Connection, setting: OptionSetting) -> None:
 def owner_names(connection: Connection) -> dict[tuple[Scope, int | None], str]:
     """Return the names of live schemas and tables, by scope and id; two statements."""
     s, t = tables.schema.c, tables.table.c
-    schemas = dict(
-        connection.execute(select(s.schema_id, s.schema_name).where(live(tables.schema)))
-        .tuples()
-        .all()
-    )
+    named = connection.execute(select(s.schema_id, s.schema_name).where(live(tables.schema)))
+    schemas = {row.schema_id: row.schema_name for row in named}
     found: dict[tuple[Scope, int | None], str] = {(Scope.SCHEMA, i): n for i, n in schemas.items()}
     for number, schema, name in connection.execute(
         select(t.table_id, t.schema_id, t.table_name).where(live(tables.table))

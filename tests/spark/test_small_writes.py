@@ -1,0 +1,186 @@
+"""Few rows go into the catalog: from literals without Spark, from local plans without a job."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import shelduck
+from shelduck.errors import InvalidRequest, NotFound
+from tests.support.lakes import rows
+
+LITERALS = [
+    ("int", "2147483647"),
+    ("tinyint", "-128"),
+    ("utinyint", "255"),
+    ("hugeint", "99999999999999999999999999999999999999"),
+    ("double", "9007199254740992"),
+    ("double", "0.1"),
+    ("double", "-0.0"),
+    ("double", "-0"),
+    ("float", "0.25"),
+    ("float", "16777216"),
+    ("decimal(5,2)", "-1.5"),
+    ("decimal(5,2)", "-0.00"),
+    ("decimal(38,0)", "-99999999999999999999999999999999999999"),
+    ("string", "'it''s é'"),
+    ("boolean", "true"),
+    ("date", "DATE '0001-01-01'"),
+    ("date", "DATE '9999-12-31'"),
+    ("timestamp_ntz", "TIMESTAMP_NTZ '1582-10-04 23:59:59.000001'"),
+    ("timestamp_s", "TIMESTAMP_NTZ '2024-01-02 03:04:05'"),
+    ("int", "NULL"),
+]
+
+
+@pytest.fixture
+def lake(tmp_path, spark):
+    with shelduck.connect(f"sqlite:///{tmp_path}/catalog.db", f"{tmp_path}/data", spark) as made:
+        yield made
+
+
+def jobs(lake, act):
+    """How many Spark jobs it takes."""
+    tracker = lake.spark.sparkContext.statusTracker()
+    before = len(tracker.getJobIdsForGroup())
+    act()
+    return len(tracker.getJobIdsForGroup()) - before
+
+
+def files(tmp_path):
+    return list(Path(f"{tmp_path}/data").rglob("*.parquet"))
+
+
+def test_a_literal_is_stored_as_spark_stores_it(lake):
+    fast, slow = (", ".join(f"c{n} {kind}" for n, (kind, _) in enumerate(LITERALS)),) * 2
+    lake.sql(f"CREATE TABLE fast ({fast})")
+    lake.sql(f"CREATE TABLE slow ({slow})")
+    values = ", ".join(literal for _, literal in LITERALS)
+    assert jobs(lake, lambda: lake.sql(f"INSERT INTO fast VALUES ({values})")) == 0
+    lake.set_option("data_inlining_row_limit", 0, table="slow")
+    lake.sql(f"INSERT INTO slow SELECT * FROM VALUES ({values})")
+
+    def told(name):
+        return [str(r) for r in rows(lake.table(name).read())]
+
+    # Seconds and the rest of a column's type are checked by both; only the way differs.
+    assert told("fast") == told("slow")
+
+
+def test_what_literals_cannot_tell_comes_from_sparks_plan_without_a_job(lake, tmp_path):
+    lake.sql("CREATE TABLE t (id BIGINT, at TIMESTAMP, tags ARRAY<STRING>, s STRUCT<d: DATE>)")
+    statement = (
+        "INSERT INTO t VALUES (1 + 1, TIMESTAMP '2024-01-01 00:00:00Z', array('x', NULL),"
+        " named_struct('d', DATE '2024-02-03')), (3, NULL, NULL, NULL)"
+    )
+    assert jobs(lake, lambda: lake.sql(statement)) == 0
+    assert files(tmp_path) == []
+    assert rows(
+        lake.sql("SELECT id, at = '2024-01-01 00:00:00Z', tags, s.d FROM t ORDER BY id")
+    ) == [
+        (2, True, ["x", None], dt.date(2024, 2, 3)),
+        (3, None, None, None),
+    ]
+
+
+def test_small_data_frames_are_kept_exactly(lake, tmp_path):
+    columns = {
+        "d": pa.array([0, -719_162, 2_932_896], pa.date32()),
+        "ts": pa.array([None, -62_135_596_800_000_000, 1], pa.timestamp("us", "UTC")),
+        "f": pa.array([1.1, float("nan"), float("-inf")], pa.float32()),
+        "x": pa.array([Decimal("1.50"), None, Decimal("-0.01")], pa.decimal128(38, 2)),
+        "b": pa.array([b"\0\xff", b"", None]),
+        "m": pa.array([[("k]", 1)], [], None], pa.map_(pa.string(), pa.int32())),
+        "l": pa.array([[{"n": 1}], [None], None], pa.list_(pa.struct([("n", pa.int64())]))),
+    }
+    frame = lake.spark.createDataFrame(pa.table(columns))
+    for name in ("kept", "written"):
+        lake.create_table(name, frame.schema)
+    lake.set_option("data_inlining_row_limit", 0, table="written")
+    assert jobs(lake, lambda: lake.table("kept").append(frame)) == 0
+    assert files(tmp_path) == []
+    lake.table("written").append(frame)
+
+    # As a number: Python's own instants begin later.
+    query = "SELECT d, unix_micros(ts), f, x, b, m, l FROM"
+    kept, written = (sorted(map(str, rows(lake.sql(f"{query} {n}")))) for n in ("kept", "written"))
+    assert kept == written
+
+
+def test_few_rows_of_a_query_leave_no_file(lake, tmp_path):
+    lake.sql("CREATE TABLE t (id BIGINT, at TIMESTAMP_NTZ, l ARRAY<STRUCT<a: INT>>)")
+    done = lake.sql(
+        "INSERT INTO t SELECT id, TIMESTAMP_NTZ '2024-01-02 03:04:05' + make_interval(0, 0, 0, id),"
+        " array(named_struct('a', id), NULL) FROM range(3)"
+    )
+    assert done.first()["rows"] == 3
+    assert files(tmp_path) == []
+    assert lake.snapshots()[-1].changes_made == "inlined_insert:1"
+    assert rows(lake.sql("SELECT id, day(at), l FROM t ORDER BY id")) == [
+        (n, 2 + n, [(n,), None]) for n in range(3)
+    ]
+
+
+def test_more_rows_than_the_limit_and_rows_of_a_transaction_are_files(lake, tmp_path):
+    lake.sql("CREATE TABLE t (id BIGINT)")
+    lake.set_option("data_inlining_row_limit", 2, table="main.t")
+    lake.sql("INSERT INTO t VALUES (1), (2)")
+    assert files(tmp_path) == []
+    lake.sql("INSERT INTO t VALUES (3), (4), (5)")
+    assert len(files(tmp_path)) == 1
+    with lake.transaction() as work:
+        work.sql("INSERT INTO t VALUES (6)")
+    assert len(files(tmp_path)) == 2
+    assert sorted(rows(lake.table("t").read())) == [(n,) for n in range(1, 7)]
+
+
+def test_a_small_create_table_as_select_is_one_snapshot_without_a_file(lake, tmp_path):
+    lake.sql("CREATE TABLE t AS SELECT * FROM VALUES (1, 'x'), (2, 'y') AS v(a, b)")
+    assert files(tmp_path) == []
+    assert lake.snapshots()[-1].changes_made == 'created_table:"main"."t",inlined_insert:1'
+    assert sorted(rows(lake.table("t").read())) == [(1, "x"), (2, "y")]
+
+
+def test_a_value_that_does_not_fit_is_refused_whatever_way_it_would_take(lake):
+    lake.sql("CREATE TABLE t (id TINYINT NOT NULL)")
+    for source in (
+        "VALUES (300)",
+        "VALUES (NULL)",
+        "VALUES (150 + 150)",
+        "SELECT id + 300 FROM range(1)",
+    ):
+        with pytest.raises(InvalidRequest, match=r"tinyint|int8|NOT NULL"):
+            lake.sql(f"INSERT INTO t {source}")
+    assert rows(lake.table("t").read()) == []
+
+
+def test_options_are_told_with_what_they_are_set_for(lake):
+    lake.sql("CREATE SCHEMA s")
+    lake.sql("CREATE TABLE s.t (id BIGINT)")
+    before = lake.snapshots()[-1].id
+    lake.set_option("target_file_size", "10MB")
+    lake.set_option("target_file_size", "20MB")
+    lake.sql("CALL set_option('data_inlining_row_limit', 5, schema => 's', table_name => 't')")
+    lake.sql("CALL set_option('rewrite_delete_threshold', 0.5, schema => 's')")
+    assert lake.snapshots()[-1].id == before
+    found = [(o.name, o.value, o.scope, o.owner) for o in lake.options()]
+    assert found == [
+        ("data_inlining_row_limit", "5", "table", "s.t"),
+        ("rewrite_delete_threshold", "0.500000", "schema", "s"),
+        ("target_file_size", "20000000", "lake", None),
+    ]
+    assert rows(lake.sql("CALL options()")) == found
+    with pytest.raises(NotFound, match="did you mean"):
+        lake.sql("CALL set_option('target_filesize', 1)")
+
+
+def test_one_row_of_literals_takes_few_statements(lake):
+    lake.sql("CREATE TABLE t (id BIGINT)")
+    lake.sql("INSERT INTO t VALUES (1)")
+    before = lake._state.store.statements
+    lake.sql("INSERT INTO t VALUES (1)")
+    assert lake._state.store.statements - before == 15
