@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.quoting import quote_name
@@ -126,6 +127,17 @@ def named_keys(partition: Sequence[PartitionColumn], columns: Schema) -> list[Pa
     """Return the keys of a table by the names that its columns have today."""
     named = [(columns.by_id(FieldId(key.column_id)), key.transform) for key in partition]
     return [PartitionBy(f.name, parse_transform(text)) for f, text in named if f is not None]
+
+
+def partition_directory(keys: Sequence[PartitionBy], values: Sequence[str | None]) -> str:
+    """Return the directory of a partition below the table's, ending in '/', as DuckDB names it.
+
+    DuckDB compacts files of one partition only where they lie in one directory.
+    """
+    return "".join(
+        f"{quote(name, safe='')}={NULL_DIRECTORY if value is None else quote(value, safe='')}/"
+        for name, value in zip(directory_keys(keys), values, strict=True)
+    )
 
 
 def directory_keys(keys: Sequence[PartitionBy]) -> list[str]:

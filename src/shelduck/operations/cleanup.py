@@ -22,6 +22,7 @@ from shelduck.spark.storage import (
 )
 
 _DUCKDB = "ducklake-"
+_WRITE_LENGTH = 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +122,10 @@ def _of_writes(
 ) -> list[_Orphans]:
     writes: dict[str, list[Stored]] = defaultdict(list)
     for entry in found:
-        top = entry.name.partition("/")[0]
-        if any(is_write_directory(top, unique) for unique in uuids):
-            writes[top].append(entry)
+        for name in _may_name_write(entry.name):
+            if any(is_write_directory(name, unique) for unique in uuids):
+                writes[name].append(entry)
+                break
     orphans = []
     for top, entries in writes.items():
         if any(entry.changed >= before for entry in entries):
@@ -140,6 +142,11 @@ def _of_writes(
                 )
             )
     return orphans
+
+
+def _may_name_write(name: str) -> tuple[str, str]:
+    """Return where the name of a file's write may stand: its directory, or the file's own name."""
+    return name.partition("/")[0], name.rpartition("/")[2].removeprefix(".")[:_WRITE_LENGTH]
 
 
 def _is_known(place: str, name: str, known: set[str]) -> bool:

@@ -24,6 +24,7 @@ from shelduck.planning.compaction import (
     small_file_bins,
 )
 from shelduck.spark.matching import Where
+from shelduck.spark.placing import directory_beside, place_files
 from shelduck.spark.read import Origin
 from shelduck.spark.rewrite import at_once, file_ids, write_together
 from shelduck.spark.session import SparkSession
@@ -128,6 +129,8 @@ def _write(
     origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)
     frame = replace(rows, files=one.files).frame(spark, origins=origins)
     written = write_together(spark, frame, rows.table, snapshots=snapshots, compression=compression)
+    if one.partition.id is not None:
+        written = replace(written, files=_beside(written.files, one.files[0], rows.table))
     results = tuple(_result(file, one, snapshots, rows.table) for file in written.files)
     sources = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in one.files)
     change = RewriteFiles(rows.table, sources, results, one.keeps_history)
@@ -136,6 +139,15 @@ def _write(
     if report is not None:
         report(one)
     return RewrittenBin(one, done)
+
+
+def _beside(
+    files: Sequence[NewDataFile], source: DataFile, table: TableVersion
+) -> tuple[NewDataFile, ...]:
+    """Move written files to the directory in which the files of their partition lie."""
+    write = files[0].path.partition("/")[0] if files else ""
+    where = directory_beside(table.path, source.path)
+    return place_files(table.path, write, files, [where] * len(files))
 
 
 def _result(file: NewDataFile, one: Bin, snapshots: bool, table: TableVersion) -> NewDataFile:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from shelduck.model.change import AppendFiles, InlineRows, RowChange
 from shelduck.model.inlined import InlinedBatch
+from shelduck.model.names import is_write_directory
 from shelduck.model.table import TableVersion
-from shelduck.spark.storage import delete_directory, delete_file
+from shelduck.spark.storage import delete_directory, delete_file, delete_files
 from shelduck.spark.write import WrittenFiles
 
 
@@ -73,8 +74,12 @@ def inlined(table: TableVersion, batch: InlinedBatch) -> Done:
 
 def discard(table: TableVersion, paths: Iterable[str]) -> None:
     """Delete written files that no commit will know, with the directories made for them."""
-    for directory in {path.partition("/")[0] for path in paths}:
+    tops = {path: path.partition("/")[0] for path in paths}
+    writes = {top for top in tops.values() if is_write_directory(top, table.uuid)}
+    for directory in writes:
         delete_directory(table.path + directory)
+    # Directories of partitions hold files of others too.
+    delete_files(table.path + path for path, top in tops.items() if top not in writes)
 
 
 def discard_unpublished(

@@ -7,6 +7,7 @@ table without partitions is cut into ranges, so that files follow each other in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files import NewDataFile
-from shelduck.model.partition import IDENTITY
+from shelduck.model.partition import IDENTITY, partition_directory
 from shelduck.model.sorting import parse_sort_key
 from shelduck.model.table import TableVersion
 from shelduck.spark.partition_keys import (
@@ -55,20 +56,13 @@ class Clustering:
     def _sorted(self, df: DataFrame) -> DataFrame:
         return df.repartitionByRange(*self.order).sortWithinPartitions(*self.order)
 
-    def directories(self, taken: list[str]) -> list[str]:
-        """Return what directories of each key are called, by other names than those taken."""
-        lowered = {name.lower() for name in taken}
-        found = []
-        for key in self.keys:
-            name = key.directory
-            while name.lower() in lowered:
-                name += "_"
-            lowered.add(name.lower())
-            found.append(name)
-        return found
+    def directories(self, files: Sequence[NewDataFile]) -> list[str]:
+        """Return where files belong: the directory of each one's partition below the table's."""
+        keys = [key.named for key in self.keys]
+        return [partition_directory(keys, file.partition_values) for file in files]
 
-    def placed(self, file: NewDataFile) -> NewDataFile:
-        """Return a file that was written with the partition that its path tells.
+    def told(self, file: NewDataFile) -> NewDataFile:
+        """Return a file that was just written with the partition that its path tells.
 
         Raises CorruptLake when the file's own statistics tell another one.
         """

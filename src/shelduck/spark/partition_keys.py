@@ -1,6 +1,6 @@
 """The partition of each row: columns of text that name its directory, and the values they mean.
 
-A directory's name has to give the value back: what Spark writes there is the text of the
+Spark parts rows by directories, whose names have to give the values back: the text of the
 transformed value, or `NULL_DIRECTORY` for NULL. Texts that no directory could hold, or that would
 be mistaken for others, go percent-encoded behind a mark.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import unquote, unquote_plus
+from urllib.parse import quote, unquote, unquote_plus
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -24,7 +24,6 @@ from shelduck.model.partition import (
     NULL_DIRECTORY,
     PartitionBy,
     Transform,
-    directory_keys,
     parse_transform,
 )
 from shelduck.model.quoting import backticked, quote_name
@@ -38,19 +37,15 @@ from shelduck.spark.bucket_hash import bucket
 _MARK = "\u0001"
 # Directories of other texts would be empty, hidden in Java's encoding, or someone else's.
 _ODD = rf"^$|[^ -~]|^{NULL_DIRECTORY}$"
-# What Spark writes as three characters.
-_ESCAPED = r"[\"#%'*/:=?\\{\[\]^]"
 _NAME_BYTES = 255
-_SURELY_SHORT = 64
 _TEXTS = frozenset({"varchar", "json", "blob"})
 _USUAL = re.compile(r"\d{4}-\d\d-\d\d.*")
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """One key of a table: what stands before the ``=`` of its directories, and what behind it."""
+    """One key of a table: a column and what is made of its values."""
 
-    directory: str
     field: Field
     transform: Transform
 
@@ -60,10 +55,15 @@ class PartitionKey:
         assert not isinstance(self.field.shape, Kind)
         return self.field.shape
 
+    @property
+    def named(self) -> PartitionBy:
+        """The key by the column's name."""
+        return PartitionBy(self.field.name, self.transform)
+
 
 def partition_keys(table: TableVersion) -> tuple[PartitionKey, ...]:
     """Return the keys of a table; Unsupported for a transform that is not known."""
-    found: list[tuple[Field, Transform]] = []
+    found: list[PartitionKey] = []
     for key in table.partition:
         column = table.columns.by_id(key.column_id)
         if column is None or not column.is_leaf:
@@ -71,9 +71,8 @@ def partition_keys(table: TableVersion) -> tuple[PartitionKey, ...]:
                 f"{table.full_name} is partitioned by column {key.column_id}, which is"
                 f" {'gone' if column is None else str(column.type)}; set its partitioning anew"
             )
-        found.append((column, parse_transform(key.transform)))
-    names = directory_keys([PartitionBy(_directory_name(f), t) for f, t in found])
-    return tuple(PartitionKey(n, f, t) for n, (f, t) in zip(names, found, strict=True))
+        found.append(PartitionKey(column, parse_transform(key.transform)))
+    return tuple(found)
 
 
 def directory_text(spark: SparkSession, key: PartitionKey) -> Column:
@@ -84,8 +83,9 @@ def directory_text(spark: SparkSession, key: PartitionKey) -> Column:
     else:
         plain = _text(value, key.leaf, key.field.name)
         if str(key.leaf) in _TEXTS:
+            plain = _checked(plain, key)
             marked = F.concat(F.lit(_MARK), F.url_encode(plain))
-            plain = _checked(F.when(plain.rlike(_ODD), marked).otherwise(plain), key)
+            plain = F.when(plain.rlike(_ODD), marked).otherwise(plain)
     # Not nullable: Spark would put another sort behind ours to deal with nulls.
     return F.coalesce(plain, F.lit(NULL_DIRECTORY))
 
@@ -148,14 +148,15 @@ def value_type(leaf: Leaf) -> str:
 
 def _checked(text: Column, key: PartitionKey) -> Column:
     """Return the text, or fail the write where the directory's name would be too long."""
-    name = len(key.directory) * 3 + 1
-    size = F.octet_length(F.regexp_replace(text, _ESCAPED, "%00"))
-    why = (
-        f"a value of {quote_name(key.field.name)} is too long to name a directory; partition by"
-        f" bucket(n, {quote_name(key.field.name)}) instead"
+    name = quote_name(key.field.name)
+    why = f"a value of {name} is too long to name a directory; partition by bucket(n, {name})"
+    # A blank is one character here and three there.
+    size = F.octet_length(F.regexp_replace(F.url_encode(text), "[+*]", "%00"))
+    room = _NAME_BYTES - len(quote(key.field.name)) - 1
+    fits = (F.octet_length(text) * 3 <= room) | (size <= room)
+    return F.when(fits, text).otherwise(
+        F.when(text.isNotNull(), store_rules.fail(why, T.StringType()))
     )
-    is_short = (F.octet_length(text) <= _SURELY_SHORT) | (size <= _NAME_BYTES - name)
-    return F.when(is_short | text.isNull(), text).otherwise(store_rules.fail(why, T.StringType()))
 
 
 def _canonical(leaf: Leaf, text: str) -> str:
@@ -168,10 +169,3 @@ def _canonical(leaf: Leaf, text: str) -> str:
         assert found_text is not None
         return found_text
     return canonical_text(leaf, text)
-
-
-def _directory_name(field: Field) -> str:
-    """Return the column's name, or one by its id where Spark would hide or Java mangle it."""
-    name = field.name
-    is_plain = name.isascii() and name.isprintable() and name[0] not in "._"
-    return name if is_plain else f"column_{field.id}"

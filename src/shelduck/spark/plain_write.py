@@ -17,7 +17,6 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs, parquet
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import TimestampType
 
@@ -48,12 +47,9 @@ def write_plain(
     compression: str,
 ) -> None:
     """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
-    # Spark takes the keys of directories out of the file, so they are called like no column.
-    directories = clustering.directories([physical.names[f.id] for f in physical.fields])
-    keys = [F.col(c).alias(d) for c, d in zip(clustering.columns, directories, strict=True)]
-    named = rows.select(*physical.columns(with_ids=True), *keys)
+    named = rows.select(*physical.columns(with_ids=True), *clustering.columns)
     with _settings(spark):
-        named.write.partitionBy(*directories).parquet(place, compression=compression)
+        named.write.partitionBy(*clustering.columns).parquet(place, compression=compression)
 
 
 def write_plain_parts(
@@ -81,8 +77,8 @@ def write_by_arrow(
     rows = df.select(*physical.columns(with_ids=False), *clustering.columns)
     rows = rows.toDF(*[f"c{f.id}" for f in physical.fields], *clustering.columns)
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
-    directories = clustering.directories([])
-    written = map_batches(rows, _writer(schema, directories, place, compression), "name string")
+    write = _writer(schema, clustering.columns, place, compression)
+    written = map_batches(rows, write, "name string")
     # These rows are names of files, not rows of a table.
     names = {row.name for row in written.collect()}
     for file in list_data_files(place):
@@ -148,8 +144,7 @@ def _writer(schema: Any, directories: list[str], directory: str, compression: st
         for key, run in groupby(keys):
             size = sum(1 for _ in run)
             parts = (
-                f"{quote(d, safe='')}={quote(text, safe='')}/"
-                for d, text in zip(directories, key, strict=True)
+                f"{d}={quote(text, safe='')}/" for d, text in zip(directories, key, strict=True)
             )
             yield "".join(parts), rows.slice(start, size)
             start += size

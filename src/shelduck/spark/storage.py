@@ -83,6 +83,22 @@ def delete_file(path: str) -> None:
         files.delete_file(name)
 
 
+def move_file(source: str, target: str) -> None:
+    """Move a file, into directories that are made where they are missing."""
+    plain = local_path(target)
+    if plain is not None:
+        old = local_path(source)
+        assert old is not None
+        Path(plain).parent.mkdir(parents=True, exist_ok=True)
+        Path(old).rename(plain)
+        return
+    files, name = filesystem(target)
+    if files.type_name != "s3":
+        # Directories of an object store are made by their files.
+        files.create_dir(name.rpartition("/")[0], recursive=True)
+    files.move(filesystem(source)[1], name)
+
+
 def arrow_place(path: str) -> tuple[bool, str]:
     """Return whether a path is local, and what pyarrow calls it: a plain path, or else a URI.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,6 +20,7 @@ from shelduck.spark.clustering import Clustering, clustering_of
 from shelduck.spark.footers import read_footers
 from shelduck.spark.layouts import layout_of
 from shelduck.spark.physical import PhysicalSchema, physical_schema
+from shelduck.spark.placing import place_files
 from shelduck.spark.plain_write import write_by_arrow, write_plain
 from shelduck.spark.stats import file_stats
 from shelduck.spark.storage import (
@@ -54,7 +55,9 @@ def write_files(
     sorts: bool = True,
     arranges: bool = True,
 ) -> WrittenFiles:
-    """Write the rows of ``df`` into a fresh directory of ``table`` and return the files.
+    """Write the rows of ``df`` into files of ``table`` that no snapshot knows, and return them.
+
+    They lie in a fresh directory, or in those of their partitions.
 
     Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. Without
     ``arranges`` they are taken as they come, each part of ``df`` into one file of no partition.
@@ -80,6 +83,10 @@ def write_files(
     try:
         listed = _write(spark, rows, physical, clustering, place=place, compression=compression)
         written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
+        if clustering.keys and written.files:
+            where = clustering.directories(written.files)
+            placed = place_files(table.path, directory, written.files, where)
+            written = replace(written, files=placed)
     except BaseException as error:
         delete_directory(place)
         found = failure_of(error)
@@ -147,7 +154,7 @@ def _look_at(
             stats=file_stats(metadata, leaves, extra),
             layout=layout,
         )
-        files.append(clustering.placed(found))
+        files.append(clustering.told(found))
         rows += metadata.num_rows
         size += file.size
         if progress is not None:

@@ -73,11 +73,6 @@ def id_rows(ids: Mapping[tuple[str, ...], int]) -> str:
     )
 
 
-def name_rows(names: Iterable[str]) -> str:
-    """One row per name, for ``LakeParquet``."""
-    return "".join(f"{_text(name)}\n" for name in names)
-
-
 def texts(rows: str) -> list[str]:
     """The texts that Java sent, one in each row."""
     return [

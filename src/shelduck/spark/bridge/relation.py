@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,7 +26,6 @@ from shelduck.spark.bridge.codec import (
     failure,
     file_rows,
     id_rows,
-    name_rows,
     success,
     texts,
 )
@@ -98,14 +97,6 @@ class Bridge:
         A number is hashed as its eight bytes; null stays null.
         """
         return classic_column(self._new("BucketHash").of(java_column(value)))
-
-    @staticmethod
-    def name_options(names: Sequence[str]) -> dict[str, str]:
-        """The option that names the columns in the file, in order, whatever the DataFrame does.
-
-        So a column can be a key of ``partitionBy`` and stay in the file under the same name.
-        """
-        return {"shelduck.column.names": name_rows(names)}
 
     def relation(
         self,

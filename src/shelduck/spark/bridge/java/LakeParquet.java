@@ -1,7 +1,6 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
-import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -23,10 +22,9 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's Parquet, with three additions: a scan whose constants say so drops the deleted positions
- * of each file while it reads, a write gives every field the id that option {@code
- * shelduck.field.ids} names, and its columns are called as {@code shelduck.column.names} says, so
- * that a directory may be named like a column that is in the file too.
+ * Spark's Parquet, with two additions: a scan whose constants say so drops the deleted positions of
+ * each file while it reads, and a write gives every field the id that option {@code
+ * shelduck.field.ids} names.
  */
 public class LakeParquet extends ParquetFileFormat {
   /** The first of the three constants that {@link DeletedPositions} reads. */
@@ -34,23 +32,6 @@ public class LakeParquet extends ParquetFileFormat {
   /** An option of a scan: the rows that are deleted are wanted, not the others. */
   public static final String WANTS_DELETED = "shelduck.wants.deleted";
   private static final String ROW_INDEX = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME();
-
-  private static final String NAMES = "shelduck.column.names";
-
-  private static StructType renamed(StructType schema, Option names) {
-    if (names.isEmpty()) {
-      return schema;
-    }
-    StructField[] columns = schema.fields();
-    List rows = TextRows.rows((String) names.get());
-    StructField[] result = new StructField[columns.length];
-    for (int i = 0; i < columns.length; i++) {
-      String name = ((String[]) rows.get(i))[0];
-      result[i] = new StructField(
-          name, columns[i].dataType(), columns[i].nullable(), columns[i].metadata());
-    }
-    return new StructType(result);
-  }
 
   private static boolean has(StructType schema, String name) {
     return schema.getFieldIndex(name).isDefined();
@@ -105,8 +86,7 @@ public class LakeParquet extends ParquetFileFormat {
 
   /** What other readers of a lake rely on is set for this job and leaves the session alone. */
   public OutputWriterFactory prepareWrite(
-      SparkSession session, Job job, Map options, StructType columns) {
-    StructType schema = renamed(columns, options.get(NAMES));
+      SparkSession session, Job job, Map options, StructType schema) {
     OutputWriterFactory factory = super.prepareWrite(session, job, options, schema);
     Option ids = options.get(FieldIds.OPTION);
     if (ids.isEmpty()) {
