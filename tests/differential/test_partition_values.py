@@ -1,0 +1,143 @@
+"""Partition values of every type and transform are those of DuckDB's extension."""
+
+from __future__ import annotations
+
+import pytest
+
+import shelduck
+from shelduck.spark import bucket_hash, write
+from tests.support.oracle import DuckDBOracle
+
+IDENTITY, BUCKET = "x", "bucket(1000000, x)"
+FIELDS = ("year(x)", "month(x)", "day(x)")
+MOMENTS = (
+    "'2017-11-16 22:31:08.12'",
+    "'1969-12-31 23:59:59.999999'",
+    "'1500-03-01 00:00:00'",
+    "'0001-01-01 00:00:00'",
+    "'9999-12-31 23:59:59'",
+)
+# Type, keys, and values as Spark writes them.
+TYPES = {
+    "BOOLEAN": ((IDENTITY, BUCKET), ("true", "false")),
+    "TINYINT": ((IDENTITY, BUCKET), ("-5Y", "127Y")),
+    "SMALLINT": ((IDENTITY, BUCKET), ("-5S", "0S")),
+    "INT": ((IDENTITY, BUCKET), ("-34", "34")),
+    "BIGINT": ((IDENTITY, BUCKET), ("34L", "9223372036854775807L", "-9223372036854775807L")),
+    "UINT8": ((IDENTITY, BUCKET), ("200",)),
+    "UINT16": ((IDENTITY, BUCKET), ("60000",)),
+    "UINT32": ((IDENTITY, BUCKET), ("34", "4000000000")),
+    "UINT64": ((IDENTITY, BUCKET), ("18446744073709551615",)),
+    # DuckDB cannot read the largest values of int128 back, as which it writes a DOUBLE.
+    "INT128": ((IDENTITY, BUCKET), ("1", "-99")),
+    "FLOAT": (
+        (IDENTITY, BUCKET),
+        ("1.1F", "-0.0F", "float('NaN')", "float('inf')", "1e30F", "1e-5F", "16777216F", "1e16F"),
+    ),
+    "DOUBLE": (
+        (IDENTITY, BUCKET),
+        ("0.1D", "-0.0D", "double('NaN')", "double('-inf')", "1e300D", "123456789.125D", "1e17D"),
+    ),
+    "DECIMAL(3,3)": ((IDENTITY, BUCKET), ("0.001", "-0.5")),
+    "DECIMAL(9,2)": ((IDENTITY, BUCKET), ("14.20", "-14.2", "0")),
+    "DECIMAL(18,18)": ((IDENTITY, BUCKET), ("0.000000000000000001", "-0.999999999999999999")),
+    "DECIMAL(38,2)": ((IDENTITY, BUCKET), ("14.20", "-0.01", "999999999999999999999999999.99")),
+    "DECIMAL(38,18)": ((IDENTITY, BUCKET), ("0.000000000000000001", "0")),
+    "DECIMAL(38,38)": ((IDENTITY, BUCKET), ("0.5", "-0.25")),
+    "DATE": (
+        (IDENTITY, BUCKET, *FIELDS),
+        ("DATE '2017-11-16'", "DATE '1969-12-31'", "DATE '0001-01-01'", "DATE '12345-01-01'"),
+    ),
+    "TIME": ((IDENTITY, BUCKET, "hour(x)"), ("'22:31:08.5'", "'00:00:00'", "'01:02:03.000004'")),
+    "TIMETZ": ((IDENTITY, BUCKET, "hour(x)"), ("'22:31:08+02'", "'22:31:08.5-03:30'")),
+    "TIMESTAMP_NTZ": (
+        (IDENTITY, BUCKET, *FIELDS, "hour(x)"),
+        tuple(f"TIMESTAMP_NTZ {m}" for m in MOMENTS),
+    ),
+    "TIMESTAMP_S": (
+        (IDENTITY, BUCKET, *FIELDS, "hour(x)"),
+        ("TIMESTAMP_NTZ '2017-11-16 22:31:08'", "TIMESTAMP_NTZ '1969-12-31 23:59:59'"),
+    ),
+    "TIMESTAMP_MS": (
+        (IDENTITY, BUCKET, *FIELDS, "hour(x)"),
+        ("TIMESTAMP_NTZ '2017-11-16 22:31:08.12'", "TIMESTAMP_NTZ '1969-12-31 23:59:59.999'"),
+    ),
+    "TIMESTAMP": (
+        (IDENTITY, BUCKET, *FIELDS, "hour(x)"),
+        tuple(f"TIMESTAMP {m[:-1]}Z'" for m in MOMENTS),
+    ),
+    "STRING": (
+        (IDENTITY, BUCKET),
+        (
+            "'iceberg'",
+            "''",
+            "' '",
+            "'a b/c=%?é#\"\\'\\\\:*'",
+            "'__HIVE_DEFAULT_PARTITION__'",
+            "'NULL'",
+            "'.x'",
+            "'..'",
+            "'a\\nb\\tc'",
+            "'%41'",
+            "'\\u0001x'",
+            "'+&~!@$^()[]{}|;,<>`'",
+            "'Ä'",
+            "'ä'",
+            "repeat('x', 200)",
+            "'日本語🦆'",
+        ),
+    ),
+    "JSON": ((IDENTITY, BUCKET), ("'{\"a\": 1}'", "'[]'")),
+    "BINARY": ((IDENTITY, BUCKET), ("X'6120622F'", "X''")),
+    "UUID": ((IDENTITY, BUCKET), ("'f79c3e09-677c-4bbd-a479-3f349cb785e7'",)),
+}
+_FILES = (
+    "SELECT v.partition_key_index, v.partition_value, sum(f.record_count)"
+    " FROM __ducklake_metadata_lake.ducklake_data_file f"
+    " JOIN __ducklake_metadata_lake.ducklake_file_partition_value v USING (data_file_id)"
+    " JOIN __ducklake_metadata_lake.ducklake_table t ON t.table_id = f.table_id"
+    " WHERE t.table_name = '{}' AND f.partition_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
+)
+
+
+# One for each way in which bytes to hash are made.
+HASHES = ("BIGINT", "DOUBLE", "DECIMAL(38,2)", "TIMETZ", "TIMESTAMP", "STRING", "BINARY")
+
+
+@pytest.fixture(params=["bridge", "sql alone"])
+def types(request, monkeypatch):
+    """Types to write through the JVM, and by the public API alone, as over Spark Connect."""
+    if request.param == "bridge":
+        return tuple(TYPES)
+    monkeypatch.setattr(write, "bridge_for", lambda _: None)
+    monkeypatch.setattr(bucket_hash, "bridge_for", lambda _: None)
+    return HASHES
+
+
+def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_path):
+    """Each row gets the partition that DuckDB gives it, and each file is of one partition."""
+    tables = {f"t{n}": kind for n, kind in enumerate(types)}
+    with DuckDBOracle(sqlite_url, data_path) as duckdb:
+        duckdb.execute("CALL lake.set_option('data_inlining_row_limit', 0)")
+    # Wherever the session is, partitions of timestamps go by UTC.
+    spark.conf.set("spark.sql.session.timeZone", "America/St_Johns")
+    try:
+        with shelduck.connect(sqlite_url, data_path, spark) as lake:
+            for table, kind in tables.items():
+                keys, values = TYPES[kind]
+                lake.sql(f"CREATE TABLE {table} (x {kind}) PARTITIONED BY ({', '.join(keys)})")
+                rows = ", ".join(f"({v})" for v in (*values, "NULL"))
+                lake.sql(f"INSERT INTO {table} VALUES {rows}")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    with DuckDBOracle(sqlite_url) as duckdb:
+        for table, kind in tables.items():
+            keys, values = TYPES[kind]
+            duckdb.execute(f"CREATE TABLE d_{table} AS FROM {table} LIMIT 0")
+            duckdb.execute(f"ALTER TABLE d_{table} SET PARTITIONED BY ({', '.join(keys)})")
+            duckdb.execute(f"INSERT INTO d_{table} FROM {table}")
+            assert len(duckdb.rows(table)) == len(values) + 1
+            ours, its = (duckdb.sql(_FILES.format(t)) for t in (table, f"d_{table}"))
+            # To DuckDB both zeros are one value too; it names the partition by the one it met.
+            its = [(n, "0.0" if v == "-0.0" else v, c) for n, v, c in its]
+            assert sorted(ours, key=str) == sorted(its, key=str), kind
