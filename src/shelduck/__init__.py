@@ -24,6 +24,15 @@ from shelduck.api.changes import (
 )
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
+from shelduck.api.merge_clauses import (
+    when_matched_delete,
+    when_matched_update,
+    when_matched_update_all,
+    when_not_matched_by_source_delete,
+    when_not_matched_by_source_update,
+    when_not_matched_insert,
+    when_not_matched_insert_all,
+)
 from shelduck.api.results import Committed, Snapshot, Staged, TableName, Unchanged
 from shelduck.api.table import Table
 from shelduck.api.transaction import Transaction
@@ -82,4 +91,11 @@ __all__ = [
     "set_not_null",
     "set_partitioning",
     "set_sorting",
+    "when_matched_delete",
+    "when_matched_update",
+    "when_matched_update_all",
+    "when_not_matched_by_source_delete",
+    "when_not_matched_by_source_update",
+    "when_not_matched_insert",
+    "when_not_matched_insert_all",
 ]

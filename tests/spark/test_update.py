@@ -11,13 +11,19 @@ from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', '0')",
-    "CREATE TABLE t (id INT NOT NULL, name STRING DEFAULT 'nobody',"
-    " s STRUCT<a: INT, b: STRUCT<c: STRING, d: DOUBLE>>, tags ARRAY<STRING>)",
-    "INSERT INTO t SELECT /*+ COALESCE(1) */ cast(id AS INT), concat('n', id),"
-    " named_struct('a', cast(id AS INT), 'b', named_struct('c', 'x', 'd', 0.5D)), array('t')"
-    " FROM range(0, 50)",
-    "INSERT INTO t SELECT /*+ COALESCE(1) */ cast(id AS INT), concat('n', id), NULL, NULL"
-    " FROM range(50, 100)",
+    (
+        "CREATE TABLE t (id INT NOT NULL, name STRING DEFAULT 'nobody',"
+        " s STRUCT<a: INT, b: STRUCT<c: STRING, d: DOUBLE>>, tags ARRAY<STRING>)"
+    ),
+    (
+        "INSERT INTO t SELECT /*+ COALESCE(1) */ cast(id AS INT), concat('n', id),"
+        " named_struct('a', cast(id AS INT), 'b', named_struct('c', 'x', 'd', 0.5D)), array('t')"
+        " FROM range(0, 50)"
+    ),
+    (
+        "INSERT INTO t SELECT /*+ COALESCE(1) */ cast(id AS INT), concat('n', id), NULL, NULL"
+        " FROM range(50, 100)"
+    ),
     "CREATE TABLE names (id INT, name STRING)",
     "INSERT INTO names VALUES (1, 'one'), (2, 'two'), (60, 'sixty')",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from shelduck.api.lookup import few_deletes, rows_of
@@ -12,11 +12,16 @@ from shelduck.api.unit import UnitOfWork, carry_out_rows
 from shelduck.model.table import TableVersion
 from shelduck.operations.delete import delete_rows
 from shelduck.operations.done import Done
+from shelduck.operations.merge import merge_rows
 from shelduck.operations.update import update_rows
 from shelduck.spark.assignments import SetValue
 from shelduck.spark.matching import Where
+from shelduck.spark.merge_clauses import Action, Merge, MergeClause, When
 from shelduck.sql import row_statements as st
-from shelduck.sql.parts import Target
+from shelduck.sql.parts import Expression, Target
+
+# A source without an alias: its columns are called by their names alone.
+_NAMELESS = "__shelduck_source__"
 
 
 def delete(runner: Runner, statement: st.Delete) -> Result:
@@ -63,6 +68,74 @@ def update(runner: Runner, statement: st.Update) -> Result:
     return carry_out_rows(runner.state, runner.unit, prepare)
 
 
+def merge(runner: Runner, statement: st.Merge) -> Result:
+    """MERGE INTO."""
+
+    def prepare(unit: UnitOfWork) -> Done:
+        inside = Runner(runner.state, unit)
+        rows = rows_of(runner.state, unit, inside.name(statement.name))
+        source = inside.query(statement.source)
+        with inside.views(*_expressions(statement)) as named:
+            wanted = Merge(
+                named(statement.condition.text),
+                tuple(_clauses(statement, rows.table, named)),
+                statement.target.alias,
+                statement.source_alias or _NAMELESS,
+                statement.schema_evolution,
+            )
+            return merge_rows(
+                runner.state.spark,
+                rows,
+                source,
+                wanted,
+                few=few_deletes(runner.state, runner.unit, rows),
+                show_progress=runner.state.show_progress,
+            )
+
+    return carry_out_rows(runner.state, runner.unit, prepare)
+
+
+def _expressions(statement: st.Merge) -> Iterator[Expression | None]:
+    """Yield all expressions of a MERGE."""
+    yield statement.condition
+    for clause in (*statement.matched, *statement.not_matched_by_source):
+        yield clause.condition
+        if isinstance(clause.action, st.UpdateSet):
+            yield from (a.value for a in clause.action.assignments)
+    for insert in statement.not_matched:
+        yield insert.condition
+        if isinstance(insert.action, st.InsertRow):
+            yield from insert.action.values
+
+
+def _clauses(
+    statement: st.Merge, table: TableVersion, named: Callable[[str], str]
+) -> Iterator[MergeClause]:
+    def text(found: Expression | None) -> str | None:
+        return None if found is None else named(found.text)
+
+    for when, clauses in (
+        (When.MATCHED, statement.matched),
+        (When.NOT_MATCHED_BY_SOURCE, statement.not_matched_by_source),
+    ):
+        for clause in clauses:
+            condition = text(clause.condition)
+            match clause.action:
+                case st.DeleteRow():
+                    yield MergeClause(when, Action.DELETE, condition=condition)
+                case st.UpdateAll():
+                    yield MergeClause(when, Action.UPDATE, None, condition)
+                case st.UpdateSet(assignments):
+                    values = set_values(statement.target, assignments, table, named)
+                    yield MergeClause(when, Action.UPDATE, tuple(values), condition)
+    for insert in statement.not_matched:
+        found = None
+        if isinstance(insert.action, st.InsertRow):
+            pairs = zip(insert.action.columns, insert.action.values, strict=True)
+            found = tuple(SetValue(path, text(value)) for path, value in pairs)
+        yield MergeClause(When.NOT_MATCHED, Action.INSERT, found, text(insert.condition))
+
+
 def set_values(
     target: Target,
     assignments: Sequence[st.Assignment],
@@ -83,4 +156,5 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.Delete: delete,
     st.Truncate: truncate,
     st.Update: update,
+    st.Merge: merge,
 }

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from shelduck.api.handle import TableHandle
 from shelduck.api.lookup import few_deletes, rows_of
+from shelduck.api.merge_clauses import assignments
 from shelduck.api.results import Result
 from shelduck.api.unit import UnitOfWork, carry_out_rows
 from shelduck.errors import InvalidRequest
-from shelduck.model.names import split_name
 from shelduck.operations.delete import delete_rows, truncate_rows
 from shelduck.operations.done import Done
+from shelduck.operations.merge import merge_rows
 from shelduck.operations.update import update_rows
-from shelduck.spark.assignments import SetValue, Value
-from shelduck.spark.matching import Condition, Where
+from shelduck.spark.assignments import Value
+from shelduck.spark.matching import Column, Condition, Where
+from shelduck.spark.merge_clauses import Merge, MergeClause
+from shelduck.spark.session import DataFrame
 
 
 class EditVerbs(TableHandle):
@@ -69,6 +72,62 @@ class EditVerbs(TableHandle):
 
         return carry_out_rows(self._state, self._unit, prepare)
 
+    def merge(
+        self,
+        source: DataFrame,
+        on: Condition | Sequence[str],
+        *clauses: MergeClause,
+        target_alias: str = "t",
+        source_alias: str = "s",
+        schema_evolution: bool = False,
+    ) -> Result:
+        """Update, delete and insert by the rows of a source, at once.
+
+            table.merge(
+                updates,
+                "t.id = s.id",
+                shelduck.when_matched_update_all(),
+                shelduck.when_not_matched_insert_all(),
+            )
+
+        The source is computed once. Rows that are updated keep their row ids. Of the clauses for
+        one kind of rows the first whose condition is true takes a row.
+
+        Args:
+            source: The rows to merge.
+            on: When a row of the source matches one of the table: SQL text, a Spark column, or the
+                names of columns that must be equal. NULL is equal to nothing.
+            clauses: From `shelduck.when_matched_update` and its like, in order.
+            target_alias: What conditions and values call the table.
+            source_alias: What they call the source.
+            schema_evolution: Add columns and fields that only the source has and widen types, in
+                the same snapshot, where a clause takes all columns or names the new one; columns
+                that only the table has stay as they are.
+
+        Raises:
+            InvalidRequest: there is no clause, types or values do not fit, or several rows of the
+                source would change one row of the table; the table is unchanged.
+            Conflict: another commit touched the same files or added rows meanwhile; run it again.
+        """
+        if not isinstance(source, DataFrame):
+            raise InvalidRequest(
+                f"merge into {self.name} takes a Spark DataFrame, not {type(source).__name__}"
+            )
+        wanted = Merge(_on(on), clauses, target_alias, source_alias, schema_evolution)
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = rows_of(self._state, unit, self.name)
+            return merge_rows(
+                self._state.spark,
+                rows,
+                source,
+                wanted,
+                few=few_deletes(self._state, self._unit, rows),
+                show_progress=self._state.show_progress,
+            )
+
+        return carry_out_rows(self._state, self._unit, prepare)
+
     def truncate(self) -> Result:
         """Delete all rows; no file is read. Older snapshots still show them."""
 
@@ -78,13 +137,11 @@ class EditVerbs(TableHandle):
         return carry_out_rows(self._state, self._unit, prepare)
 
 
-def assignments(values: Mapping[str, Value]) -> list[SetValue]:
-    """Return what a mapping of paths to values assigns."""
-    if not values:
-        raise InvalidRequest('no column is set: give {"column": "value", ...}')
-    return [SetValue(split_name(path), _value(value)) for path, value in values.items()]
-
-
-def _value(value: Value) -> Value | None:
-    is_default = isinstance(value, str) and value.strip().upper() == "DEFAULT"
-    return None if is_default else value
+def _on(on: Condition | Sequence[str]) -> Condition | tuple[str, ...]:
+    if isinstance(on, str | Column):
+        return on
+    if not isinstance(on, list | tuple) or not on or not all(isinstance(n, str) for n in on):
+        raise InvalidRequest(
+            f"merge on SQL text, a Spark column or a list of columns' names, not on {on!r}"
+        )
+    return tuple(on)

@@ -57,37 +57,38 @@ class Assignments:
                     raise InvalidRequest(f"{path_text(given.path)} is assigned twice")
             self._places[path] = number
 
-    def expressions(self, names: Sequence[str]) -> list[Column]:
-        """Return the assigned values as columns of these names; a default has none."""
-        return [
-            value.alias(name)
-            for name, given in zip(names, self.values, strict=True)
-            if (value := given.expression) is not None
-        ]
+    def given(self, names: Sequence[str]) -> list[str]:
+        """Return which of ``names``, one for each assignment, stand for a value: not defaults."""
+        return [n for n, v in zip(names, self.values, strict=True) if v.value is not None]
+
+    def expressions(self) -> list[Column]:
+        """Return the assigned values; a default has none."""
+        return [value for v in self.values if (value := v.expression) is not None]
 
     def columns(
         self,
         assigning: Assigning,
         schema: T.StructType,
-        now: Sequence[str],
         names: Sequence[str],
+        now: Sequence[str] | None,
     ) -> list[Column]:
         """Return the new value of each column of the table, from columns of a DataFrame.
 
-        ``schema`` are its types; ``now`` are its columns with today's values, ``names`` those with
-        the assigned ones.
+        ``schema`` are its types; ``names`` are its columns with the assigned values, ``now`` those
+        with today's, None for a new row, which gets defaults.
         """
         given = [
             None if value.value is None else schema[name]
             for name, value in zip(names, self.values, strict=True)
         ]
         made = []
-        for field, name in zip(self.table.columns, now, strict=True):
+        for place, field in enumerate(self.table.columns):
             below = {p[1:]: given[n] for p, n in self._places.items() if p[0] == field.name}
-            if () in below:
-                made.append(assigning.column(field, below[()]))
+            if () in below or (now is None and not below):
+                made.append(assigning.column(field, below.get(())))
             else:
-                made.append(_inside(assigning, field, (field.name,), F.col(name), below))
+                today = None if now is None else F.col(now[place])
+                made.append(_inside(assigning, field, (field.name,), today, below))
         return made
 
 
@@ -107,9 +108,13 @@ def updated_rows(
     now = [f"c{n}" for n in range(len(table.columns.names))]
     names = [f"v{n}" for n in range(len(assignments.values))]
     today = [F.col(backticked(f.name)).alias(c) for f, c in zip(table.columns, now, strict=True)]
-    found = matches.select(*today, *keep, *assignments.expressions(names))
+    values = [
+        value.alias(name)
+        for name, value in zip(assignments.given(names), assignments.expressions(), strict=True)
+    ]
+    found = matches.select(*today, *keep, *values)
     assigning = Assigning(table.full_name, render_expression)
-    changed = assignments.columns(assigning, found.schema, now, names)
+    changed = assignments.columns(assigning, found.schema, names, now)
     assigning.finish()
     return found.select(
         *[c.alias(f.name) for f, c in zip(table.columns, changed, strict=True)], *keep
@@ -120,7 +125,7 @@ def _inside(
     assigning: Assigning,
     field: Field,
     path: Path,
-    now: Column,
+    now: Column | None,
     below: Mapping[Path, T.StructField | None],
 ) -> Column:
     """Return the value of a field of which all, nothing or a part below it is assigned."""
@@ -132,12 +137,15 @@ def _inside(
         value = F.col(given.name)
         return step.convert(value) if step.convert else value
     if not below:
+        if now is None:
+            return assigning.missing(field, path_text(path), top=False)
         assigning.check_writable(field, path_text(path))
         return now
     parts = []
     for child in field.children:
         deeper = {p[1:]: given for p, given in below.items() if p[0] == child.name}
-        part = _inside(assigning, child, (*path, child.name), now.getField(child.name), deeper)
+        today = None if now is None else now.getField(child.name)
+        part = _inside(assigning, child, (*path, child.name), today, deeper)
         parts.append(part.alias(child.name))
     return F.struct(*parts)
 

@@ -76,3 +76,8 @@ def without_row_id(rows: DataFrame) -> DataFrame:
 def may_lack_row_ids(files: Iterable[DataFile]) -> bool:
     """Tell whether rows of these files may have no row id yet."""
     return any(f.row_id_start is None for f in files)
+
+
+def distinct(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return these columns of the rows, each combination of values once."""
+    return rows.select(*columns).distinct()

@@ -10,6 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.errors import InvalidRequest
 from shelduck.spark.read import Origin
 
+__all__ = ["Column", "Condition", "Where", "as_condition", "require_condition", "row_ids"]
+
 Condition = Column | str
 
 
@@ -21,16 +23,27 @@ class Where:
     alias: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.condition, Column | str):
-            raise InvalidRequest(
-                "a condition is SQL text or a Spark column, such as \"id = 5\" or col('id') == 5,"
-                f" not {self.condition!r}"
-            )
+        require_condition(self.condition)
 
     def rows(self, frame: DataFrame) -> DataFrame:
         """Return the rows of ``frame`` for which the condition is true."""
         named = frame if self.alias is None else frame.alias(self.alias)
-        return named.where(self.condition)
+        return named.where(as_condition(self.condition))
+
+
+def require_condition(condition: object) -> None:
+    """Raise InvalidRequest for what is no condition."""
+    if not isinstance(condition, Column | str):
+        raise InvalidRequest(
+            "a condition is SQL text or a Spark column, such as \"id = 5\" or col('id') == 5,"
+            f" not {condition!r}"
+        )
+
+
+def as_condition(condition: Condition) -> Column:
+    """Return a condition as a Spark column."""
+    require_condition(condition)
+    return F.expr(condition) if isinstance(condition, str) else condition
 
 
 def row_ids(rows: DataFrame) -> tuple[int, ...]:
