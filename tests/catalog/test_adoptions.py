@@ -21,7 +21,8 @@ B = MappedName("B", FieldId(2), is_partition=False)
 def lake(lake_url, data_path):
     lake = Lake(lake_url, data_path)
     lake.create("t", a="int", b="int")
-    return lake
+    yield lake
+    lake.store.close()
 
 
 def adopted(lake, *names, table="t"):

@@ -25,7 +25,8 @@ def lake(lake_url, data_path):
     lake = Lake(lake_url, data_path)
     lake.create("t", a="int")
     lake.commit(new(lake, "v"))
-    return lake
+    yield lake
+    lake.store.close()
 
 
 def new(lake, name, definition=ONE, schema=None):

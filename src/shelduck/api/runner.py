@@ -17,7 +17,7 @@ from shelduck.api.table_changes import changes_between
 from shelduck.api.unit import UnitOfWork
 from shelduck.errors import InvalidRequest
 from shelduck.model.table import TableVersion
-from shelduck.spark.query import run_query, temporary_views
+from shelduck.spark.query import run_query, session_has, temporary_views
 from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
 from shelduck.sql.parts import Expression
@@ -77,7 +77,7 @@ class Runner:
                 # Not of this lake: a temporary view, or a table of another catalog of the session.
                 # Those have no versions of ours, so time travel always means the lake.
                 travels = relation.version is not None or relation.timestamp is not None
-                if travels or not self.state.spark.catalog.tableExists(str(relation.name)):
+                if travels or not session_has(self.state.spark, str(relation.name)):
                     raise
                 others[word] = str(relation.name)
         return frames, others

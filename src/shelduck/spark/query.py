@@ -6,7 +6,9 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 
 def run_query(spark: SparkSession, text: str, relations: Mapping[str, DataFrame]) -> DataFrame:
@@ -39,6 +41,27 @@ def temporary_views(
     finally:
         for name in made:
             spark.catalog.dropTempView(name)
+
+
+def with_values(rows: DataFrame, values: Mapping[str, str]) -> DataFrame:
+    """Return rows with more columns, each of one value: SQL text by the column's name."""
+    added = [F.expr(text).alias(name) for name, text in values.items()]
+    return rows.select("*", *added) if added else rows
+
+
+def replaces_partitions(spark: SparkSession) -> bool:
+    """Tell whether the session wants INSERT OVERWRITE to replace the partitions of new rows only."""
+    mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "STATIC")
+    return str(mode).upper() == "DYNAMIC"
+
+
+def session_has(spark: SparkSession, name: str) -> bool:
+    """Tell whether the session knows a table or temporary view of that name."""
+    try:
+        return spark.catalog.tableExists(name)
+    except AnalysisException:
+        # A name that Spark's catalog cannot have, such as one of three parts.
+        return False
 
 
 def answer(spark: SparkSession, columns: str, rows: Sequence[tuple[object, ...]]) -> DataFrame:
