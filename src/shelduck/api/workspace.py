@@ -15,6 +15,7 @@ from shelduck.api.results import TableName
 from shelduck.api.staged_views import StagedViews
 from shelduck.api.state import DEFAULT_SCHEMA, LakeState
 from shelduck.catalog import read, read_views
+from shelduck.catalog.options import read_table_options
 from shelduck.catalog.read import Connection
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.model.change import (
@@ -305,6 +306,8 @@ class Workspace:
         _require_name("table", new_name)
         wanted = TableName(table.schema.name, new_name)
         if new_name.lower() != table.name.lower():
+        with self.reading() as connection:
+            made = replace(made, options=read_table_options(connection, made))
             self._refuse_table(wanted)
         work = self._work(table)
         work.current = replace(work.current, name=new_name)

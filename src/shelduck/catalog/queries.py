@@ -37,6 +37,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from shelduck.catalog import own_tables, tables
 from shelduck.catalog.column_types import BIGINT, TEXT
+from shelduck.model.options import OPTION_NAMES
 
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes
@@ -187,9 +188,10 @@ def column_versions(table_id: int) -> Select[Any]:
 
 @cache
 def traits_at() -> CompoundSelect[Any]:
-    """Ask for comments, partition keys and sort keys of :table at :snapshot, in one go.
+    """Ask for comments, partition and sort keys and options of :table at :snapshot, in one go.
 
-    Rows are (what, column_id, position, text, owner).
+    Rows are (what, column_id, position, text, owner); an option of :table, of :schema or of all is
+    ``option table``, ``option schema`` or ``option``, its text ``name=value``.
     """
     table_id = bindparam("table", type_=BIGINT)
     snapshot = bindparam("snapshot", type_=BIGINT)
@@ -229,7 +231,17 @@ def traits_at() -> CompoundSelect[Any]:
         .join_from(sort, expression, sort.c.sort_id == expression.c.sort_id)
         .where(sort.c.table_id == table_id, visible(sort, snapshot))
     )
-    return union_all(comment, column_comment, partition, sorting)
+    o = tables.metadata.c
+    of_this = or_(
+        o.scope.is_(None),
+        and_(o.scope == "table", o.scope_id == table_id),
+        and_(o.scope == "schema", o.scope_id == bindparam("schema", type_=BIGINT)),
+    )
+    scope = func.coalesce(literal(" ") + o.scope, "")
+    option = select(
+        *(literal("option") + scope, nothing, nothing, o.key + "=" + o.value, o.scope_id)
+    ).where(o.key.in_(OPTION_NAMES), of_this)
+    return union_all(comment, column_comment, partition, sorting, option)
 
 
 def data_files_at(table_id: int, snapshot: int, *, with_layouts: bool) -> Select[Any]:

@@ -23,6 +23,7 @@ from shelduck.catalog.read_inlined import inlined_rows
 from shelduck.catalog.read_views import view
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.change import Entry, Verb, parse_entries
+from shelduck.model.options import OptionSetting, Scope, table_options
 from shelduck.model.schema import FieldId, SchemaId, SnapshotId, TableId
 from shelduck.model.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
 
@@ -35,6 +36,7 @@ __all__ = [
     "file_bounds",
     "files_outside",
     "inlined_rows",
+    "name_at",
     "name_mappings",
     "schemas",
     "snapshot",
@@ -155,7 +157,7 @@ def table(
     if not shown.fields:
         raise _no_such_table(connection, at, schema, name, lake)
     schema_path = resolve(lake.data_path, row.schema_path, row.schema_path_is_relative)
-    traits = connection.execute(queries.traits_at(), mine).all()
+    traits = connection.execute(queries.traits_at(), mine | {"schema": row.schema_id}).all()
     partition = _in_order(traits, "partition")
     return TableVersion(
         id=TableId(row.table_id),
@@ -173,7 +175,15 @@ def table(
         partition_id=partition[0].owner if partition else None,
         partition=tuple(PartitionColumn(FieldId(p.column_id), p.text) for p in partition),
         sort=tuple(s.text for s in _in_order(traits, "sort")),
+        options=table_options(_settings(traits), schema_id=row.schema_id, table_id=row.table_id),
     )
+
+
+def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, str] | None:
+    """Return schema and name that a table had at a snapshot, None when it did not exist."""
+    names = connection.execute(queries.names_of_table(table_id)).all()
+    known = [(begin, schema, name) for begin, schema, name in names if begin <= at.id]
+    return max(known)[1:] if known else None
 
 
 def table_history(connection: Connection, table: TableVersion) -> list[Snapshot]:
@@ -248,6 +258,16 @@ def _comments(traits: Iterable[Any]) -> dict[FieldId | None, str]:
         for row in traits
         if row.what == "comment" and row.text is not None
     }
+
+
+def _settings(traits: Iterable[Any]) -> list[OptionSetting]:
+    found = []
+    for row in traits:
+        what, _, scope = row.what.partition(" ")
+        if what == "option":
+            name, _, value = row.text.partition("=")
+            found.append(OptionSetting(name, value, Scope(scope or None), row.owner))
+    return found
 
 
 def _in_order(traits: Iterable[Any], what: str) -> list[Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from shelduck.model.options import TableOptions
 from shelduck.model.quoting import quote_name
 from shelduck.model.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 
@@ -65,6 +66,8 @@ class TableVersion:
     partition_id: int | None = None
     partition: tuple[PartitionColumn, ...] = ()
     sort: tuple[str, ...] = ()
+    options: TableOptions = field(default_factory=TableOptions)
+    """What holds for writes; options have no history."""
 
     @property
     def full_name(self) -> str:

@@ -58,6 +58,8 @@ class Clustering:
 
     def directories(self, files: Sequence[NewDataFile]) -> list[str]:
         """Return where files belong: the directory of each one's partition below the table's."""
+        if not self.table.options.hive_file_pattern:
+            return [""] * len(files)
         keys = [key.named for key in self.keys]
         return [partition_directory(keys, file.partition_values) for file in files]
 
@@ -90,11 +92,14 @@ class Clustering:
             )
 
 
-def clustering_of(table: TableVersion, *, sorts: bool = True) -> Clustering:
-    """Return how rows of a table are laid out; without ``sorts`` its sort order does not count.
+def clustering_of(table: TableVersion, *, sorts: bool | None = None) -> Clustering:
+    """Return how rows of a table are laid out.
 
+    ``sorts``: whether its sort order counts; None is what its option ``sort_on_insert`` says.
     Raises Unsupported for keys that Spark cannot make.
     """
+    if sorts is None:
+        sorts = table.options.sort_on_insert
     order = tuple(_ordering(table, text) for text in table.sort) if sorts else ()
     return Clustering(table, partition_keys(table), order)
 

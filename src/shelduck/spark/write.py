@@ -50,16 +50,17 @@ def write_files(
     table: TableVersion,
     *,
     progress: Progress | None = None,
-    compression: str = "snappy",
+    compression: str | None = None,
     lineage: Sequence[str] = (),
-    sorts: bool = True,
+    sorts: bool | None = None,
     arranges: bool = True,
 ) -> WrittenFiles:
     """Write the rows of ``df`` into files of ``table`` that no snapshot knows, and return them.
 
     They lie in a fresh directory, or in those of their partitions.
 
-    Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. Without
+    Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. What is
+    None of ``sorts`` and ``compression`` is as the table's options have it. Without
     ``arranges`` they are taken as they come, each part of ``df`` into one file of no partition.
 
     ``df`` has the columns of the table as `shelduck.spark.assign.assign` leaves them, and behind
@@ -76,6 +77,7 @@ def write_files(
             f"rows for {table.full_name} are {expected.simpleString()},"
             f" not {df.schema.simpleString()}; pass them through store assignment first"
         )
+    compression = compression or table.options.parquet_compression
     clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
     rows = clustering.arranged(spark, df)
     directory = fresh_name(table)
