@@ -14,6 +14,7 @@ from shelduck.planning.changes import (
     FeedDeletes,
     FeedFile,
     FeedSnapshots,
+    Span,
     classify,
     plan_changes,
 )
@@ -32,7 +33,7 @@ def deletes(begin, number=NEW + 1):
 
 
 def planned(file, snapshots=FeedSnapshots()):  # noqa: B008
-    plan = plan_changes(4, 8, snapshots, [file], next_file_id=NEW)
+    plan = plan_changes(Span(4, 8, NEW), snapshots, [file])
     found = {
         "born": plan.born,
         "born_partly": plan.born_partly,
@@ -87,7 +88,7 @@ def test_a_file_that_ended_is_read_as_the_snapshot_before_saw_it():
         positions=((3, 6), (4, 7)),
     )
 
-    plan = plan_changes(4, 8, FeedSnapshots(), [file], next_file_id=NEW)
+    plan = plan_changes(Span(4, 8, NEW), FeedSnapshots(), [file])
 
     [(seen, end)] = plan.ended
     assert end == 7

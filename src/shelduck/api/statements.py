@@ -8,6 +8,7 @@ from shelduck.api import (
     run_ddl,
     run_edits,
     run_history,
+    run_restore,
     run_rows,
     run_show,
     run_transactions,
@@ -24,7 +25,7 @@ from shelduck.sql import statements as st
 from shelduck.sql.parse import parse
 
 _RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RUN
-_RUN |= run_views.RUN | run_history.RUN | run_transactions.RUN
+_RUN |= run_views.RUN | run_history.RUN | run_restore.RUN | run_transactions.RUN
 
 
 def run_sql(session: SqlSession, text: str) -> DataFrame:
@@ -50,7 +51,7 @@ def _run(runner: Runner, statement: st.Statement) -> DataFrame:
         return found
     snapshot = None if isinstance(found, Staged) else found.snapshot
     counts = {"snapshot": snapshot, "rows": found.rows, "files": found.files}
-    if isinstance(statement, st.Insert) or type(statement) in run_edits.RUN:
+    if isinstance(statement, st.Insert) or type(statement) in run_edits.RUN | run_restore.RUN:
         each = {"inserted": found.inserted, "updated": found.updated, "deleted": found.deleted}
         counts.update(each)
     return outcome(runner.state.spark, operation, counts)

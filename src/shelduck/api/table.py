@@ -7,6 +7,7 @@ from shelduck.api.table_adoption import AdoptVerbs
 from shelduck.api.table_changes import ChangeVerbs
 from shelduck.api.table_edits import EditVerbs
 from shelduck.api.table_flush import FlushVerbs
+from shelduck.api.table_restore import RestoreVerbs
 from shelduck.api.table_shape import ShapeVerbs
 from shelduck.api.table_upkeep import UpkeepVerbs
 from shelduck.catalog import read as catalog_read
@@ -16,7 +17,16 @@ from shelduck.spark.session import StructType
 from shelduck.spark.types import struct_type
 
 
-class Table(EditVerbs, FlushVerbs, AdoptVerbs, ChangeVerbs, MetadataVerbs, ShapeVerbs, UpkeepVerbs):
+class Table(
+    EditVerbs,
+    FlushVerbs,
+    AdoptVerbs,
+    ChangeVerbs,
+    MetadataVerbs,
+    RestoreVerbs,
+    ShapeVerbs,
+    UpkeepVerbs,
+):
     """One table by name.
 
     Every call looks at the newest snapshot (inside a transaction: at the transaction's, and at what

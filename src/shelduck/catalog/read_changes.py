@@ -17,7 +17,7 @@ from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.change import Entry
 from shelduck.model.files import DeleteFile
 from shelduck.model.table import Snapshot, TableVersion
-from shelduck.planning.changes import DELETES, FeedDeletes, FeedFile
+from shelduck.planning.changes import DELETES, FeedDeletes, FeedFile, Span
 
 Bound = int | datetime
 
@@ -37,14 +37,14 @@ class FeedRange:
     is_open: bool = False
 
     @property
-    def first(self) -> int:
-        """The id of the oldest snapshot."""
-        return self.snapshots[0][0].id
-
-    @property
     def last(self) -> Snapshot:
         """The newest snapshot."""
         return self.snapshots[-1][0]
+
+    @property
+    def span(self) -> Span:
+        """The same as numbers."""
+        return Span(self.snapshots[0][0].id, self.last.id, self.next_file_id)
 
 
 def feed_range(connection: Connection, start: Bound, end: Bound) -> FeedRange:
@@ -94,22 +94,18 @@ def _first_since(connection: Connection, start: datetime) -> int:
     return int(found)
 
 
-def feed_files(connection: Connection, table: TableVersion, found: FeedRange) -> list[FeedFile]:
-    """Return the data files that rows came with or went from in the range; some six statements.
-
-    Raises NotFound when rows may be lost that the first snapshot deleted.
-    """
-    _require_closed(found, table)
-    first, last = found.first, int(found.last.id)
+def feed_files(connection: Connection, table: TableVersion, span: Span) -> list[FeedFile]:
+    """Return the data files that rows came with or went from in a span; some six statements."""
+    first, last = span.first, span.last
     inlined = f"ducklake_inlined_delete_{table.id}"
     present = queries.present_tables(connection, [inlined])
     positions = _positions(connection, inlined, last) if inlined in present else {}
-    touched = _touched(table, found)
+    touched = _touched(table, span)
     recent = {n for n, gone in positions.items() if any(first <= at <= last for _, at in gone)}
-    ends = _ends(connection, table, touched, recent, found)
+    ends = _ends(connection, table, touched, recent, span)
     if not ends:
         return []
-    deletes = _deletes(connection, table, ends, found)
+    deletes = _deletes(connection, table, ends, span)
     files = data_files_of(connection, table, list(ends) if len(ends) <= _MANY else None)
     return [
         FeedFile(f, ends[f.id], deletes.get(f.id, ()), positions.get(f.id, ()))
@@ -118,16 +114,16 @@ def feed_files(connection: Connection, table: TableVersion, found: FeedRange) ->
     ]
 
 
-def _require_closed(found: FeedRange, table: TableVersion) -> None:
+def require_closed(found: FeedRange, table: TableVersion) -> None:
     """Raise NotFound when rows that the first snapshot deleted may have expired."""
     if not found.is_open:
         return
     entries = [e for e in found.snapshots[0][1] if e.id == table.id]
     if any(e.verb in DELETES for e in entries) or not found.snapshots[0][1]:
         raise NotFound(
-            f"snapshot {found.first} deleted rows of {table.full_name}, and the snapshot before it"
-            " has expired, which had them; the oldest snapshot that the change feed can begin with"
-            f" is {found.first + 1}"
+            f"snapshot {found.span.first} deleted rows of {table.full_name}, and the snapshot"
+            " before it has expired, which had them; the oldest snapshot that the change feed can"
+            f" begin with is {found.span.first + 1}"
         )
 
 
@@ -135,31 +131,31 @@ def _require_closed(found: FeedRange, table: TableVersion) -> None:
 _MANY = 10_000
 
 
-def _touched(table: TableVersion, found: FeedRange) -> Any:
+def _touched(table: TableVersion, span: Span) -> Any:
     """Ask for files that were written in the range, ended in it, or got deletes in it."""
-    first, last = found.first, int(found.last.id)
+    first, last = span.first, span.last
     written = select(_f.data_file_id).where(
         _f.table_id == table.id,
         or_(
-            _f.data_file_id >= found.next_file_id,
+            _f.data_file_id >= span.next_file_id,
             and_(_f.end_snapshot >= first, _f.end_snapshot <= last),
         ),
     )
     deleted = select(_d.data_file_id).where(
         _d.table_id == table.id,
-        _d.delete_file_id >= found.next_file_id,
+        _d.delete_file_id >= span.next_file_id,
     )
     return union(written, deleted).subquery()
 
 
 def _ends(
-    connection: Connection, table: TableVersion, touched: Any, more: set[int], found: FeedRange
+    connection: Connection, table: TableVersion, touched: Any, more: set[int], span: Span
 ) -> dict[int, int | None]:
     """Return the last snapshot, excluded, of each file that the range may see."""
     known = select(_f.data_file_id, _f.end_snapshot).where(
         _f.table_id == table.id,
-        _f.begin_snapshot <= found.last.id,
-        or_(_f.end_snapshot.is_(None), _f.end_snapshot >= found.first),
+        _f.begin_snapshot <= span.last,
+        or_(_f.end_snapshot.is_(None), _f.end_snapshot >= span.first),
     )
     rows = connection.execute(
         known.where(_f.data_file_id.in_(select(touched.c.data_file_id)))
@@ -176,15 +172,15 @@ def _deletes(
     connection: Connection,
     table: TableVersion,
     ends: Mapping[int, int | None],
-    found: FeedRange,
+    span: Span,
 ) -> dict[int, tuple[FeedDeletes, ...]]:
     query: Select[Any] = select(
         *(_d.data_file_id, _d.path, type_coerce(_d.path_is_relative, Integer), _d.format),
         *(_d.delete_count, _d.encryption_key, _d.delete_file_id, _d.begin_snapshot),
     ).where(
         _d.table_id == table.id,
-        _d.begin_snapshot <= found.last.id,
-        or_(_d.end_snapshot.is_(None), _d.end_snapshot >= found.first),
+        _d.begin_snapshot <= span.last,
+        or_(_d.end_snapshot.is_(None), _d.end_snapshot >= span.first),
     )
     if len(ends) <= _MANY:
         query = query.where(_d.data_file_id.in_(sorted(ends)))

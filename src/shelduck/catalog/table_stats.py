@@ -128,7 +128,8 @@ def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
         found = [
             (f.id, stats_of_added(f, is_nested=f.id not in tops))
             for f in work.columns.leaves()
-            if work.old.columns.by_id(f.id) is None
+            # A column that comes back (RESTORE) has had its statistics from the beginning.
+            if f.id > work.old.max_column_id
         ]
         leaves = [(number, stats) for number, stats in found if stats is not None]
         if leaves:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shelduck.catalog.read import name_mappings
-from shelduck.catalog.read_changes import FeedRange, feed_files
+from shelduck.catalog.read_changes import FeedRange, feed_files, require_closed
 from shelduck.catalog.read_inlined import inlined_changes
 from shelduck.catalog.store import Store
 from shelduck.model.table import TableVersion
 from shelduck.operations.layouts import LayoutMemory
 from shelduck.operations.pruning import Pruner
-from shelduck.planning.changes import FeedSnapshots, classify, plan_changes
+from shelduck.planning.changes import FeedSnapshots, Span, classify, plan_changes
 from shelduck.spark.changes import Feed, change_frame
 from shelduck.spark.layouts import read_layouts
 from shelduck.spark.session import DataFrame, SparkSession
@@ -30,7 +30,8 @@ def read_changes(
     table raises.
     """
     snapshots = classify(((s.id, entries) for s, entries in found.snapshots), table.id)
-    feed = look_up(store, table, layouts, found, snapshots)
+    require_closed(found, table)
+    feed = look_up(store, table, layouts, found.span, snapshots)
     return change_frame(spark, feed, {int(s.id): s.time for s, _ in found.snapshots})
 
 
@@ -38,17 +39,16 @@ def look_up(
     store: Store,
     table: TableVersion,
     layouts: LayoutMemory,
-    found: FeedRange,
+    span: Span,
     snapshots: FeedSnapshots,
 ) -> Feed:
-    """Return where the changes of a range are."""
-    first, last = found.first, int(found.last.id)
+    """Return where the changes of a span are, as ``table`` has its columns."""
     with store.read() as connection:
-        files = feed_files(connection, table, found)
+        files = feed_files(connection, table, span)
         wanted = {f.file.mapping_id for f in files if f.file.mapping_id is not None}
         mappings = name_mappings(connection, wanted)
-        came, went = inlined_changes(connection, table, first, last)
+        came, went = inlined_changes(connection, table, span.first, span.last)
     known = layouts.fill([f.file for f in files], read_layouts)
     files = [replace(f, file=file) for f, file in zip(files, known, strict=True)]
-    plan = plan_changes(first, last, snapshots, files, next_file_id=found.next_file_id)
+    plan = plan_changes(span, snapshots, files)
     return Feed(table, plan, mappings, came, went, Pruner(store, table))

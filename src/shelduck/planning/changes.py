@@ -23,6 +23,18 @@ _MOVES = _REWRITES | {Verb.MERGE_ADJACENT, Verb.INLINE_FLUSH}
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """The snapshots ``first`` to ``last``, both included.
+
+    Files from the id ``next_file_id`` on were written after the snapshot before the first.
+    """
+
+    first: int
+    last: int
+    next_file_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class FeedDeletes:
     """A delete file, and the first snapshot that sees it.
 
@@ -69,15 +81,14 @@ class FeedSnapshots:
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """Files by what is read of them; rows count when their snapshot is in ``first`` to ``last``.
+    """Files by what is read of them; rows count when their snapshot is in ``span``.
 
     ``born``: rows that came. ``born_partly``: the same, but some were dead before anybody saw them.
     ``ended``: all rows that were live went in the snapshot of that number. ``thinned``: rows at
     deleted positions went. ``sources`` tell which positions, for the last and ``born_partly``.
     """
 
-    first: int
-    last: int
+    span: Span
     snapshots: FeedSnapshots
     born: tuple[DataFile, ...] = ()
     born_partly: tuple[DataFile, ...] = ()
@@ -115,39 +126,28 @@ def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -
     return FeedSnapshots(frozenset(moved), frozenset(rewritten), frozenset(mixed))
 
 
-def plan_changes(
-    first: int,
-    last: int,
-    snapshots: FeedSnapshots,
-    files: Iterable[FeedFile],
-    *,
-    next_file_id: int,
-) -> ChangePlan:
-    """Return what to read for the changes of the snapshots ``first`` to ``last``.
-
-    Files from ``next_file_id`` on were written after the snapshot before ``first``.
-    """
+def plan_changes(span: Span, snapshots: FeedSnapshots, files: Iterable[FeedFile]) -> ChangePlan:
+    """Return what to read for the changes of a span of snapshots."""
     born: list[DataFile] = []
     born_partly: list[DataFile] = []
     ended: list[tuple[DataFile, int]] = []
     thinned: list[DataFile] = []
     sources: dict[int, FeedFile] = {}
     for found in files:
-        if _has_births(found, first, last, snapshots):
+        if _has_births(found, span, snapshots):
             if _has_still_births(found):
                 born_partly.append(found.file)
                 sources[found.file.id] = found
             else:
                 born.append(found.file)
         end = found.end_snapshot
-        if end is not None and first <= end <= last and end not in snapshots.rewritten:
+        if end is not None and span.first <= end <= span.last and end not in snapshots.rewritten:
             ended.append((_before_its_end(found, end), end))
-        if _has_deaths(found, first, last, next_file_id):
+        if _has_deaths(found, span):
             thinned.append(found.file)
             sources[found.file.id] = found
     return ChangePlan(
-        first,
-        last,
+        span,
         snapshots,
         tuple(born),
         tuple(born_partly),
@@ -157,14 +157,14 @@ def plan_changes(
     )
 
 
-def _has_births(found: FeedFile, first: int, last: int, snapshots: FeedSnapshots) -> bool:
+def _has_births(found: FeedFile, span: Span, snapshots: FeedSnapshots) -> bool:
     begin = found.file.begin_snapshot
     if begin in snapshots.rewritten:
         return False
     if found.knows_snapshots:
         newest = found.file.partial_max
-        return begin <= last and (newest is None or newest >= first)
-    return first <= begin <= last
+        return begin <= span.last and (newest is None or newest >= span.first)
+    return span.first <= begin <= span.last
 
 
 def _has_still_births(found: FeedFile) -> bool:
@@ -177,10 +177,10 @@ def _has_still_births(found: FeedFile) -> bool:
     )
 
 
-def _has_deaths(found: FeedFile, first: int, last: int, next_file_id: int) -> bool:
+def _has_deaths(found: FeedFile, span: Span) -> bool:
     # A delete file may begin long before the last deletes in it; it cannot have been written then.
-    late = any(d.file.id is not None and d.file.id >= next_file_id for d in found.deletes)
-    return late or any(first <= at <= last for _, at in found.positions)
+    late = any(d.file.id is not None and d.file.id >= span.next_file_id for d in found.deletes)
+    return late or any(span.first <= at <= span.last for _, at in found.positions)
 
 
 def _before_its_end(found: FeedFile, end: int) -> DataFile:

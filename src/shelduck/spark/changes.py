@@ -67,7 +67,7 @@ def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
     """Return the rows that came: the table's columns, ``what``, snapshot and row id."""
     plan = feed.plan
     came = F.col(Origin.SNAPSHOT_ID)
-    is_inside = came.between(plan.first, plan.last)
+    is_inside = came.between(plan.span.first, plan.span.last)
     frames = [_rows(spark, feed, plan.born).where(is_inside)]
     if plan.born_partly:
         rows = _rows(spark, feed, plan.born_partly).where(is_inside)
@@ -77,21 +77,26 @@ def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
     return reduce(DataFrame.unionAll, [*events, _inlined(spark, feed, feed.came, what)])
 
 
-def departures(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
-    """Return the rows that went, in the form of `arrivals`."""
+def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None = None) -> DataFrame:
+    """Return the rows that went, in the form of `arrivals`.
+
+    ``seen_at`` leaves out what came after that snapshot, in files that began until then.
+    """
     plan = feed.plan
+    died, came = F.col(DIED_IN), F.col(Origin.SNAPSHOT_ID)
+    is_chosen = F.lit(True) if seen_at is None else came <= seen_at
     events = [_inlined(spark, feed, feed.went, what)]
     if plan.ended:
         ends = [(f.id, end) for f, end in plan.ended]
         known = spark.createDataFrame(ends, f"{DIED_FILE} bigint, {DIED_IN} bigint")
-        rows = _rows(spark, feed, [f for f, _ in plan.ended])
+        rows = _rows(spark, feed, [f for f, _ in plan.ended]).where(is_chosen)
         gone = rows.join(F.broadcast(known), F.col(Origin.FILE_ID) == F.col(DIED_FILE))
-        events.append(_event(feed, gone, what, F.col(DIED_IN)))
+        events.append(_event(feed, gone, what, died))
     if plan.thinned:
-        rows = _rows(spark, feed, plan.thinned)
-        died = F.col(DIED_IN)
-        dead = _deaths(spark, feed, plan.thinned).where(died.between(plan.first, plan.last))
-        gone = rows.join(dead, _is_dead() & (died > F.col(Origin.SNAPSHOT_ID)))
+        rows = _rows(spark, feed, plan.thinned).where(is_chosen)
+        dead = _deaths(spark, feed, plan.thinned)
+        dead = dead.where(died.between(plan.span.first, plan.span.last))
+        gone = rows.join(dead, _is_dead() & (died > came))
         events.append(_event(feed, gone, what, died))
     return reduce(DataFrame.unionAll, events)
 
@@ -103,7 +108,7 @@ def _rows(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFra
 
 def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
     sources = feed.plan.sources
-    return deaths_of(spark, [sources[f.id] for f in files], feed.plan.last)
+    return deaths_of(spark, [sources[f.id] for f in files], feed.plan.span.last)
 
 
 def _is_dead() -> Column:

@@ -1,0 +1,145 @@
+"""Going back to an older snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from shelduck.api.handle import TableHandle
+from shelduck.api.instants import instant
+from shelduck.api.results import Result, TableName
+from shelduck.api.unit import UnitOfWork, carry_out_rows
+from shelduck.catalog import read as catalog_read
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.change import AlterTable
+from shelduck.model.table import TableVersion
+from shelduck.operations.done import Done
+from shelduck.operations.restore import Restoration, plan_restore, restore_rows
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What a restore would do.
+
+    Of ``files`` that the table has, ``ended`` hold only rows that came since and would end, and
+    from ``thinned`` such rows would be deleted. Rows that went since would be written anew from
+    ``sources``, files of older snapshots. ``inlined`` rows of the catalog itself would end.
+    """
+
+    table: TableName
+    version: int
+    files: int
+    ended: int
+    thinned: int
+    sources: int
+    source_bytes: int
+    inlined: int
+    columns_change: bool
+
+    def __str__(self) -> str:
+        columns = "its columns change back" if self.columns_change else "its columns stay"
+        return (
+            f"{self.table} to snapshot {self.version}: {columns}; of {self.files} file(s)"
+            f" {self.ended} end and {self.thinned} lose rows; rows that went since are written anew"
+            f" from {self.sources} file(s) of {self.source_bytes} bytes"
+        )
+
+
+class RestoreVerbs(TableHandle):
+    """Making an older snapshot the newest one."""
+
+    def restore(
+        self, *, version: int | None = None, timestamp: str | datetime | None = None
+    ) -> Result:
+        """Give the table the rows and columns that it had at a snapshot; history stays.
+
+        Rows that are still in the table stay where they are; those that went since are written anew
+        under their old row ids; those that came since are deleted. Columns come back under their
+        old ids, with comments, defaults, partition keys and sort order; the table keeps its name.
+        Where nothing happened since no snapshot is made.
+
+        Args:
+            version: A snapshot id.
+            timestamp: The last snapshot at or before it; text without an offset is UTC.
+
+        Raises:
+            NotFound: there is no such snapshot, or it has expired.
+            InvalidRequest: the table did not exist then, or the open transaction changed it.
+            Conflict: another commit changed the table meanwhile; restore again.
+        """
+
+        def prepare(unit: UnitOfWork) -> Done:
+            return self._restored(unit, self._restoration(unit, version, timestamp))
+
+        return carry_out_rows(self._state, self._unit, prepare)
+
+    def plan_restore(
+        self, *, version: int | None = None, timestamp: str | datetime | None = None
+    ) -> RestorePlan:
+        """Return what `restore` would do, without doing it; no row is read. Print it."""
+        found = self._restoration(self._view(), version, timestamp)
+        return RestorePlan(
+            self.name,
+            found.then.snapshot.id,
+            len(found.now.files),
+            len(found.younger),
+            len(found.mixed),
+            len(found.sources),
+            sum(f.file_size_bytes for f in found.sources),
+            len(found.inlined),
+            found.alteration is not None,
+        )
+
+    def _restored(self, unit: UnitOfWork, found: Restoration) -> Done:
+        workspace, now = unit.workspace, found.now.table
+        if found.alteration is not None:
+            workspace.alter_table(found.alteration)
+        try:
+            return restore_rows(
+                self._state.spark,
+                found,
+                workspace.table(self.name),
+                show_progress=self._state.show_progress,
+            )
+        except BaseException:
+            if found.alteration is not None:
+                workspace.alter_table(_undone(now, workspace.table(self.name)))
+            raise
+
+    def _restoration(
+        self, unit: UnitOfWork, version: int | None, timestamp: str | datetime | None
+    ) -> Restoration:
+        if (version is None) == (timestamp is None):
+            raise InvalidRequest("restore takes a version or a timestamp, one of them")
+        now = unit.workspace.table(self.name)
+        staged = unit.workspace.staged_rows(now)
+        if now.id < 0 or staged is not None:
+            raise InvalidRequest(
+                f"the open transaction has changed {now.full_name}; restore it before, or in"
+                " another transaction"
+            )
+        then = self._then(now, version, timestamp)
+        return plan_restore(self._state.store, now, then, self._state.layouts)
+
+    def _then(
+        self, now: TableVersion, version: int | None, timestamp: str | datetime | None
+    ) -> TableVersion:
+        when = None if timestamp is None else instant(timestamp)
+        with self._state.store.read() as connection:
+            at = catalog_read.snapshot(connection, version=version, timestamp=when)
+            if at.id > now.snapshot.id:
+                raise NotFound(f"snapshot {at.id} is newer than what the transaction sees")
+            name = catalog_read.name_at(connection, now.id, at)
+            if name is None:
+                raise InvalidRequest(f"{now.full_name} did not exist at snapshot {at.id}")
+            return catalog_read.table(connection, at, *name, self._state.info)
+
+
+def _undone(now: TableVersion, staged: TableVersion) -> AlterTable:
+    return AlterTable(
+        staged,
+        now.columns,
+        now.comments,
+        partition=None if staged.partition == now.partition else now.partition,
+        sort=None if staged.sort == now.sort else now.sort,
+    )

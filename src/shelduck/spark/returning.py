@@ -1,0 +1,41 @@
+"""Rows that a table had at an older snapshot, and rows that it did not have then."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.quoting import backticked
+from shelduck.spark.changes import CHANGE_TYPE, ROW_ID, VERSION, Feed, departures
+from shelduck.spark.read import Origin
+
+_FILE_BYTES = 128 * 1024 * 1024
+
+
+class Frame(Protocol):
+    """What gives the rows of a table, with where they come from behind them."""
+
+    def __call__(
+        self, spark: SparkSession, columns: None = None, origins: tuple[Origin, ...] = ()
+    ) -> DataFrame:
+        """Return the rows."""
+
+
+def lost_rows(spark: SparkSession, feed: Feed, seen_at: int, row_id: str) -> DataFrame:
+    """Return the rows that were there at a snapshot and went since, with their row ids last."""
+    found = departures(spark, feed, "", seen_at).drop(CHANGE_TYPE, VERSION)
+    names = [F.col(backticked(n)) for n in feed.table.columns.names]
+    size = sum(f.file_size_bytes for f, _ in feed.plan.ended)
+    size += sum(f.file_size_bytes for f in feed.plan.thinned)
+    parts = max(1, math.ceil(size / _FILE_BYTES))
+    return found.select(*names, F.col(ROW_ID).alias(row_id)).coalesce(parts)
+
+
+def later_rows(spark: SparkSession, frame: Frame, seen_at: int) -> DataFrame:
+    """Return file and position of the rows that came after a snapshot."""
+    rows = frame(spark, None, (Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID))
+    later = rows.where(F.col(Origin.SNAPSHOT_ID) > seen_at)
+    return later.select(Origin.FILE_ID, Origin.POSITION)
