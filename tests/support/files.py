@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shelduck.model.files import ColumnStats, NewDataFile
+from shelduck.model.files import ColumnStats, NewDataFile, NewDeleteFile
 from shelduck.model.layout import Layout, PhysicalField
 from shelduck.model.schema import FieldId, Kind
-from shelduck.model.types import Decimal
+from shelduck.model.types import Decimal, Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,6 +54,63 @@ def write_file(
     )
     layout = Layout(tuple(_physical(f) for f in table.columns))
     return NewDataFile(name, len(rows), path.stat().st_size, None, stats, layout)
+
+
+def write_delete_file(
+    table: TableVersion,
+    path: str,
+    positions: Sequence[int],
+    snapshots: Sequence[int] | None = None,
+) -> NewDeleteFile:
+    """Writes dead positions of the data file at a path, and the snapshots in which they died."""
+    name = f"{uuid.uuid4()}-delete.parquet"
+    columns: list[_Column] = [
+        ("file_path", pa.string(), 2147483646, [path] * len(positions)),
+        ("pos", pa.int64(), 2147483645, positions),
+    ]
+    if snapshots is None:
+        size = _write(table, name, columns)
+        return NewDeleteFile(name, len(positions), size, None)
+    columns.append(("_ducklake_internal_snapshot_id", pa.int64(), 2147483539, snapshots))
+    size = _write(table, name, columns)
+    return NewDeleteFile(name, len(positions), size, None, min(snapshots), max(snapshots))
+
+
+def write_with_lineage(
+    table: TableVersion,
+    values: Sequence[int],
+    row_ids: Sequence[int],
+    snapshots: Sequence[int] | None = None,
+) -> NewDataFile:
+    """Writes the one BIGINT of a table with the ids of its rows and the snapshots they came with."""
+    name = f"{uuid.uuid4()}.parquet"
+    [field] = table.columns
+    columns: list[_Column] = [
+        (field.name, pa.int64(), field.id, values),
+        ("_ducklake_internal_row_id", pa.int64(), 2147483540, row_ids),
+    ]
+    traits: dict[str, Any] = {}
+    if snapshots is not None:
+        columns.append(("_ducklake_internal_snapshot_id", pa.int64(), 2147483539, snapshots))
+        traits = {"begin_snapshot": min(snapshots), "partial_max": max(snapshots)}
+    size = _write(table, name, columns)
+    layout = Layout(tuple(PhysicalField(n, i, Primitive("int64")) for n, _, i, _ in columns))
+    return NewDataFile(name, len(values), size, None, (), layout, **traits)
+
+
+_Column = tuple[str, pa.DataType, int, "Sequence[Any]"]
+
+
+def _write(table: TableVersion, name: str, columns: Sequence[_Column]) -> int:
+    fields = [
+        pa.field(column, kind, metadata={"PARQUET:field_id": str(number)})
+        for column, kind, number, _ in columns
+    ]
+    arrays = [pa.array(values, kind) for _, kind, _, values in columns]
+    path = Path(table.path) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)
+    return path.stat().st_size
 
 
 def _arrow_field(f: Field, *, nullable: bool = True) -> pa.Field:

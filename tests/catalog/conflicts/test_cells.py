@@ -1,0 +1,40 @@
+"""No cell of the matrix is without a case."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.model.change import FlushInlined, Verb
+from shelduck.model.conflict import MATRIX, Rule
+from tests.catalog.conflicts.expected import BY_WRITER
+
+# A flush takes everything that the catalog keeps, and only delete-free files are merged.
+_ONLY_ANOTHER = {(FlushInlined, Verb.MERGE_ADJACENT), (FlushInlined, Verb.COMPACTED_TABLE)}
+_ONLY_THE_SAME = {(FlushInlined, Verb.INLINE_FLUSH)}
+
+
+def tried(mine):
+    """Each kind of mine with each verb of others, and whether mine was refused."""
+    return {
+        ((type(change), Verb(verb)), name in refused.split("|"))
+        for facts in BY_WRITER.values()
+        for verbs, refused in facts.values()
+        for name, changes in mine.items()
+        for change in changes
+        for verb in verbs.split()
+    }
+
+
+def test_every_cell_has_a_case(begun):
+    assert {cell for cell, _ in tried(begun.mine)} == set(MATRIX)
+
+
+@pytest.mark.parametrize("cell", [c for c, rule in MATRIX.items() if rule is Rule.SAME_FILE])
+def test_what_depends_on_the_file_is_tried_with_the_same_and_with_another(cell, begun):
+    alone = {name: changes for name, changes in begun.mine.items() if len(changes) == 1}
+    outcomes = {refused for at, refused in tried(alone) if at == cell}
+
+    if cell in _ONLY_ANOTHER:
+        assert outcomes == {False}
+    else:
+        assert outcomes == ({True} if cell in _ONLY_THE_SAME else {True, False})
