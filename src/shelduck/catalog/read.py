@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from shelduck.catalog import queries
 from shelduck.catalog.column_rows import schema_of
 from shelduck.catalog.create import LakeInfo
-from shelduck.catalog.outside import files_outside
+from shelduck.catalog.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.read_files import data_files, file_bounds, name_mappings
 from shelduck.catalog.read_inlined import inlined_rows
@@ -30,10 +30,12 @@ from shelduck.model.table import PartitionColumn, SchemaInfo, Snapshot, TableVer
 __all__ = [
     "Connection",
     "as_snapshot",
+    "bucketed_by",
     "data_files",
     "entries_of",
     "entries_since",
     "file_bounds",
+    "files_in_other_buckets",
     "files_outside",
     "inlined_rows",
     "name_at",

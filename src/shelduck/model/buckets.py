@@ -39,7 +39,7 @@ def _hashing(leaf: Leaf) -> str | None:
     name = str(leaf)
     if name in ("int8", "int16", "int32", "int64"):
         return "long"
-    if name in UNSIGNED or name in SIGNED:
+    if name in UNSIGNED or name in SIGNED or name in ("varchar", "json", "uuid"):
         return "text"
     if name in ("timestamp", "timestamptz"):
         return "microseconds"

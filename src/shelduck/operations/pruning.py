@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from shelduck.catalog import read
 from shelduck.catalog.store import Store
+from shelduck.model.buckets import has_same_buckets
 from shelduck.model.files import ColumnStats, DataFile
+from shelduck.model.partition import parse_transform
 from shelduck.model.predicate import And, Or, Predicate, Unknown
-from shelduck.model.schema import FieldId, Path
+from shelduck.model.schema import Field, FieldId, Kind, Path
 from shelduck.model.table import TableVersion
+from shelduck.planning.equals import buckets_of, equal_values
 from shelduck.planning.prune import matching_files
 from shelduck.planning.ranges import whole_number_ranges
 from shelduck.planning.scan import ScanGroup
@@ -56,9 +59,40 @@ class Pruner:
         }
         with self._store.read() as connection:
             outside = read.files_outside(connection, self._table, ranges)
+            outside |= self._in_other_buckets(connection, group, predicate, ids)
             files = [f for f in group.files if f.id not in outside]
             stats = self._stats_of(connection, columns, files)
         return matching_files(predicate, group, stats, files)
+
+    def _in_other_buckets(
+        self,
+        connection: read.Connection,
+        group: ScanGroup,
+        predicate: Predicate,
+        ids: Mapping[Path, FieldId | None],
+    ) -> set[int]:
+        """Return files whose buckets hold no value that the filter asks for."""
+        wanted = {ids[path]: literals for path, literals in equal_values(predicate).items()}
+        columns = [c for i in wanted if i is not None and (c := self._leaf(i)) is not None]
+        outside: set[int] = set()
+        if not columns:
+            return outside
+        keys = read.bucketed_by(connection, self._table, [c.id for c in columns])
+        for column in columns:
+            assert not isinstance(column.shape, Kind)
+            for transform in keys.get(column.id, ()):
+                count = parse_transform(transform).buckets
+                buckets = buckets_of(column.shape, wanted[column.id], count)
+                if buckets is not None:
+                    found = read.files_in_other_buckets(
+                        connection, self._table, column.id, transform, buckets
+                    )
+                    outside |= {f.id for f in group.files if f.id in found and _hashes(f, column)}
+        return outside
+
+    def _leaf(self, column: FieldId) -> Field | None:
+        found = self._table.columns.by_id(column)
+        return found if found is not None and found.is_leaf else None
 
     def _stats_of(
         self, connection: read.Connection, columns: set[FieldId], files: list[DataFile]
@@ -69,6 +103,15 @@ class Pruner:
             missing = {c for c in columns if c not in self._stats}
             self._stats.update(read.file_bounds(connection, self._table, missing))
             return dict(self._stats)
+
+
+def _hashes(file: DataFile, column: Field) -> bool:
+    """Tell whether a file holds a column in a type whose values hash as those of today do."""
+    fields = file.layout.fields if file.layout is not None else ()
+    stored = next((f.shape for f in fields if f.id == column.id), None)
+    if stored is None or isinstance(stored, Kind) or isinstance(column.shape, Kind):
+        return False
+    return has_same_buckets(stored, column.shape)
 
 
 def _paths(predicate: Predicate) -> Iterator[Path]:
