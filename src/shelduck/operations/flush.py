@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from shelduck.catalog import read
-from shelduck.catalog.options import read_table_options
 from shelduck.catalog.read_flush import (
     DeleteFileVersion,
     delete_file_versions,
@@ -23,7 +22,6 @@ from shelduck.model.files import (
     NewDataFile,
     deletes_seen,
 )
-from shelduck.model.options import TableOptions
 from shelduck.model.schema import Schema
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
@@ -49,8 +47,7 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
         files = {f.id: f for f in read.data_files(connection, table) if f.inlined_deletes}
         positions = inlined_positions(connection, table, files) if files else {}
         versions = delete_file_versions(connection, table, files) if files else {}
-        options = read_table_options(connection, table)
-    flushing = _Flushing(spark, table, options)
+    flushing = _Flushing(spark, table)
     try:
         results = [f for history in histories for f in flushing.rows(history)]
         merged = flushing.deletes(files, positions, versions)
@@ -68,10 +65,9 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
 class _Flushing:
     """The files of one flush; ``paths`` are all that were written, below the table's directory."""
 
-    def __init__(self, spark: SparkSession, table: TableVersion, options: TableOptions) -> None:
+    def __init__(self, spark: SparkSession, table: TableVersion) -> None:
         self.spark = spark
         self.table = table
-        self.options = options
         self.paths: list[str] = []
 
     def rows(self, history: InlinedHistory) -> list[NewDataFile]:
@@ -87,8 +83,8 @@ class _Flushing:
             frame,
             version,
             lineage=_LINEAGE,
-            compression=self.options.parquet_compression,
-            sorts=self.options.sort_on_insert,
+            compression=self.table.options.parquet_compression,
+            sorts=self.table.options.sort_on_insert,
             # Keys may be of columns that this version does not have.
             arranges=columns == self.table.columns,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shelduck.catalog.inlined_tables import can_inline
-from shelduck.catalog.options import read_table_options
 from shelduck.catalog.store import Store
 from shelduck.model.table import TableVersion
 
@@ -16,5 +15,4 @@ def inline_limit(store: Store, table: TableVersion) -> int:
     """
     if table.partition or not can_inline(store.kind, table.columns):
         return 0
-    with store.read() as connection:
-        return read_table_options(connection, table).data_inlining_row_limit
+    return table.options.data_inlining_row_limit
