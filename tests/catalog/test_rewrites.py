@@ -1,0 +1,159 @@
+"""What rewritten files and expired snapshots leave in each kind of catalog."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shelduck.catalog import schedule
+from shelduck.catalog.expire import ExpiryRequest, expire_snapshots
+from shelduck.errors import Conflict
+from shelduck.model.change import (
+    AppendFiles,
+    DeleteRows,
+    DropTable,
+    FileDeletes,
+    RewriteFiles,
+    RewrittenFile,
+)
+from shelduck.model.files import DeletesSeen, NewDeleteFile, deletes_seen
+from tests.support.files import write_file
+from tests.support.lake import Lake, statements
+
+
+@pytest.fixture
+def lake(lake_url, data_path):
+    made = Lake(lake_url, data_path)
+    made.create(a="int")
+    for value in (1, 2, 3):
+        made.append("t", [{"a": value}], {1: (str(value), str(value), 0)})
+    yield made
+    made.store.close()
+
+
+def rewriting(lake, *, keeps_history, chosen=slice(2)):
+    """A change that puts one file with the rows 1 and 2 in the place of two."""
+    table = lake.table("t")
+    sources = lake.files("t")[chosen]
+    result = write_file(table, [{"a": 1}, {"a": 2}], {1: ("1", "2", 0)})
+    if keeps_history:
+        result = replace(result, begin_snapshot=2, partial_max=3)
+    seen = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in sources)
+    return RewriteFiles(table, seen, (result,), keeps_history)
+
+
+def test_merged_sources_leave_the_catalog_and_wait_for_deletion(lake):
+    paths = [f.path for f in lake.files("t")]
+
+    done = lake.commit(rewriting(lake, keeps_history=True))
+
+    assert done.snapshot.changes_made == "merge_adjacent:1"
+    assert done.snapshot.next_file_id == 4
+    assert [(f.id, f.begin_snapshot, f.partial_max) for f in lake.files("t")] == [
+        (2, 4, None),
+        (3, 2, 3),
+    ]
+    assert [
+        (r["data_file_id"], r["max_value"]) for r in lake.metadata("ducklake_file_column_stats")
+    ]
+    with lake.store.read() as connection:
+        waiting = schedule.scheduled_files(connection, lake.info, None)
+        used = schedule.paths_in_use(connection, lake.info, paths)
+    assert [(f.id, f.path, f.is_adopted) for f in waiting] == [
+        (0, paths[0], False),
+        (1, paths[1], False),
+    ]
+    assert used == {paths[2]}
+    [total] = lake.metadata("ducklake_table_stats")
+    assert (total["record_count"], total["next_row_id"]) == (3, 3)
+
+
+def test_ended_sources_stay_for_older_snapshots_and_expire_with_them(lake):
+    done = lake.commit(rewriting(lake, keeps_history=False))
+    assert done.snapshot.changes_made == "rewrite_delete:1"
+    ends = {r["data_file_id"]: r["end_snapshot"] for r in lake.metadata("ducklake_data_file")}
+    assert ends == {0: 5, 1: 5, 2: None, 3: None}
+    assert lake.metadata("ducklake_files_scheduled_for_deletion") == []
+
+    dry = expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1), dry_run=True)
+    assert (dry.snapshots, dry.files) == ((0, 1, 2, 3, 4), 2)
+    assert len(lake.metadata("ducklake_snapshot")) == 6
+    kept = expire_snapshots(lake.store, lake.info, ExpiryRequest(versions=(0, 1, 2)))
+    assert kept.files == 0
+    gone = expire_snapshots(lake.store, lake.info, ExpiryRequest(older_than=done.snapshot.time))
+    assert (gone.snapshots, gone.files) == ((3, 4), 2)
+    assert {r["data_file_id"] for r in lake.metadata("ducklake_data_file")} == {2, 3}
+    assert {r["data_file_id"] for r in lake.metadata("ducklake_file_column_stats")} == {2, 3}
+    assert len(lake.metadata("ducklake_files_scheduled_for_deletion")) == 2
+    assert lake.ask("SELECT a FROM t ORDER BY a") == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize("keeps_history", [True, False])
+def test_a_rewrite_conflicts_with_what_touched_its_files_alone(lake, keeps_history):
+    mine = rewriting(lake, keeps_history=keeps_history)
+    table = lake.table("t")
+    third = lake.files("t")[2]
+    lake.append("t", [{"a": 4}])
+    # Another data file of the table ends.
+    lake.commit(DeleteRows(lake.table("t"), (FileDeletes(third.id, deletes_seen(third)),)))
+    base = table.snapshot.id
+    lake.commit(mine, base=base)
+    with pytest.raises(Conflict, match="data file 0"):
+        lake.commit(mine, base=base)
+
+
+def test_deletes_since_the_rows_were_read_are_a_conflict(lake):
+    mine = rewriting(lake, keeps_history=True)
+    first = lake.files("t")[0]
+    deleted = NewDeleteFile("d.parquet", 1, 100, None)
+    lake.commit(DeleteRows(lake.table("t"), (FileDeletes(first.id, DeletesSeen(), deleted),)))
+    with pytest.raises(Conflict, match="data file 0"):
+        lake.commit(mine, base=mine.table.snapshot.id)
+
+
+def test_a_dropped_table_is_a_conflict(lake):
+    mine = rewriting(lake, keeps_history=True)
+    lake.commit(DropTable(lake.table("t")))
+    with pytest.raises(Conflict, match="dropped_table:1"):
+        lake.commit(mine, base=mine.table.snapshot.id)
+
+
+def test_the_number_of_statements_does_not_grow_with_the_files(lake):
+    for value in range(20):
+        lake.append("t", [{"a": value}])
+    few = rewriting(lake, keeps_history=True)
+    taken = statements(lake, few)
+    many = rewriting(lake, keeps_history=True, chosen=slice(0, 15))
+    assert statements(lake, many) <= taken
+
+
+def test_a_dropped_table_is_purged_when_nobody_sees_it(lake):
+    lake.commit(DropTable(lake.table("t")))
+    done = expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
+    assert done.files == 3
+    for name in ("table", "column", "data_file", "table_stats", "schema_versions"):
+        assert lake.metadata(f"ducklake_{name}") == []
+    assert len(lake.metadata("ducklake_files_scheduled_for_deletion")) == 3
+
+
+def test_files_wait_until_they_are_old_enough(lake):
+    lake.commit(rewriting(lake, keeps_history=True))
+    now = datetime.now(UTC)
+    with lake.store.write() as connection:
+        assert schedule.scheduled_files(connection, lake.info, now - timedelta(days=1)) == []
+        later = now + timedelta(seconds=5)
+        waiting = schedule.scheduled_files(connection, lake.info, later)
+        assert len(waiting) == 2
+        schedule.forget_scheduled(connection, waiting[:1])
+        assert len(schedule.scheduled_files(connection, lake.info, None)) == 1
+
+
+def test_an_append_goes_on_beside_a_rewrite(lake):
+    base = lake.head().id
+    table = lake.table("t")
+    lake.commit(rewriting(lake, keeps_history=False))
+    file = write_file(table, [{"a": 9}])
+    lake.commit(AppendFiles(table.id, (file,)), base=base)
+    assert sorted(lake.ask("SELECT rowid, a FROM t WHERE a > 2")) == [(2, 3), (3, 9)]
