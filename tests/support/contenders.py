@@ -344,7 +344,7 @@ THEIRS: dict[str, tuple[str, int, Effect]] = {
         ("flush", "CALL ducklake_flush_inlined_data('lake')", 10, "merge files"),
         ("merge files", "CALL ducklake_merge_adjacent_files('lake')", 0, "merge files"),
         (
-            "rewrite C",
+            "rewrite C and D",
             "CALL ducklake_rewrite_data_files('lake', 't', delete_threshold => 0.3)",
             0,
             "rewrite C",

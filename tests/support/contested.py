@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.support.lake import Lake
+from tests.support.oracle import DuckDBOracle, duckdb_attach_string
 
 ROWS = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12})
 NAMES = frozenset({"main", "side", "empty", "main.t", "main.w", "side.s", "main.f()", "main.g()"})
@@ -83,7 +84,7 @@ def t_after(*effects: Effect) -> str:
 def seen_by(oracle: Any, t: str) -> tuple[frozenset[str], frozenset[str], list[tuple[int]]]:
     """Names, columns and rows as DuckDB reads them, after some facts that must hold anyway."""
     names = frozenset(
-        name
+        name.lower()
         for (name,) in oracle.sql(
             "SELECT schema_name FROM duckdb_schemas() WHERE database_name = 'lake'"
             " UNION ALL SELECT schema_name || '.' || table_name FROM duckdb_tables()"
@@ -102,6 +103,32 @@ def seen_by(oracle: Any, t: str) -> tuple[frozenset[str], frozenset[str], list[t
         (len(ids), min(ids), max(ids), len(ids))
     ]
     return names, frozenset(name for name, _ in oracle.columns(t)), rows
+
+
+class Reader:
+    """One DuckDB for many lakes: starting it takes longer than what it reads here."""
+
+    def __init__(self, url: str) -> None:
+        self._oracle = DuckDBOracle(url)
+        self._oracle.execute("SET threads = 1")
+        self._leave()
+
+    def looks_at(self, url: str, base: int, *effects: Effect) -> None:
+        """Assert that DuckDB reads what is left by the effects, and at ``base`` what was there."""
+        self._oracle.execute(duckdb_attach_string(url))
+        self._oracle.execute("USE lake")
+        try:
+            assert seen_by(self._oracle, t_after(*effects)) == left_by(*effects)
+            assert self._oracle.rows("main.t", version=base, columns="id") == left_by()[2]
+        finally:
+            self._leave()
+
+    def close(self) -> None:
+        self._oracle.close()
+
+    def _leave(self) -> None:
+        self._oracle.execute("USE memory")
+        self._oracle.execute("DETACH lake")
 
 
 def everything(lake):

@@ -82,7 +82,7 @@ def write_with_lineage(
     row_ids: Sequence[int],
     snapshots: Sequence[int] | None = None,
 ) -> NewDataFile:
-    """Writes the one BIGINT of a table with the ids of its rows and the snapshots they came with."""
+    """Writes the one BIGINT column of a table, with the ids and snapshots of its rows."""
     name = f"{uuid.uuid4()}.parquet"
     [field] = table.columns
     columns: list[_Column] = [

@@ -15,15 +15,12 @@ from tests.catalog.conflicts.expected import BY_WRITER, MINE
 from tests.support.contenders import OURS, THEIRS, compact_by_hand
 from tests.support.contested import (
     Effect,
+    Reader,
     everything,
-    left_by,
     make_contested,
-    seen_by,
-    t_after,
 )
 from tests.support.copies import SQLiteCopies, postgres_copies
 from tests.support.lake import Lake
-from tests.support.oracle import DuckDBOracle, duckdb_attach_string
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,32 +53,6 @@ class Other:
 
     def excludes(self, mine: str) -> bool:
         return mine in BY_WRITER[self.writer][self.name][1].split("|")
-
-
-class Reader:
-    """One DuckDB for many lakes: starting it takes longer than what it reads here."""
-
-    def __init__(self, url: str) -> None:
-        self._oracle = DuckDBOracle(url)
-        self._oracle.execute("SET threads = 1")
-        self._leave()
-
-    def looks_at(self, url: str, base: int, *effects: Effect) -> None:
-        """Assert that DuckDB reads what is left by the effects, and at ``base`` what was there."""
-        self._oracle.execute(duckdb_attach_string(url))
-        self._oracle.execute("USE lake")
-        try:
-            assert seen_by(self._oracle, t_after(*effects)) == left_by(*effects)
-            assert self._oracle.rows("main.t", version=base, columns="id") == left_by()[2]
-        finally:
-            self._leave()
-
-    def close(self) -> None:
-        self._oracle.close()
-
-    def _leave(self) -> None:
-        self._oracle.execute("USE memory")
-        self._oracle.execute("DETACH lake")
 
 
 class Duel:

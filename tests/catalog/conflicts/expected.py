@@ -110,7 +110,7 @@ OF_DUCKDB: Facts = {
     "delete inlined": OF_OURS["delete inlined"],
     "flush": OF_OURS["flush"],
     "merge files": OF_OURS["merge files"],
-    "rewrite C": OF_OURS["rewrite C"],
+    "rewrite C and D": ("rewrite_delete", f"rewrite C|{_OF_D}"),
 }
 # A verb of older writers: A in another data file, and nothing else.
 BY_HAND = {"compact A": ("compacted_table", _OF_A)}
