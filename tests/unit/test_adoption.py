@@ -215,9 +215,8 @@ def test_lists_with_structs_that_duckdb_reads_as_null_are_refused(repeated):
     inside = group("element", Kind.STRUCT, leaf("x", "int32"))
     layout = Layout((group("l", Kind.LIST, inside, repeated=repeated),))
 
-    assert match_file(layout, columns(l="array<struct<x: int>>")).problems == (
-        (
-            "column 'l' is a list with structs as old writers lay it out, which DuckDB reads as NULL;"
-            " write the file again"
-        ),
+    [problem] = match_file(layout, columns(l="array<struct<x: int>>")).problems
+    assert problem == (
+        "column 'l' is a list with structs as old writers lay it out, which DuckDB reads as NULL;"
+        " write the file again"
     )
