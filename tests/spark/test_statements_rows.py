@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shelduck import InvalidRequest, NotFound, Unsupported
+from shelduck import InvalidRequest, NotFound
 from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -117,18 +117,10 @@ def test_an_insert_of_no_rows_makes_no_snapshot(copied, base):
             InvalidRequest,
             "column ID is given twice",
         ),
-        ("INSERT OVERWRITE t VALUES (1)", Unsupported, "INSERT OVERWRITE t is not supported yet"),
         (
             "INSERT INTO t VALUES (DEFAULT, 'a', 1, NULL)",
             InvalidRequest,
             "id of main.t is NOT NULL",
-        ),
-        ("DELETE FROM t", Unsupported, "DELETE"),
-        ("UPDATE t SET id = 1", Unsupported, "UPDATE"),
-        (
-            "MERGE INTO t USING other.t o ON t.id = o.id WHEN MATCHED THEN DELETE",
-            Unsupported,
-            "MERGE",
         ),
         ("SELECT * FROM q", NotFound, "table 'q' does not exist in schema 'main'"),
         ("SELECT * FROM q.t", NotFound, "schema 'q' does not exist"),

@@ -8,11 +8,11 @@ from typing import Any
 from shelduck.api.lookup import few_deletes, rows_of
 from shelduck.api.results import Result
 from shelduck.api.runner import Answer, Runner
+from shelduck.api.table_edits import merge_into
 from shelduck.api.unit import UnitOfWork, carry_out_rows
 from shelduck.model.table import TableVersion
 from shelduck.operations.delete import delete_rows
 from shelduck.operations.done import Done
-from shelduck.operations.merge import merge_rows
 from shelduck.operations.update import update_rows
 from shelduck.spark.assignments import SetValue
 from shelduck.spark.matching import Where
@@ -83,14 +83,7 @@ def merge(runner: Runner, statement: st.Merge) -> Result:
                 statement.source_alias or _NAMELESS,
                 statement.schema_evolution,
             )
-            return merge_rows(
-                runner.state.spark,
-                rows,
-                source,
-                wanted,
-                few=few_deletes(runner.state, runner.unit, rows),
-                show_progress=runner.state.show_progress,
-            )
+            return merge_into(runner.state, runner.unit, rows, source, wanted)
 
     return carry_out_rows(runner.state, runner.unit, prepare)
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from shelduck.api.results import Result
+from shelduck.api.run_overwrite import insert_over
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest
 from shelduck.model.schema import Schema
 from shelduck.operations.done import inlined
 from shelduck.operations.inlining import inline_limit
@@ -22,17 +23,12 @@ _MOST_LITERALS = 1000
 
 
 def insert(runner: Runner, statement: st.Insert) -> Result:
-    """INSERT INTO … VALUES or SELECT."""
-    if statement.overwrite:
-        raise Unsupported(
-            f"INSERT OVERWRITE {statement.name} is not supported yet;"
-            " CREATE OR REPLACE TABLE … AS SELECT replaces all rows"
-        )
-    if statement.replaced or statement.partition or statement.schema_evolution:
-        raise Unsupported(
-            f"INSERT INTO {statement.name} with REPLACE WHERE, PARTITION or SCHEMA EVOLUTION"
-            " is known, but cannot be run yet"
-        )
+    """INSERT INTO … VALUES or SELECT, and its forms that replace rows or change columns."""
+    if statement.mode != "append" or statement.partition or statement.schema_evolution:
+        source = statement.source
+        if statement.defaults:
+            source = _with_defaults(statement, runner.table(statement.name).columns)
+        return insert_over(runner, statement, source)
     done = _insert_literals(runner, statement)
     if done is not None:
         return done

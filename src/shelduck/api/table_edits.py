@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from shelduck.api.evolving import evolved_rows
 from shelduck.api.handle import TableHandle
 from shelduck.api.lookup import few_deletes, rows_of
 from shelduck.api.merge_clauses import assignments
 from shelduck.api.results import Result
+from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, carry_out_rows
 from shelduck.errors import InvalidRequest
 from shelduck.operations.delete import delete_rows, truncate_rows
 from shelduck.operations.done import Done
 from shelduck.operations.merge import merge_rows
+from shelduck.operations.overwrite import overwrite_partitions, overwrite_table, overwrite_where
+from shelduck.operations.rows import TableRows
 from shelduck.operations.update import update_rows
 from shelduck.spark.assignments import Value
 from shelduck.spark.matching import Column, Condition, Where
-from shelduck.spark.merge_clauses import Merge, MergeClause
+from shelduck.spark.merge_clauses import Merge, MergeClause, evolving_columns
 from shelduck.spark.session import DataFrame
 
 
@@ -109,24 +114,79 @@ class EditVerbs(TableHandle):
                 source would change one row of the table; the table is unchanged.
             Conflict: another commit touched the same files or added rows meanwhile; run it again.
         """
-        if not isinstance(source, DataFrame):
-            raise InvalidRequest(
-                f"merge into {self.name} takes a Spark DataFrame, not {type(source).__name__}"
-            )
+        self._require_frame(source, "merge into")
         wanted = Merge(_on(on), clauses, target_alias, source_alias, schema_evolution)
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = rows_of(self._state, unit, self.name)
-            return merge_rows(
+            return merge_into(self._state, self._unit, rows, source, wanted)
+
+        return carry_out_rows(self._state, self._unit, prepare)
+
+    def overwrite(
+        self, df: DataFrame, *, where: Condition | None = None, by_position: bool = False
+    ) -> Result:
+        """Replace all rows by those of ``df``, or those for which ``where`` is true, at once.
+
+        Older snapshots still show what was there. ``df`` may read the table itself; its columns go
+        as in `append`.
+
+        Raises:
+            InvalidRequest: rows do not fit the columns, or some do not fulfil ``where`` (the
+                message says how many); the table is unchanged.
+            Conflict: another commit touched the same files or added rows meanwhile; run it again.
+        """
+        chosen = None if where is None else Where(where)
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = rows_of(self._state, unit, self.name)
+            if chosen is None:
+                return overwrite_table(
+                    self._state.spark,
+                    rows,
+                    df,
+                    by_position=by_position,
+                    show_progress=self._state.show_progress,
+                )
+            return overwrite_where(
                 self._state.spark,
                 rows,
-                source,
-                wanted,
+                df,
+                chosen,
+                by_position=by_position,
                 few=few_deletes(self._state, self._unit, rows),
                 show_progress=self._state.show_progress,
             )
 
+        self._require_frame(df, "overwrite")
         return carry_out_rows(self._state, self._unit, prepare)
+
+    def overwrite_partitions(self, df: DataFrame, *, by_position: bool = False) -> Result:
+        """Replace the partitions that rows of ``df`` are in, and leave the others alone.
+
+        Raises InvalidRequest for a table without partitions, and what `overwrite` raises.
+        """
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = rows_of(self._state, unit, self.name)
+            return overwrite_partitions(
+                self._state.spark,
+                rows,
+                df,
+                by_position=by_position,
+                few=few_deletes(self._state, self._unit, rows),
+                show_progress=self._state.show_progress,
+            )
+
+        self._require_frame(df, "overwrite")
+        return carry_out_rows(self._state, self._unit, prepare)
+
+    def _require_frame(self, given: object, verb: str) -> None:
+        if not isinstance(given, DataFrame):
+            raise InvalidRequest(
+                f"{verb} {self.name} takes a Spark DataFrame, not {type(given).__name__};"
+                " spark.createDataFrame(...) makes one"
+            )
 
     def truncate(self) -> Result:
         """Delete all rows; no file is read. Older snapshots still show them."""
@@ -135,6 +195,18 @@ class EditVerbs(TableHandle):
             return truncate_rows(self._state.spark, rows_of(self._state, unit, self.name))
 
         return carry_out_rows(self._state, self._unit, prepare)
+
+
+def merge_into(
+    state: LakeState, unit: UnitOfWork | None, rows: TableRows, source: DataFrame, merge: Merge
+) -> Done:
+    """Merge into rows as one statement of ``unit``, with the columns that the merge asks for."""
+    alter = None
+    if merge.schema_evolution:
+        rows, alter = evolved_rows(rows, evolving_columns(merge, source.schema))
+    few = 0 if alter else few_deletes(state, unit, rows)
+    done = merge_rows(state.spark, rows, source, merge, few=few, show_progress=state.show_progress)
+    return done if done.is_nothing else replace(done, alter=alter)
 
 
 def _on(on: Condition | Sequence[str]) -> Condition | tuple[str, ...]:

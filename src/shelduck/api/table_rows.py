@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
+from shelduck.api.evolving import evolved
 from shelduck.api.handle import TableHandle
 from shelduck.api.lookup import read_version
 from shelduck.api.results import Result, Staged
@@ -49,12 +51,16 @@ class RowVerbs(TableHandle):
             columns=columns,
         )
 
-    def append(self, df: DataFrame, *, by_position: bool = False) -> Result:
+    def append(
+        self, df: DataFrame, *, by_position: bool = False, merge_schema: bool = False
+    ) -> Result:
         """Append rows. Columns go by name; missing ones get their default, extra ones are an error.
 
         Args:
             df: The rows. docs/types.md says which types a column takes; nothing is cut or rounded.
             by_position: Take columns by their place instead; struct fields always go by name.
+            merge_schema: Add columns and struct fields that the table lacks, and widen types where
+                the rows are wider, in the same snapshot.
 
         Raises:
             InvalidRequest: columns or types do not fit, told before any work; or a value does not
@@ -63,21 +69,32 @@ class RowVerbs(TableHandle):
             Conflict: the columns changed while rows were written; append again.
             OutcomeUnknown: look for the rows before appending them again.
         """
-        return self._append(df, by_position=by_position)
+        return self._append(df, by_position=by_position, merge_schema=merge_schema)
 
     def append_values(self, df: DataFrame, *, by_position: bool = False) -> Result:
         """Append the rows of a VALUES list: Spark cuts even two into tasks, each with a file."""
         return self._append(df, by_position=by_position, in_one_task=True)
 
     def _append(
-        self, df: DataFrame, *, by_position: bool = False, in_one_task: bool = False
+        self,
+        df: DataFrame,
+        *,
+        by_position: bool = False,
+        in_one_task: bool = False,
+        merge_schema: bool = False,
     ) -> Result:
         if not isinstance(df, DataFrame):
             raise InvalidRequest(
                 f"append to {self.name} takes a Spark DataFrame, not {type(df).__name__};"
                 " spark.createDataFrame(...) makes one"
             )
-        planned = self._version()
+        if merge_schema and by_position:
+            raise InvalidRequest(
+                f"append to {self.name}: a schema is merged by names of columns, not by_position"
+            )
+        planned, alter = self._version(), None
+        if merge_schema:
+            planned, alter = evolved(planned, df.schema)
         done = append_rows(
             self._state.spark,
             df,
@@ -85,14 +102,15 @@ class RowVerbs(TableHandle):
             by_position=by_position,
             in_one_task=in_one_task,
             show_progress=self._state.show_progress,
-            inline_limit=0 if self._unit else inline_limit(self._state.store, planned),
+            inline_limit=0 if self._unit or alter else inline_limit(self._state.store, planned),
         )
+        done = replace(done, alter=alter)
         if done.is_nothing:
             return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)
         return self._commit_append(done)
 
     def _commit_append(self, done: Done) -> Result:
-        planned = done.table
+        planned = done.table if done.alter is None else done.alter.table
 
         def stage(unit: UnitOfWork) -> None:
             current = unit.workspace.table(self.name)
@@ -101,7 +119,8 @@ class RowVerbs(TableHandle):
                     f"table {self.name} changed its columns while rows were written for it;"
                     " nothing was appended: append again"
                 )
-            unit.stage(done)
+            alter = None if done.alter is None else replace(done.alter, table=current)
+            unit.stage(replace(done, alter=alter))
 
         if self._unit is not None:
             self._unit.own(done)

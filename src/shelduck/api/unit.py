@@ -35,6 +35,8 @@ class UnitOfWork:
     def stage(self, done: Done) -> None:
         """Add what a verb over rows has prepared."""
         self._counts += done.counts
+        if done.alter is not None:
+            self.workspace.alter_table(done.alter)
         for change in done.changes:
             self.workspace.stage_rows(done.table, change)
 

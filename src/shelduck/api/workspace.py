@@ -18,6 +18,7 @@ from shelduck.catalog import read, read_views
 from shelduck.catalog.options import read_table_options
 from shelduck.catalog.read import Connection
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.evolution.alter import altered
 from shelduck.model.change import (
     AlterTable,
     Change,
@@ -319,14 +320,7 @@ class Workspace:
             work.current = self._partitioned(work, change.partition)
         if change.sort is not None:
             work.current = replace(work.current, sort=change.sort)
-        ids = {f.id: f.name for f in change.columns.walk()}
-        work.current = replace(
-            work.current,
-            columns=change.columns,
-            comments=dict(change.comments),
-            max_column_id=max(work.current.max_column_id, *ids),
-            first_names=ids | work.current.first_names,
-        )
+        work.current = altered(work.current, change)
         work.excludes_inserts |= change.excludes_inserts
         work.rows.distrust(change.unsafe_bounds)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.evolution.layout import (
@@ -82,6 +82,18 @@ def plan_alter(table: TableVersion, changes: Sequence[TableChange]) -> AlterPlan
     refuse_lost_keys(table, layout, after.columns)
     steps = tuple(AlterStep(str(c), "light", _reason(c)) for c in changes)
     return AlterPlan(name, steps, _change(table, after, layout), after.must_hold_no_null)
+
+
+def altered(table: TableVersion, change: AlterTable) -> TableVersion:
+    """Return a table version with the columns and comments that a change gives it."""
+    ids = {f.id: f.name for f in change.columns.walk()}
+    return replace(
+        table,
+        columns=change.columns,
+        comments=dict(change.comments),
+        max_column_id=max(table.max_column_id, *ids),
+        first_names=ids | table.first_names,
+    )
 
 
 def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> AlterTable | None:

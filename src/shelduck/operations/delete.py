@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from shelduck.model.change import DeleteRows, FileDeletes
 from shelduck.model.files import DataFile, deletes_seen
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.rows import TableRows
 from shelduck.spark.delete_files import DeadRows, write_delete_files
-from shelduck.spark.matching import Where, row_ids
+from shelduck.spark.matching import row_ids
 from shelduck.spark.read import Origin
-from shelduck.spark.session import SparkSession
+from shelduck.spark.session import DataFrame, SparkSession
 
 ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
 
 
-def delete_rows(spark: SparkSession, rows: TableRows, where: Where, *, few: int = 0) -> Done:
+class Choice(Protocol):
+    """Says which rows of a frame are meant."""
+
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """Return them, with the columns of their origins at least."""
+
+
+def delete_rows(spark: SparkSession, rows: TableRows, where: Choice, *, few: int = 0) -> Done:
     """Return the deletion of the rows that match; nothing is committed.
 
     Up to ``few`` rows of files go to the catalog instead of delete files.

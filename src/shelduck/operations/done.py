@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shelduck.model.change import AppendFiles, InlineRows, RowChange
+from shelduck.model.change import AlterTable, AppendFiles, InlineRows, RowChange
 from shelduck.model.inlined import InlinedBatch
 from shelduck.model.names import is_write_directory
 from shelduck.model.table import TableVersion
@@ -42,18 +42,20 @@ class Counts:
 class Done:
     """Changes of one table that wait for a commit.
 
-    ``paths`` are all files that were written for them, below the table's directory.
+    ``paths`` are all files that were written for them, below the table's directory. ``alter`` is
+    the change of columns that they need; ``table`` has them already.
     """
 
     table: TableVersion
     changes: tuple[RowChange, ...] = ()
     paths: tuple[str, ...] = ()
     counts: Counts = Counts()
+    alter: AlterTable | None = None
 
     @property
     def is_nothing(self) -> bool:
         """True when no commit is needed."""
-        return not self.counts.rows and not self.paths and not self.changes
+        return not (self.counts.rows or self.paths or self.changes or self.alter)
 
 
 def appended(table: TableVersion, written: WrittenFiles) -> Done:

@@ -117,6 +117,17 @@ class Merge:
         return as_condition(self.on)
 
 
+def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:
+    """Return the columns of the source that a table has to have for a merge that evolves it.
+
+    They are all where a clause takes all, else those that a clause assigns under their name.
+    """
+    if any(c.values is None for c in merge.clauses):
+        return source
+    named = {v.path[0].lower() for c in merge.clauses for v in c.values or ()}
+    return T.StructType([f for f in source.fields if f.name.lower() in named])
+
+
 def assigned(
     clause: MergeClause, table: TableVersion, source: T.StructType, merge: Merge
 ) -> tuple[SetValue, ...]:

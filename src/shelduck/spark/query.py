@@ -50,7 +50,7 @@ def with_values(rows: DataFrame, values: Mapping[str, str]) -> DataFrame:
 
 
 def replaces_partitions(spark: SparkSession) -> bool:
-    """Tell whether the session wants INSERT OVERWRITE to replace the partitions of new rows only."""
+    """Tell whether INSERT OVERWRITE of the session replaces the partitions of new rows alone."""
     mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "STATIC")
     return str(mode).upper() == "DYNAMIC"
 

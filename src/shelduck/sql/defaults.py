@@ -58,8 +58,11 @@ def default_for_spark(field: Field) -> str:
     """Return the Spark SQL of what a column gets when a row says DEFAULT."""
     if field.default is None:
         return "NULL"
+    text = field.default.text
     if field.default.literal:
-        return quote_text(field.default.text)
+        # A list of VALUES takes no texts beside numbers.
+        whole = isinstance(field.shape, Primitive) and integer_range(field.shape) is not None
+        return text if whole and re.fullmatch(r"-?\d+", text) else quote_text(text)
     return expression_for_spark(field.default.text)
 
 

@@ -1,0 +1,31 @@
+"""Columns that follow the rows that are written: what they need goes into the same snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.evolution.alter import altered, plan_alter
+from shelduck.model.change import AlterTable
+from shelduck.model.table import TableVersion
+from shelduck.operations.rows import TableRows
+from shelduck.spark.evolving import schema_changes
+from shelduck.spark.session import StructType
+
+
+def evolved(table: TableVersion, given: StructType) -> tuple[TableVersion, AlterTable | None]:
+    """Return a table with the columns and wider types that rows of ``given`` need, and the change.
+
+    The change is None when the table has them all. Raises what `plan_alter` raises.
+    """
+    changes = schema_changes(table.columns, given)
+    change = plan_alter(table, changes).change if changes else None
+    return (table, None) if change is None else (altered(table, change), change)
+
+
+def evolved_rows(rows: TableRows, given: StructType) -> tuple[TableRows, AlterTable | None]:
+    """Return the rows of a table as it will be, and the change that makes it so."""
+    table, change = evolved(rows.table, given)
+    if change is None:
+        return rows, None
+    unsafe = rows.unsafe_bounds | change.unsafe_bounds
+    return replace(rows, table=table, unsafe_bounds=unsafe), change

@@ -1,0 +1,116 @@
+"""INSERT in its richer forms: OVERWRITE, REPLACE WHERE, PARTITION and WITH SCHEMA EVOLUTION."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.api.describe import spark_text
+from shelduck.api.evolving import evolved_rows
+from shelduck.api.lookup import few_deletes, rows_of
+from shelduck.api.results import Result
+from shelduck.api.runner import Runner
+from shelduck.api.unit import UnitOfWork, carry_out_rows
+from shelduck.errors import InvalidRequest
+from shelduck.model.quoting import backticked, quote_name
+from shelduck.model.table import TableVersion
+from shelduck.operations.append import append_rows
+from shelduck.operations.done import Done
+from shelduck.operations.overwrite import (
+    overwrite_partitions,
+    overwrite_table,
+    overwrite_where,
+)
+from shelduck.operations.rows import TableRows
+from shelduck.spark.matching import Where
+from shelduck.spark.query import replaces_partitions, with_values
+from shelduck.spark.session import DataFrame
+from shelduck.sql import row_statements as st
+from shelduck.sql.parts import Query
+
+
+def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
+    """Insert rows of ``source``, which has no DEFAULT any more, in the place of others or not."""
+    if statement.schema_evolution and not (statement.by_name or statement.columns):
+        raise InvalidRequest(
+            f"INSERT WITH SCHEMA EVOLUTION INTO {statement.name} goes by names: write BY NAME"
+            " before the query, or list the columns"
+        )
+
+    if statement.defaults and statement.partition and statement.columns is None:
+        raise InvalidRequest(
+            f"INSERT … {statement.name} PARTITION: list the columns where a value is DEFAULT"
+        )
+
+    def prepare(unit: UnitOfWork) -> Done:
+        inside = Runner(runner.state, unit)
+        rows = rows_of(runner.state, unit, inside.name(statement.name))
+        new = _named(statement, rows.table, _values(inside, source))
+        alter = None
+        if statement.schema_evolution:
+            rows, alter = evolved_rows(rows, new.schema)
+        done = _written(runner, inside, statement, rows, new)
+        return done if done.is_nothing else replace(done, alter=alter)
+
+    return carry_out_rows(runner.state, runner.unit, prepare)
+
+
+def _values(inside: Runner, source: Query) -> DataFrame:
+    rows = inside.query(source)
+    # Spark cuts even two literal rows into several tasks, and each would write a file.
+    return rows.coalesce(1) if source.text.lstrip()[:6].upper() == "VALUES" else rows
+
+
+def _written(
+    runner: Runner, inside: Runner, statement: st.Insert, rows: TableRows, new: DataFrame
+) -> Done:
+    spark, show = runner.state.spark, runner.state.show_progress
+    few = few_deletes(runner.state, runner.unit, rows)
+    if statement.mode == "append":
+        return append_rows(spark, new, rows.table, show_progress=show)
+    if statement.replaced is not None:
+        condition = statement.replaced.condition
+        assert condition is not None
+        with inside.views(condition) as named:
+            where = Where(named(condition.text), statement.replaced.target.alias)
+            return overwrite_where(spark, rows, new, where, few=few, show_progress=show)
+    if rows.table.partition and replaces_partitions(spark):
+        return overwrite_partitions(spark, rows, new, few=few, show_progress=show)
+    fixed = _fixed(statement, rows.table)
+    if fixed:
+        same = " AND ".join(f"{backticked(name)} <=> {value}" for name, value in fixed.items())
+        return overwrite_where(spark, rows, new, Where(same), few=few, show_progress=show)
+    return overwrite_table(spark, rows, new, show_progress=show)
+
+
+def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFrame:
+    """Return the rows under the names of the columns that they are for."""
+    fixed = _fixed(statement, table)
+    if not statement.by_name:
+        listed = statement.columns
+        if listed is None:
+            given = {p.column.lower(): p for p in statement.partition}
+            front = [n for n in table.columns.names if n.lower() not in given]
+            listed = (*front, *(p.column for p in statement.partition if p.value is None))
+        if len(listed) != len(rows.columns):
+            raise InvalidRequest(
+                f"INSERT for {table.full_name} needs rows of {len(listed)} column(s),"
+                f" {', '.join(map(quote_name, listed))}, but they have {len(rows.columns)}"
+            )
+        rows = rows.toDF(*listed)
+    return with_values(rows, fixed)
+
+
+def _fixed(statement: st.Insert, table: TableVersion) -> dict[str, str]:
+    """Return the values of the PARTITION clause as SQL of the columns' types, by column."""
+    identities = {k.column_id for k in table.partition if k.transform == "identity"}
+    found: dict[str, str] = {}
+    for given in statement.partition:
+        field = table.columns.get((given.column,), table.full_name)
+        if field.id not in identities:
+            raise InvalidRequest(
+                f"{table.full_name} is not partitioned by {quote_name(field.name)} itself; write"
+                " REPLACE WHERE instead of PARTITION, or leave it out"
+            )
+        if given.value is not None:
+            found[field.name] = f"CAST({given.value} AS {spark_text(field)})"
+    return found

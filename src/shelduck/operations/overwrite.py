@@ -1,0 +1,125 @@
+"""INSERT OVERWRITE and REPLACE WHERE: rows that take the place of others, in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.change import AppendFiles, DeleteRows, RowChange
+from shelduck.model.files import NewDataFile
+from shelduck.model.staged import StagedRows
+from shelduck.operations.delete import delete_rows, truncate_rows
+from shelduck.operations.done import Done, discard
+from shelduck.operations.progress import write_progress
+from shelduck.operations.rows import TableRows
+from shelduck.spark.assign import assign
+from shelduck.spark.matching import Where
+from shelduck.spark.replacing import InPartitions, counting_misfits
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.write import write_files
+from shelduck.sql.defaults import expression_for_spark
+
+Deleting = Callable[[tuple[NewDataFile, ...]], Done]
+
+
+def overwrite_table(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    *,
+    by_position: bool = False,
+    show_progress: bool | None = None,
+) -> Done:
+    """Return the replacement of all rows; no row of the table is read."""
+    fitting = _fitting(new, rows, by_position=by_position)
+    return _replaced(
+        spark, rows, fitting, lambda _: truncate_rows(spark, rows), show_progress=show_progress
+    )
+
+
+def overwrite_where(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    where: Where,
+    *,
+    by_position: bool = False,
+    few: int = 0,
+    show_progress: bool | None = None,
+) -> Done:
+    """Return the replacement of the rows that match; InvalidRequest when a new row does not."""
+    fitting, misfits = counting_misfits(_fitting(new, rows, by_position=by_position), where)
+
+    def delete(_: tuple[NewDataFile, ...]) -> Done:
+        if count := misfits():
+            raise InvalidRequest(
+                f"{count} of the rows for {rows.table.full_name} do not fulfil the condition of the"
+                " rows that they replace; nothing was replaced: filter them, or widen the condition"
+            )
+        return delete_rows(spark, rows, where, few=few)
+
+    return _replaced(spark, rows, fitting, delete, show_progress=show_progress)
+
+
+def overwrite_partitions(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    *,
+    by_position: bool = False,
+    few: int = 0,
+    show_progress: bool | None = None,
+) -> Done:
+    """Return the replacement of all rows in partitions that new rows are in.
+
+    Which rows are in them is asked of the rows, so that files of older partition keys are right
+    too; files that hold nothing else end.
+    """
+    table = rows.table
+    if not table.partition:
+        raise InvalidRequest(
+            f"{table.full_name} has no partitions; replace all of its rows, or those of a condition"
+        )
+
+    def delete(files: tuple[NewDataFile, ...]) -> Done:
+        if not files:
+            return Done(table)
+        own = StagedRows(files=list(files)).over(table, [])
+        written = replace(rows, files=tuple(own), inlined=())
+        names = {f.name for f in table.columns if f.id in {k.column_id for k in table.partition}}
+        chosen = InPartitions(spark, table, written.frame(spark, sorted(names)), files)
+        return delete_rows(spark, rows, chosen, few=few)
+
+    fitting = _fitting(new, rows, by_position=by_position)
+    return _replaced(spark, rows, fitting, delete, show_progress=show_progress)
+
+
+def _fitting(new: DataFrame, rows: TableRows, *, by_position: bool) -> DataFrame:
+    return assign(new, rows.table, render_expression=expression_for_spark, by_position=by_position)
+
+
+def _replaced(
+    spark: SparkSession,
+    rows: TableRows,
+    fitting: DataFrame,
+    delete: Deleting,
+    *,
+    show_progress: bool | None,
+) -> Done:
+    table = rows.table
+    with write_progress(spark, table.full_name, show=show_progress) as progress:
+        written = write_files(spark, fitting, table, progress=progress)
+    try:
+        gone = delete(written.files)
+    except BaseException:
+        discard(table, [f.path for f in written.files])
+        raise
+    if not written.files:
+        return gone
+    changes: tuple[RowChange, ...] = gone.changes or (DeleteRows(table),)
+    counts = replace(
+        gone.counts, inserted=written.rows, files=len(written.files), bytes=written.bytes
+    )
+    paths = (*(f.path for f in written.files), *gone.paths)
+    return Done(table, (*changes, AppendFiles(table.id, written.files)), paths, counts)
