@@ -54,7 +54,7 @@ def test_a_time_names_the_snapshot_before_it(lake):
 def test_the_plan_reads_nothing_and_changes_nothing(lake):
     plan = lake.table("t2").plan_restore(version=2)
 
-    assert (plan.version, plan.files, plan.ended, plan.sources) == (2, 3, 1, 2)
+    assert (plan.version, plan.files, plan.ended, plan.sources, plan.inlined) == (2, 2, 0, 1, 3)
     assert plan.columns_change
     assert "to snapshot 2: its columns change back" in str(plan)
     assert newest(lake) == 7

@@ -16,6 +16,7 @@ from shelduck.api.transaction import Transaction
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.model.options import OptionValue
+from shelduck.model.batch import Batch
 from shelduck.model.table import Snapshot
 from shelduck.spark.session import DataFrame, SparkSession
 
@@ -93,15 +94,28 @@ class Lake(LakeUpkeep):
         done = {n: Table(self._state, n).flush_inlined_data() for n in self.tables()}
         return {name: result for name, result in done.items() if isinstance(result, Committed)}
 
-    def transaction(self, message: str | None = None, extra_info: str | None = None) -> Transaction:
+    def transaction(
+        self,
+        message: str | None = None,
+        extra_info: str | None = None,
+        *,
+        once: tuple[str, int] | None = None,
+    ) -> Transaction:
         """Begin a transaction; use it with ``with``.
 
         Args:
             message: Kept with its snapshot, as `Snapshot.commit_message`.
             extra_info: Free text for programs, kept with it too.
+            once: The name of a series of transactions and the number of this one, which grows, such
+                as a job and its run: each lands once, however often it is begun. The number is
+                recorded in the same commit. One that has landed tells so in
+                `Transaction.has_landed`, and whatever it does then is dropped at its end. A number
+                below the newest of its series is InvalidRequest.
         """
-        info = self._state.commit_info(message, extra_info)
-        return Transaction(UnitOfWork(self._state, info))
+        unit = UnitOfWork(self._state, self._state.commit_info(message, extra_info))
+        if once is not None:
+            unit.batch = Batch(*once)
+        return Transaction(unit)
 
     def close(self) -> None:
         """Roll back what BEGIN left open and close the connections to the catalog.

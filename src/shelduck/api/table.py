@@ -9,6 +9,7 @@ from shelduck.api.table_edits import EditVerbs
 from shelduck.api.table_flush import FlushVerbs
 from shelduck.api.table_restore import RestoreVerbs
 from shelduck.api.table_shape import ShapeVerbs
+from shelduck.api.table_streams import StreamVerbs
 from shelduck.api.table_upkeep import UpkeepVerbs
 from shelduck.catalog import read as catalog_read
 from shelduck.model.schema import Schema
@@ -25,6 +26,7 @@ class Table(
     MetadataVerbs,
     RestoreVerbs,
     ShapeVerbs,
+    StreamVerbs,
     UpkeepVerbs,
 ):
     """One table by name.

@@ -27,6 +27,8 @@ class Transaction(CatalogVerbs):
         super().__init__(unit.state, unit)
         self._open_unit = unit
         self.result: Committed | Unchanged | None = None
+        self.has_landed = unit.has_landed()
+        """True when ``once`` names what has landed already: nothing of this one will."""
 
     def sql(self, text: str) -> DataFrame:
         """Run statements like `Lake.sql`, but inside: nothing lands before the end."""

@@ -8,8 +8,10 @@ from dataclasses import replace
 from shelduck.api.results import Committed, Result, Staged, Unchanged
 from shelduck.api.state import LakeState
 from shelduck.api.workspace import Workspace
+from shelduck.catalog.batches import landed_in
 from shelduck.catalog.commit import commit
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
+from shelduck.model.batch import Batch
 from shelduck.model.change import CommitInfo
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard, discard_unpublished
@@ -31,6 +33,7 @@ class UnitOfWork:
         self.is_open = True
         self._counts = Counts()
         self._owned: list[tuple[TableVersion, Sequence[str]]] = []
+        self.batch: Batch | None = None
 
     def stage(self, done: Done) -> None:
         """Add what a verb over rows has prepared."""
@@ -52,6 +55,13 @@ class UnitOfWork:
             message=info.message or self.info.message,
             extra_info=info.extra_info or self.info.extra_info,
         )
+
+    def has_landed(self) -> bool:
+        """Tell whether the batch that the unit is for has landed before."""
+        if self.batch is None:
+            return False
+        with self.state.store.read() as connection:
+            return landed_in(connection, self.batch) is not None
 
     def require_open(self) -> None:
         """Raise InvalidRequest when the unit has ended."""
@@ -78,6 +88,7 @@ class UnitOfWork:
                 base=base,
                 info=self.info,
                 layouts_learned=learned,
+                batch=self.batch,
             )
         except OutcomeUnknown:
             self.is_open = False
@@ -85,6 +96,9 @@ class UnitOfWork:
         except BaseException:
             self.rollback()
             raise
+        if landed.is_repeat:
+            self.rollback()
+            return Unchanged(landed.snapshot.id)
         self.is_open = False
         published = self.workspace.published()
         for table, paths in self._owned:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from shelduck.catalog import read, writes
 from shelduck.catalog.appends import append_rows
+from shelduck.catalog.batches import landed_in, record_batch
 from shelduck.catalog.checks import Found, check_options, check_work
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.deletes import delete_rows
@@ -28,6 +29,7 @@ from shelduck.catalog.table_stats import add_column_stats
 from shelduck.catalog.view_writes import live_views, write_views
 from shelduck.catalog.work import Work, fold, versions
 from shelduck.errors import Conflict, InvalidRequest
+from shelduck.model.batch import Batch
 from shelduck.model.change import Change, CommitInfo
 from shelduck.model.conflict import find_conflict
 from shelduck.model.layout import Layout
@@ -46,6 +48,8 @@ class Landed:
     schema_ids: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
     is_new: bool = True
     """False when the changes amounted to nothing, and ``snapshot`` was there before."""
+    is_repeat: bool = False
+    """True when the batch had landed already, and the files of this attempt are part of nothing."""
 
 
 def commit(
@@ -56,12 +60,14 @@ def commit(
     base: SnapshotId,
     info: CommitInfo,
     layouts_learned: Mapping[int, Layout] = _NOTHING_LEARNED,
+    batch: Batch | None = None,
 ) -> Landed:
     """Make one snapshot of all changes, or none: everything is written or nothing.
 
     ``base`` is the snapshot on which the changes were made. ``layouts_learned`` are layouts of
     files of others, by data file id, recorded on the way. Changes that amount to nothing make no
-    snapshot and give the newest one back.
+    snapshot and give the newest one back. ``batch`` is recorded with them; one that has landed
+    already changes nothing.
 
     Raises Conflict when another commit since ``base`` excludes this one, AlreadyExists and
     InvalidRequest when the changes do not fit the catalog, CatalogUnavailable when it is busy or
@@ -73,11 +79,16 @@ def commit(
     def attempt() -> Landed:
         with store.write() as connection:
             check_options(connection, lake, info)
+            before = landed_in(connection, batch) if batch is not None else None
+            if before is not None:
+                return Landed(read.snapshot(connection), is_new=False, is_repeat=True)
             head = _check_head(connection, changes, base)
             if work.is_empty:
                 done = Landed(head, is_new=False)
             else:
                 done = _carry_out(store, lake, Draft(connection, head), work, info)
+                if batch is not None:
+                    record_batch(store, connection, batch, done.snapshot.id)
             record_layouts(store, connection, layouts_learned)
             return done
 

@@ -39,6 +39,16 @@ released_file = Table(
     Column("released", TIMESTAMP),
 )
 
+# The newest batch of each series that has landed, such as a streaming query into a table.
+stream_batches = Table(
+    "shelduck_stream_batches",
+    OWN,
+    Column("table_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("query_id", TEXT, primary_key=True),
+    Column("batch_id", BIGINT),
+    Column("snapshot_id", BIGINT),
+)
+
 _INDEXED = (
     (tables.column, ("table_id",)),
     (tables.data_file, ("table_id",)),

@@ -114,6 +114,19 @@ def feed_files(connection: Connection, table: TableVersion, span: Span) -> list[
     ]
 
 
+def touches(connection: Connection, table: TableVersion, first: int, last: int) -> bool:
+    """Tell whether a snapshot from ``first`` to ``last`` may have touched a table; one statement.
+
+    One that has expired, or logged nothing, may have.
+    """
+    rows = connection.execute(
+        queries.every_snapshot().where(_s.snapshot_id >= first, _s.snapshot_id <= last)
+    )
+    found = [read.entries_of(read.as_snapshot(row)) for row in rows]
+    is_known = len(found) == last - first + 1 and all(found)
+    return not is_known or any(e.id == table.id for entries in found for e in entries)
+
+
 def require_closed(found: FeedRange, table: TableVersion) -> None:
     """Raise NotFound when rows that the first snapshot deleted may have expired."""
     if not found.is_open:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -184,3 +185,36 @@ def _delete_with_checksum(path: str) -> None:
     if local_path(path) is not None:
         base, _, name = path.rpartition("/")
         delete_file(f"{base}/.{name}.crc")
+
+
+def list_names(directory: str) -> list[str]:
+    """Return the names of what is in a directory, none when there is no such directory."""
+    files, name = filesystem(directory)
+    selector = pyarrow.fs.FileSelector(name.rstrip("/"), allow_not_found=True)
+    return [info.base_name for info in files.get_file_info(selector)]
+
+
+def read_text(path: str) -> str:
+    """Return the text of a small file."""
+    files, name = filesystem(path)
+    with files.open_input_file(name) as file:
+        return bytes(file.readall()).decode()
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a small file so that it is there whole or not at all, also after a crash."""
+    plain = local_path(path)
+    if plain is None:
+        # Object stores show an object when it is written to its end.
+        files, name = filesystem(path)
+        with files.open_output_stream(name) as stream:
+            stream.write(text.encode())
+        return
+    target = Path(plain)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    with part.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(target)

@@ -1,0 +1,55 @@
+"""Which batches of a series have landed: the newest, recorded in the commit that it made."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, insert, select
+
+from shelduck.catalog import own_tables, queries
+from shelduck.catalog.store import Store
+from shelduck.errors import InvalidRequest
+from shelduck.model.batch import Batch
+from shelduck.model.schema import SnapshotId
+
+_TABLE = own_tables.stream_batches
+_c = _TABLE.c
+
+
+def landed_in(connection: Connection, batch: Batch) -> SnapshotId | None:
+    """Return the snapshot in which a batch landed, None when it has not; two statements.
+
+    Raises InvalidRequest when a later one of its series has: whether this one did is not known.
+    """
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return None
+    row = connection.execute(
+        select(_c.batch_id, _c.snapshot_id).where(
+            _c.table_id == batch.table_id, _c.query_id == batch.query_id
+        )
+    ).first()
+    if row is None or row.batch_id < batch.batch_id:
+        return None
+    if row.batch_id > batch.batch_id:
+        raise InvalidRequest(
+            f"{batch} comes after batch {row.batch_id} has landed (snapshot {row.snapshot_id}):"
+            " batches are numbered upwards. A query that begins with a new checkpoint needs a new"
+            " query id"
+        )
+    return SnapshotId(row.snapshot_id)
+
+
+def record_batch(store: Store, connection: Connection, batch: Batch, snapshot: SnapshotId) -> None:
+    """Record that a batch landed, in the place of those before it; some three statements."""
+    if not queries.present_tables(connection, [_TABLE.name]):
+        own_tables.ensure_own_tables(store, connection)
+    connection.execute(
+        delete(_TABLE).where(_c.table_id == batch.table_id, _c.query_id == batch.query_id)
+    )
+    connection.execute(
+        insert(_TABLE),
+        {
+            "table_id": batch.table_id,
+            "query_id": batch.query_id,
+            "batch_id": batch.batch_id,
+            "snapshot_id": snapshot,
+        },
+    )
