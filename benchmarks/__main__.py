@@ -1,4 +1,4 @@
-"""Measure and print: `python -m benchmarks [alter] [scan] [append] [open] [--quick]`."""
+"""Measure and print: `python -m benchmarks [names] [--quick]`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import alter, append, opening, scan
+from benchmarks import alter, append, commits, compaction, opening, rows, scan
 from benchmarks.harness import duration
 
-BENCHMARKS = {"alter": alter.run, "scan": scan.run, "append": append.run, "open": opening.run}
+BENCHMARKS = {
+    "alter": alter.run,
+    "scan": scan.run,
+    "append": append.run,
+    "open": opening.run,
+    "rows": rows.run,
+    "compaction": compaction.run,
+    "commits": commits.run,
+}
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _PACKAGES = ("pyspark", "duckdb", "duckdb-extension-ducklake", "sqlalchemy", "psycopg", "pyarrow")
 _LEAD = """# Benchmarks

@@ -1,0 +1,92 @@
+"""A process that does all kinds of things to one table: run by test_mix.py as its own program."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import shelduck
+from tests.support.spark import local_session
+
+KINDS = ["append", "append", "update", "delete", "delete", "merge", "compact"]
+
+
+class Mixer:
+    """Draws an operation, carries it out, and remembers what landed, with its snapshot."""
+
+    def __init__(self, lake: shelduck.Lake, writer: int) -> None:
+        self.lake = lake
+        self.table = lake.table("t")
+        self.random = random.Random(writer)
+        self.first = writer * 1_000_000
+        self.next = self.first
+        self.landed: list[list[Any]] = []
+        self.conflicts = 0
+
+    def step(self) -> None:
+        """One operation; a conflict is an answer, any other error ends the process."""
+        kind = self.random.choice(KINDS)
+        arguments, result = None, None
+        try:
+            arguments, result = getattr(self, kind)()
+        except shelduck.Conflict:
+            self.conflicts += 1
+            return
+        if isinstance(result, shelduck.Committed):
+            self.landed.append([result.snapshot, kind, arguments])
+
+    def append(self) -> tuple[list[int], object]:
+        keys = [self.next, self.next + 1]
+        self.next += 2
+        rows = self.lake.spark.range(keys[0], keys[-1] + 1).selectExpr("id", "0L AS v")
+        return keys, self.table.append(rows)
+
+    def update(self) -> tuple[int, object]:
+        rest = self.random.randrange(5)
+        return rest, self.table.update({"v": "v + 1"}, where=f"id % 5 = {rest}")
+
+    def delete(self) -> tuple[int, object]:
+        key = self.random.randrange(self.first, self.next + 1)
+        return key, self.table.delete(f"id = {key}")
+
+    def merge(self) -> tuple[list[int], object]:
+        keys = [self.random.randrange(self.first, self.next + 1), self.next]
+        self.next += 1
+        texts = " UNION ALL ".join(f"SELECT {key}L AS id, 100L AS v" for key in set(keys))
+        result = self.table.merge(
+            self.lake.spark.sql(texts),
+            ["id"],
+            shelduck.when_matched_update_all(),
+            shelduck.when_not_matched_insert_all(),
+        )
+        return sorted(set(keys)), result
+
+    def compact(self) -> tuple[None, object]:
+        return None, self.table.compact()
+
+
+def main() -> None:
+    """Mix until the time is over, then print what landed and how many conflicts there were."""
+    url, start, writer, seconds = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        local_session(Path(scratch)) as spark,
+        shelduck.connect(url, spark=spark, progress=False) as lake,
+    ):
+        mixer = Mixer(lake, writer)
+        (start.parent / f"ready-{writer}").touch()
+        while not start.exists():
+            time.sleep(0.05)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            mixer.step()
+    sys.stdout.write("\n" + json.dumps({"landed": mixer.landed, "conflicts": mixer.conflicts}))
+
+
+if __name__ == "__main__":
+    main()
