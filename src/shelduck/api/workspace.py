@@ -95,6 +95,7 @@ class Workspace:
     def __init__(self, state: LakeState) -> None:
         self._state = state
         self._base: Snapshot | None = None
+        self._connection: Connection | None = None
         self._tables: dict[TableId, _TableWork] = {}
         self._schemas: dict[str, SchemaInfo | None] = {}
         self._created_schemas: list[CreateSchema] = []
@@ -106,22 +107,32 @@ class Workspace:
     def base(self) -> Snapshot:
         """The snapshot that reads see and that conflicts are counted from."""
         if self._base is None:
-            with self._reading():
+            with self.reading():
                 pass
         assert self._base is not None
         return self._base
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        """Give the catalog to read; the first time fixes the base, without a unit of its own."""
+    def reading(self) -> Iterator[Connection]:
+        """Give the catalog to read; the first time fixes the base, without a unit of its own.
+
+        All that is asked of the workspace meanwhile shares the connection.
+        """
+        if self._connection is not None:
+            yield self._connection
+            return
         with self._state.store.read() as connection:
             if self._base is None:
                 self._base = read.snapshot(connection)
-            yield connection
+            self._connection = connection
+            try:
+                yield connection
+            finally:
+                self._connection = None
 
     def schemas(self) -> list[SchemaInfo]:
         """Return the schemas as this transaction left them, its own ones last."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             known = read.schemas(connection, self.base, self._state.info)
         own = [s for s in self._schemas.values() if s is not None]
         return [s for s in known if s.name.lower() not in self._schemas] + own
@@ -136,7 +147,7 @@ class Workspace:
 
     def table_names(self, schema: SchemaInfo) -> list[str]:
         """Return the names of a schema's tables as this transaction left them, sorted."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             present = read.table_names(connection, self.base, schema)
         works = [w for w in self._tables.values() if w.current.schema.id == schema.id]
         changed = {w.original.name for w in works if w.original is not None}
@@ -148,7 +159,7 @@ class Workspace:
         for work in self._tables.values():
             if _is_named(work.current, name) and not work.dropped:
                 return work.current
-        with self._reading() as connection:
+        with self.reading() as connection:
             found = read.table(connection, self.base, name.schema, name.name, self._state.info)
         work_here = self._tables.get(found.id)
         if work_here is not None:
@@ -169,13 +180,13 @@ class Workspace:
         found = self._views.find(name)
         if found is not None:
             return found
-        with self._reading() as connection:
+        with self.reading() as connection:
             known = read_views.view(connection, self.base, name.schema, name.name, self._state.info)
         return self._views.seen(known)
 
     def view_names(self, schema: SchemaInfo) -> list[str]:
         """Return the names of a schema's views as this transaction left them, sorted."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             present = read_views.view_names(connection, self.base, schema)
         return self._views.names(schema, present)
 
