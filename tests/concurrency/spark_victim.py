@@ -1,0 +1,113 @@
+"""A Spark process that runs one statement and is killed on the way: run by test_kills.py.
+
+Where it dies is told by a word: ``job`` (as soon as a file appears below the lake's directory),
+``before`` or ``after`` COMMIT, ``statement 7`` of the commit, or a function of Shelduck's after
+whose first return it dies.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Engine, event
+
+import shelduck
+from shelduck.catalog.store import Store
+from tests.support.spark import local_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Modules that are loaded on first use would keep the function as it was.
+_MODULES = ("shelduck.api.lake", "shelduck.api.table", "shelduck.api.statements")
+
+
+def main() -> None:
+    url, data, statement, point = sys.argv[1:]
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        local_session(Path(scratch)) as spark,
+        shelduck.connect(url, spark=spark, progress=False) as lake,
+    ):
+        arm(point, Path(data))
+        lake.sql(statement)
+
+
+def arm(point: str, data: Path) -> None:
+    """Make sure that this process dies at a point."""
+    for module in _MODULES:
+        import_module(module)
+    if point == "job":
+        threading.Thread(target=_watch, args=(data, _files(data)), daemon=True).start()
+    elif point.startswith("statement"):
+        Store._commit = _dying(Store._commit, before=True)
+        event.listen(Engine, "after_cursor_execute", _Death(int(point.split()[1])))
+    elif point in ("before", "after"):
+        Store._commit = _dying(Store._commit, before=point == "before")
+    else:
+        module, _, name = point.rpartition(".")
+        _replace(getattr(import_module(module), name))
+
+
+def die() -> None:
+    """Nobody gets a chance to tidy up: neither this process nor its JVM."""
+    os.killpg(0, signal.SIGKILL)
+
+
+class _Death:
+    """Comes with the last of so many statements that change something."""
+
+    def __init__(self, statements: int) -> None:
+        self._left = statements
+
+    def __call__(self, _c: object, _cursor: object, statement: str, *_: object) -> None:
+        if statement.startswith(("INSERT", "UPDATE", "DELETE")):
+            self._left -= 1
+            if self._left == 0:
+                die()
+
+
+def _dying(function: Callable[..., object], *, before: bool = False) -> Callable[..., object]:
+    @wraps(function)
+    def dying(*arguments: object, **more: object) -> object:
+        if not before:
+            function(*arguments, **more)
+        die()
+
+    return dying
+
+
+def _replace(function: Callable[..., object]) -> None:
+    """Put the dying function wherever a module of ours has imported it."""
+    found = [
+        (module, name)
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith("shelduck")
+        for name, value in vars(module).items()
+        if value is function
+    ]
+    for module, name in found:
+        setattr(module, name, _dying(function))
+
+
+def _files(folder: Path) -> set[Path]:
+    return set(folder.rglob("*"))
+
+
+def _watch(folder: Path, known: set[Path]) -> None:
+    while not any(path.suffix == ".parquet" for path in _files(folder) - known):
+        time.sleep(0.001)
+    die()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""A Spark process is killed at each step of what it does: the lake reads as before, or as after.
+
+What it left behind is found as orphans, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import shelduck
+from tests.support.oracle import DuckDBOracle
+
+pytestmark = pytest.mark.slow
+
+BEFORE = [(n, n % 4, 0) for n in range(400)]
+_TABLE = "CREATE TABLE {} (id BIGINT, k BIGINT, v BIGINT)"
+_FILL = "INSERT INTO {} SELECT n, n % 4, 0 FROM range({}, {}) AS r(n)"
+
+_WRITTEN = "shelduck.spark.write.write_files"
+_DELETED = "shelduck.spark.delete_files.write_delete_files"
+_REWRITTEN = "shelduck.spark.rewrite.write_together"
+_MOVED = "shelduck.spark.storage.move_file"
+_PLACED = "shelduck.spark.placing.place_files"
+
+APPEND = "INSERT INTO {} SELECT id, id % 4, 1 FROM range(400, 600)"
+DELETE = "DELETE FROM {} WHERE id % 2 = 0"
+UPDATE = "UPDATE {} SET v = v + 1 WHERE id % 2 = 0"
+MERGE = (
+    "MERGE INTO {} AS t USING (SELECT id, id % 4 AS k, 2 AS v FROM range(300, 500)) AS s"
+    " ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *"
+)
+OVERWRITE = "INSERT OVERWRITE {} SELECT id, id % 4, 3 FROM range(20)"
+COMPACT = "OPTIMIZE {}"
+
+# What each makes of the rows.
+AFTER = {
+    APPEND: BEFORE + [(n, n % 4, 1) for n in range(400, 600)],
+    DELETE: BEFORE[1::2],
+    UPDATE: [(n, k, v + (n % 2 == 0)) for n, k, v in BEFORE],
+    MERGE: BEFORE[:300] + [(n, n % 4, 2) for n in range(300, 500)],
+    OVERWRITE: [(n, n % 4, 3) for n in range(20)],
+    COMPACT: BEFORE,
+}
+# Within a commit every statement has its turn in test_killed_commits.py.
+POINTS = {
+    APPEND: ["job", _WRITTEN, "before", "after"],
+    DELETE: [_DELETED, "after"],
+    UPDATE: ["job", _WRITTEN],
+    MERGE: [_WRITTEN, _DELETED, "statement 4", "after"],
+    OVERWRITE: ["before"],
+    COMPACT: ["job", _REWRITTEN, "before", "after"],
+}
+# The files of a partitioned table are moved to where those of their partitions are.
+POINTS_OF_PARTITIONS = {APPEND: [_MOVED, _PLACED], COMPACT: [_MOVED, "after"]}
+CASES = [("t", s, p) for s, points in POINTS.items() for p in points] + [
+    ("p", s, p) for s, points in POINTS_OF_PARTITIONS.items() for p in points
+]
+
+
+def filled(url, data, table, spark):
+    """A lake with one table of six files, or of that many for each partition."""
+    with shelduck.connect(url, data, spark) as lake:
+        keys = " PARTITIONED BY (k)" if table == "p" else ""
+        lake.sql(_TABLE.format(table) + keys)
+    with DuckDBOracle(url, None, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
+        for first in range(0, 360, 60):
+            oracle.execute(_FILL.format(table, first, 400 if first == 300 else first + 60))
+
+
+def run_victim(url, data, statement, point):
+    victim = subprocess.Popen(
+        [sys.executable, "-m", "tests.concurrency.spark_victim", url, data, statement, point],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = victim.communicate(timeout=240)
+    finally:
+        if victim.poll() is None:
+            os.killpg(victim.pid, signal.SIGKILL)
+    assert victim.returncode == -signal.SIGKILL, output
+
+
+def files_below(data):
+    """Every file but checksums."""
+    return {str(p) for p in Path(data).rglob("*") if p.is_file() and p.suffix != ".crc"}
+
+
+def files_of_catalog(oracle, data, table):
+    dump = oracle.dump_metadata()
+    rows = [*dump["ducklake_data_file"], *dump["ducklake_delete_file"]]
+    waiting = [row["path"] for row in dump["ducklake_files_scheduled_for_deletion"]]
+    return {f"{data}main/{table}/{row['path']}" for row in rows} | {data + p for p in waiting}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "case",
+    CASES,
+    ids=[f"{t}-{s.split()[0].lower()}-{p.rpartition('.')[2]}" for t, s, p in CASES],
+)
+def test_a_killed_process_leaves_the_lake_as_before_or_as_after(case, sqlite_url, data_path, spark):
+    table, statement, point = case
+    filled(sqlite_url, data_path, table, spark)
+    known, statement_here = files_below(data_path), statement.format(table)
+    with DuckDBOracle(sqlite_url) as oracle:
+        base = oracle.snapshot()
+
+    run_victim(sqlite_url, data_path, statement_here, point)
+
+    left = files_below(data_path) - known
+    has_landed = point == "after"
+    rows = AFTER[statement] if has_landed else BEFORE
+    with closing(shelduck.connect(sqlite_url, spark=spark)) as lake:
+        assert_read(lake, sqlite_url, table, rows)
+        assert lake.snapshots()[-1].id == base + has_landed
+        if not has_landed:
+            lake.sql(statement_here)
+            assert_read(lake, sqlite_url, table, AFTER[statement])
+        removed = lake.remove_orphans(older_than=timedelta(0)).files
+        assert set(removed) == (set() if has_landed else left)
+        assert_read(lake, sqlite_url, table, AFTER[statement])
+    with DuckDBOracle(sqlite_url) as oracle:
+        assert files_below(data_path) == files_of_catalog(oracle, data_path, table)
+        assert oracle.rows(table, version=base) == BEFORE
+
+
+def assert_read(lake, url, table, rows):
+    assert sorted(map(tuple, lake.sql(f"SELECT * FROM {table}").collect())) == rows
+    with DuckDBOracle(url) as oracle:
+        assert oracle.rows(table) == rows
+        assert oracle.sql(f"SELECT count(*), count(DISTINCT rowid) FROM {table}") == [
+            (len(rows), len(rows))
+        ]
