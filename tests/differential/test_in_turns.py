@@ -27,7 +27,13 @@ TURNS = (
     ("duckdb", "ALTER TABLE t RENAME COLUMN label TO name"),
     ("shelduck", "ALTER TABLE t RENAME COLUMN s TO strukt, RENAME COLUMN strukt.b TO bb"),
     ("duckdb", "CALL ducklake_flush_inlined_data('lake')"),
-    ("shelduck", "INSERT INTO t (id, strukt) VALUES (42, named_struct('a', 1L, 'bb', 'q'))"),
+    (
+        "shelduck",
+        (
+            "INSERT INTO t (id, strukt)"
+            " SELECT id + 60, named_struct('a', 1L, 'bb', 'q') FROM range(0, 11, 1, 2)"
+        ),
+    ),
     ("duckdb", "CALL ducklake_merge_adjacent_files('lake')"),
     ("shelduck", "CREATE TABLE copy AS SELECT id, name FROM t WHERE id < 10"),
     ("duckdb", "DELETE FROM t WHERE id > 10"),

@@ -112,8 +112,7 @@ def test_rows_are_appended_by_name_in_any_order_and_case(lake, spark):
     )
 
     assert (found.snapshot, found.rows) == (3, 1)
-    assert found.files >= 1
-    assert found.bytes > 0
+    assert (found.files, found.bytes) == (0, 0)
     assert rows(lake.table("t").read().where("id = 2")) == [(2, None, "two", (2, "y"))]
 
 
@@ -390,9 +389,9 @@ def test_history_tells_what_changed_the_table_newest_first(lake, spark):
     table.append(spark.sql("SELECT 2 AS id"))
 
     assert [(s.id, s.changes_made) for s in table.history()] == [
-        (5, "inserted_into_table:1"),
+        (5, "inlined_insert:1"),
         (4, "altered_table:1"),
-        (2, "inserted_into_table:1"),
+        (2, "inlined_insert:1"),
         (1, 'created_table:"main"."t"'),
     ]
     assert [s.id for s in lake.snapshots()] == [0, 1, 2, 3, 4, 5]
