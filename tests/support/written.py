@@ -62,7 +62,7 @@ def table_version(
     snapshot = Snapshot(SnapshotId(1), datetime(2024, 1, 1, tzinfo=UTC), 1, 2, 0)
     return TableVersion(
         id=TableId(1),
-        uuid="",
+        uuid="0198c0de-0000-7000-8000-000000000001",
         schema=SchemaInfo(SchemaId(0), "main", f"{lake.folder}/data/main/"),
         name=name,
         path=f"{lake.folder}/data/main/{name}/",
