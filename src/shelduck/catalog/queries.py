@@ -231,17 +231,20 @@ def traits_at() -> CompoundSelect[Any]:
         .join_from(sort, expression, sort.c.sort_id == expression.c.sort_id)
         .where(sort.c.table_id == table_id, visible(sort, snapshot))
     )
-    o = tables.metadata.c
+    return union_all(comment, column_comment, partition, sorting, _options_of(table_id))
+
+
+def _options_of(table_id: BindParameter[int]) -> Select[Any]:
+    o, nothing = tables.metadata.c, cast(null(), BIGINT)
     of_this = or_(
         o.scope.is_(None),
         and_(o.scope == "table", o.scope_id == table_id),
         and_(o.scope == "schema", o.scope_id == bindparam("schema", type_=BIGINT)),
     )
     scope = func.coalesce(literal(" ") + o.scope, "")
-    option = select(
+    return select(
         *(literal("option") + scope, nothing, nothing, o.key + "=" + o.value, o.scope_id)
     ).where(o.key.in_(OPTION_NAMES), of_this)
-    return union_all(comment, column_comment, partition, sorting, option)
 
 
 def data_files_at(table_id: int, snapshot: int, *, with_layouts: bool) -> Select[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
@@ -34,6 +34,7 @@ _SETTINGS = {
 }
 _GROUP_ROWS = 122_880  # as DuckDB does
 _ARROW_ID = "PARQUET:field_id"
+_Part = tuple[str, Any]  # the directory of a partition, and rows of it
 _settings_lock = threading.Lock()
 
 
@@ -126,11 +127,33 @@ def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
 
 def _writer(schema: Any, directories: list[str], directory: str, compression: str) -> BatchFunction:
     is_local, place = arrow_place(directory)
-    group_rows = _GROUP_ROWS
+    runs, groups = _cutter(schema, directories), _gatherer(_GROUP_ROWS)
+
+    def write(batches: Iterator[Any]) -> Iterator[Any]:
+        files, base = (fs.LocalFileSystem(), place) if is_local else fs.FileSystem.from_uri(place)
+        name = f"part-{uuid.uuid4()}.parquet"
+        parts = (found for batch in batches for found in runs(batch))
+        for below, tables in groupby(groups(parts), key=lambda found: found[0]):
+            files.create_dir(f"{base.rstrip('/')}/{below}", recursive=True)
+            with parquet.ParquetWriter(
+                f"{base.rstrip('/')}/{below}{name}",
+                schema,
+                filesystem=files,
+                compression=compression,
+                store_schema=False,
+            ) as writer:
+                for _, rows in tables:
+                    writer.write_table(rows)
+            yield pa.RecordBatch.from_arrays([pa.array([below + name])], ["name"])
+
+    return write
+
+
+def _cutter(schema: Any, directories: list[str]) -> Callable[[Any], Iterator[_Part]]:
+    """Return what cuts a batch, whose rows come partition by partition, where one ends."""
     width = len(schema)
 
-    def runs(batch: Any) -> Iterator[tuple[str, Any]]:
-        """Cut a batch, whose rows come partition by partition, where the partition changes."""
+    def runs(batch: Any) -> Iterator[_Part]:
         columns = [
             column.cast(field.type)
             for column, field in zip(batch.columns[:width], schema, strict=True)
@@ -149,11 +172,16 @@ def _writer(schema: Any, directories: list[str], directory: str, compression: st
             yield "".join(parts), rows.slice(start, size)
             start += size
 
-    def groups(batches: Iterator[Any]) -> Iterator[tuple[str, Any]]:
-        """Gather batches, which are small, into tables that make a row group each."""
+    return runs
+
+
+def _gatherer(group_rows: int) -> Callable[[Iterable[_Part]], Iterator[_Part]]:
+    """Return what gathers batches, which are small, into tables that make a row group each."""
+
+    def groups(parts: Iterable[_Part]) -> Iterator[_Part]:
         held: list[Any] = []
         at = ""
-        for below, rows in (found for batch in batches for found in runs(batch)):
+        for below, rows in parts:
             # Rows, not bytes: to count the bytes of lists that Spark 4.1 sent empty is a crash.
             if held and (below != at or sum(b.num_rows for b in held) >= group_rows):
                 yield at, pa.Table.from_batches(held)
@@ -164,20 +192,4 @@ def _writer(schema: Any, directories: list[str], directory: str, compression: st
         if held:
             yield at, pa.Table.from_batches(held)
 
-    def write(batches: Iterator[Any]) -> Iterator[Any]:
-        files, base = (fs.LocalFileSystem(), place) if is_local else fs.FileSystem.from_uri(place)
-        name = f"part-{uuid.uuid4()}.parquet"
-        for below, tables in groupby(groups(batches), key=lambda found: found[0]):
-            files.create_dir(f"{base.rstrip('/')}/{below}", recursive=True)
-            with parquet.ParquetWriter(
-                f"{base.rstrip('/')}/{below}{name}",
-                schema,
-                filesystem=files,
-                compression=compression,
-                store_schema=False,
-            ) as writer:
-                for _, rows in tables:
-                    writer.write_table(rows)
-            yield pa.RecordBatch.from_arrays([pa.array([below + name])], ["name"])
-
-    return write
+    return groups

@@ -60,8 +60,8 @@ def write_files(
     They lie in a fresh directory, or in those of their partitions.
 
     Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. What is
-    None of ``sorts`` and ``compression`` is as the table's options have it. Without
-    ``arranges`` they are taken as they come, each part of ``df`` into one file of no partition.
+    None of ``sorts`` and ``compression`` is as the table's options have it. Without ``arranges``
+    rows are taken as they come, each part of ``df`` into one file of no partition.
 
     ``df`` has the columns of the table as `shelduck.spark.assign.assign` leaves them, and behind
     them those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are not
@@ -71,12 +71,7 @@ def write_files(
     wrote; a value that does not fit its column is InvalidRequest.
     """
     physical = physical_schema(table, lineage)
-    expected = struct_type(physical.fields)
-    if not same_type(df.schema, expected):
-        raise InvalidRequest(
-            f"rows for {table.full_name} are {expected.simpleString()},"
-            f" not {df.schema.simpleString()}; pass them through store assignment first"
-        )
+    _require_assigned(df, physical, table)
     compression = compression or table.options.parquet_compression
     clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
     rows = clustering.arranged(spark, df)
@@ -85,10 +80,7 @@ def write_files(
     try:
         listed = _write(spark, rows, physical, clustering, place=place, compression=compression)
         written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
-        if clustering.keys and written.files:
-            where = clustering.directories(written.files)
-            placed = place_files(table.path, directory, written.files, where)
-            written = replace(written, files=placed)
+        written = _in_partitions(clustering, directory, written)
     except BaseException as error:
         delete_directory(place)
         found = failure_of(error)
@@ -98,6 +90,24 @@ def write_files(
     if not written.files:
         delete_directory(place)
     return written
+
+
+def _require_assigned(df: DataFrame, physical: PhysicalSchema, table: TableVersion) -> None:
+    expected = struct_type(physical.fields)
+    if not same_type(df.schema, expected):
+        raise InvalidRequest(
+            f"rows for {table.full_name} are {expected.simpleString()},"
+            f" not {df.schema.simpleString()}; pass them through store assignment first"
+        )
+
+
+def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) -> WrittenFiles:
+    """Move the files of a write to where those of their partitions lie."""
+    if not clustering.keys:
+        return written
+    where = clustering.directories(written.files)
+    placed = place_files(clustering.table.path, write, written.files, where)
+    return replace(written, files=placed)
 
 
 def _write(
