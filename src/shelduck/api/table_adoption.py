@@ -11,6 +11,7 @@ from shelduck.api.unit import carry_out
 from shelduck.catalog.adoptions import live_paths
 from shelduck.errors import InvalidRequest
 from shelduck.model.change import AppendFiles
+from shelduck.model.table import TableVersion
 from shelduck.operations.adopt import AdoptRules, adopt_files
 from shelduck.operations.done import Counts, Done
 
@@ -51,19 +52,13 @@ class AdoptVerbs(RowVerbs):
         if not places:
             raise InvalidRequest(f"add_files to {self.name} needs a file, directory or pattern")
         rules = AdoptRules(allow_missing, ignore_extra_columns, hive_partitioning)
-        view = self._view()
-        planned = view.workspace.table(self.name)
-        staged = view.workspace.staged_rows(planned)
-        known = {f.path for f in staged.files if f is not None} if staged else set()
-        if planned.id >= 0:
-            with self._state.store.read() as connection:
-                known |= live_paths(connection, planned)
+        planned = self._version()
         files = adopt_files(
             self._state.spark,
             planned,
             [os.fspath(place) for place in places],
             rules,
-            known=known,
+            known=self._known_paths(planned),
             own_path=self._state.info.data_path,
         )
         if not files:
@@ -74,3 +69,12 @@ class AdoptVerbs(RowVerbs):
             bytes=sum(f.file_size_bytes for f in files),
         )
         return self._commit_append(Done(planned, (AppendFiles(planned.id, files),), (), counts))
+
+    def _known_paths(self, table: TableVersion) -> set[str]:
+        """Return the paths of adopted files that are part of the table, staged ones too."""
+        staged = self._unit.workspace.staged_rows(table) if self._unit is not None else None
+        known = {f.path for f in staged.files if f is not None} if staged else set()
+        if table.id >= 0:
+            with self._state.store.read() as connection:
+                known |= live_paths(connection, table)
+        return known
