@@ -17,7 +17,7 @@ import pytest
 import shelduck
 from tests.support.oracle import DuckDBOracle
 
-FILES = 400
+FILES = 80
 ROWS = 25
 KILLS = 5
 _SECONDS = 120
@@ -26,13 +26,14 @@ pytestmark = pytest.mark.slow
 
 
 def start(url, folder, mode):
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.concurrency.streamer", url, folder, mode],
-        cwd=Path(__file__).parents[2],
-        stdout=(folder / "log").open("a"),
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    with (folder / "log").open("a") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.concurrency.streamer", url, folder, mode],
+            cwd=Path(__file__).parents[2],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
 
 def kill(process):

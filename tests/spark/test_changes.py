@@ -185,3 +185,8 @@ def test_an_open_transaction_is_not_in_the_feed(lake):
         assert told(tx.table("t").changes(6, 7)) == told(lake.table("t").changes(6, 7))
         assert told(tx.table("t").changes(8)) == LATER[-2:]
         tx.rollback()
+
+
+def test_the_feed_needs_no_way_into_the_jvm(lake, path_of_reading):
+    assert told(lake.table("t").changes(0)) == INSERTS + LATER
+    assert told(lake.table("t").changes(7).where("id > 3")) == LATER[3:6]
