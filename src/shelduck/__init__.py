@@ -35,6 +35,7 @@ from shelduck.api.merge_clauses import (
 )
 from shelduck.api.results import Committed, Snapshot, Staged, TableName, Unchanged
 from shelduck.api.table import Table
+from shelduck.api.table_restore import RestorePlan
 from shelduck.api.transaction import Transaction
 from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
 from shelduck.errors import (
@@ -68,6 +69,7 @@ __all__ = [
     "Lake",
     "NotFound",
     "OutcomeUnknown",
+    "RestorePlan",
     "ShelduckError",
     "Snapshot",
     "Staged",
