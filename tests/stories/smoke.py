@@ -42,6 +42,7 @@ def run_story(lake_url: str, data_path: str, spark: SparkSession) -> None:
         _drop_and_add_again(lake)
         _another_table_and_a_query(lake)
         _the_lake_as_it_was(lake)
+        _rows_change(lake, spark)
     _duckdb_agrees(lake_url)
 
 
@@ -154,6 +155,47 @@ def _the_lake_as_it_was(lake: shelduck.Lake) -> None:
     assert [str(name) for name in lake.tables()] == ["main.countries", "main.trips"]
 
 
+def _rows_change(lake: shelduck.Lake, spark: SparkSession) -> None:
+    lake.sql("CREATE TABLE visits (id bigint, city string, tags array<string>)")
+    lake.sql("ALTER TABLE visits SET PARTITIONED BY (city), SET SORTED BY (id DESC)")
+    visits = lake.table("visits")
+    rows = (
+        "SELECT id, IF(id % 2 = 0, 'Oslo', NULL) AS city, array('a', NULL) AS tags FROM range(40)"
+    )
+    assert visits.append(spark.sql(rows)).rows == len(range(40))
+    lake.sql("DELETE FROM visits WHERE id % 4 = 1")
+    lake.sql("UPDATE visits SET city = 'Rome', tags = NULL WHERE id IN (0, 3)")
+    merged = visits.merge(
+        spark.sql("SELECT id, 'Bonn' AS city FROM range(2, 60, 20)"),
+        ["id"],
+        shelduck.when_matched_update({"city": "s.city"}),
+        shelduck.when_not_matched_insert({"id": "s.id", "city": "s.city"}),
+    )
+    assert (merged.updated, merged.inserted) == (2, 1)
+    lake.sql("DELETE FROM visits WHERE id BETWEEN 4 AND 39 AND id % 3 > 0")
+    expected = _visits()
+    assert _rows(visits.read()) == expected
+    visits.compact()
+    assert _rows(visits.read()) == expected
+    # Old snapshots and the changes since then stay what they were.
+    seen = visits.changes(13).groupBy("_change_type").count().collect()
+    assert {row["_change_type"]: row["count"] for row in seen} == {
+        "insert": 41,
+        "delete": 28,
+        "update_preimage": 4,
+        "update_postimage": 4,
+    }
+
+
+def _visits() -> list[tuple[object, ...]]:
+    rows: dict[int, tuple[object, ...]] = {
+        n: (n, "Oslo" if n % 2 == 0 else None, ["a", None]) for n in range(40) if n % 4 != 1
+    }
+    rows |= {n: (n, "Rome", None) for n in (0, 3)}
+    rows |= {n: (n, "Bonn", ["a", None]) for n in (2, 22)} | {42: (42, "Bonn", None)}
+    return [row for n, row in sorted(rows.items()) if not (4 <= n <= 39 and n % 3 > 0)]
+
+
 def _duckdb_agrees(lake_url: str) -> None:
     with DuckDBOracle(lake_url) as duckdb:
         assert duckdb.rows("trips") == [
@@ -175,6 +217,8 @@ def _duckdb_agrees(lake_url: str) -> None:
             (1, "Oslo"),
             (2, "Rome"),
         ]
+        assert sorted(duckdb.sql("SELECT * FROM visits")) == sorted(_visits(), key=lambda r: r[0])
+        assert duckdb.sql("SELECT count(*) FROM visits") == [(len(_visits()),)]
         assert duckdb.rows("countries", columns="code, rate") == [
             ("DE", Decimal("1.00")),
             ("NO", Decimal("1.25")),
