@@ -84,7 +84,8 @@ def test_a_query_killed_five_times_loses_and_doubles_nothing(sqlite_url, data_pa
 
     assert landed == sorted(set(landed))
     with DuckDBOracle(sqlite_url) as oracle:
-        assert oracle.snapshot() == 1 + FILES
         assert oracle.sql("SELECT count(*), count(DISTINCT id), min(id), max(id) FROM t") == [
             (FILES * ROWS, FILES * ROWS, 0, FILES * ROWS - 1)
         ]
+        # A kill between Spark's notes of files and of batches puts two files into one batch.
+        assert FILES - KILLS < oracle.snapshot() <= 1 + FILES
