@@ -141,6 +141,13 @@ def test_two_rows_for_one_are_refused_with_their_number(copied, base, updates):
         lake.table("t").merge(
             twice, ["id"], when_matched_delete(condition="s.n = 30"), when_matched_update_all()
         )
+    with pytest.raises(InvalidRequest, match="are matched by several rows"):
+        lake.table("t").merge(
+            updates.unionAll(updates.where("id = 3").withColumn("n", F.lit(31))),
+            ["id"],
+            when_matched_delete(condition="s.n = 31"),
+            when_matched_update_all(),
+        )
     assert newest(lake) == before
     assert set((base.folder / "data").rglob("*")) == files
 
@@ -249,3 +256,38 @@ def test_rows_that_the_catalog_holds_take_part(copied, updates):
     with duckdb(catalog) as oracle:
         assert oracle.sql("SELECT rowid FROM t WHERE id = 20") == [(11,)]
         assert oracle.sql("SELECT count(*) FROM t") == [(11,)]
+
+
+def test_a_clause_for_one_side_takes_plain_names_for_columns_of_that_side(copied, updates):
+    catalog, lake = copied
+    done = lake.table("t").merge(
+        updates,
+        "t.id = s.id",
+        when_matched_update({"n": "t.n + s.n"}),
+        when_not_matched_insert({"id": "id", "n": "n", "name": "name"}, condition="n > 5"),
+        when_not_matched_by_source_update({"name": "concat(name, n)"}, condition="id = 1"),
+    )
+    assert (done.inserted, done.updated) == (1, 3)
+    changed = {1: (1, 1, "a1"), 3: (3, 33, "a"), 7: (7, 77, "b"), 20: (20, 200, "z")}
+    assert found(lake) == seen(catalog) == start(but=changed)
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        (when_not_matched_insert({"id": "t.id"}), "NOT MATCHED sees the source alone, as 's'"),
+        (
+            when_not_matched_insert_all(condition="t.id IS NULL"),
+            "NOT MATCHED sees the source alone, as 's'",
+        ),
+        (
+            when_not_matched_by_source_update({"name": "s.name"}),
+            "NOT MATCHED BY SOURCE sees the table alone, as 't'",
+        ),
+    ],
+)
+def test_a_clause_for_one_side_refuses_names_of_the_other(lake, updates, clause, message):
+    before = newest(lake)
+    with pytest.raises(InvalidRequest, match=message):
+        lake.table("t").merge(updates, ["id"], when_matched_delete(condition="false"), clause)
+    assert newest(lake) == before

@@ -109,7 +109,8 @@ def updated_rows(
     names = [f"v{n}" for n in range(len(assignments.values))]
     today = [F.col(backticked(f.name)).alias(c) for f, c in zip(table.columns, now, strict=True)]
     values = [
-        value.alias(name)
+        # Spark lets a generator, which makes several rows of one, stand in no other expression.
+        F.when(F.lit(True), value).alias(name)
         for name, value in zip(assignments.given(names), assignments.expressions(), strict=True)
     ]
     found = matches.select(*today, *keep, *values)
