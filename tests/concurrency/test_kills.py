@@ -108,7 +108,7 @@ def files_of_catalog(oracle, data, table):
 @pytest.mark.parametrize(
     "case",
     CASES,
-    ids=[f"{t}-{s.split()[0].lower()}-{p.rpartition('.')[2]}" for t, s, p in CASES],
+    ids=[f"{t}, {s.split(' {')[0].lower()}, {p.rpartition('.')[2]}" for t, s, p in CASES],
 )
 def test_a_killed_process_leaves_the_lake_as_before_or_as_after(case, sqlite_url, data_path, spark):
     table, statement, point = case

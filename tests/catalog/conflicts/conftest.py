@@ -64,18 +64,21 @@ class Duel:
         self._lake = Lake(copies.copy(begun.url), None)
         self._lake.store.close()
         self._reader = Reader(begun.url)
+        self._holds: str | None = None
 
     def fight(self, mine: str, other: Other) -> None:
         lake = self._lake
-        self._copies.copy(other.url, to=lake.url)
-        changes, contender = self.begun.mine[mine], OURS[mine]
-        try:
-            if other.excludes(mine):
-                _assert_refused(lake, changes, self.begun.head, contender.says)
-                return
-            lake.commit(*changes, base=self.begun.head)
-        finally:
+        if self._holds != other.url:
             lake.store.close()
+            self._copies.copy(other.url, to=lake.url)
+        self._holds = None
+        changes, contender = self.begun.mine[mine], OURS[mine]
+        if other.excludes(mine):
+            _assert_refused(lake, changes, self.begun.head, contender.says)
+            self._holds = other.url
+            return
+        lake.commit(*changes, base=self.begun.head)
+        lake.store.close()
         self._reader.looks_at(lake.url, self.begun.head, contender.effect, other.effect)
 
     def close(self) -> None:
