@@ -13,7 +13,9 @@ from typing import Any
 import shelduck
 from tests.support.spark import local_session
 
-KINDS = ["append", "append", "update", "delete", "delete", "merge", "compact"]
+KINDS = ["append", "update", "delete", "delete", "merge", "compact"]
+# An insert excludes whoever chose rows meanwhile: without a breath between them nothing else lands.
+LONGEST_PAUSE = 4.0
 
 
 class Mixer:
@@ -31,30 +33,31 @@ class Mixer:
     def step(self) -> None:
         """One operation; a conflict is an answer, any other error ends the process."""
         kind = self.random.choice(KINDS)
-        arguments, result = None, None
         try:
             arguments, result = getattr(self, kind)()
         except shelduck.Conflict:
             self.conflicts += 1
-            return
-        if isinstance(result, shelduck.Committed):
-            self.landed.append([result.snapshot, kind, arguments])
+        else:
+            snapshots = result.snapshots if kind == "compact" else [result.snapshot]
+            if kind == "compact" or isinstance(result, shelduck.Committed):
+                self.landed += [[snapshot, kind, arguments] for snapshot in snapshots]
+        time.sleep(self.random.uniform(0, LONGEST_PAUSE))
 
-    def append(self) -> tuple[list[int], object]:
+    def append(self) -> tuple[list[int], Any]:
         keys = [self.next, self.next + 1]
         self.next += 2
         rows = self.lake.spark.range(keys[0], keys[-1] + 1).selectExpr("id", "0L AS v")
         return keys, self.table.append(rows)
 
-    def update(self) -> tuple[int, object]:
+    def update(self) -> tuple[int, Any]:
         rest = self.random.randrange(5)
         return rest, self.table.update({"v": "v + 1"}, where=f"id % 5 = {rest}")
 
-    def delete(self) -> tuple[int, object]:
+    def delete(self) -> tuple[int, Any]:
         key = self.random.randrange(self.first, self.next + 1)
         return key, self.table.delete(f"id = {key}")
 
-    def merge(self) -> tuple[list[int], object]:
+    def merge(self) -> tuple[list[int], Any]:
         keys = [self.random.randrange(self.first, self.next + 1), self.next]
         self.next += 1
         texts = " UNION ALL ".join(f"SELECT {key}L AS id, 100L AS v" for key in set(keys))
@@ -66,7 +69,7 @@ class Mixer:
         )
         return sorted(set(keys)), result
 
-    def compact(self) -> tuple[None, object]:
+    def compact(self) -> tuple[None, Any]:
         return None, self.table.compact()
 
 

