@@ -73,6 +73,28 @@ def test_odd_columns_and_fields_live_a_whole_life(lake, sqlite_url):
         assert duckdb.sql(f"SELECT {', '.join(told + more)} FROM t WHERE {condition}") == [expected]
 
 
+def test_columns_called_like_what_spark_and_changes_know_of_rows_are_changed(lake, sqlite_url):
+    names = ["_metadata", "_row_id", "_file_id", "_position", "_snapshot_id", "c0"]
+    lake.sql("CALL set_option('data_inlining_row_limit', '0')")
+    lake.sql(f"CREATE TABLE t (id INT, {', '.join(f'{n} STRING' for n in names)})")
+    texts = ", ".join(["CAST(id AS STRING)"] * 6)
+    lake.sql(f"INSERT INTO t SELECT CAST(id AS INT), {texts} FROM range(5)")
+    for n in names:
+        lake.sql(f"UPDATE t SET {n} = concat({n}, '!') WHERE {n} = '1'")
+        lake.sql(
+            f"MERGE INTO t USING (SELECT '2' AS {n}) s ON t.{n} = s.{n}"
+            f" WHEN MATCHED THEN UPDATE SET {n} = concat(s.{n}, t.{n})"
+        )
+    lake.sql("DELETE FROM t WHERE _metadata = '3' AND _position = '3'")
+    lake.table("t").rewrite_deletes(0)
+    lake.table("t").compact(min_files=1)
+    want = [(0, *["0"] * 6), (1, *["1!"] * 6), (2, *["22"] * 6), (4, *["4"] * 6)]
+    assert rows(lake.table("t").read().orderBy("id")) == want
+    with DuckDBOracle(sqlite_url) as duckdb:
+        assert duckdb.sql("SELECT * FROM t ORDER BY id") == want
+        assert duckdb.sql("SELECT rowid FROM t ORDER BY id") == [(0,), (1,), (2,), (4,)]
+
+
 def test_odd_schemas_and_tables_are_made_read_and_renamed(lake, sqlite_url):
     with lake.transaction() as tx:
         for name in ODD:

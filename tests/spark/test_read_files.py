@@ -103,7 +103,9 @@ def test_row_ids_are_embedded_ones_or_counted_from_the_start_of_the_file(tmp_pat
     found = rows(NUMBERS, [one, two, three], origins=[Origin.ROW_ID])
 
     assert found == [(11, 1001), (12, 1002), (20, 7), (30, 3000), (31, 3001)]
-    assert rows(NUMBERS, [three], "_row_id = 3001", origins=[Origin.ROW_ID]) == [(31, 3001)]
+    assert rows(NUMBERS, [three], f"{Origin.ROW_ID} = 3001", origins=[Origin.ROW_ID]) == [
+        (31, 3001)
+    ]
 
 
 def test_files_with_a_name_mapping_are_read_by_its_names_whatever_their_ids(tmp_path, rows):

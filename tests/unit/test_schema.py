@@ -142,6 +142,8 @@ def test_a_schema_prints_one_column_per_line():
         ([], "a table needs at least one column"),
         (["a", "A"], "column 'A' is named twice"),
         (["a", ""], "a column needs a name"),
+        (["a", "__Shelduck_file_id"], "is kept for the system"),
+        (["a", "_ducklake_internal_row_id"], "is kept for the system"),
     ],
 )
 def test_columns_that_no_reader_could_tell_apart_are_refused(names, message):

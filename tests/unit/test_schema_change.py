@@ -338,6 +338,14 @@ def test_a_rename_may_change_the_case_alone():
         (rename("s.f", "g"), AlreadyExists, "column 'g' already exists in main.t"),
         (rename("a", ""), InvalidRequest, "column a of main.t needs a name"),
         (
+            rename("a", "__shelduck_x"),
+            InvalidRequest,
+            (
+                "column '__shelduck_x' of main.t has a name that is kept for the system, as all are"
+                " that begin with __shelduck_ or _ducklake_internal_; choose another"
+            ),
+        ),
+        (
             rename("l.element", "item"),
             InvalidRequest,
             (

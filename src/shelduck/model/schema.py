@@ -39,6 +39,10 @@ class Kind(Enum):
     MAP = "map"
 
 
+# Columns that scans, changes of rows and files hold beside those of a table begin with these.
+_RESERVED = ("__shelduck_", "_ducklake_internal_")
+
+
 @dataclass(frozen=True, slots=True)
 class Default:
     """The value that new rows get when a write leaves the column out.
@@ -175,10 +179,11 @@ def path_text(path: Path) -> str:
 def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = True) -> Field:
     """Return a field of ``data_type`` whose nodes get ids from ``next_id`` on, in pre-order.
 
-    Raises InvalidRequest for an empty name, which SQL has no way to write.
+    Raises InvalidRequest for an empty name, which SQL has no way to write, and a reserved one.
     """
     if not name:
         raise InvalidRequest("a column needs a name")
+    require_free_name(name)
     parts = _parts(data_type)
     children: list[Field] = []
     below = next_id + 1
@@ -196,6 +201,21 @@ def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = 
     else:
         shape = data_type
     return Field(FieldId(next_id), name, shape, tuple(children), nullable, order=next_id)
+
+
+def require_free_name(name: str, table: str | None = None) -> None:
+    """Refuse a column's name that readers and writers of rows need for columns of their own."""
+    if is_reserved(name):
+        where = "" if table is None else f" of {table}"
+        raise InvalidRequest(
+            f"column {name!r}{where} has a name that is kept for the system, as all are that begin"
+            f" with {' or '.join(_RESERVED)}; choose another"
+        )
+
+
+def is_reserved(name: str) -> bool:
+    """Tell whether a column's name is one that only Shelduck and DuckLake give."""
+    return name.lower().startswith(_RESERVED)
 
 
 def new_schema(columns: list[Member]) -> Schema:

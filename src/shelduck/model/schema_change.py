@@ -23,6 +23,7 @@ from shelduck.model.schema import (
     Schema,
     new_field,
     path_text,
+    require_free_name,
 )
 from shelduck.model.types import DataType
 
@@ -246,6 +247,7 @@ def _rename(draft: SchemaDraft, change: RenameColumn, table: str) -> SchemaDraft
     siblings = parent.children if parent else draft.columns.fields
     if not change.new_name:
         raise InvalidRequest(f"column {path_text(change.path)} of {table} needs a name")
+    require_free_name(change.new_name, table)
     if any(f.name.lower() == change.new_name.lower() and f.id != found.id for f in siblings):
         raise AlreadyExists(f"column {change.new_name!r} already exists in {table}")
     return _put(draft, change.path, replace(found, name=change.new_name))

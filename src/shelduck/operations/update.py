@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from shelduck.errors import Unsupported
 from shelduck.model.quoting import quote_name
+from shelduck.model.schema import is_reserved
 from shelduck.model.table import TableVersion
 from shelduck.operations.delete import ORIGINS
 from shelduck.operations.done import Counts, Done
@@ -52,9 +53,9 @@ def update_rows(
 
 
 def require_free_names(table: TableVersion) -> None:
-    """Refuse a table whose columns have the names by which its rows' origins are told."""
+    """Refuse a table of another writer whose columns have names like those that changes need."""
     for field in table.columns:
-        if field.name.lower() in ORIGINS:
+        if is_reserved(field.name):
             raise Unsupported(
                 f"column {quote_name(field.name)} of {table.full_name} has a name that Shelduck"
                 " needs while it changes rows; rename the column first"

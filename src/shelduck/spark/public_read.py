@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
@@ -133,7 +133,10 @@ def _batch(
     if group.with_deletes or origins:
         # As columns of their own: both sides of a join have a _metadata.
         found = found.withColumns(
-            {_FILE: F.col("_metadata.file_name"), ROW_INDEX: F.col("_metadata.row_index")}
+            {
+                _FILE: metadata_of(found, "file_name"),
+                ROW_INDEX: metadata_of(found, "row_index"),
+            }
         )
     if group.with_deletes:
         dead = F.broadcast(_deleted(spark, files, snapshot))
@@ -169,6 +172,11 @@ def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> D
         of_file = positions[_FILE] == owners["__shelduck_delete"]
         frames.append(positions.join(F.broadcast(owners), of_file).select(_NAME, _POSITION))
     return reduce(DataFrame.unionAll, frames)
+
+
+def metadata_of(scan: DataFrame, name: str) -> Column:
+    """Return what Spark knows of each row's file, whatever the columns in it are called."""
+    return scan.metadataColumn("_metadata").getField(name)
 
 
 def _name(path: str) -> str:

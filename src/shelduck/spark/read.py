@@ -22,6 +22,7 @@ from shelduck.spark.public_read import (
     FILE_ID,
     ROW_ID_START,
     ROW_INDEX,
+    metadata_of,
     public_group,
 )
 from shelduck.spark.types import spark_type
@@ -37,10 +38,10 @@ class Origin(StrEnum):
     has not landed has no row id yet.
     """
 
-    ROW_ID = "_row_id"
-    FILE_ID = "_file_id"
-    POSITION = "_position"
-    SNAPSHOT_ID = "_snapshot_id"
+    ROW_ID = "__shelduck_origin_row_id"
+    FILE_ID = "__shelduck_origin_file_id"
+    POSITION = "__shelduck_origin_position"
+    SNAPSHOT_ID = "__shelduck_origin_snapshot_id"
 
 
 _CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
@@ -115,21 +116,22 @@ def _group(
         to_column(e).alias(f.name, metadata={})
         for f, e in zip(plan.columns, group.outputs, strict=True)
     ]
-    index = "_metadata.row_index" if bridge is not None else ROW_INDEX
-    made += [_origin(group, o, index).alias(o, metadata={}) for o in origins]
+    if origins:
+        index = F.col(ROW_INDEX) if bridge is None else metadata_of(found, "row_index")
+        made += [_origin(group, o, index).alias(o, metadata={}) for o in origins]
     return found.select(*made)
 
 
-def _origin(group: ScanGroup, origin: Origin, index: str) -> Column:
+def _origin(group: ScanGroup, origin: Origin, index: Column) -> Column:
     match origin:
         case Origin.FILE_ID:
             return F.col(FILE_ID)
         case Origin.POSITION:
-            return F.col(index)
+            return index
         case Origin.SNAPSHOT_ID:
             return _embedded(group.snapshot_column, F.col(BEGIN_SNAPSHOT))
         case Origin.ROW_ID:
-            return _embedded(group.row_id_column, F.col(ROW_ID_START) + F.col(index))
+            return _embedded(group.row_id_column, F.col(ROW_ID_START) + index)
 
 
 def _embedded(column: str | None, otherwise: Column) -> Column:
