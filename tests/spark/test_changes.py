@@ -190,3 +190,23 @@ def test_an_open_transaction_is_not_in_the_feed(lake):
 def test_the_feed_needs_no_way_into_the_jvm(lake, path_of_reading):
     assert told(lake.table("t").changes(0)) == INSERTS + LATER
     assert told(lake.table("t").changes(7).where("id > 3")) == LATER[3:6]
+
+
+def test_delete_files_are_told_apart_whatever_their_tables_are_called(lake):
+    lake.sql("CREATE TABLE `50% + a b/ü` (id INT)")
+    table = lake.table("`50% + a b/ü`")
+    for start in (0, 100):
+        lake.sql(f"INSERT INTO `50% + a b/ü` SELECT id FROM range({start}, {start + 50})")
+    first = newest(lake) + 1
+    # More than the catalog keeps, from several files at once, so that files share their names.
+    table.delete("id % 100 < 20")
+    table.delete("id % 100 < 40")
+
+    found = sorted(rows(table.changes(first).select("_commit_version", "id")))
+
+    assert found == sorted(
+        (first + step, base + n)
+        for step, span in enumerate((range(20), range(20, 40)))
+        for base in (0, 100)
+        for n in span
+    )

@@ -14,18 +14,19 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.files import DataFile, InlinedRows, NameMapping
 from shelduck.model.quoting import backticked
 from shelduck.model.table import TableVersion
-from shelduck.planning.changes import ChangePlan
+from shelduck.planning.changes import ChangePlan, FeedFile
 from shelduck.planning.scan import plan_scan
 from shelduck.spark.deaths import DIED_AT, DIED_FILE, DIED_IN, deaths_of
 from shelduck.spark.inlined import inlined_frame
 from shelduck.spark.read import Origin, Prune, read_rows
 
 CHANGE_TYPE, VERSION, TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
-ROW_ID = str(Origin.ROW_ID)
+ROW_ID = "_row_id"
 
 _INSERT, _DELETE = "insert", "delete"
 _ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID)
-_RESERVED = {CHANGE_TYPE, VERSION, TIMESTAMP, *_ORIGINS}
+_BROADCAST_ROWS = 2_000_000
+_RESERVED = {CHANGE_TYPE, VERSION, TIMESTAMP, ROW_ID}
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,15 @@ def _rows(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFra
 
 
 def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
-    sources = feed.plan.sources
-    return deaths_of(spark, [sources[f.id] for f in files], feed.plan.span.last)
+    sources = [feed.plan.sources[f.id] for f in files]
+    found = deaths_of(spark, sources, feed.plan.span.last)
+    # Few positions go to the rows; Spark cannot tell how few, and would sort the rows instead.
+    return F.broadcast(found) if sum(map(_most_deaths, sources)) <= _BROADCAST_ROWS else found
+
+
+def _most_deaths(source: FeedFile) -> int:
+    stored = max((d.file.delete_count for d in source.deletes), default=0)
+    return stored + len(source.positions)
 
 
 def _is_dead() -> Column:
@@ -118,9 +126,8 @@ def _is_dead() -> Column:
 
 def _event(feed: Feed, rows: DataFrame, what: str, version: Column) -> DataFrame:
     names = [backticked(n) for n in feed.table.columns.names]
-    return rows.select(
-        *names, F.lit(what).alias(CHANGE_TYPE), version.alias(VERSION), Origin.ROW_ID
-    )
+    told = {CHANGE_TYPE: F.lit(what), VERSION: version, ROW_ID: F.col(Origin.ROW_ID)}
+    return rows.select(*names, *[value.alias(name) for name, value in told.items()])
 
 
 def _inlined(spark: SparkSession, feed: Feed, parts: Sequence[InlinedRows], what: str) -> DataFrame:

@@ -26,7 +26,9 @@ _OPTIONS = READER_OPTIONS | {
     "recursiveFileLookup": "true",
     "__globPaths__": "false",
 }
-_NAME = "__shelduck_name"
+_KEY, _PATH, _OWNER = "__shelduck_key", "__shelduck_path", "__shelduck_owner"
+# How much of the end of a path tells files apart: our own lie two directories below the table's.
+_PARTS = 3
 _BEGIN = "__shelduck_begin"
 _SHAPE = f"{DIED_FILE} bigint, {DIED_AT} bigint, {DIED_IN} bigint"
 
@@ -58,40 +60,49 @@ def _stored(
 ) -> Iterator[DataFrame]:
     for batch in _apart(deletes):
         owners = spark.createDataFrame(
-            [(_name(d), f.file.id, d.begin_snapshot) for f, d in batch],
-            f"{_NAME} string, {DIED_FILE} bigint, {_BEGIN} bigint",
+            [(_key(d), f.file.id, d.begin_snapshot) for f, d in batch],
+            f"{_KEY} string, {DIED_FILE} bigint, {_BEGIN} bigint",
         )
+        # Spark writes a path as a URI: percent signs and their like stand as codes.
+        decoded = F.url_decode(F.replace(F.col(_PATH), F.lit("+"), F.lit("%2B")))
         rows = (
             spark.read.schema(_SCHEMA)
             .options(**_OPTIONS)
             .parquet(*[d.file.path for _, d in batch])
-            .select("pos", _SNAPSHOT, F.col("_metadata.file_name").alias("__shelduck_file"))
+            .select("pos", _SNAPSHOT, F.col("_metadata.file_path").alias(_PATH))
+            .withColumn(_OWNER, F.substring_index(decoded, "/", -_PARTS))
         )
-        joined = rows.join(F.broadcast(owners), rows["__shelduck_file"] == owners[_NAME])
+        joined = rows.join(F.broadcast(owners), rows[_OWNER] == owners[_KEY], "left")
+        lost = F.raise_error(F.concat(F.lit("whose delete file is this: "), F.col(_PATH)))
         # A file that tells its rows' snapshots still counts only for those that see it.
         died = F.greatest(F.col(_SNAPSHOT), F.col(_BEGIN))
-        yield joined.select(DIED_FILE, F.col("pos").alias(DIED_AT), died.alias(DIED_IN))
+        yield joined.select(
+            F.coalesce(F.col(DIED_FILE), lost).alias(DIED_FILE),
+            F.col("pos").alias(DIED_AT),
+            died.alias(DIED_IN),
+        )
 
 
 def _apart(
     deletes: Sequence[tuple[FeedFile, FeedDeletes]],
 ) -> list[list[tuple[FeedFile, FeedDeletes]]]:
-    """Return the delete files in batches in which no two share a name."""
-    batches: list[tuple[set[str], list[tuple[FeedFile, FeedDeletes]]]] = []
+    """Return the delete files in batches in which each can be told by the end of its path.
+
+    Nearly always that is one: the files of a write have one name in directories of their own.
+    """
+    batches: list[dict[str, tuple[FeedFile, FeedDeletes]]] = []
     for found in deletes:
-        name = _name(found[1])
-        for names, batch in batches:
-            if name not in names:
-                names.add(name)
-                batch.append(found)
-                break
+        key = _key(found[1])
+        home = next((b for b in batches if key not in b), None)
+        if home is None:
+            batches.append({key: found})
         else:
-            batches.append(({name}, [found]))
-    return [batch for _, batch in batches]
+            home[key] = found
+    return [list(batch.values()) for batch in batches]
 
 
-def _name(deletes: FeedDeletes) -> str:
-    return deletes.file.path.rsplit("/", 1)[-1]
+def _key(deletes: FeedDeletes) -> str:
+    return "/".join(deletes.file.path.split("/")[-_PARTS:])
 
 
 def _vectors(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]]) -> DataFrame:
