@@ -15,8 +15,8 @@ from shelduck.api.table import Table
 from shelduck.api.transaction import Transaction
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
-from shelduck.model.options import OptionValue
 from shelduck.model.batch import Batch
+from shelduck.model.options import OptionValue
 from shelduck.model.table import Snapshot
 from shelduck.spark.session import DataFrame, SparkSession
 
