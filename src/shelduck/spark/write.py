@@ -130,8 +130,9 @@ def _write(
     else:
         write_plain(spark, *parts, place=spark_path(place), compression=compression)
     listed = list_data_files(place)
-    if not listed:
-        # Even an empty DataFrame leaves a file: Spark and we do not look at the same place.
+    # Without partitions even an empty DataFrame leaves a file.
+    if not listed and not (clustering.keys and rows.isEmpty()):
+        # Spark and we do not look at the same place.
         raise CorruptLake(f"Spark wrote to {place}, but no file is found there")
     return listed
 
