@@ -218,3 +218,25 @@ def test_rows_are_sorted_once_before_they_are_written(lake, spark):
     for file in files:
         found = [r.a for r in spark.read.parquet(f"file://{file.path}").collect()]
         assert found == sorted(found)
+
+
+def test_no_rows_for_partitions_are_no_rows(path_of_writing, lake, spark):
+    assert path_of_writing
+    table = lake.create_table("p", {"id": "bigint", "k": "string"}, partitioned_by=["k"])
+    none = spark.sql("SELECT id, 'a' AS k FROM range(5) WHERE rand() > 2")
+    table.append(none)
+    table.overwrite_partitions(none)
+    table.append(spark.sql("SELECT id, 'a' AS k FROM range(50)"))
+    table.overwrite(none, where="id = 3")
+    assert table.read().count() == 49
+    table.overwrite(none)
+    assert rows(table.read()) == []
+
+
+def test_rows_in_partitions_are_updated_after_they_were_compacted(lake, spark):
+    table = lake.create_table("p", {"id": "bigint", "k": "string"}, partitioned_by=["k"])
+    for n in range(2):
+        table.append(spark.sql(f"SELECT id + {n * 50} AS id, 'a' AS k FROM range(50)"))
+    assert table.compact().new_files == 1
+    assert table.update({"k": "'b'"}, where="id = 7").updated == 1
+    assert rows(table.read().where("k = 'b'")) == [(7, "b")]

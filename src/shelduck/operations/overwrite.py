@@ -51,8 +51,9 @@ def overwrite_where(
     """Return the replacement of the rows that match; InvalidRequest when a new row does not."""
     fitting, misfits = counting_misfits(_fitting(new, rows, by_position=by_position), where)
 
-    def delete(_: tuple[NewDataFile, ...]) -> Done:
-        if count := misfits():
+    def delete(files: tuple[NewDataFile, ...]) -> Done:
+        # Spark may not count at all where there is no row.
+        if files and (count := misfits()):
             raise InvalidRequest(
                 f"{count} of the rows for {rows.table.full_name} do not fulfil the condition of the"
                 " rows that they replace; nothing was replaced: filter them, or widen the condition"
