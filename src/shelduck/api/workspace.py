@@ -306,6 +306,8 @@ class Workspace:
             partition=partition,
             sort=sort,
         )
+        with self.reading() as connection:
+            made = replace(made, options=read_table_options(connection, made))
         self._tables[made.id] = _TableWork(None, made)
         return made
 
@@ -318,8 +320,6 @@ class Workspace:
         _require_name("table", new_name)
         wanted = TableName(table.schema.name, new_name)
         if new_name.lower() != table.name.lower():
-        with self.reading() as connection:
-            made = replace(made, options=read_table_options(connection, made))
             self._refuse_table(wanted)
         work = self._work(table)
         work.current = replace(work.current, name=new_name)
