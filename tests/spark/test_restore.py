@@ -101,3 +101,13 @@ def test_another_writer_is_a_conflict(lake):
 def test_what_is_no_older_state_is_refused(lake, arguments, error, message):
     with pytest.raises(error, match=message):
         lake.table("t2").restore(**arguments)
+
+
+def test_columns_may_be_called_like_those_of_the_change_feed(lake):
+    lake.sql("CREATE TABLE f (id INT, _change_type STRING, _commit_version INT, _row_id INT)")
+    lake.sql("INSERT INTO f SELECT CAST(id AS INT), 'mine', 7, 8 FROM range(20)")
+    before = newest(lake)
+    lake.sql("DELETE FROM f WHERE id < 18")
+    lake.table("f").restore(version=before)
+    found = rows(lake.table("f").read().orderBy("id"))
+    assert found == [(n, "mine", 7, 8) for n in range(20)]

@@ -20,13 +20,20 @@ from shelduck.spark.deaths import DIED_AT, DIED_FILE, DIED_IN, deaths_of
 from shelduck.spark.inlined import inlined_frame
 from shelduck.spark.read import Origin, Prune, read_rows
 
-CHANGE_TYPE, VERSION, TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
-ROW_ID = "_row_id"
+# Behind the columns of a table, whatever those are called, and what the feed calls them at its end.
+CHANGE_TYPE, VERSION = "__shelduck_change_type", "__shelduck_commit_version"
+ROW_ID = str(Origin.ROW_ID)
+_TIMESTAMP = "__shelduck_commit_timestamp"
+_NAMES = {
+    CHANGE_TYPE: "_change_type",
+    VERSION: "_commit_version",
+    _TIMESTAMP: "_commit_timestamp",
+    ROW_ID: "_row_id",
+}
 
 _INSERT, _DELETE = "insert", "delete"
 _ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID)
 _BROADCAST_ROWS = 2_000_000
-_RESERVED = {CHANGE_TYPE, VERSION, TIMESTAMP, ROW_ID}
 
 
 @dataclass(frozen=True)
@@ -58,10 +65,10 @@ def change_frame(spark: SparkSession, feed: Feed, times: Mapping[int, datetime])
     if snapshots.mixed:
         is_mixed = F.col(VERSION).isin(sorted(snapshots.mixed))
         events = events.where(~is_mixed).unionAll(_paired(events.where(is_mixed)))
-    known = spark.createDataFrame([*times.items()], f"{VERSION} bigint, {TIMESTAMP} timestamp")
+    known = spark.createDataFrame([*times.items()], f"{VERSION} bigint, {_TIMESTAMP} timestamp")
     names = [backticked(n) for n in feed.table.columns.names]
     found = events.join(F.broadcast(known), VERSION)
-    return found.select(*names, CHANGE_TYPE, VERSION, TIMESTAMP, ROW_ID)
+    return found.select(*names, *[F.col(own).alias(name) for own, name in _NAMES.items()])
 
 
 def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
@@ -126,8 +133,7 @@ def _is_dead() -> Column:
 
 def _event(feed: Feed, rows: DataFrame, what: str, version: Column) -> DataFrame:
     names = [backticked(n) for n in feed.table.columns.names]
-    told = {CHANGE_TYPE: F.lit(what), VERSION: version, ROW_ID: F.col(Origin.ROW_ID)}
-    return rows.select(*names, *[value.alias(name) for name, value in told.items()])
+    return rows.select(*names, F.lit(what).alias(CHANGE_TYPE), version.alias(VERSION), ROW_ID)
 
 
 def _inlined(spark: SparkSession, feed: Feed, parts: Sequence[InlinedRows], what: str) -> DataFrame:
@@ -149,7 +155,7 @@ def _paired(events: DataFrame) -> DataFrame:
 
 def _refuse_names(table: TableVersion) -> None:
     for name in table.columns.names:
-        if name.lower() in _RESERVED:
+        if name.lower() in _NAMES.values():
             raise InvalidRequest(
                 f"the change feed of {table.full_name} has a column {name!r} of its own; rename the"
                 " table's column"
