@@ -210,9 +210,8 @@ def test_deleted_positions_stay_in_the_catalog_beside_those_of_duckdb(lake):
     assert changes[3:] == [ours, "inlined_delete:1", ours]
 
 
-@pytest.mark.parametrize("name", ["row_id", "_ducklake_internal_x"])
-def test_a_table_that_can_have_no_inlined_rows_is_one_without_inlining_for_duckdb(lake, name):
-    lake.create("t", **{name: "int"})
+def test_a_table_that_can_have_no_inlined_rows_is_one_without_inlining_for_duckdb(lake):
+    lake.create("t", row_id="int")
     assert lake.metadata("ducklake_inlined_data_tables") == []
     lake.tell("INSERT INTO t VALUES (1)", inline=10)
     assert len(lake.files("t")) == 1

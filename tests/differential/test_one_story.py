@@ -15,7 +15,8 @@ from tests.support.oracle import DuckDBOracle, at
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-NO_INLINING = {"DATA_INLINING_ROW_LIMIT": 0}
+# Every row goes into a file; rows in the catalog have a story of their own (test_inlining).
+NO_INLINING = "CALL lake.set_option('data_inlining_row_limit', 0)"
 
 # A statement that both understand, or one for Shelduck and those (one transaction) for DuckDB.
 Told = str | tuple[str, str]
@@ -244,18 +245,18 @@ ALWAYS = (
         {"key": "created_by", "value": "DuckDB d8cdaa33fd"},
         "who made the lake",
     ),
-    Difference(
-        "ducklake_metadata",
-        {"key": "data_inlining_row_limit", "value": "0", "scope": "table"},
-        None,
-        "DuckDB cannot read rows back that it inlines on demand and then alters: decision 6",
-    ),
 )
 _ADDED = "we keep statistics of added columns: DuckDB has none and then refuses SET NOT NULL"
 _IN_LIST = "DuckDB counts nulls of a struct inside a list twice"
 _NO_BOUNDS = "DuckDB takes a row without bounds for an empty table's, so we write none"
 ON_PURPOSE: dict[str, tuple[Difference, ...]] = {
     "types": (
+        Difference(
+            "ducklake_metadata",
+            {"key": "data_inlining_row_limit", "value": "0", "scope": "table", "scope_id": 1},
+            None,
+            "a table with a geometry can have no inlined rows, which we say: decision 14",
+        ),
         *(
             Difference(
                 "ducklake_file_column_stats",
@@ -339,9 +340,11 @@ def two_urls(request, tmp_path) -> Iterator[tuple[str, str]]:
 def test_both_write_the_same_catalog(name, two_urls, data_path, one_file):
     ours, theirs = two_urls
     with shelduck.connect(ours, data_path, one_file) as lake:
+        lake.set_option("data_inlining_row_limit", 0)
         for told in STORIES[name]:
             lake.sql(told if isinstance(told, str) else told[0])
-    with DuckDBOracle(theirs, data_path, NO_INLINING) as oracle:
+    with DuckDBOracle(theirs, data_path) as oracle:
+        oracle.execute(NO_INLINING)
         for told in STORIES[name]:
             _tell(oracle, told if isinstance(told, str) else told[1])
         expected = oracle.dump_metadata()
@@ -349,6 +352,8 @@ def test_both_write_the_same_catalog(name, two_urls, data_path, one_file):
     with DuckDBOracle(ours) as oracle:
         found = oracle.dump_metadata()
         our_rows = _all_rows(oracle)
+    # DuckDB registers none under a limit of 0; ours may be lifted later (docs/decisions/0014).
+    del found["ducklake_inlined_data_tables"], expected["ducklake_inlined_data_tables"]
 
     assert _file_ids_are_below_their_counter(found)
     different = unexplained(found, expected, ALWAYS + ON_PURPOSE.get(name, ()))

@@ -78,7 +78,7 @@ def test_history_shows_snapshots_of_the_lake_and_of_a_table(url):
 
     assert [line["snapshot"] for line in lake] == [0, 1, 2, 3, 4]
     assert [(line["snapshot"], line["changes"], line["author"]) for line in table] == [
-        (4, "inserted_into_table:3", "Ada"),
+        (4, "inlined_insert:3", "Ada"),
         (3, 'created_table:"main"."t"', "Ada"),
     ]
     assert "Ada" in run("history", "-c", url)

@@ -184,11 +184,6 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
             "DuckLake keeps NOT NULL and defaults only",
         ),
         ("CREATE TABLE t (a INT) USING delta", Unsupported, "tables of a lake are Parquet files"),
-        (
-            "CREATE TABLE t (a INT) PARTITIONED BY (a)",
-            Unsupported,
-            "PARTITIONED BY is not supported yet",
-        ),
         ("CREATE TABLE t (a INT) LOCATION '/x'", Unsupported, "below the lake's data path"),
         (
             "CREATE TABLE t (a INT) TBLPROPERTIES ('k' = 'v')",

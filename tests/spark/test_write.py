@@ -15,10 +15,10 @@ import pytest
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.schema import FieldId
+from shelduck.operations.done import discard
 from shelduck.spark import footers, write
 from shelduck.spark.assign import assign
 from shelduck.spark.bridge import bridge_for
-from shelduck.operations.done import discard
 from shelduck.spark.write import write_files
 from tests.support.written import HandMadeLake, columns, table_version
 

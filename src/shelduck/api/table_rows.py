@@ -65,7 +65,7 @@ class RowVerbs(TableHandle):
         Raises:
             InvalidRequest: columns or types do not fit, told before any work; or a value does not
                 (NULL in a NOT NULL column, overflow), told while writing. The table is unchanged.
-            Unsupported: the table has a type, a partition key or a sort order that Spark cannot write.
+            Unsupported: the table has a type, partition key or sort order that Spark cannot write.
             Conflict: the columns changed while rows were written; append again.
             OutcomeUnknown: look for the rows before appending them again.
         """

@@ -262,9 +262,11 @@ class Workspace:
             raise InvalidRequest(f"schema {name!r} was created in this transaction: drop it later")
         inside, views = self.table_names(found), self.view_names(found)
         if (inside or views) and not cascade:
+            counts = [(len(inside), "table(s)"), (len(views), "view(s)")]
+            holds = " and ".join(f"{n} {what}" for n, what in counts if n)
             raise InvalidRequest(
-                f"schema {name!r} holds {len(inside)} table(s) and {len(views)} view(s),"
-                f" {[*inside, *views][0]!r} among them; drop them first or say CASCADE"
+                f"schema {name!r} holds {holds}, {[*inside, *views][0]!r} among them;"
+                " drop them first or say CASCADE"
             )
         for table in inside:
             self.drop_table(self.table(TableName(found.name, table)))
