@@ -8,21 +8,11 @@ from shelduck.api.results import Committed, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.api.upkeep_results import Compacted
-from shelduck.catalog.options import read_table_options
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
-from shelduck.model.options import TableOptions
-from shelduck.model.table import TableVersion
-from shelduck.operations.compact import RewrittenBin, Survey, survey, write_bins
+from shelduck.operations.compact import RewrittenBin, Survey, write_bins
 from shelduck.operations.done import Done, discard
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
-
-
-def surveyed(state: LakeState, table: TableVersion) -> tuple[Survey, TableOptions]:
-    """Return the files of a table and its options."""
-    found = survey(state.store, table, state.layouts)
-    with state.store.read() as connection:
-        return found, read_table_options(connection, table)
 
 
 def rewrite(
@@ -30,7 +20,6 @@ def rewrite(
     found: Survey,
     bins: Sequence[Bin],
     *,
-    options: TableOptions,
     what: str,
     dry_run: bool,
 ) -> Compacted:
@@ -51,7 +40,7 @@ def rewrite(
                 state.spark,
                 found.rows,
                 lot,
-                compression=options.parquet_compression,
+                compression=found.table.options.parquet_compression,
                 report=report,
             )
             for snapshot, parts in _land(state, written, f"{what} {name}"):

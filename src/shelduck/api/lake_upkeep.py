@@ -12,7 +12,7 @@ from shelduck.api.results import Committed, TableName
 from shelduck.api.table import Table
 from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
 from shelduck.catalog.expire import ExpiryRequest, expire_snapshots
-from shelduck.catalog.options import read_settings, read_table_options
+from shelduck.catalog.options import read_settings
 from shelduck.errors import InvalidRequest
 from shelduck.model.intervals import Interval
 from shelduck.model.options import TableOptions, table_options
@@ -187,7 +187,8 @@ class LakeUpkeep(CatalogVerbs):
         expired = None
         if self._options().expire_older_than is not None:
             expired = self.expire_snapshots(dry_run=dry_run)
-        chosen = [name for name in names if self._table_options(name).auto_compact]
+        workspace = self._workspace()
+        chosen = [name for name in names if workspace.table(name).options.auto_compact]
         compacted = [self._upkept(name).compact(dry_run=dry_run) for name in chosen]
         rewritten = [self._upkept(name).rewrite_deletes(dry_run=dry_run) for name in chosen]
         return Checkpointed(
@@ -213,11 +214,6 @@ class LakeUpkeep(CatalogVerbs):
     def _options(self) -> TableOptions:
         with self._state.store.read() as connection:
             return table_options(read_settings(connection))
-
-    def _table_options(self, name: TableName) -> TableOptions:
-        table = self._workspace().table(name)
-        with self._state.store.read() as connection:
-            return read_table_options(connection, table)
 
 
 def _before(age: Interval) -> datetime:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from shelduck.api.compaction import refuse_in_transaction, rewrite, surveyed
+from shelduck.api.compaction import refuse_in_transaction, rewrite
 from shelduck.api.handle import TableHandle
 from shelduck.api.upkeep_results import Compacted
 from shelduck.errors import InvalidRequest
 from shelduck.model.options import option_text
+from shelduck.operations.compact import Survey, survey
 from shelduck.planning.compaction import MIN_FILES
 from shelduck.spark.matching import Condition, Where
 
@@ -45,8 +46,8 @@ class UpkeepVerbs(TableHandle):
         refuse_in_transaction(self._unit, "compact()")
         if min_files < 1 or (max_files is not None and max_files < 1):
             raise InvalidRequest("min_files and max_files are whole numbers from 1 on")
-        found, options = surveyed(self._state, self._version())
-        target = options.target_file_size
+        found = self._survey()
+        target = found.table.options.target_file_size
         if target_file_size is not None:
             target = int(option_text("target_file_size", target_file_size)[1])
         among = None
@@ -54,7 +55,7 @@ class UpkeepVerbs(TableHandle):
             chosen = where if isinstance(where, Where) else Where(where)
             among = found.holding(self._state.spark, chosen)
         bins = found.small(target, min_files=min_files, max_files=max_files, among=among)
-        return rewrite(self._state, found, bins, options=options, what="compact", dry_run=dry_run)
+        return rewrite(self._state, found, bins, what="compact", dry_run=dry_run)
 
     def rewrite_deletes(
         self, delete_threshold: float | None = None, *, dry_run: bool = False
@@ -70,11 +71,13 @@ class UpkeepVerbs(TableHandle):
             dry_run: Only tell what would be done.
         """
         refuse_in_transaction(self._unit, "rewrite_deletes()")
-        found, options = surveyed(self._state, self._version())
+        found = self._survey()
+        options = found.table.options
         threshold = options.rewrite_delete_threshold
         if delete_threshold is not None:
             threshold = float(option_text("rewrite_delete_threshold", delete_threshold)[1])
         bins = found.dead(threshold, options.target_file_size)
-        return rewrite(
-            self._state, found, bins, options=options, what="rewrite deletes of", dry_run=dry_run
-        )
+        return rewrite(self._state, found, bins, what="rewrite deletes of", dry_run=dry_run)
+
+    def _survey(self) -> Survey:
+        return survey(self._state.store, self._version(), self._state.layouts)
