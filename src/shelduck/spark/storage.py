@@ -94,10 +94,16 @@ def move_file(source: str, target: str) -> None:
         Path(old).rename(plain)
         return
     files, name = filesystem(target)
+    make_directory(target.rpartition("/")[0])
+    files.move(filesystem(source)[1], name)
+
+
+def make_directory(directory: str) -> None:
+    """Make a directory and those above it; nothing on object stores, which have none."""
+    files, name = filesystem(directory)
     if files.type_name != "s3":
         # Directories of an object store are made by their files.
-        files.create_dir(name.rpartition("/")[0], recursive=True)
-    files.move(filesystem(source)[1], name)
+        files.create_dir(name, recursive=True)
 
 
 def arrow_place(path: str) -> tuple[bool, str]:
