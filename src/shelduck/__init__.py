@@ -23,6 +23,7 @@ from shelduck.api.changes import (
     set_sorting,
 )
 from shelduck.api.connect import connect
+from shelduck.api.delta_import import DeltaImported
 from shelduck.api.lake import Lake
 from shelduck.api.merge_clauses import (
     when_matched_delete,
@@ -63,6 +64,7 @@ __all__ = [
     "Compacted",
     "Conflict",
     "CorruptLake",
+    "DeltaImported",
     "Expired",
     "FilesDeleted",
     "InvalidRequest",

@@ -201,16 +201,19 @@ def _postgres_settings(url: str) -> dict[str, str]:
 
 @cache
 def extension_files() -> tuple[str, ...]:
-    """Where the extensions lie that came from PyPI, built for the DuckDB that is installed."""
+    """Where the extensions of a lake lie."""
+    return tuple(extension_file(name) for name in EXTENSIONS)
+
+
+@cache
+def extension_file(name: str) -> str:
+    """Where an extension lies that came from PyPI, built for the DuckDB that is installed."""
     version = f"v{duckdb.__version__}"
-    files = []
-    for name in EXTENSIONS:
-        package = resources.files(f"duckdb_extension_{name}")
-        file = package / "extensions" / version / f"{name}.duckdb_extension"
-        if not file.is_file():
-            raise FileNotFoundError(f"duckdb_extension_{name} has nothing for DuckDB {version}")
-        files.append(str(file))
-    return tuple(files)
+    package = resources.files(f"duckdb_extension_{name}")
+    file = package / "extensions" / version / f"{name}.duckdb_extension"
+    if not file.is_file():
+        raise FileNotFoundError(f"duckdb_extension_{name} has nothing for DuckDB {version}")
+    return str(file)
 
 
 def _literal(value: str | float | bool) -> str:
