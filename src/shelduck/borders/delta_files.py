@@ -19,6 +19,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.files import ColumnStats, MappedName, NewDataFile
 from shelduck.model.layout import Layout, PhysicalField
 from shelduck.model.literals import blob_text, canonical_text
+from shelduck.model.promotions import Verdict, promotion
 from shelduck.model.schema import Field, FieldId, Kind, Schema
 from shelduck.operations.adopt import constant_stats
 from shelduck.planning.adoption import Adopted, holds_widened, match_file
@@ -42,6 +43,8 @@ class Fit:
     places: Mapping[str, int]
     layout: Layout
     by_session: bool
+    narrow: frozenset[str]
+    """Leaves that are stored in a type of which DuckDB may filter the widened values wrongly."""
 
 
 def sizes_of(paths: Sequence[str]) -> dict[str, int | None]:
@@ -79,6 +82,8 @@ class DeltaFiles:
     """Files with a partition value that their path does not tell."""
     by_session: set[str] = field(default_factory=set)
     """Files with timestamps that DuckDB reads in the time zone of its session."""
+    narrow: dict[str, set[str]] = field(default_factory=dict)
+    """Files by the leaves that they hold in narrower types, beyond what DuckDB filters right."""
     _fits: dict[tuple[int, int, tuple[str | None, ...]], tuple[Fit, Columns]] = field(
         default_factory=dict
     )
@@ -109,6 +114,8 @@ class DeltaFiles:
             self.by_session.add(file.path)
         if None in told:
             self.untold.add(file.path)
+        for name in fit.narrow:
+            self.narrow.setdefault(name, set()).add(file.path)
         return fit
 
     def _fit(self, file: ForeignFile, columns: Columns, told: Sequence[str | None]) -> Fit:
@@ -132,7 +139,8 @@ class DeltaFiles:
             (*adopted.names, *constants),
             column_places(file.footer.metadata),
             file.layout,
-            any(_goes_by_session(stored, leaf) for leaf, stored, _ in adopted.leaves),
+            any(_goes_by_session(part, leaf) for leaf, part, _ in adopted.leaves),
+            frozenset(leaf.name for leaf, part, _ in adopted.leaves if _is_narrow(part, leaf)),
         )
 
     def new_file(self, file: Added, columns: Columns) -> NewDataFile | None:
@@ -272,3 +280,11 @@ def _name_parts(part: PhysicalField, f: Field, columns: Columns, found: dict[Fie
 def _goes_by_session(stored: PhysicalField, leaf: Field) -> bool:
     kept = str(stored.shape)
     return kept in _INSTANTS and str(leaf.shape) in _INSTANTS and kept != str(leaf.shape)
+
+
+def _is_narrow(stored: PhysicalField, leaf: Field) -> bool:
+    if isinstance(stored.shape, Kind) or isinstance(leaf.shape, Kind):
+        return False
+    if _goes_by_session(stored, leaf):
+        return False
+    return promotion(stored.shape, leaf.shape).verdict not in (Verdict.SAME, Verdict.SAFE)

@@ -212,6 +212,13 @@ def _notes_of_files(planner: Planner) -> Iterator[str]:
             " tell; Shelduck has them from the log, DuckDB refuses to read these files until they"
             " are rewritten"
         )
+    if planner.files.narrow:
+        files = len(set().union(*planner.files.narrow.values()))
+        yield (
+            f"{files} file(s) hold {', '.join(sorted(planner.files.narrow))} in narrower types:"
+            " DuckDB 1.5.5 reads the values right and may filter by them wrongly until these files"
+            " are rewritten; Shelduck filters right"
+        )
     if planner.files.by_session:
         yield (
             f"{len(planner.files.by_session)} file(s) do not say of timestamps whether they are"
