@@ -14,7 +14,7 @@ import pytest
 from pyroaring import BitMap64
 
 import shelduck
-from shelduck.borders.delta_vectors import inline_vector, z85_text
+from shelduck.borders.delta.vectors import inline_vector, z85_text
 from tests.support.delta import DeltaReaders, HandMade, column, metadata, protocol, remove
 from tests.support.normal import duckdb_rows, spark_rows
 from tests.support.oracle import DuckDBOracle, at

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from shelduck.borders.delta_columns import first_columns, next_columns, notes_of
-from shelduck.borders.delta_log import Metadata, absolute
-from shelduck.borders.delta_vectors import z85_bytes, z85_text
+from shelduck.borders.delta.columns import first_columns, next_columns, notes_of
+from shelduck.borders.delta.log import Metadata, absolute
+from shelduck.borders.delta.vectors import z85_bytes, z85_text
 
 
 def version(*fields, mode="none", partition=(), **settings):

@@ -9,9 +9,9 @@ from shelduck.api.lake_upkeep import LakeUpkeep
 from shelduck.api.results import Committed, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, carry_out_rows
-from shelduck.borders.delta_import import ImportPlan, plan_import, stage_step
-from shelduck.borders.delta_log import delta_root, read_log
-from shelduck.borders.delta_steps import Imported, ImportStep
+from shelduck.borders.delta.log import delta_root, read_log
+from shelduck.borders.delta.plan import ImportPlan, plan_import, stage_step
+from shelduck.borders.delta.steps import Imported, ImportStep
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.batches import newest_landed
 from shelduck.errors import AlreadyExists

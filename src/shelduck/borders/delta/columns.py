@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shelduck.borders.delta_log import Metadata
-from shelduck.borders.delta_schema import DeltaField, DeltaSchema, delta_schema
+from shelduck.borders.delta.log import Metadata
+from shelduck.borders.delta.schema import DeltaField, DeltaSchema, delta_schema
 from shelduck.errors import InvalidRequest
 from shelduck.model.layout import PhysicalField
 from shelduck.model.partition import IDENTITY

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from shelduck.borders.delta_columns import Columns, first_columns, known_columns, next_columns
-from shelduck.borders.delta_files import DeltaFiles, Fit, same_where_known
-from shelduck.borders.delta_log import Added, Commit, DeltaLog, Protocol, State
-from shelduck.borders.delta_vectors import bitmap, read_vector
+from shelduck.borders.delta.columns import Columns, first_columns, known_columns, next_columns
+from shelduck.borders.delta.files import DeltaFiles, Fit, same_where_known
+from shelduck.borders.delta.log import Added, Commit, DeltaLog, Protocol, State
+from shelduck.borders.delta.vectors import bitmap, read_vector
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.files import DataFile, NewDataFile
 from shelduck.model.table import TableVersion

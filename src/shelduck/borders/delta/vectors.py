@@ -10,7 +10,7 @@ import zlib
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from shelduck.borders.delta_log import Added, Vector, absolute
+from shelduck.borders.delta.log import Added, Vector, absolute
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.spark.storage import filesystem
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from shelduck.borders.delta_columns import notes_of
-from shelduck.borders.delta_files import DeltaFiles, sizes_of
-from shelduck.borders.delta_log import Added, DeltaLog, State
-from shelduck.borders.delta_steps import Imported, ImportStep, Planner
+from shelduck.borders.delta.columns import notes_of
+from shelduck.borders.delta.files import DeltaFiles, sizes_of
+from shelduck.borders.delta.log import Added, DeltaLog, State
+from shelduck.borders.delta.steps import Imported, ImportStep, Planner
 from shelduck.errors import InvalidRequest
 from shelduck.model.change import AppendFiles, DeleteRows, FileDeletes, RowChange
 from shelduck.model.files import DataFile, NewDeleteFile, deletes_seen

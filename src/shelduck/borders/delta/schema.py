@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shelduck.borders.delta_log import Metadata
+from shelduck.borders.delta.log import Metadata
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.schema import Kind
 from shelduck.model.types import Decimal, Leaf, Primitive

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import pyarrow.fs
 
-from shelduck.borders.delta_columns import Columns
-from shelduck.borders.delta_log import Added
+from shelduck.borders.delta.columns import Columns
+from shelduck.borders.delta.log import Added
 from shelduck.catalog.paths import hive_parts
 from shelduck.errors import InvalidRequest
 from shelduck.model.files import ColumnStats, MappedName, NewDataFile
