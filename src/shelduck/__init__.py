@@ -20,7 +20,9 @@ from shelduck.api.changes import (
     set_default,
     set_not_null,
     set_partitioning,
+    set_properties,
     set_sorting,
+    unset_properties,
 )
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
@@ -92,7 +94,9 @@ __all__ = [
     "set_default",
     "set_not_null",
     "set_partitioning",
+    "set_properties",
     "set_sorting",
+    "unset_properties",
     "when_matched_delete",
     "when_matched_update",
     "when_matched_update_all",

@@ -11,6 +11,7 @@ from shelduck.api.table_restore import RestoreVerbs
 from shelduck.api.table_shape import ShapeVerbs
 from shelduck.api.table_streams import StreamVerbs
 from shelduck.api.table_upkeep import UpkeepVerbs
+from shelduck.api.table_widening import WideningVerbs
 from shelduck.catalog import read as catalog_read
 from shelduck.model.schema import Schema
 from shelduck.model.table import Snapshot
@@ -28,6 +29,7 @@ class Table(
     ShapeVerbs,
     StreamVerbs,
     UpkeepVerbs,
+    WideningVerbs,
 ):
     """One table by name.
 

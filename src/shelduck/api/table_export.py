@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from shelduck.api.compaction import refuse_in_transaction
 from shelduck.api.table_flush import FlushVerbs
+from shelduck.api.table_upkeep import UpkeepVerbs
 from shelduck.borders.iceberg.metadata import newest_metadata
 from shelduck.borders.iceberg.survey import Survey, survey
 from shelduck.borders.report import Exported, ExportReport
@@ -18,7 +19,7 @@ from shelduck.operations.rows import TableRows, table_rows
 Place = str | os.PathLike[str]
 
 
-class ExportVerbs(FlushVerbs):
+class ExportVerbs(FlushVerbs, UpkeepVerbs):
     """Metadata of other formats over the same files; nothing is copied."""
 
     def plan_export(self, format: str) -> ExportReport:  # noqa: A002 - the word for it
@@ -81,6 +82,10 @@ class ExportVerbs(FlushVerbs):
     def _made_ready(self, found: Survey, location: str, format_version: int | None) -> Survey:
         if found.report.inlined_rows:
             self.flush_inlined_data()
+        # What was flushed may be in columns of older days.
+        found = self._iceberg(location, format_version)
+        if found.report.rewrites:
+            self.rewrite([f.file_id for f in found.report.rewrites])
             found = self._iceberg(location, format_version)
         return found
 
