@@ -40,6 +40,7 @@ from shelduck.api.table import Table
 from shelduck.api.table_restore import RestorePlan
 from shelduck.api.transaction import Transaction
 from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
+from shelduck.borders.report import Exported, ExportReport, FileRewrite, Loss
 from shelduck.errors import (
     AlreadyExists,
     CatalogUnavailable,
@@ -66,9 +67,13 @@ __all__ = [
     "Conflict",
     "CorruptLake",
     "Expired",
+    "ExportReport",
+    "Exported",
+    "FileRewrite",
     "FilesDeleted",
     "InvalidRequest",
     "Lake",
+    "Loss",
     "NotFound",
     "OutcomeUnknown",
     "RestorePlan",

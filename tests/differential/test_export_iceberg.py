@@ -19,7 +19,7 @@ EVOLVED = [
     (
         "CREATE TABLE t (id INT, a STRING, b STRING, s STRUCT<x: INT, y: STRING>, l ARRAY<INT>,"
         " m MAP<STRING, INT>, ls ARRAY<STRUCT<p: INT>>, f FLOAT, n INT, again STRING,"
-        " q DECIMAL(9,2), ts TIMESTAMP_NTZ)"
+        " q DECIMAL(9,2), ts TIMESTAMP_NTZ) TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
     ),
     (
         "INSERT INTO t VALUES"

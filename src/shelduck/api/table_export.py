@@ -15,6 +15,7 @@ from shelduck.catalog.create import absolute_data_path
 from shelduck.catalog.read_changes import touches
 from shelduck.errors import InvalidRequest
 from shelduck.operations.rows import TableRows, table_rows
+from shelduck.spark.storage import local_path
 
 Place = str | os.PathLike[str]
 
@@ -107,8 +108,9 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
 
     def _location(self, path: Place) -> str:
         location = absolute_data_path(os.fspath(path))
+        location = local_path(location) or location
         inside = self._state.info.data_path
-        if location.startswith(inside):
+        if location.startswith(local_path(inside) or inside):
             raise InvalidRequest(
                 f"{location} lies below the lake's data path {inside}, which only the lake writes"
                 " to; export to another directory"
