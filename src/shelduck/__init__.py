@@ -20,7 +20,9 @@ from shelduck.api.changes import (
     set_default,
     set_not_null,
     set_partitioning,
+    set_properties,
     set_sorting,
+    unset_properties,
 )
 from shelduck.api.connect import connect
 from shelduck.api.delta_import import DeltaImported
@@ -39,6 +41,7 @@ from shelduck.api.table import Table
 from shelduck.api.table_restore import RestorePlan
 from shelduck.api.transaction import Transaction
 from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
+from shelduck.borders.report import Exported, ExportReport, FileRewrite, Loss
 from shelduck.errors import (
     AlreadyExists,
     CatalogUnavailable,
@@ -66,9 +69,13 @@ __all__ = [
     "CorruptLake",
     "DeltaImported",
     "Expired",
+    "ExportReport",
+    "Exported",
+    "FileRewrite",
     "FilesDeleted",
     "InvalidRequest",
     "Lake",
+    "Loss",
     "NotFound",
     "OutcomeUnknown",
     "RestorePlan",
@@ -94,7 +101,9 @@ __all__ = [
     "set_default",
     "set_not_null",
     "set_partitioning",
+    "set_properties",
     "set_sorting",
+    "unset_properties",
     "when_matched_delete",
     "when_matched_update",
     "when_matched_update_all",

@@ -218,8 +218,9 @@ class Author:
             chain, lambda v: v is not None and test(order_key(v), order_key(value))
         )
         condition = f"{path} {symbol} {sql_value(column, value, frozenset())}"
-        # DuckDB 1.5.5 filters old files of a widened float wrongly, and escapes text otherwise.
-        is_shared = column.kind not in ("double", "string", "binary")
+        # DuckDB 1.5.5 filters old files of a column wrongly that was a float, or an integer and is
+        # a decimal now, and escapes text otherwise.
+        is_shared = column.kind not in ("double", "decimal(20,2)", "string", "binary")
         return Filter(condition, _for_duckdb(condition) if is_shared else None, ids)
 
     def _others(self, path: tuple[str, ...]) -> list[str]:

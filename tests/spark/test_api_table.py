@@ -165,6 +165,17 @@ def test_rows_that_do_not_fit_leave_nothing_behind(copied, base, spark, query, m
     assert [m for m in messages if m not in told] == []
 
 
+def test_types_that_spark_holds_as_text_are_read_as_they_were_written(lake, spark):
+    kinds = {"a": "time", "b": "timetz", "c": "uuid", "d": "json"}
+    made = lake.create_table("texts", kinds)
+    one = "'01:02:03.5' a, '01:02:03+02' b, '00000000-0000-0000-0000-00000000000A' c, '{}' d"
+    made.append(spark.sql(f"SELECT {one} FROM range(0, 100, 1, 1)"))
+
+    assert lake.table("texts").files().count() == 1
+    kept = ("01:02:03.5", "01:02:03+02", "00000000-0000-0000-0000-00000000000a", "{}")
+    assert set(rows(made.read())) == {kept}
+
+
 def test_what_is_no_dataframe_and_no_type_is_refused_in_words(copied, base):
     catalog, lake = copied
     data = base.folder / "data"

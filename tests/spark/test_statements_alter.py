@@ -294,9 +294,8 @@ WIDENING_ONLY = (
             "ALTER TABLE t ALTER n TYPE SMALLINT",
             Unsupported,
             (
-                "cannot change n of main.t from int32 to int16: values of int32 are not stored"
-                " as int16"
-                f" is, {WIDENING_ONLY}"
+                "cannot change n of main.t from int32 to int16: int16 does not hold every int32,"
+                f" {WIDENING_ONLY}: ALTER TABLE main.t ADD COLUMN new_n int16"
             ),
         ),
         (
@@ -523,8 +522,8 @@ def test_finer_timestamps_and_longer_decimals_keep_values_and_filters(copied):
         )
 
     lake.sql(
-        "ALTER TABLE p ALTER s TYPE TIMESTAMP_NTZ, ALTER m TYPE TIMESTAMP_NTZ,"
-        " ALTER d TYPE DECIMAL(20, 2)"
+        "ALTER TABLE p SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true'),"
+        " ALTER s TYPE TIMESTAMP_NTZ, ALTER m TYPE TIMESTAMP_NTZ, ALTER d TYPE DECIMAL(20, 2)"
     )
     lake.sql(
         "INSERT INTO p VALUES (2, TIMESTAMP_NTZ'2024-01-01 00:00:01.000001',"

@@ -186,9 +186,9 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
         ("CREATE TABLE t (a INT) USING delta", Unsupported, "tables of a lake are Parquet files"),
         ("CREATE TABLE t (a INT) LOCATION '/x'", Unsupported, "below the lake's data path"),
         (
-            "CREATE TABLE t (a INT) TBLPROPERTIES ('k' = 'v')",
-            Unsupported,
-            "CREATE TABLE t: Shelduck tables have no properties; leave TBLPROPERTIES out",
+            "CREATE TABLE t (a INT) TBLPROPERTIES ('delta.nope' = 'v')",
+            NotFound,
+            "property 'delta.nope' does not exist in t; did you mean 'delta.enableTypeWidening'",
         ),
         (
             "CREATE TABLE t AS SELECT NULL AS a",

@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
 from tests.support.normal import duckdb_rows
-from tests.support.oracle import extension_file
+from tests.support.oracle import duckdb_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,15 +23,7 @@ class DeltaReaders:
     """What DuckDB's delta extension and deltalake's DataFusion read, in the form of `normal`."""
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(
-            config={
-                "allow_unsigned_extensions": "true",
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-            }
-        )
-        self._connection.execute(f"LOAD '{extension_file('delta')}'")
-        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection = duckdb_with(("delta",))
 
     def __enter__(self) -> Self:
         return self
@@ -53,10 +44,12 @@ class DeltaReaders:
         """The rows of the newest version by `delta_scan`."""
         return duckdb_rows(self, f"delta_scan('{path}')", columns)
 
-    def by_deltalake(self, path: str | Path, version: int | None = None) -> list[Row]:
+    def by_deltalake(
+        self, path: str | Path, version: int | None = None, where: str = "true"
+    ) -> list[Row]:
         """The rows of a version by deltalake's DataFusion."""
-        table = DeltaTable(str(path), version=version)
-        batches = QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all()
+        query = QueryBuilder().register("t", DeltaTable(str(path), version=version))
+        batches = query.execute(f"SELECT * FROM t WHERE {where}").read_all()
         self._connection.register("of_deltalake", pa.table(batches))
         return duckdb_rows(self, "of_deltalake")
 

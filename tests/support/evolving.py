@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _identities = itertools.count()
 
 WIDER = {
-    "smallint": ("int", "bigint"),
-    "int": ("bigint",),
+    "smallint": ("int", "bigint", "double"),
+    "int": ("bigint", "double", "decimal(20,2)"),
     "float": ("double",),
     "decimal(5,2)": ("decimal(9,2)", "decimal(20,2)"),
     "decimal(9,2)": ("decimal(20,2)",),
@@ -168,7 +168,8 @@ class EvolvingTable:
         self.versions[snapshot] = Version(copy.deepcopy(self.columns), list(self.rows))
 
     def create_statement(self) -> str:
-        return f"CREATE TABLE t ({', '.join(f'{quoted(c.name)} {c.type()}' for c in self.columns)})"
+        listed = ", ".join(f"{quoted(c.name)} {c.type()}" for c in self.columns)
+        return f"CREATE TABLE t ({listed}) TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
 
     def siblings(self, path: tuple[str, ...]) -> list[Column]:
         """The columns among which a path stands, or would stand."""

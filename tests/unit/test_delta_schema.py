@@ -70,10 +70,10 @@ def test_columns_that_get_mapped_later_stay_what_they_are():
     [
         ("byte", "long", True, True),
         ("float", "double", True, False),
-        ("integer", "double", True, False),
-        ("integer", "decimal(10,0)", True, False),
+        ("integer", "double", True, True),
+        ("integer", "decimal(10,0)", True, True),
         ("decimal(10,2)", "decimal(12,2)", True, True),
-        ("date", "timestamp_ntz", True, False),
+        ("date", "timestamp_ntz", True, True),
         ("long", "integer", False, True),
         ("long", "double", False, True),
         ("string", "long", False, True),

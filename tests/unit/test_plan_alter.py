@@ -14,6 +14,7 @@ from shelduck.model.partition import (
     SetPartitioning,
     Transform,
 )
+from shelduck.model.properties import SetProperties, UnsetProperties
 from shelduck.model.schema_change import AddColumn, ChangeType, DropColumn, RenameColumn
 from shelduck.model.sorting import ResetSorting, SetSorting, SortKey
 from shelduck.model.table import PartitionColumn
@@ -35,6 +36,7 @@ KEYED = replace(
 BUCKETED = replace(
     PLAIN, partition=(PartitionColumn(1, "bucket(4)"), PartitionColumn(5, "bucket(4)"))
 )
+WIDENS = SetProperties((("delta.enableTypeWidening", "true"),))
 SORTED = "the table is sorted by it; ALTER TABLE … RESET SORTED BY first"
 
 
@@ -149,12 +151,44 @@ def test_a_layout_that_makes_no_sense_is_refused(change, error, told):
 
 def test_a_bucketed_column_keeps_a_type_of_the_same_hash():
     assert plan_alter(BUCKETED, [ChangeType(("id",), parse_type("bigint"))]).change is not None
+    finer = [WIDENS, ChangeType(("at_second",), parse_type("timestamp_ntz"))]
     with pytest.raises(Unsupported, match="would look for its values in other files"):
-        plan_alter(BUCKETED, [ChangeType(("at_second",), parse_type("timestamp_ntz"))])
-    assert (
-        plan_alter(PLAIN, [ChangeType(("at_second",), parse_type("timestamp_ntz"))]).change
-        is not None
+        plan_alter(BUCKETED, finer)
+    assert plan_alter(PLAIN, finer).change is not None
+
+
+def test_a_sort_key_that_is_more_than_a_column_keeps_its_type():
+    halves = replace(PLAIN, sort=("abs(id) ASC NULLS LAST", "id ASC NULLS LAST"))
+    wider = ChangeType(("id",), parse_type("bigint"))
+    with pytest.raises(Unsupported) as refused:
+        plan_alter(halves, [wider])
+
+    assert str(refused.value) == (
+        "cannot change the type of 'id' of main.t from int32 to int64: the table is sorted by"
+        " abs(id), which may give wider values another order; ALTER TABLE main.t RESET SORTED BY"
+        " first"
     )
+    assert plan_alter(KEYED, [wider]).change is not None
+    assert plan_alter(halves, [wider, SetSorting((SortKey("id"),))]).change is not None
+
+
+def test_properties_are_a_change_that_types_may_wait_for():
+    to_double = ChangeType(("id",), parse_type("double"))
+    with pytest.raises(Unsupported) as refused:
+        plan_alter(PLAIN, [to_double])
+    plan = plan_alter(PLAIN, [WIDENS, to_double])
+
+    assert str(refused.value) == (
+        "cannot change id of main.t from int32 to float64: it is no promotion of the DuckLake"
+        " specification, and type widening is not enabled; allow it by ALTER TABLE main.t SET"
+        " TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    )
+    assert plan.change.properties == {
+        "delta.enableTypeWidening": "true",
+        "delta.feature.typeWidening": "supported",
+    }
+    assert plan_alter(PLAIN, [UnsetProperties(("nope",), if_exists=True)]).change is None
+    assert "1. SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')" in str(plan)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_a_layout_that_cannot_be_read_is_refused(text, message):
         ("SET SORTED BY (s.a)", "only top-level columns can be in a sort key"),
         ("SET SORTED BY (random())", "may mean one thing in Spark and another in DuckDB"),
         ("SET SORTED BY ((SELECT 1))", "may mean one thing in Spark and another in DuckDB"),
-        ("SET LOCATION 'x'", "there are SET PARTITIONED BY and SET SORTED BY"),
+        ("SET LOCATION 'x'", "there are SET PARTITIONED BY, SET SORTED BY and SET TBLPROPERTIES"),
     ],
 )
 def test_a_layout_that_is_not_supported_says_so(text, message):

@@ -13,6 +13,7 @@ from shelduck.api.workspace import Workspace
 from shelduck.errors import InvalidRequest
 from shelduck.evolution.layout import NO_LAYOUT, LayoutDraft, new_layout
 from shelduck.model.names import split_name
+from shelduck.model.properties import checked_properties
 from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.types import Member, parse_type
 from shelduck.spark.session import StructType
@@ -58,6 +59,7 @@ class CatalogVerbs:
         comment: str | None = None,
         partitioned_by: Sequence[str] = (),
         sorted_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
     ) -> Table:
         """Create a table and return it; no file is written.
 
@@ -71,6 +73,7 @@ class CatalogVerbs:
             partitioned_by: Keys such as ``"region"``, ``"bucket(16, id)"`` or ``"days(ts)"``: a
                 file holds rows of one value of each.
             sorted_by: By what the rows of a file are sorted: ``"ts DESC"``, ``"upper(name)"``.
+            properties: Such as ``{"delta.enableTypeWidening": "true"}``.
 
         Raises:
             AlreadyExists: the name is taken by a table or a view.
@@ -81,7 +84,14 @@ class CatalogVerbs:
         made = new_schema(_members(columns))
         comments: dict[FieldId | None, str] = {None: comment} if comment else {}
         layout = new_layout(made, partition_keys(partitioned_by), sort_keys(sorted_by), name)
-        self.create_table_of(self._name(name), made, comments, layout, if_not_exists=if_not_exists)
+        self.create_table_of(
+            self._name(name),
+            made,
+            comments,
+            layout,
+            if_not_exists=if_not_exists,
+            properties=checked_properties(properties or {}, name),
+        )
         return Table(self._state, self._name(name), self._unit)
 
     def create_table_of(
@@ -92,6 +102,7 @@ class CatalogVerbs:
         layout: LayoutDraft = NO_LAYOUT,
         *,
         if_not_exists: bool = False,
+        properties: Mapping[str, str] | None = None,
     ) -> Result:
         """Create a table from columns that have their ids, defaults and comments already."""
 
@@ -99,7 +110,12 @@ class CatalogVerbs:
             if if_not_exists and unit.workspace.has_table(name):
                 return
             unit.workspace.create_table(
-                name, columns, comments, partition=layout.partition, sort=layout.sort_texts
+                name,
+                columns,
+                comments,
+                partition=layout.partition,
+                sort=layout.sort_texts,
+                properties=properties,
             )
 
         return carry_out(self._state, self._unit, stage)

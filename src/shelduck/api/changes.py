@@ -10,11 +10,13 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import uuid
+from collections.abc import Mapping
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.literals import blob_text
 from shelduck.model.names import split_name
 from shelduck.model.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.properties import SetProperties, UnsetProperties
 from shelduck.model.schema import Default
 from shelduck.model.schema_change import (
     AddColumn,
@@ -146,6 +148,16 @@ def set_sorting(*keys: str) -> SetSorting:
 def reset_sorting() -> ResetSorting:
     """Sort the rows of new files no more."""
     return ResetSorting()
+
+
+def set_properties(values: Mapping[str, str]) -> SetProperties:
+    """Set properties of the table, such as ``{"delta.enableTypeWidening": "true"}``."""
+    return SetProperties(tuple(values.items()))
+
+
+def unset_properties(*keys: str, if_exists: bool = False) -> UnsetProperties:
+    """Take properties of the table away; one that is not set is NotFound unless ``if_exists``."""
+    return UnsetProperties(keys, if_exists)
 
 
 def _position(first: bool, after: str | None) -> Position | None:

@@ -130,7 +130,9 @@ class _Import:
         unit.annotate(CommitInfo(None, step.message, step.extra_info))
         if step.is_first:
             workspace.create_table(
-                self.name, columns.schema, columns.comments, partition=columns.partition
+                *(self.name, columns.schema, columns.comments),
+                partition=columns.partition,
+                properties=columns.properties,
             )
         table = workspace.table(self.name)
         unit.batch = Batch(self._series(table), step.version)
@@ -143,6 +145,7 @@ class _Import:
             change = AlterTable(
                 *(table, columns.schema, columns.comments, columns.unsafe_bounds),
                 partition=None if same_keys else columns.partition,
+                properties=columns.properties,
             )
             workspace.alter_table(change)
             table = workspace.table(self.name)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from shelduck.errors import Unsupported
 from shelduck.model.partition import named_keys
+from shelduck.model.properties import shown_properties
 from shelduck.model.quoting import quote_name
 from shelduck.model.schema import Field, Path, path_text
 from shelduck.model.sorting import parse_sort_key
@@ -14,18 +17,25 @@ from shelduck.sql.sorting import key_text
 from shelduck.sql.statements import TableName
 
 Row = tuple[str, str | None, str | None]
+TypeChanges = Mapping[str, Sequence[Mapping[str, str]]]
 
 
-def table_rows(table: TableVersion, *, extended: bool) -> list[Row]:
-    """Return name, Spark type and comment of each column; ``extended`` tells ids and more."""
+def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[Row]:
+    """Return name, Spark type and comment of each column.
+
+    Given the changes of types, as `Table.type_changes` has them, they are told too, with ids and
+    more.
+    """
     rows: list[Row] = [(f.name, spark_text(f), table.comments.get(f.id)) for f in table.columns]
     rows += _keys("# Partitioning", "Part", partition_texts(table))
     rows += _keys("# Sort Order", "Sort", sort_texts(table))
-    if not extended:
+    if changes is None:
         return rows
     rows += [("", "", ""), ("# Column Details", "", "")]
     for top in table.columns:
         rows += [(path, detail, None) for path, detail in _details(top, ())]
+    told = [(path, _change_text(c), None) for path, found in changes.items() for c in found]
+    rows += [("", "", ""), ("# Type Changes", "", ""), *told] if told else []
     rows += [
         ("", "", ""),
         ("# Detailed Table Information", "", ""),
@@ -37,6 +47,7 @@ def table_rows(table: TableVersion, *, extended: bool) -> list[Row]:
         ("Snapshot", str(table.snapshot.id), None),
         ("Schema Version", str(table.snapshot.schema_version), None),
         ("Comment", table.comments.get(None), None),
+        ("Table Properties", _properties_text(table), None),
     ]
     return rows
 
@@ -60,7 +71,12 @@ def create_statement(table: TableVersion) -> str:
     """Return a CREATE TABLE statement that makes such a table."""
     name = TableName((table.schema.name, table.name))
     return create_table_text(
-        name, table.columns, table.comments, partition_texts(table), sort_texts(table)
+        name,
+        table.columns,
+        table.comments,
+        partition_texts(table),
+        sort_texts(table),
+        properties=shown_properties(table.properties),
     )
 
 
@@ -72,6 +88,16 @@ def partition_texts(table: TableVersion) -> list[str]:
 def sort_texts(table: TableVersion) -> list[str]:
     """Return the sort keys as DDL writes them."""
     return [key_text(parse_sort_key(text)) for text in table.sort]
+
+
+def _change_text(change: Mapping[str, str]) -> str:
+    inside = f"{change['fieldPath']}: " if "fieldPath" in change else ""
+    return f"{inside}{change['fromType']} -> {change['toType']}"
+
+
+def _properties_text(table: TableVersion) -> str:
+    listed = (f"{k}={v}" for k, v in shown_properties(table.properties).items())
+    return f"[{','.join(listed)}]"
 
 
 def _partition_text(table: TableVersion, key: PartitionColumn) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from shelduck.evolution.alter import altered, plan_alter
 from shelduck.model.change import AlterTable
+from shelduck.model.properties import widens_by_itself
 from shelduck.model.table import TableVersion
 from shelduck.operations.rows import TableRows
 from shelduck.spark.evolving import schema_changes
@@ -17,7 +19,7 @@ def evolved(table: TableVersion, given: StructType) -> tuple[TableVersion, Alter
 
     The change is None when the table has them all. Raises what `plan_alter` raises.
     """
-    changes = schema_changes(table.columns, given)
+    changes = schema_changes(table.columns, given, partial(widens_by_itself, table.properties))
     change = plan_alter(table, changes).change if changes else None
     return (table, None) if change is None else (altered(table, change), change)
 

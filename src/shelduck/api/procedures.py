@@ -12,6 +12,7 @@ from collections.abc import Callable
 from shelduck.api import (
     call_adoption,
     call_delta,
+    call_export,
     call_flush,
     call_options,
     call_upkeep,
@@ -27,7 +28,7 @@ Procedure = Callable[..., Answer]
 PROCEDURES: dict[str, Procedure] = (
     call_adoption.PROCEDURES | call_options.PROCEDURES | call_flush.PROCEDURES
 )
-PROCEDURES |= call_delta.PROCEDURES
+PROCEDURES |= call_delta.PROCEDURES | call_export.PROCEDURES
 PROCEDURES |= run_transactions.PROCEDURES | call_upkeep.PROCEDURES
 
 

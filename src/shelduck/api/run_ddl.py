@@ -10,6 +10,7 @@ from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out, counted
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.evolution.layout import new_layout
+from shelduck.model.properties import checked_properties
 from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.schema_change import with_default
 from shelduck.model.types import Member
@@ -41,24 +42,25 @@ def use_schema(runner: Runner, statement: st.UseSchema) -> Result:
 
 def create_table(runner: Runner, statement: st.CreateTable) -> Result:
     """CREATE TABLE, also OR REPLACE and AS SELECT; with rows it is one snapshot too."""
-    if statement.properties:
-        raise Unsupported(
-            f"CREATE TABLE {statement.name}: Shelduck tables have no properties;"
-            " leave TBLPROPERTIES out"
-        )
     name = runner.name(statement.name)
     view = runner.view().workspace
     if statement.if_not_exists and view.has_table(name):
         return Unchanged(view.base.id)
     rows = runner.query(statement.as_query) if statement.as_query else None
     columns, comments = _columns(statement, rows)
+    properties = checked_properties(statement.properties, str(statement.name))
     layout = new_layout(columns, statement.partitioned_by, statement.sorted_by, str(statement.name))
 
     def stage(unit: UnitOfWork) -> None:
         if statement.or_replace and unit.workspace.has_table(name):
             unit.workspace.drop_table(unit.workspace.table(name))
         unit.workspace.create_table(
-            name, columns, comments, partition=layout.partition, sort=layout.sort_texts
+            name,
+            columns,
+            comments,
+            partition=layout.partition,
+            sort=layout.sort_texts,
+            properties=properties,
         )
 
     if rows is None:

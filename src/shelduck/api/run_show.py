@@ -8,6 +8,7 @@ from typing import Any
 
 from shelduck.api import describe as described
 from shelduck.api.runner import Answer, Runner
+from shelduck.model.properties import shown_properties
 from shelduck.spark.query import answer
 from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
@@ -55,13 +56,25 @@ def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> DataFram
     return answer(runner.state.spark, "createtab_stmt string", [(text,)])
 
 
+def show_properties(runner: Runner, statement: st.ShowProperties) -> DataFrame:
+    """SHOW TBLPROPERTIES, with the columns that Spark gives."""
+    found = runner.version(statement.name)
+    rows = list(shown_properties(found.properties).items())
+    if statement.key is not None:
+        rows = [(k, v) for k, v in rows if k.lower() == statement.key.lower()]
+        missing = f"Table {found.full_name} does not have property: {statement.key}"
+        rows = rows or [(statement.key, missing)]
+    return answer(runner.state.spark, "key string, value string", rows)
+
+
 def describe(runner: Runner, statement: st.Describe) -> DataFrame:
     """DESCRIBE a table or a column, with the columns that Spark gives."""
     found = runner.version(statement.name)
     if statement.column is not None:
         rows = described.column_rows(found, statement.column)
         return answer(runner.state.spark, "info_name string, info_value string", rows)
-    lines = described.table_rows(found, extended=statement.extended)
+    changes = runner.table(statement.name).type_changes() if statement.extended else None
+    lines = described.table_rows(found, changes)
     columns = "col_name string, data_type string, comment string"
     return answer(runner.state.spark, columns, lines)
 
@@ -83,5 +96,6 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.ShowTables: show_tables,
     st.ShowColumns: show_columns,
     st.ShowCreateTable: show_create_table,
+    st.ShowProperties: show_properties,
     st.Describe: describe,
 }

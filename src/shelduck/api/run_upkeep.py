@@ -10,6 +10,7 @@ from shelduck.api.call_upkeep import checkpoint as do_checkpoint
 from shelduck.api.call_upkeep import compacted_rows, deleted_rows, lake_of
 from shelduck.api.lake_upkeep import ORPHAN_AGE
 from shelduck.api.procedures import call
+from shelduck.api.results import Result, Unchanged
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.upkeep_results import FilesDeleted
 from shelduck.spark.matching import Where
@@ -26,6 +27,14 @@ def optimize(runner: Runner, statement: up.Optimize) -> DataFrame:
     with runner.views(condition) as named:
         where = Where(named(condition.text), statement.rows.target.alias)
         return compacted_rows(runner, [table.compact(where=where)])
+
+
+def drop_feature(runner: Runner, statement: up.DropFeature) -> Result:
+    """ALTER TABLE … DROP FEATURE: files of older types are written anew first."""
+    view = runner.view().workspace
+    if statement.if_exists and not view.has_table(runner.name(statement.name)):
+        return Unchanged(view.base.id)
+    return runner.table(statement.name).drop_feature(statement.feature)
 
 
 def vacuum(runner: Runner, statement: up.Vacuum) -> DataFrame:
@@ -48,6 +57,7 @@ def checkpoint(runner: Runner, _: up.Checkpoint) -> DataFrame:
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     up.Call: call,
+    up.DropFeature: drop_feature,
     up.Optimize: optimize,
     up.Vacuum: vacuum,
     up.Checkpoint: checkpoint,

@@ -55,8 +55,8 @@ class RestoreVerbs(TableHandle):
 
         Rows that are still in the table stay where they are; those that went since are written anew
         under their old row ids; those that came since are deleted. Columns come back under their
-        old ids, with comments, defaults, partition keys and sort order; the table keeps its name.
-        Where nothing happened since no snapshot is made.
+        old ids, with comments, defaults, partition keys, sort order and properties; the table keeps
+        its name. Where nothing happened since no snapshot is made.
 
         Args:
             version: A snapshot id.
@@ -142,4 +142,5 @@ def _undone(now: TableVersion, staged: TableVersion) -> AlterTable:
         now.comments,
         partition=None if staged.partition == now.partition else now.partition,
         sort=None if staged.sort == now.sort else now.sort,
+        properties=now.properties,
     )

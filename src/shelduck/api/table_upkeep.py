@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from shelduck.api.compaction import refuse_in_transaction, rewrite
 from shelduck.api.handle import TableHandle
 from shelduck.api.upkeep_results import Compacted
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.options import option_text
 from shelduck.operations.compact import Survey, survey
 from shelduck.planning.compaction import MIN_FILES
@@ -78,6 +80,32 @@ class UpkeepVerbs(TableHandle):
             threshold = float(option_text("rewrite_delete_threshold", delete_threshold)[1])
         bins = found.dead(threshold, options.target_file_size)
         return rewrite(self._state, found, bins, what="rewrite deletes of", dry_run=dry_run)
+
+    def rewrite(self, files: Collection[int] | None = None, *, dry_run: bool = False) -> Compacted:
+        """Write files anew with the columns, types and defaults of today.
+
+        Rows keep their ids. The old files stay for older snapshots until those expire. Each lot of
+        about 8 GB is one commit. Files that other commits change meanwhile are skipped.
+
+        Args:
+            files: Ids of data files, as `Table.files` tells them; all of them when None.
+            dry_run: Only tell what would be done.
+
+        Raises:
+            NotFound: the newest snapshot has no file of such an id that can be written anew.
+            InvalidRequest: inside a transaction.
+        """
+        refuse_in_transaction(self._unit, "rewrite()")
+        found = self._survey()
+        known = {f.id for f in found.rows.files}
+        chosen = known if files is None else set(files)
+        if chosen - known:
+            raise NotFound(
+                f"{found.table.full_name} has no data file {min(chosen - known)} whose rows have"
+                " ids in its newest snapshot; look at its files"
+            )
+        bins = found.chosen(chosen, found.table.options.target_file_size)
+        return rewrite(self._state, found, bins, what="rewrite", dry_run=dry_run)
 
     def _survey(self) -> Survey:
         return survey(self._state.store, self._version(), self._state.layouts)

@@ -58,6 +58,7 @@ class _TableWork:
                     partition=now.partition,
                     partition_id=now.partition_id,
                     sort=now.sort,
+                    properties=now.properties,
                 )
             )
         elif self.dropped:
@@ -73,7 +74,8 @@ class _TableWork:
             found.append(RenameTable(original, now.name))
         same_layout = now.partition == original.partition and now.sort == original.sort
         same_columns = now.columns == original.columns and now.comments == original.comments
-        if not same_layout or not same_columns:
+        same_properties = now.properties == original.properties
+        if not (same_layout and same_columns and same_properties):
             found.append(
                 AlterTable(
                     original,
@@ -84,6 +86,7 @@ class _TableWork:
                     partition=None if now.partition == original.partition else now.partition,
                     partition_id=now.partition_id,
                     sort=None if now.sort == original.sort else now.sort,
+                    properties=None if same_properties else now.properties,
                 )
             )
         return found
@@ -285,6 +288,7 @@ class Workspace:
         *,
         partition: tuple[PartitionColumn, ...] = (),
         sort: tuple[str, ...] = (),
+        properties: Mapping[str, str] | None = None,
     ) -> TableVersion:
         """Stage a new table and return it under a provisional id."""
         _require_name("table", name.name)
@@ -307,6 +311,7 @@ class Workspace:
             partition_id=self._partition_id() if partition else None,
             partition=partition,
             sort=sort,
+            properties=dict(properties or {}),
         )
         with self.reading() as connection:
             made = replace(made, options=read_table_options(connection, made))
@@ -327,7 +332,7 @@ class Workspace:
         work.current = replace(work.current, name=new_name)
 
     def alter_table(self, change: AlterTable) -> None:
-        """Stage new columns, comments, partition keys and sort order."""
+        """Stage new columns, comments, properties, partition keys and sort order."""
         work = self._work(change.table)
         if change.partition is not None:
             work.current = self._partitioned(work, change.partition)

@@ -188,10 +188,11 @@ def column_versions(table_id: int) -> Select[Any]:
 
 @cache
 def traits_at() -> CompoundSelect[Any]:
-    """Ask for comments, partition and sort keys and options of :table at :snapshot, in one go.
+    """Ask for tags, partition and sort keys and options of :table at :snapshot, in one go.
 
-    Rows are (what, column_id, position, text, owner); an option of :table, of :schema or of all is
-    ``option table``, ``option schema`` or ``option``, its text ``name=value``.
+    Rows are (what, column_id, position, text, owner); a tag is ``tag key``, its text the value; an
+    option of :table, of :schema or of all is ``option table``, ``option schema`` or ``option``, its
+    text ``name=value``.
     """
     table_id = bindparam("table", type_=BIGINT)
     snapshot = bindparam("snapshot", type_=BIGINT)
@@ -199,15 +200,15 @@ def traits_at() -> CompoundSelect[Any]:
     info, key = tables.partition_info, tables.partition_column
     sort, expression = tables.sort_info, tables.sort_expression
     nothing = cast(null(), BIGINT)
-    comment = select(
-        literal("comment").label("what"),
+    tags = select(
+        (literal("tag ") + tag.c.key).label("what"),
         nothing.label("column_id"),
         nothing.label("position"),
         tag.c.value.label("text"),
         nothing.label("owner"),
-    ).where(tag.c.object_id == table_id, tag.c.key == "comment", visible(tag, snapshot))
+    ).where(tag.c.object_id == table_id, visible(tag, snapshot))
     column_comment = select(
-        literal("comment"), column_tag.c.column_id, nothing, column_tag.c.value, nothing
+        literal("tag comment"), column_tag.c.column_id, nothing, column_tag.c.value, nothing
     ).where(
         column_tag.c.table_id == table_id,
         column_tag.c.key == "comment",
@@ -231,7 +232,7 @@ def traits_at() -> CompoundSelect[Any]:
         .join_from(sort, expression, sort.c.sort_id == expression.c.sort_id)
         .where(sort.c.table_id == table_id, visible(sort, snapshot))
     )
-    return union_all(comment, column_comment, partition, sorting, _options_of(table_id))
+    return union_all(tags, column_comment, partition, sorting, _options_of(table_id))
 
 
 def _options_of(table_id: BindParameter[int]) -> Select[Any]:

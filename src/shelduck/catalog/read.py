@@ -177,6 +177,7 @@ def table(
         partition_id=partition[0].owner if partition else None,
         partition=tuple(PartitionColumn(FieldId(p.column_id), p.text) for p in partition),
         sort=tuple(s.text for s in _in_order(traits, "sort")),
+        properties=_properties(traits),
         options=table_options(_settings(traits), schema_id=row.schema_id, table_id=row.table_id),
     )
 
@@ -258,7 +259,17 @@ def _comments(traits: Iterable[Any]) -> dict[FieldId | None, str]:
     return {
         None if row.column_id is None else FieldId(row.column_id): row.text
         for row in traits
-        if row.what == "comment" and row.text is not None
+        if row.what == "tag comment" and row.text is not None
+    }
+
+
+def _properties(traits: Iterable[Any]) -> dict[str, str]:
+    """Return the table's tags but its comment."""
+    tags = ((row.what.partition(" "), row) for row in traits if row.column_id is None)
+    return {
+        key: row.text
+        for (what, _, key), row in tags
+        if what == "tag" and key != "comment" and row.text is not None
     }
 
 

@@ -36,8 +36,8 @@ class TableWork:
     """All that a commit does to one table.
 
     ``old`` is the version before the first change, None for a new table and when files are all that
-    is added. ``columns``, ``comments``, ``partition`` and ``sort`` are the final ones, None when
-    they stay; ``partition_id`` is the provisional id of a new ``partition``.
+    is added. ``columns``, ``comments``, ``properties``, ``partition`` and ``sort`` are the final
+    ones, None when they stay; ``partition_id`` is the provisional id of a new ``partition``.
     """
 
     id: TableId
@@ -51,6 +51,7 @@ class TableWork:
     partition: tuple[PartitionColumn, ...] | None = None
     partition_id: int | None = None
     sort: tuple[str, ...] | None = None
+    properties: dict[str, str] | None = None
     files: list[NewDataFile] = field(default_factory=list)
     inlined: list[InlinedBatch] = field(default_factory=list)
     deletes: list[DeleteRows] = field(default_factory=list)
@@ -120,7 +121,7 @@ def fold(changes: Sequence[Change]) -> Work:
                 made = TableWork(change.id, created=change)
                 made.columns, made.comments = change.columns, change.comments
                 made.partition, made.partition_id = change.partition, change.partition_id
-                made.sort = change.sort
+                made.sort, made.properties = change.sort, change.properties
                 work.tables[change.id] = made
             case DropTable() | RenameTable() | AlterTable():
                 _fold_version(_table(work, change.table.id), change)
@@ -195,3 +196,5 @@ def _fold_version(table: TableWork, change: DropTable | RenameTable | AlterTable
                 table.partition, table.partition_id = change.partition, change.partition_id
             if change.sort is not None:
                 table.sort = change.sort
+            if change.properties is not None:
+                table.properties = change.properties

@@ -38,7 +38,7 @@ _INSERT_COLUMN_TAGS = insert(tables.column_tag)
 _END_SCHEMAS = _ending(tables.schema, "schema_id")
 _END_TABLES = _ending(tables.table, "table_id")
 _END_COLUMNS = _ending(tables.column, "table_id", "column_id")
-_END_COMMENTS = _ending(tables.tag, "object_id", "key")
+_END_KEYS = _ending(tables.tag, "object_id", "key")
 _END_COLUMN_COMMENTS = _ending(tables.column_tag, "table_id", "column_id", "key")
 _END_COLUMN_TAGS = _ending(tables.column_tag, "table_id", "column_id")
 _END_PARTS = tuple(
@@ -128,6 +128,7 @@ def create_table(draft: Draft, work: TableWork, schema_ids: Mapping[SchemaId, Sc
     draft.connection.execute(_INSERT_COLUMNS, rows)
     add_inlined_table(draft, number, work.columns)
     _change_comments(draft, number, {}, work.comments or {})
+    _change_tags(draft, number, {}, work.properties or {})
     set_partitioning(draft, number, work)
     set_sorting(draft, number, work)
     draft.entries.append(Entry(Verb.CREATED_TABLE, names=(created.schema.name, name)))
@@ -182,6 +183,8 @@ def alter_table(draft: Draft, work: TableWork) -> None:
     assert work.columns is not None
     changed = _change_columns(draft, work.id, work.name, old.columns, work.columns)
     _change_comments(draft, work.id, old.comments, work.comments or {})
+    if work.properties is not None:
+        _change_tags(draft, work.id, old.properties, work.properties)
     set_partitioning(draft, work.id, work)
     set_sorting(draft, work.id, work)
     if work.unsafe_bounds:
@@ -224,30 +227,32 @@ def _own(f: Field, parent: FieldId | None) -> tuple[Field, FieldId | None]:
 
 
 def _change_comments(draft: Draft, table: TableId, old: Comments, new: Comments) -> None:
-    changed = [k for k in {*old, *new} if old.get(k) != new.get(k)]
+    own = [{"comment": c[None]} if None in c else {} for c in (old, new)]
+    _change_tags(draft, table, *own)
+    changed = [k for k in {*old, *new} if k is not None and old.get(k) != new.get(k)]
     known = [k for k in changed if k in old]
-    if None in known:
-        draft.connection.execute(
-            _END_COMMENTS, {"in_object_id": [table], "in_key": ["comment"], "ended": draft.id}
-        )
-    columns = [k for k in known if k is not None]
-    if columns:
-        draft.connection.execute(
-            _END_COLUMN_COMMENTS,
-            {
-                "in_table_id": [table],
-                "in_column_id": columns,
-                "in_key": ["comment"],
-                "ended": draft.id,
-            },
-        )
+    if known:
+        ended = {"in_table_id": [table], "in_column_id": known, "in_key": ["comment"]}
+        draft.connection.execute(_END_COLUMN_COMMENTS, ended | {"ended": draft.id})
     begun = {"begin_snapshot": draft.id, "end_snapshot": None, "key": "comment"}
-    if None in changed and None in new:
-        draft.connection.execute(_INSERT_TAGS, begun | {"object_id": table, "value": new[None]})
     rows = [
-        begun | {"table_id": table, "column_id": k, "value": new[k]}
-        for k in changed
-        if k is not None and k in new
+        begun | {"table_id": table, "column_id": k, "value": new[k]} for k in changed if k in new
     ]
     if rows:
         draft.connection.execute(_INSERT_COLUMN_TAGS, rows)
+
+
+def _change_tags(
+    draft: Draft, table: TableId, old: Mapping[str, str], new: Mapping[str, str]
+) -> None:
+    """End the tags of a table that differ, and begin the new ones; a statement for each of both."""
+    changed = sorted(k for k in {*old, *new} if old.get(k) != new.get(k))
+    known = [k for k in changed if k in old]
+    if known:
+        draft.connection.execute(
+            _END_KEYS, {"in_object_id": [table], "in_key": known, "ended": draft.id}
+        )
+    begun = {"object_id": table, "begin_snapshot": draft.id, "end_snapshot": None}
+    rows = [begun | {"key": k, "value": new[k]} for k in changed if k in new]
+    if rows:
+        draft.connection.execute(_INSERT_TAGS, rows)

@@ -14,6 +14,7 @@ from shelduck.evolution.layout import (
     refuse_lost_keys,
 )
 from shelduck.model.change import AlterTable
+from shelduck.model.properties import PropertyChange, apply_properties
 from shelduck.model.schema import FieldId
 from shelduck.model.schema_change import (
     AddColumn,
@@ -70,11 +71,16 @@ def plan_alter(table: TableVersion, changes: Sequence[TableChange]) -> AlterPlan
     name = table.full_name
     if not changes:
         raise InvalidRequest(f"ALTER TABLE {name} names no change")
-    before = SchemaDraft(table.columns, table.max_column_id + 1, dict(table.comments))
+    before = SchemaDraft(
+        table.columns, table.max_column_id + 1, dict(table.comments), table.properties
+    )
     after, layout = before, layout_of(table)
     for change in changes:
         if isinstance(change, LayoutChange):
             layout = apply_layout(layout, change, after.columns, name)
+            continue
+        if isinstance(change, PropertyChange):
+            after = replace(after, properties=apply_properties(after.properties, change, name))
             continue
         changed = apply_changes(after, [change], name)
         layout = follow(layout, change, after.columns)
@@ -85,12 +91,13 @@ def plan_alter(table: TableVersion, changes: Sequence[TableChange]) -> AlterPlan
 
 
 def altered(table: TableVersion, change: AlterTable) -> TableVersion:
-    """Return a table version with the columns and comments that a change gives it."""
+    """Return a table version with the columns, comments and properties that a change gives it."""
     ids = {f.id: f.name for f in change.columns.walk()}
     return replace(
         table,
         columns=change.columns,
         comments=dict(change.comments),
+        properties=table.properties if change.properties is None else dict(change.properties),
         max_column_id=max(table.max_column_id, *ids),
         first_names=ids | table.first_names,
     )
@@ -99,7 +106,9 @@ def altered(table: TableVersion, change: AlterTable) -> TableVersion:
 def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> AlterTable | None:
     sort = layout.sort_texts
     same_layout = layout.partition == table.partition and sort == table.sort
-    if after.columns == table.columns and after.comments == table.comments and same_layout:
+    same_properties = after.properties == table.properties
+    same_columns = after.columns == table.columns and after.comments == table.comments
+    if same_columns and same_layout and same_properties:
         return None
     return AlterTable(
         table,
@@ -109,10 +118,13 @@ def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> Alt
         excludes_inserts=bool(after.must_hold_no_null),
         partition=None if layout.partition == table.partition else layout.partition,
         sort=None if sort == table.sort else sort,
+        properties=None if same_properties else dict(after.properties),
     )
 
 
 def _reason(change: TableChange) -> str:
+    if isinstance(change, PropertyChange):
+        return "a property of the table"
     if isinstance(change, LayoutChange):
         return "for files to come; those that exist stay as they are"
     if isinstance(change, AddColumn):

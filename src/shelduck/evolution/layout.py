@@ -21,7 +21,7 @@ from shelduck.model.schema_change import DropColumn, RenameColumn, SchemaChange
 from shelduck.model.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
 from shelduck.model.table import PartitionColumn, TableVersion
 from shelduck.model.table_change import LayoutChange
-from shelduck.sql.sorting import columns_of, renamed
+from shelduck.sql.sorting import columns_of, is_column, renamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,9 @@ def refuse_lost_keys(table: TableVersion, draft: LayoutDraft, after: Schema) -> 
             )
         if key in table.partition and old is not None and new is not None:
             _refuse_other_buckets(table, key, old, new)
+    for sort_key in draft.sort:
+        if str(sort_key) in table.sort:
+            _refuse_other_order(table, sort_key, after)
     lost = {name for name in draft.dropped if after.find((name,)) is None}
     for sort_key in draft.sort if lost else ():
         names = {name.lower() for name in columns_of(sort_key.expression)} & lost
@@ -132,6 +135,21 @@ def refuse_lost_keys(table: TableVersion, draft: LayoutDraft, after: Schema) -> 
             raise Unsupported(
                 f"cannot drop {min(names)!r} of {table.full_name}: the table is sorted by it;"
                 " ALTER TABLE … RESET SORTED BY first"
+            )
+
+
+def _refuse_other_order(table: TableVersion, key: SortKey, after: Schema) -> None:
+    """Wider values keep their order, but what an expression makes of them may not."""
+    if is_column(key.expression):
+        return
+    for name in sorted(columns_of(key.expression)):
+        new = after.find((name,))
+        old = None if new is None else table.columns.by_id(new.id)
+        if new is not None and old is not None and old.type != new.type:
+            raise Unsupported(
+                f"cannot change the type of {name!r} of {table.full_name} from {old.type} to"
+                f" {new.type}: the table is sorted by {key.expression}, which may give wider values"
+                f" another order; ALTER TABLE {table.full_name} RESET SORTED BY first"
             )
 
 
@@ -146,5 +164,5 @@ def _refuse_other_buckets(
         raise Unsupported(
             f"cannot change the type of {old.name!r} of {table.full_name} from {old.type} to"
             f" {new.type}: {parse_transform(key.transform)} would look for its values in other"
-            " files; partition by something else, and rewrite the table, first"
+            f" files; ALTER TABLE {table.full_name} RESET PARTITIONED BY first"
         )

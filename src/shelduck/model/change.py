@@ -54,6 +54,7 @@ class CreateTable:
     partition: tuple[PartitionColumn, ...] = ()
     partition_id: int | None = None
     sort: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ class RenameTable:
 class AlterTable:
     """Replace the columns and comments of ``table`` by new ones (same ids, new versions).
 
-    ``partition`` and ``sort`` are what new files are laid out by, None where that stays.
+    ``properties`` are new ones too, None where they stay, as are ``partition`` and ``sort``, by
+    which new files are laid out.
     ``partition_id`` is provisional, negative and unique in the commit: files that were written for
     the new keys carry it.
 
@@ -92,6 +94,7 @@ class AlterTable:
     partition: tuple[PartitionColumn, ...] | None = None
     partition_id: int | None = None
     sort: tuple[str, ...] | None = None
+    properties: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

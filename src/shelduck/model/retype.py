@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from shelduck.errors import Unsupported
 from shelduck.model.literals import as_float32, float_text
-from shelduck.model.promotions import Verdict, promotion
+from shelduck.model.promotions import Promotion, Verdict, promotion
+from shelduck.model.properties import TYPE_WIDENING, Properties, allows_promotion
 from shelduck.model.schema import Field, FieldId, Kind, Path, new_field, path_text
 from shelduck.model.types import DataType, Decimal, Leaf, Primitive, Struct
 
@@ -16,11 +17,13 @@ class Retyping:
 
     Struct members are matched by name as DuckLake does: new ones are added, missing ones end, kept
     ones keep their id. ``unsafe_bounds`` gathers leaves whose bounds lost their meaning.
+    ``properties`` are the table's: they say which promotions it allows.
     """
 
-    def __init__(self, next_id: int, table: str) -> None:
+    def __init__(self, next_id: int, table: str, properties: Properties) -> None:
         self.next_id = next_id
         self.table = table
+        self._properties = properties
         self.unsafe_bounds: frozenset[FieldId] = frozenset()
 
     def field(self, old: Field, new: DataType, path: Path) -> Field:
@@ -59,15 +62,47 @@ class Retyping:
 
     def _leaf(self, old: Field, new: Leaf, path: Path) -> Field:
         found = promotion(old.type, new)
-        if found.verdict is Verdict.REWRITE:
+        if not found.is_light:
+            raise self._refusal(old, new, path, found)
+        if not allows_promotion(self._properties, found):
             raise Unsupported(
                 f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
-                f" {found.reason}, and only widening is a change of metadata; add a column of"
-                " the new type, fill it and drop the old one"
+                f" {self._why_not(found)}; allow it by ALTER TABLE {self.table} SET TBLPROPERTIES"
+                f" ('{TYPE_WIDENING}' = 'true')"
             )
+        if found.is_finer and old.default is not None and not old.default.literal:
+            raise self._other_default(old, new, path)
         if not found.bounds_hold:
             self.unsafe_bounds |= {old.id}
         return replace(old, shape=new, initial_default=_same_value(old, new))
+
+    def _why_not(self, found: Promotion) -> str:
+        if self._properties.get(TYPE_WIDENING) == "false":
+            return "type widening is switched off"
+        assert not found.is_default
+        return "it is no promotion of the DuckLake specification, and type widening is not enabled"
+
+    def _refusal(self, old: Field, new: Leaf, path: Path, found: Promotion) -> Unsupported:
+        remedy = ""
+        if found.verdict is Verdict.CONVERT:
+            remedy = "; add a column of the new type, fill it and drop the old one"
+            if len(path) == 1:
+                added = path_text((f"new_{path[0]}",))
+                remedy += f": ALTER TABLE {self.table} ADD COLUMN {added} {new}"
+        return Unsupported(
+            f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
+            f" {found.reason}, and only widening is a change of metadata{remedy}"
+        )
+
+    def _other_default(self, old: Field, new: Leaf, path: Path) -> Unsupported:
+        assert old.default is not None
+        column = path_text(path)
+        return Unsupported(
+            f"cannot change {column} of {self.table} from {old.type} to {new}: its default"
+            f" {old.default.text} would give other values than before; set it anew:"
+            f" ALTER TABLE {self.table} ALTER COLUMN {column} DROP DEFAULT, ALTER COLUMN {column}"
+            f" TYPE {new}, ALTER COLUMN {column} SET DEFAULT …"
+        )
 
 
 def _same_value(old: Field, new: Leaf) -> str | None:

@@ -7,11 +7,12 @@ API and ``plan_alter`` build and read the same values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.model.literals import canonical_text
+from shelduck.model.properties import Properties
 from shelduck.model.quoting import quote_text
 from shelduck.model.retype import Retyping
 from shelduck.model.schema import (
@@ -166,6 +167,7 @@ class SchemaDraft:
     columns: Schema
     next_id: int
     comments: dict[FieldId | None, str]
+    properties: Properties = field(default_factory=dict)
     unsafe_bounds: frozenset[FieldId] = frozenset()
     must_hold_no_null: frozenset[FieldId] = frozenset()
 
@@ -255,7 +257,7 @@ def _rename(draft: SchemaDraft, change: RenameColumn, table: str) -> SchemaDraft
 
 def _change_type(draft: SchemaDraft, change: ChangeType, table: str) -> SchemaDraft:
     found = draft.columns.get(change.path, table)
-    retyping = Retyping(draft.next_id, table)
+    retyping = Retyping(draft.next_id, table, draft.properties)
     made = retyping.field(found, change.type, change.path)
     return replace(
         _put(draft, change.path, made),

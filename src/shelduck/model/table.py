@@ -66,6 +66,7 @@ class TableVersion:
     partition_id: int | None = None
     partition: tuple[PartitionColumn, ...] = ()
     sort: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
     options: TableOptions = field(default_factory=TableOptions)
     """What holds for writes; options have no history."""
 

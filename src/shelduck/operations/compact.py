@@ -20,6 +20,7 @@ from shelduck.planning.compaction import (
     Bin,
     History,
     Partition,
+    chosen_bins,
     dead_row_bins,
     small_file_bins,
 )
@@ -67,6 +68,10 @@ class Survey:
     def dead(self, threshold: float, target: int) -> list[Bin]:
         """Return what to do about files with many deleted rows."""
         return dead_row_bins(self.rows.files, self.partitions, threshold, target)
+
+    def chosen(self, among: Collection[int], target: int) -> list[Bin]:
+        """Return what to do about the files with these ids, whatever is in them."""
+        return chosen_bins([f for f in self.rows.files if f.id in among], self.partitions, target)
 
     def holding(self, spark: SparkSession, where: Where) -> set[int]:
         """Return the files in which the condition is true for a row; reads its columns."""

@@ -185,7 +185,9 @@ def _only(part: InlinedRows, chosen: set[tuple[int, int]]) -> InlinedRows:
 def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
     """Return the change that gives the columns of then back, None when they are the same."""
     same_layout = (now.partition, now.sort) == (then.partition, then.sort)
-    if (now.columns, now.comments) == (then.columns, then.comments) and same_layout:
+    same_properties = now.properties == then.properties
+    same_columns = (now.columns, now.comments) == (then.columns, then.comments)
+    if same_columns and same_layout and same_properties:
         return None
     return AlterTable(
         now,
@@ -194,6 +196,7 @@ def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
         _retyped(now, then),
         partition=None if now.partition == then.partition else then.partition,
         sort=None if now.sort == then.sort else then.sort,
+        properties=None if same_properties else then.properties,
     )
 
 

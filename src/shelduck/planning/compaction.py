@@ -100,7 +100,14 @@ def dead_row_bins(
     worth = [
         f for f in files if (dead := dead_rows(f)) and dead >= threshold * (f.record_count or dead)
     ]
-    return _packed(worth, partitions, None, target)
+    return chosen_bins(worth, partitions, target)
+
+
+def chosen_bins(
+    files: Iterable[DataFile], partitions: Mapping[int, Partition], target: int
+) -> list[Bin]:
+    """Return bins of these files; older snapshots keep the sources."""
+    return _packed(list(files), partitions, None, target)
 
 
 def dead_rows(file: DataFile) -> int:

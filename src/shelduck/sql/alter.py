@@ -26,13 +26,15 @@ from shelduck.sql.columns import (
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind
 from shelduck.sql.partitioning import read_partition_keys
+from shelduck.sql.properties import begins_property_change, read_property_change
 from shelduck.sql.sorting import read_sort_keys
 from shelduck.sql.statements import AlterTable, RenameTable, TableName
+from shelduck.sql.upkeep_statements import DropFeature
 
 _ACTIONS = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE")
 _OTHER_ACTIONS = {
-    "SET": "there are SET PARTITIONED BY and SET SORTED BY",
-    "UNSET": "Shelduck tables have no properties",
+    "SET": "there are SET PARTITIONED BY, SET SORTED BY and SET TBLPROPERTIES",
+    "UNSET": "there is UNSET TBLPROPERTIES",
     "RESET": "there are RESET PARTITIONED BY and RESET SORTED BY",
     "REPLACE": "drop and add columns one by one",
     "CLUSTER": "write SET SORTED BY (...)",
@@ -44,10 +46,12 @@ _LAYOUTS = ("PARTITIONED", "SORTED")
 _NOT_COLUMNS = CONSTRAINTS | {"PARTITION", "FEATURE", "ROLLUP"}
 
 
-def read_alter(cursor: Cursor) -> AlterTable | RenameTable:
+def read_alter(cursor: Cursor) -> AlterTable | RenameTable | DropFeature:
     """Read the statement behind ``ALTER TABLE``."""
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.table_name()
+    if cursor.sees("DROP", "FEATURE") and cursor.peek(2).may_name:
+        return _drop_feature(cursor, name, if_exists)
     if _renames_table(cursor):
         cursor.expect("RENAME", "TO")
         new_name = cursor.table_name()
@@ -62,6 +66,20 @@ def read_alter(cursor: Cursor) -> AlterTable | RenameTable:
         changes += _action(cursor)
     cursor.end()
     return AlterTable(name, tuple(changes), if_exists)
+
+
+def _drop_feature(cursor: Cursor, name: TableName, if_exists: bool) -> DropFeature:
+    cursor.expect("DROP", "FEATURE")
+    feature = cursor.name("a feature")
+    if cursor.sees("TRUNCATE"):
+        raise cursor.refusal(
+            "DROP FEATURE ... TRUNCATE HISTORY",
+            "older snapshots stay readable; CALL expire_snapshots(...) gives them up",
+        )
+    if cursor.sees(","):
+        raise cursor.refusal("DROP FEATURE together with other changes", "write two statements")
+    cursor.end()
+    return DropFeature(name, feature, if_exists)
 
 
 def read_comment(cursor: Cursor) -> AlterTable:
@@ -99,6 +117,8 @@ def _renames_table(cursor: Cursor) -> bool:
 def _action(cursor: Cursor) -> list[TableChange]:
     if _begins_layout(cursor):
         return [_layout(cursor)]
+    if begins_property_change(cursor):
+        return [read_property_change(cursor)]
     word = cursor.accept_any(*_ACTIONS)
     if not word:
         found = cursor.peek()
@@ -172,7 +192,11 @@ def _drop(cursor: Cursor) -> list[TableChange]:
 
 def _goes_on(cursor: Cursor, bracket: bool) -> bool:
     """Take the comma when the same action has one more column behind it."""
-    begins_action = cursor.peek(1).key in _ACTIONS or _begins_layout(cursor, 1)
+    begins_action = (
+        cursor.peek(1).key in _ACTIONS
+        or _begins_layout(cursor, 1)
+        or begins_property_change(cursor, 1)
+    )
     if cursor.sees(",") and (bracket or not begins_action):
         cursor.expect(",")
         return True

@@ -8,6 +8,7 @@ from shelduck.sql.columns import CONSTRAINTS, NO_CONSTRAINTS, read_definition
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind
 from shelduck.sql.partitioning import read_partition_keys
+from shelduck.sql.properties import read_properties
 from shelduck.sql.query import begins_query, read_query
 from shelduck.sql.sorting import read_sort_keys
 from shelduck.sql.statements import (
@@ -153,7 +154,7 @@ def _clauses(cursor: Cursor) -> dict[str, Any]:
         elif cursor.accept("SORTED", "BY"):
             key, value = "sorted_by", read_sort_keys(cursor)
         elif cursor.accept("TBLPROPERTIES"):
-            key, value = "properties", _properties(cursor)
+            key, value = "properties", read_properties(cursor)
         else:
             break
         if key in found:
@@ -174,24 +175,3 @@ def _provider(cursor: Cursor) -> str:
             f"USING {provider}", "tables of a lake are Parquet files; leave it out"
         )
     return provider
-
-
-def _properties(cursor: Cursor) -> dict[str, str]:
-    cursor.expect("(")
-    found: dict[str, str] = {}
-    while True:
-        if cursor.peek().kind is Kind.STRING:
-            key = cursor.string()
-        else:
-            key = ".".join(cursor.path("a property"))
-        cursor.accept("=")
-        if cursor.peek().kind is Kind.STRING:
-            found[key] = cursor.string()
-        elif cursor.peek().kind is Kind.NUMBER or cursor.peek().key in ("TRUE", "FALSE"):
-            found[key] = cursor.take().text
-        else:
-            raise cursor.failure("the property's value")
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
-    return found

@@ -41,6 +41,8 @@ def create_table_text(
     comments: Mapping[FieldId | None, str],
     partitioned_by: Sequence[str] = (),
     sorted_by: Sequence[str] = (),
+    *,
+    properties: Mapping[str, str] | None = None,
 ) -> str:
     """Return the CREATE TABLE statement that makes a table like this one.
 
@@ -55,6 +57,9 @@ def create_table_text(
         text += f"\nSORTED BY ({', '.join(sorted_by)})"
     if None in comments:
         text += f"\nCOMMENT {quote_text(comments[None])}"
+    if properties:
+        listed = (f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
+        text += f"\nTBLPROPERTIES ({', '.join(listed)})"
     return text
 
 

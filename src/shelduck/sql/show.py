@@ -6,6 +6,7 @@ from shelduck.model.schema import Path
 from shelduck.sql.create import SCHEMA_WORDS
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind
+from shelduck.sql.properties import read_property_key
 from shelduck.sql.query import begins_query, read_query
 from shelduck.sql.statements import (
     Describe,
@@ -14,6 +15,7 @@ from shelduck.sql.statements import (
     ShowColumns,
     ShowCreateTable,
     ShowPartitions,
+    ShowProperties,
     ShowSchemas,
     ShowTables,
     ShowViews,
@@ -23,8 +25,17 @@ from shelduck.sql.statements import (
 from shelduck.sql.upkeep import read_history
 from shelduck.sql.upkeep_statements import DescribeHistory
 
-Show = ShowSchemas | ShowTables | ShowViews | ShowPartitions | ShowColumns | ShowCreateTable
+Show = (
+    ShowSchemas
+    | ShowTables
+    | ShowViews
+    | ShowPartitions
+    | ShowColumns
+    | ShowCreateTable
+    | ShowProperties
+)
 _NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "CATALOG", "QUERY", "DETAIL")
+_SHOWN = ("SCHEMAS", "TABLES", "VIEWS", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
 _MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "LOGICAL")
 
 
@@ -57,11 +68,13 @@ def read_show(cursor: Cursor) -> Show:
             raise cursor.refusal("SHOW CREATE TABLE ... AS SERDE", "leave it out")
         cursor.end()
         return ShowCreateTable(name)
+    if cursor.accept("TBLPROPERTIES"):
+        return _properties(cursor)
     if cursor.peek().kind is Kind.END:
-        raise cursor.failure("SCHEMAS, TABLES, VIEWS, COLUMNS, PARTITIONS or CREATE TABLE")
+        raise cursor.failure(f"{', '.join(_SHOWN)} or CREATE TABLE")
     raise cursor.refusal(
         f"SHOW {cursor.peek().text.upper()}",
-        "there are SHOW SCHEMAS, TABLES, VIEWS, COLUMNS, PARTITIONS and CREATE TABLE",
+        f"there are SHOW {', '.join(_SHOWN)} and CREATE TABLE",
     )
 
 
@@ -112,6 +125,16 @@ def _like(cursor: Cursor) -> str | None:
         pattern = cursor.string()
     cursor.end()
     return pattern
+
+
+def _properties(cursor: Cursor) -> ShowProperties:
+    name = cursor.table_name()
+    key = None
+    if cursor.accept("("):
+        key = read_property_key(cursor)
+        cursor.expect(")")
+    cursor.end()
+    return ShowProperties(name, key)
 
 
 def _columns_of(cursor: Cursor) -> TableName:

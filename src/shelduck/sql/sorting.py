@@ -63,6 +63,11 @@ def columns_of(expression: str) -> set[str]:
     return {node.name for node in _parsed(expression, "duckdb").find_all(exp.Column)}
 
 
+def is_column(expression: str) -> bool:
+    """Tell whether an expression of the catalog is a column and nothing else."""
+    return isinstance(_parsed(expression, "duckdb"), exp.Column)
+
+
 def renamed(expression: str, old: str, new: str) -> str:
     """Return an expression of the catalog with a column's new name; the rest stays as it is."""
     places = [

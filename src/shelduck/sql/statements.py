@@ -17,6 +17,7 @@ from shelduck.sql.upkeep_statements import (
     Checkpoint,
     CommitTransaction,
     DescribeHistory,
+    DropFeature,
     Optimize,
     Restore,
     RollbackTransaction,
@@ -45,6 +46,7 @@ __all__ = [
     "ShowColumns",
     "ShowCreateTable",
     "ShowPartitions",
+    "ShowProperties",
     "ShowSchemas",
     "ShowTables",
     "ShowViews",
@@ -228,6 +230,14 @@ class ShowCreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowProperties:
+    """SHOW TBLPROPERTIES, all of a table or the one called ``key``."""
+
+    name: TableName
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Describe:
     """DESCRIBE a table, or one column of it."""
 
@@ -266,6 +276,7 @@ Statement = (
     | CommitTransaction
     | RollbackTransaction
     | Call
+    | DropFeature
     | Optimize
     | Vacuum
     | Restore
@@ -276,6 +287,7 @@ Statement = (
     | ShowPartitions
     | ShowColumns
     | ShowCreateTable
+    | ShowProperties
     | Describe
     | DescribeHistory
     | Explain

@@ -9,6 +9,15 @@ from shelduck.sql.parts import Selection, TableName
 
 
 @dataclass(frozen=True, slots=True)
+class DropFeature:
+    """ALTER TABLE … DROP FEATURE."""
+
+    name: TableName
+    feature: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BeginTransaction:
     """BEGIN or START TRANSACTION."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shelduck.borders.delta.log import Metadata
 from shelduck.borders.delta.schema import DeltaField, DeltaSchema, delta_schema
 from shelduck.errors import InvalidRequest
 from shelduck.model.layout import PhysicalField
 from shelduck.model.partition import IDENTITY
-from shelduck.model.promotions import Verdict, promotion
+from shelduck.model.promotions import promotion
+from shelduck.model.properties import TYPE_WIDENING
 from shelduck.model.schema import Field, FieldId, Kind, Schema, require_free_name
 from shelduck.model.table import PartitionColumn, TableVersion
 from shelduck.planning.adoption import holds_widened
@@ -31,6 +32,7 @@ class Columns:
     partition: tuple[PartitionColumn, ...]
     next_id: int
     unsafe_bounds: frozenset[FieldId] = frozenset()
+    properties: dict[str, str] = field(default_factory=dict)
 
     @property
     def keys(self) -> list[Field]:
@@ -44,12 +46,13 @@ class Columns:
             self.schema == other.schema
             and self.comments == other.comments
             and self.partition == other.partition
+            and self.properties == other.properties
         )
 
 
 def first_columns(metadata: Metadata, next_id: int = 1) -> Columns:
     """Return the columns of the version that an import begins with."""
-    return _Build((), {}, next_id).columns(metadata)
+    return _Build((), {}, next_id).columns(metadata, {})
 
 
 def next_columns(before: Columns, metadata: Metadata) -> Columns:
@@ -58,7 +61,8 @@ def next_columns(before: Columns, metadata: Metadata) -> Columns:
     A column is the one of before that has its mapping id, or, where columns are not mapped, its
     name; where its values of before are none of the new type it is another column.
     """
-    return _Build(before.schema.fields, before.origin, before.next_id).columns(metadata)
+    build = _Build(before.schema.fields, before.origin, before.next_id)
+    return build.columns(metadata, before.properties)
 
 
 def known_columns(table: TableVersion, metadata: Metadata) -> Columns | None:
@@ -79,6 +83,7 @@ def known_columns(table: TableVersion, metadata: Metadata) -> Columns | None:
         dict(table.comments),
         partition,
         table.max_column_id + 1,
+        properties=dict(table.properties),
     )
 
 
@@ -99,7 +104,7 @@ class _Build:
         self.comments: dict[FieldId | None, str] = {}
         self.unsafe: set[FieldId] = set()
 
-    def columns(self, metadata: Metadata) -> Columns:
+    def columns(self, metadata: Metadata, properties: Mapping[str, str]) -> Columns:
         delta = delta_schema(metadata)
         schema = Schema(self._level(delta.fields, self.old, is_top=True))
         if metadata.description:
@@ -110,9 +115,14 @@ class _Build:
             if found is None:
                 raise InvalidRequest(f"partition column {name!r} is not a column of the table")
             keys.append(PartitionColumn(found.id, IDENTITY))
+        kept = {k: v for k, v in properties.items() if k != TYPE_WIDENING}
+        widening = metadata.configuration.get(TYPE_WIDENING)
+        if widening in ("true", "false"):
+            kept[TYPE_WIDENING] = widening
         return Columns(
             *(schema, delta, self.origin, self.comments, tuple(keys), self.next_id),
             frozenset(self.unsafe),
+            kept,
         )
 
     def _level(
@@ -166,7 +176,8 @@ class _Build:
     def _note_promotion(self, old: Field, part: DeltaField) -> None:
         if isinstance(part.shape, Kind) or isinstance(old.shape, Kind):
             return
-        if promotion(old.shape, part.shape).verdict not in (Verdict.SAME, Verdict.SAFE):
+        found = promotion(old.shape, part.shape)
+        if not (found.is_light and found.bounds_hold):
             self.unsafe.add(old.id)
 
 

@@ -1,0 +1,163 @@
+"""Type widening as a feature of a table: its history, what it leaves to do, and leaving it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.filesize import decimal
+
+from shelduck.api.compaction import refuse_in_transaction, rewrite
+from shelduck.api.handle import TableHandle
+from shelduck.api.results import Committed, Staged, TableName, Unchanged
+from shelduck.api.unit import UnitOfWork, carry_out
+from shelduck.api.upkeep_results import Compacted
+from shelduck.catalog import read_upkeep
+from shelduck.errors import Conflict, NotFound
+from shelduck.model.change import AlterTable
+from shelduck.model.properties import (
+    TYPE_WIDENING,
+    TYPE_WIDENING_FEATURE,
+    forgotten_at,
+    without_type_widening,
+)
+from shelduck.model.schema import Path, path_text
+from shelduck.model.table import TableVersion
+from shelduck.operations.compact import survey
+from shelduck.operations.older_types import files_of_older_types
+from shelduck.operations.rows import table_rows
+from shelduck.planning.older_types import OlderType
+from shelduck.planning.type_changes import TypeChange, type_changes
+
+FEATURE = "typeWidening"
+
+
+@dataclass(frozen=True, slots=True)
+class OlderFile:
+    """A file that holds values in older types: its path, its size, and which columns."""
+
+    id: int
+    path: str
+    bytes: int
+    columns: tuple[OlderType, ...]
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{path_text(c.path)} {c.stored} -> {c.column}" for c in self.columns)
+        return f"{self.path} ({decimal(self.bytes)}): {told}"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRewrites:
+    """The files that leaving type widening would write anew; printing it lists them."""
+
+    table: TableName
+    files: tuple[OlderFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files."""
+        return sum(f.bytes for f in self.files)
+
+    def __str__(self) -> str:
+        head = f"{self.table}: {len(self.files)} file(s) ({decimal(self.bytes)}) hold older types"
+        return "\n".join([head, *(f"  {f}" for f in self.files)])
+
+
+class WideningVerbs(TableHandle):
+    """Types that changed while files stayed."""
+
+    def type_changes(self) -> dict[str, list[dict[str, str]]]:
+        """Return the changes of types by column, oldest first, as ``delta.typeChanges`` has them.
+
+        A column is a top-level one or a member of a struct, by its dotted path. Each change has
+        ``fromType`` and ``toType`` in Delta's words and, for parts of maps and lists, ``fieldPath``
+        (``key``, ``value``, ``element``, dotted). Columns whose type never changed are left out. A
+        rename keeps the history, a drop ends it.
+        """
+        changes = self._type_changes()
+        return {path_text(p): [c.as_delta() for c in found] for p, found in changes.items()}
+
+    def pending_type_rewrites(self) -> PendingRewrites:
+        """Return the files that hold older types, and what in them; footers tell, no row is read.
+
+        Reads are right without a rewrite. It is what `drop_feature` would write anew.
+        """
+        table = self._version()
+        staged = self._unit.workspace.staged_rows(table) if self._unit is not None else None
+        rows = table_rows(self._state.store, table, self._state.layouts, staged)
+        files = tuple(
+            OlderFile(file.id, file.path, file.file_size_bytes, columns)
+            for file, columns in files_of_older_types(rows)
+        )
+        return PendingRewrites(self.name, files)
+
+    def drop_feature(self, name: str) -> Committed | Unchanged:
+        """Leave a feature: ``typeWidening`` is the one that there is.
+
+        Files that hold older types are written anew in the types of today, in lots that are
+        committed one by one: after a crash the next call goes on with the rest. The last commit
+        takes the property away, so that only the promotions of DuckLake are left, and the history
+        of type changes begins anew. Row ids stay; older snapshots read the old files until they
+        expire. Where there is nothing to do no snapshot is made.
+
+        Raises:
+            NotFound: there is no such feature.
+            InvalidRequest: inside a transaction.
+            Conflict: other writers kept adding files of older types.
+        """
+        if name.lower() != FEATURE.lower():
+            raise NotFound.named("feature", name, [FEATURE], where=str(self.name))
+        refuse_in_transaction(self._unit, "DROP FEATURE")
+        done = self._rewrite_older()
+        result = carry_out(self._state, None, self._forget_types)
+        assert not isinstance(result, Staged)
+        if not done.snapshots:
+            return result
+        return Committed(result.snapshot, files=done.new_files, bytes=done.new_bytes or 0)
+
+    def _rewrite_older(self) -> Compacted:
+        """Write the files of older types anew; what others add meanwhile the commit finds."""
+        found = survey(self._state.store, self._version(), self._state.layouts)
+        older = {f.id for f, _ in files_of_older_types(found.rows)}
+        bins = found.chosen(older, found.table.options.target_file_size)
+        return rewrite(self._state, found, bins, what="write new types into", dry_run=False)
+
+    def _forget_types(self, unit: UnitOfWork) -> None:
+        table = unit.workspace.table(self.name)
+        self._require_today(table)
+        has_feature = TYPE_WIDENING in table.properties or TYPE_WIDENING_FEATURE in table.properties
+        if not has_feature and not self._type_changes():
+            return
+        unit.workspace.alter_table(
+            AlterTable(
+                table,
+                table.columns,
+                table.comments,
+                excludes_inserts=True,
+                properties=without_type_widening(table.properties, table.snapshot.id),
+            )
+        )
+
+    def _require_today(self, table: TableVersion) -> None:
+        rows = table_rows(self._state.store, table, self._state.layouts)
+        left = files_of_older_types(rows)
+        if left:
+            file, columns = left[0]
+            told = OlderFile(file.id, file.path, file.file_size_bytes, columns)
+            raise Conflict(
+                f"{len(left)} file(s) of {table.full_name} still hold older types, {told} among"
+                " them: others wrote them meanwhile, or their rows have no ids; drop the feature"
+                " again"
+            )
+
+    def _type_changes(self) -> dict[Path, tuple[TypeChange, ...]]:
+        table = self._version()
+        if table.id < 0:
+            return {}
+        with self._state.store.read() as connection:
+            versions = read_upkeep.column_versions(connection, table.id)
+        return type_changes(
+            table.columns,
+            versions,
+            at=table.snapshot.id,
+            forgotten_at=forgotten_at(table.properties),
+        )

@@ -1,0 +1,120 @@
+"""Which types the columns of a table have had: Delta's ``delta.typeChanges``, from the catalog.
+
+DuckLake keeps every version of a column, so the history needs no place of its own. A change is
+told of the nearest struct field, which is a column or a member; inside of maps and lists it has a
+path of ``key``, ``value`` and ``element`` from there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from shelduck.model.schema import Field, FieldId, Kind, Path, Schema
+from shelduck.model.types import Decimal, Leaf, ducklake_type
+from shelduck.planning.compaction import ColumnVersion
+
+_DELTA_WORDS = {
+    "int8": "byte",
+    "int16": "short",
+    "int32": "integer",
+    "int64": "long",
+    "float32": "float",
+    "float64": "double",
+    "varchar": "string",
+    "json": "string",
+    "uuid": "string",
+    "blob": "binary",
+    "timestamptz": "timestamp",
+    "timestamp": "timestamp_ntz",
+    "timestamp_s": "timestamp_ntz",
+    "timestamp_ms": "timestamp_ntz",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TypeChange:
+    """One change of one leaf, in DuckLake's types; ``field_path`` is empty outside of collections.
+
+    ``snapshot`` is the one that made it.
+    """
+
+    source: Leaf
+    target: Leaf
+    snapshot: int
+    field_path: Path = ()
+
+    def as_delta(self) -> dict[str, str]:
+        """Return the entry of ``delta.typeChanges``; a type that Delta has not keeps its name."""
+        told = {"fromType": delta_type(self.source), "toType": delta_type(self.target)}
+        return told | ({"fieldPath": ".".join(self.field_path)} if self.field_path else {})
+
+
+def delta_type(leaf: Leaf) -> str:
+    """Return a type in Delta's words, or in DuckLake's where Delta has none."""
+    return str(leaf) if isinstance(leaf, Decimal) else _DELTA_WORDS.get(leaf.name, leaf.name)
+
+
+def type_changes(
+    columns: Schema, versions: Iterable[ColumnVersion], *, at: int, forgotten_at: int = 0
+) -> dict[Path, tuple[TypeChange, ...]]:
+    """Return the changes of every struct field that has some, in order, by its path.
+
+    ``at`` is the snapshot of ``columns``; changes up to ``forgotten_at`` do not count. Changes that
+    a later one took back (RESTORE) are gone.
+    """
+    by_id: dict[FieldId, list[ColumnVersion]] = defaultdict(list)
+    for version in versions:
+        if version.begin <= at:
+            by_id[version.id].append(version)
+    found: dict[Path, tuple[TypeChange, ...]] = {}
+    for top in columns:
+        _gather(top, (top.name,), by_id, forgotten_at, found)
+    return found
+
+
+def _gather(
+    field: Field,
+    path: Path,
+    versions: Mapping[FieldId, list[ColumnVersion]],
+    forgotten_at: int,
+    found: dict[Path, tuple[TypeChange, ...]],
+) -> None:
+    """Add what is told of one struct field, then go on to the struct fields below it."""
+    own: list[TypeChange] = []
+    open_parts: list[tuple[Field, Path]] = [(field, ())]
+    members: list[tuple[Field, Path]] = []
+    while open_parts:
+        part, inside = open_parts.pop(0)
+        if part.is_leaf:
+            own += _of_leaf(versions[part.id], inside, forgotten_at)
+        elif part.shape is Kind.STRUCT:
+            members += [(child, (*path, *inside, child.name)) for child in part.children]
+        else:
+            open_parts += [(child, (*inside, child.name)) for child in part.children]
+    if own:
+        found[path] = tuple(sorted(own, key=lambda change: change.snapshot))
+    for member, below in members:
+        _gather(member, below, versions, forgotten_at, found)
+
+
+def _of_leaf(
+    versions: Iterable[ColumnVersion], inside: Path, forgotten_at: int
+) -> Iterable[TypeChange]:
+    chain: list[tuple[Leaf, int]] = []
+    for version in sorted(versions, key=lambda v: v.begin):
+        leaf = ducklake_type(version.type)
+        known = [n for n, (other, _) in enumerate(chain) if other == leaf]
+        if version.begin <= forgotten_at:
+            chain = [(leaf, version.begin)]
+        elif known:
+            chain = chain[: known[0] + 1]
+        else:
+            chain.append((leaf, version.begin))
+    return [
+        TypeChange(one, other, begin, inside)
+        for (one, _), (other, begin) in pairwise(chain)
+        if delta_type(one) != delta_type(other)
+    ]
