@@ -1,4 +1,4 @@
-"""CALL for the borders: plan_export and export_iceberg."""
+"""CALL for the borders: plan_export, export_delta and export_iceberg."""
 
 from __future__ import annotations
 
@@ -52,11 +52,28 @@ def export_iceberg(
     return answer(runner.state.spark, _EXPORTED, [row])
 
 
+def export_delta(
+    runner: Runner,
+    table: Argument,
+    path: Argument,
+    *,
+    schema: Argument = None,
+    rewrite: Argument = False,
+) -> DataFrame:
+    """Write a Delta log over the files of a table; one row that says where."""
+    done = _table(runner, table, schema).export_delta(
+        text(path, "path"), rewrite=flag(rewrite, "rewrite")
+    )
+    row = (done.path, done.snapshot, done.files, len(done.report.losses))
+    return answer(runner.state.spark, _EXPORTED.replace("metadata_file", "path"), [row])
+
+
 def _table(runner: Runner, table: Argument, schema: Argument) -> Table:
     return Table(runner.state, table_name(runner, table, schema), runner.unit)
 
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {
     "plan_export": plan_export,
+    "export_delta": export_delta,
     "export_iceberg": export_iceberg,
 }

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 from shelduck.api.compaction import refuse_in_transaction
-from shelduck.api.table_flush import FlushVerbs
-from shelduck.api.table_upkeep import UpkeepVerbs
+from shelduck.api.export_base import Place
+from shelduck.api.table_delta import DeltaExportVerbs, delta_report
 from shelduck.borders.iceberg.metadata import newest_metadata
 from shelduck.borders.iceberg.survey import Survey, survey
 from shelduck.borders.report import Exported, ExportReport
-from shelduck.catalog.create import absolute_data_path
 from shelduck.catalog.read_changes import touches
 from shelduck.errors import InvalidRequest
-from shelduck.operations.rows import TableRows, table_rows
-from shelduck.spark.storage import local_path
-
-Place = str | os.PathLike[str]
+from shelduck.operations.rows import TableRows
 
 
-class ExportVerbs(FlushVerbs, UpkeepVerbs):
+class ExportVerbs(DeltaExportVerbs):
     """Metadata of other formats over the same files; nothing is copied."""
 
     def plan_export(self, format: str) -> ExportReport:  # noqa: A002 - the word for it
@@ -30,7 +25,7 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
         must be written anew first, with the reason.
 
         Args:
-            format: ``"iceberg"``.
+            format: ``"delta"`` or ``"iceberg"``.
         """
         plan = _REPORTS.get(format.lower())
         if plan is None:
@@ -103,23 +98,12 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
         lowest = survey(rows, format_version)
         return lowest if lowest.version >= before.version else survey(rows, before.version)
 
-    def _rows(self) -> TableRows:
-        return table_rows(self._state.store, self._version(), self._state.layouts)
-
-    def _location(self, path: Place) -> str:
-        location = absolute_data_path(os.fspath(path))
-        location = local_path(location) or location
-        inside = self._state.info.data_path
-        if location.startswith(local_path(inside) or inside):
-            raise InvalidRequest(
-                f"{location} lies below the lake's data path {inside}, which only the lake writes"
-                " to; export to another directory"
-            )
-        return location.rstrip("/")
-
 
 def _iceberg_report(rows: TableRows) -> ExportReport:
     return survey(rows).report
 
 
-_REPORTS: dict[str, Callable[[TableRows], ExportReport]] = {"iceberg": _iceberg_report}
+_REPORTS: dict[str, Callable[[TableRows], ExportReport]] = {
+    "delta": delta_report,
+    "iceberg": _iceberg_report,
+}

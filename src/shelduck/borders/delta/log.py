@@ -90,6 +90,7 @@ class Commit:
     protocol: Protocol | None = None
     timestamp: int | None = None
     operation: str | None = None
+    engine: str | None = None
     is_checkpoint: bool = False
 
 
@@ -128,6 +129,11 @@ def delta_root(place: str) -> str:
     plain = local_path(place)
     # Not resolved: DuckDB has to find the files under the same path.
     return os.path.abspath(plain) if plain is not None else place.rstrip("/")  # noqa: PTH100
+
+
+def has_log(root: str) -> bool:
+    """Tell whether there is a Delta table at ``root``, or what is left of one."""
+    return bool(list_names(f"{root}/{LOG}"))
 
 
 def read_log(root: str) -> DeltaLog:
@@ -250,6 +256,7 @@ def _read_checkpoint(
         found.protocol,
         told.timestamp if told else None,
         told.operation if told else None,
+        told.engine if told else None,
         is_checkpoint=True,
     )
 
@@ -291,6 +298,7 @@ def _commit(root: str, version: int, actions: Iterable[Mapping[str, Any]]) -> Co
         *(version, tuple(added), tuple(removed), metadata, protocol),
         stamp if isinstance(stamp, int) else None,
         info.get("operation"),
+        info.get("engineInfo"),
     )
 
 
