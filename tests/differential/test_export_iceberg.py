@@ -449,7 +449,7 @@ def test_a_table_without_rows_is_a_table_without_rows(lake, tmp_path):
 def test_what_cannot_be_exported_is_refused_by_name(lake, tmp_path):
     run(lake, "CREATE TABLE t (id INT)", "CREATE TABLE other (id INT)")
     table = lake.table("t")
-    with pytest.raises(InvalidRequest, match="no export to 'hudi'; there is 'iceberg'"):
+    with pytest.raises(InvalidRequest, match="no export to 'hudi'; there is 'delta', 'iceberg'"):
         table.plan_export("hudi")
     with pytest.raises(InvalidRequest, match="Iceberg's format version is 2 or 3 here, not 4"):
         table.export_iceberg(tmp_path / "out", format_version=4)

@@ -222,6 +222,31 @@ def test_partition_values_that_no_path_tells_come_from_the_log(
         oracle.rows("t")
 
 
+def test_an_imported_table_is_a_table_like_any_other(lake, sqlite_url, tmp_path):
+    path = tmp_path / "delta"
+    mapped = {"delta.columnMapping.mode": "name"}
+    rows = pa.table({"a": [1, 2, 3], "p": ["x", "y", "y"], "s": [{"i": 1}, {"i": 2}, None]})
+    write_deltalake(path, rows, partition_by=["p"], configuration=mapped)
+    lake.import_delta(path, "t")
+    table = lake.table("t")
+
+    lake.sql("INSERT INTO t VALUES (4, 'z', NULL)")
+    lake.sql("UPDATE t SET a = a * 10 WHERE p = 'y'")
+    lake.sql("DELETE FROM t WHERE a = 20")
+    lake.sql("ALTER TABLE t RENAME COLUMN s.i TO j")
+    expected = [(1, "x", (1,)), (30, "y", None), (4, "z", None)]
+    assert spark_rows(table.read()) == expected
+
+    # What is written anew has its partition values inside, so that DuckDB reads it as well.
+    table.rewrite()
+    assert spark_rows(table.read()) == expected
+    assert table.compact().skipped == 0
+    lake.flush_inlined_data()
+    lake.close()
+    with DuckDBOracle(sqlite_url) as oracle:
+        assert duckdb_rows(oracle, "t") == expected
+
+
 def test_a_table_that_was_overwritten_with_other_columns(lake, sqlite_url, readers, tmp_path):
     path = tmp_path / "delta"
     write_deltalake(path, pa.table({"a": [1], "b": ["x"], "c": pa.array([1], pa.int32())}))
