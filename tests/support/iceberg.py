@@ -57,6 +57,15 @@ class IcebergReaders:
         self._connection.register("found", scan.to_arrow())
         return duckdb_rows(self, "found", columns)
 
+    def plain_by_duckdb(self, where: str = "true") -> list[Row]:
+        """The rows as Python has them, in the order of their ids."""
+        return self.sql(f"SELECT * FROM iceberg_scan('{self.path}') WHERE {where} ORDER BY id")
+
+    def plain_by_pyiceberg(self) -> list[Row]:
+        """The rows as Python has them, in the order of their ids."""
+        self._connection.register("found", self.table().scan().to_arrow())
+        return self.sql("SELECT * FROM found ORDER BY id")
+
     def table(self) -> StaticTable:
         """The table as PyIceberg opens it."""
         return StaticTable.from_metadata(self.path)
