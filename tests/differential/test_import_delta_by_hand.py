@@ -267,6 +267,23 @@ def test_partition_values_are_written_in_every_way_of_delta(lake, sqlite_url, de
     ]
 
 
+def test_partition_columns_are_widened_as_delta_does_it(lake, sqlite_url, readers, delta):
+    narrow = [column("a", "long"), column("f", "float"), column("n", "integer")]
+    wide = [column("a", "long"), column("f", "double"), column("n", "long")]
+    keys = ["f", "n"]
+    delta.write_file("f=1.1/n=7/1.parquet", numbers(1))
+    file = delta.add("f=1.1/n=7/1.parquet", values={"f": "1.1", "n": "7"})
+    delta.commit(protocol("typeWidening"), metadata(narrow, partition_by=keys), file)
+    delta.commit(metadata(wide, partition_by=keys))
+
+    done = lake.import_delta(delta.path, "t")
+
+    # The text is read anew: 1.1 as a double is not what 1.1 as a float is.
+    ours = versions_of(lake, sqlite_url, done)
+    assert ours == {0: [(0, "1.100000023841858", 7)], 1: [(0, "1.1", 7)]}
+    assert readers.by_duckdb(delta.path) == ours[1]
+
+
 def test_paths_are_uris(lake, sqlite_url, readers, delta, tmp_path):
     delta.write_file("p=x y%3A/ü 1.parquet", numbers(1))
     elsewhere = tmp_path / "else where.parquet"

@@ -14,6 +14,7 @@ from shelduck.model.promotions import promotion
 from shelduck.model.properties import TYPE_WIDENING
 from shelduck.model.schema import Field, FieldId, Kind, Schema, require_free_name
 from shelduck.model.table import PartitionColumn, TableVersion
+from shelduck.model.types import FLOATS
 from shelduck.planning.adoption import holds_widened
 
 
@@ -100,12 +101,14 @@ class _Build:
         self.old = old
         self.known = origin
         self.next_id = next_id
+        self.keys: frozenset[str] = frozenset()
         self.origin: dict[FieldId, DeltaField] = {}
         self.comments: dict[FieldId | None, str] = {}
         self.unsafe: set[FieldId] = set()
 
     def columns(self, metadata: Metadata, properties: Mapping[str, str]) -> Columns:
         delta = delta_schema(metadata)
+        self.keys = frozenset(name.lower() for name in delta.partition_columns)
         schema = Schema(self._level(delta.fields, self.old, is_top=True))
         if metadata.description:
             self.comments[None] = metadata.description
@@ -132,6 +135,8 @@ class _Build:
         made: list[Field] = []
         for part in new:
             found = self._find(part, old)
+            if is_top and found is not None and self._reads_anew(part, found):
+                found = None
             f = self._field(part, found, is_top=is_top)
             last = made[-1].order if made else 0
             # Orders only grow along the columns, and stay where they can.
@@ -149,6 +154,15 @@ class _Build:
             if same:
                 return f if _can_be(f, part) else None
         return None
+
+    def _reads_anew(self, part: DeltaField, old: Field) -> bool:
+        """Tell a partition column of floats that becomes one of doubles.
+
+        Its values are texts of the log, which Delta reads anew: as other numbers. So it is another
+        column.
+        """
+        is_key = part.name.lower() in self.keys
+        return is_key and (str(old.shape), str(part.shape)) == FLOATS
 
     def _field(self, part: DeltaField, old: Field | None, *, is_top: bool = False) -> Field:
         require_free_name(part.name)
