@@ -44,6 +44,18 @@ class DeltaReaders:
         """The rows of the newest version by `delta_scan`."""
         return duckdb_rows(self, f"delta_scan('{path}')", columns)
 
+    def plain_by_duckdb(self, path: str | Path, where: str = "true") -> list[Row]:
+        """The rows of the newest version as Python has them, in the order of their ids."""
+        return self.sql(f"SELECT * FROM delta_scan('{path}') WHERE {where} ORDER BY id")
+
+    def plain_by_deltalake(self, path: str | Path, version: int | None = None) -> list[Row]:
+        """The rows of a version as Python has them, in the order of their ids."""
+        query = QueryBuilder().register("t", DeltaTable(str(path), version=version))
+        self._connection.register(
+            "of_deltalake", pa.table(query.execute("SELECT * FROM t").read_all())
+        )
+        return self.sql("SELECT * FROM of_deltalake ORDER BY id")
+
     def by_deltalake(
         self, path: str | Path, version: int | None = None, where: str = "true"
     ) -> list[Row]:
