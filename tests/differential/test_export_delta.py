@@ -270,6 +270,30 @@ def test_a_delta_table_comes_in_and_goes_out(lake, readers, out, tmp_path):
     assert both(readers, out) == readers.by_deltalake(path) == [(1, "x", (1,)), (3, None, None)]
 
 
+def test_what_goes_out_comes_in_again_version_by_version(lake, spark, out, tmp_path):
+    lake.sql(EVOLVED)
+    table = lake.table("t")
+    wanted = []
+    for change in (
+        "DELETE FROM t WHERE a = 3",
+        "ALTER TABLE t RENAME COLUMN s.x TO xx",
+        "ALTER TABLE t ALTER COLUMN m.value TYPE BIGINT",
+        "DELETE FROM t WHERE a IS NULL OR a = 4",
+        "ALTER TABLE t DROP COLUMN d",
+        "INSERT INTO t VALUES (8, NULL, map('k', 5000000000))",
+    ):
+        lake.sql(change)
+        table.export_delta(out)
+        wanted.append((table.read().columns, spark_rows(table.read())))
+
+    with shelduck.connect(f"sqlite:///{tmp_path}/o.db", f"{tmp_path}/o/", spark) as other:
+        done = other.import_delta(out, "t")
+
+        assert done.versions == tuple(range(6))
+        versions = [other.table("t").read(version=s) for s in done.snapshots.values()]
+        assert [(v.columns, spark_rows(v)) for v in versions] == wanted
+
+
 def test_rows_and_deletes_that_the_catalog_keeps(lake, readers, out):
     lake.set_option("data_inlining_row_limit", 100)
     lake.sql("CREATE TABLE t (a INT)")
