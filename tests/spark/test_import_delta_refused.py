@@ -174,6 +174,13 @@ def test_a_mode_of_column_mapping_that_nobody_knows(lake, delta):
     refused(lake, delta, shelduck.Unsupported, "column mapping mode 'guess'")
 
 
+def test_a_file_without_ids_where_ids_are_all_that_counts(lake, delta):
+    mode = {"delta.columnMapping.mode": "id"}
+    fields = [column("a", "long", number=1)]
+    delta.commit(protocol("columnMapping"), metadata(fields, configuration=mode), add(delta))
+    refused(lake, delta, shelduck.InvalidRequest, "1.parquet: it has no field ids, by which")
+
+
 def test_a_reserved_name(lake, delta):
     delta.commit(protocol(), metadata([column("__shelduck_x", "long")]))
     refused(lake, delta, shelduck.InvalidRequest, "kept for the system")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow.fs
 
@@ -130,6 +130,9 @@ class DeltaFiles:
             called=lambda f: names.get(f.id),
             holds=holds_widened,
         )
+        if columns.delta.mode == "id" and all(f.id is None for f in file.layout.fields):
+            why = "it has no field ids, by which this Delta table knows its columns (mode id)"
+            adopted = replace(adopted, problems=(why,))
         constants = [
             MappedName(_source(columns.origin[key.id].physical, name), key.id, is_partition=True)
             for key, name in zip(columns.keys, told, strict=True)
