@@ -436,6 +436,24 @@ def test_partitions_are_reported_and_rows_are_all_there(lake, tmp_path):
     assert done.files > IcebergReaders(tmp_path / "out").files_for("day >= '2024-04-01'")
 
 
+def test_odd_letters_in_paths_do_no_harm(spark, tmp_path):
+    folder = tmp_path / "odd #1 %20 ä?"
+    folder.mkdir()
+    with shelduck.connect(f"sqlite:///{tmp_path}/catalog.db", f"{folder}/data", spark) as lake:
+        run(
+            lake,
+            "CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p)",
+            "INSERT INTO t VALUES (1, 'a b'), (2, 'c%d'), (3, 'e=f/g'), (4, '?#'), (5, '?#')",
+            "DELETE FROM t WHERE id = 5",
+        )
+        table = lake.table("t")
+        expected = spark_rows(table.read())
+        for version in (2, 3):
+            place = folder / f"out {version}"
+            table.export_iceberg(place, rewrite=True, format_version=version)
+            assert IcebergReaders(place).rows() == by_both(expected)
+
+
 def test_a_table_without_rows_is_a_table_without_rows(lake, tmp_path):
     run(lake, "CREATE TABLE t (id INT COMMENT 'who', v STRING)")
     lake.table("t").export_iceberg(tmp_path / "out")

@@ -249,6 +249,18 @@ def test_columns_that_iceberg_has_no_type_for_are_left_out_by_name(lake, duckdb,
         lake.table("none").plan_export("iceberg")
 
 
+def test_files_that_only_duckdb_can_write_anew_are_refused_with_the_reason(lake, duckdb, tmp_path):
+    duckdb("CREATE TABLE t (n UINTEGER, i INTERVAL)", "INSERT INTO t VALUES (1, '1 day')")
+    report = refused(lake.table("t"), tmp_path / "out")
+
+    with pytest.raises(Unsupported) as caught:
+        lake.table("t").export_iceberg(tmp_path / "out", rewrite=True)
+
+    assert str(caught.value).startswith(str(report))
+    assert "But Shelduck cannot write these files anew: column 'i' is interval" in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
 def test_variants_are_left_out_and_it_is_said_who_cannot_open_such_files(lake, duckdb, tmp_path):
     duckdb("CREATE TABLE t (id INTEGER, v VARIANT)", "INSERT INTO t VALUES (1, 42)")
     done = lake.table("t").export_iceberg(tmp_path / "out")

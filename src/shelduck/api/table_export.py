@@ -13,7 +13,7 @@ from shelduck.borders.iceberg.survey import Survey, survey
 from shelduck.borders.report import Exported, ExportReport
 from shelduck.catalog.create import absolute_data_path
 from shelduck.catalog.read_changes import touches
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.operations.rows import TableRows, table_rows
 from shelduck.spark.storage import local_path
 
@@ -36,7 +36,10 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
         if plan is None:
             known = ", ".join(repr(name) for name in _REPORTS)
             raise InvalidRequest(f"there is no export to {format!r}; there is {known}")
-        refuse_in_transaction(self._unit, "plan_export()")
+        if self._unit is not None:
+            raise InvalidRequest(
+                "plan_export() looks at what is committed; run it outside of the transaction"
+            )
         return plan(self._rows())
 
     def export_iceberg(
@@ -86,7 +89,12 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
         # What was flushed may be in columns of older days.
         found = self._iceberg(location, format_version)
         if found.report.rewrites:
-            self.rewrite([f.file_id for f in found.report.rewrites])
+            try:
+                self.rewrite([f.file_id for f in found.report.rewrites])
+            except Unsupported as error:
+                raise Unsupported(
+                    f"{found.report}\nBut Shelduck cannot write these files anew: {error}"
+                ) from error
             found = self._iceberg(location, format_version)
         return found
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shelduck.borders.iceberg.layouts import NamedBelow, name_mapping_json
+from shelduck.borders.iceberg.places import named
 from shelduck.errors import AlreadyExists, Conflict
 from shelduck.model.table import TableVersion
-from shelduck.spark.storage import list_names, read_text, spark_path, write_text
+from shelduck.spark.storage import list_names, read_text, write_text
 
 JsonObject = dict[str, Any]
 
@@ -114,7 +115,7 @@ def next_metadata(
     content: JsonObject = {
         "format-version": added.version,
         "table-uuid": added.table.uuid,
-        "location": spark_path(location),
+        "location": named(location),
         "last-sequence-number": added.table.snapshot.id,
         "last-updated-ms": max(now, made["timestamp-ms"]),
         "last-column-id": max(added.table.max_column_id, int(old.get("last-column-id", 0))),
@@ -208,7 +209,7 @@ def _log(before: Published | None) -> list[JsonObject]:
     if before is None:
         return []
     entry = {
-        "metadata-file": spark_path(before.path),
+        "metadata-file": named(before.path),
         "timestamp-ms": before.content["last-updated-ms"],
     }
     return [*before.content.get("metadata-log", []), entry]
