@@ -136,6 +136,41 @@ def test_a_killed_process_leaves_the_lake_as_before_or_as_after(case, sqlite_url
         assert oracle.rows(table, version=base) == BEFORE
 
 
+@pytest.mark.timeout(600)
+def test_leaving_type_widening_goes_on_with_the_files_that_a_killed_process_left(
+    sqlite_url, data_path, spark
+):
+    """Seventy files are more than one lot: the process dies right after the first is committed."""
+    with shelduck.connect(sqlite_url, data_path, spark) as lake:
+        lake.sql("CREATE TABLE t (id INT, k INT)")
+        lake.set_option("target_file_size", 1)
+    with DuckDBOracle(sqlite_url, None, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
+        for n in range(70):
+            oracle.execute(f"INSERT INTO t VALUES ({n}, {n % 4})")
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        lake.sql("ALTER TABLE t ALTER COLUMN id TYPE BIGINT")
+        lake.sql("INSERT INTO t SELECT id + 3000000000, 0 FROM range(0, 20, 1, 1)")
+        rows = [(n, n % 4) for n in range(70)] + [(3_000_000_000 + n, 0) for n in range(20)]
+        wide = {f.file_path for f in lake.table("t").files().collect()[70:]}
+        base = lake.snapshots()[-1].id
+
+    run_victim(sqlite_url, data_path, "ALTER TABLE t DROP FEATURE typeWidening", "after")
+
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        table = lake.table("t")
+        assert lake.snapshots()[-1].id == base + 1
+        assert len(table.pending_type_rewrites().files) == 6
+        assert table.type_changes() == {"id": [{"fromType": "integer", "toType": "long"}]}
+        assert_read(lake, sqlite_url, "t", rows)
+        assert table.drop_feature("typeWidening").files == 6
+        assert table.pending_type_rewrites().files == ()
+        assert table.type_changes() == {}
+        assert wide < {f.file_path for f in table.files().collect()}
+        assert_read(lake, sqlite_url, "t", rows)
+    with DuckDBOracle(sqlite_url) as oracle:
+        assert oracle.rows("t", version=base) == rows
+
+
 def assert_read(lake, url, table, rows):
     assert sorted(map(tuple, lake.sql(f"SELECT * FROM {table}").collect())) == rows
     with DuckDBOracle(url) as oracle:

@@ -33,6 +33,13 @@ VALUES = {
     "DECIMAL(4,1)": ["-999.9", "0.5"],
     "DECIMAL(9,2)": ["-9999999.99", "0.05"],
     "DECIMAL(18,3)": ["-999999999999999.999", "0.005"],
+    **{
+        f"DECIMAL({p},{s})": [f"-{'9' * (p - s)}{'.' * (s > 0)}{'9' * s}", "0"]
+        for p, s in [
+            *((4, 2), (5, 0), (9, 0), (10, 0), (10, 2), (12, 2), (12, 3), (12, 4), (18, 2)),
+            *((19, 0), (20, 0), (20, 2), (22, 4), (38, 2), (38, 10)),
+        ]
+    },
     "DECIMAL(38,0)": ["99999999999999999999999999999999999999", "1"],
     "DATE": ["'1500-02-28'", "'2024-02-29'", "'1969-12-31'"],
     "TIME": ["'23:59:59.999999'", "'00:00:00'"],
@@ -45,8 +52,11 @@ VALUES = {
     "VARCHAR": ["'1'", "'née'", "''"],
     "UUID": ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"],
     "BLOB": ["'\\x00\\xFF'", "''"],
+    "INTERVAL": ["INTERVAL 1 MONTH", "INTERVAL -3 DAY"],
+    "JSON": ["'{\"a\": 1}'", "'null'"],
 }
-TARGETS = (*VALUES, "DECIMAL(18,2)", "DECIMAL(38,10)", "JSON", "VARIANT")
+# DuckDB 1.5.5 cannot write TIME_NS into a file; nothing is promoted to it or to GEOMETRY.
+TARGETS = (*VALUES, "VARIANT", "TIME_NS", "GEOMETRY")
 
 
 @pytest.mark.slow
@@ -63,7 +73,7 @@ def test_every_promotion_that_duckdb_accepts_reads_as_it_reads_it_or_is_refused(
             for target, rows in columns.items()
         }
 
-    wrong = {pair: found for pair, found in outcomes.items() if found not in ("right", "refused")}
+    wrong = {pair: found for pair, found in outcomes.items() if found not in KNOWN}
     assert wrong == {}
     assert Counter(outcomes.values()) == COUNTS[limit]
     # What becomes text or a variant is not stored as one, and nobody but DuckDB knows how to cast.
@@ -72,14 +82,15 @@ def test_every_promotion_that_duckdb_accepts_reads_as_it_reads_it_or_is_refused(
     assert others == REFUSED[limit]
 
 
+KNOWN = ("right", "refused", "not even DuckDB reads it")
 # All pairs of one type and itself count too: 28 are right without a promotion.
 COUNTS = {0: {"right": 154, "refused": 57}, 1000: {"right": 156, "refused": 55}}
 # Stored as doubles, and a float could not hold them all.
 REFUSED = {0: {("HUGEINT", "FLOAT"), ("UHUGEINT", "FLOAT")}, 1000: set()}
 
 
-def _promoted(oracle: DuckDBOracle, kind: str) -> dict[str, list[object]]:
-    """The rows of each column that DuckDB promoted and can read, by the new type."""
+def _promoted(oracle: DuckDBOracle, kind: str) -> dict[str, list[object] | None]:
+    """The rows of each column that DuckDB promoted, by the new type; None where it reads none."""
     name = _name(kind)
     listed = ", ".join(f"{_column(t)} {kind}" for t in TARGETS)
     oracle.execute(f"CREATE TABLE {name} ({listed})")
@@ -97,11 +108,14 @@ def _promoted(oracle: DuckDBOracle, kind: str) -> dict[str, list[object]]:
         except duckdb.Error:
             # DuckDB itself cannot read what it promoted; drop it so that the others can be read.
             oracle.execute(f"ALTER TABLE {name} DROP COLUMN {_column(target)}")
+            found[target] = None
     return found
 
 
 def _outcome(lake, kind, target, expected):
     column = _column(target)
+    if expected is None:
+        return "not even DuckDB reads it"
     try:
         found = spark_rows(lake.table(_name(kind)).read(columns=[column]))
     except ShelduckError as error:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shelduck import AlreadyExists, Conflict, InvalidRequest
+from shelduck import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.spark import footers
 from tests.support.lakes import everything, newest, refusal, rows
 
@@ -190,3 +190,22 @@ def test_footers_are_read_in_the_executors_where_there_are_many(lake, tmp_path, 
     (tmp_path / "in" / "00.parquet").write_bytes(b"no Parquet at all")
     with pytest.raises(InvalidRequest, match=r"00\.parquet is not a Parquet file"):
         lake.create_table("u", {"a": "int", "b": "string"}).add_files(tmp_path / "in")
+
+
+def test_a_float_of_the_path_stays_the_number_that_it_is(lake, tmp_path):
+    lake.sql("CREATE TABLE f (a INT, k FLOAT)")
+    table = lake.table("f")
+    table.add_files(write(tmp_path / "k=1.1" / "1.parquet", a=[1]))
+    before = newest(lake)
+    with pytest.raises(Unsupported) as refused:
+        lake.sql("ALTER TABLE f ALTER COLUMN k TYPE DOUBLE")
+
+    assert str(refused.value) == (
+        "cannot change 'k' of main.f from float32 to float64: files that were added have its"
+        " values in their paths, which would be read as other numbers; write those files anew"
+        " first: Table.rewrite()"
+    )
+    assert newest(lake) == before
+    table.rewrite()
+    lake.sql("ALTER TABLE f ALTER COLUMN k TYPE DOUBLE")
+    assert rows(table.read()) == [(1, 1.100000023841858)]

@@ -373,7 +373,7 @@ def test_a_plan_prints_what_would_happen_and_does_nothing(copied, base):
         "     light: files that lack the new id read its initial default\n"
         "     files to rewrite: 0, bytes: 0\n"
         "  2. ALTER COLUMN n TYPE int32\n"
-        "     light: readers widen the values of old files\n"
+        "     light: safe: int32 holds every int8\n"
         "     files to rewrite: 0, bytes: 0\n"
         "  3. ALTER COLUMN name SET NOT NULL\n"
         "     light: metadata only, after a check that no row holds NULL\n"

@@ -295,7 +295,7 @@ WIDENING_ONLY = (
             Unsupported,
             (
                 "cannot change n of main.t from int32 to int16: int16 does not hold every int32,"
-                f" {WIDENING_ONLY}: ALTER TABLE main.t ADD COLUMN new_n int16"
+                f" {WIDENING_ONLY}: ALTER TABLE main.t ADD COLUMN new_n SMALLINT"
             ),
         ),
         (

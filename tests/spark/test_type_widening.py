@@ -223,9 +223,8 @@ def test_a_default_that_is_an_expression_is_set_anew(lake):
     with pytest.raises(Unsupported) as refused:
         lake.sql("ALTER TABLE w ALTER COLUMN a TYPE TIMESTAMP_NTZ")
 
-    assert "ALTER TABLE main.w ALTER COLUMN a DROP DEFAULT, ALTER COLUMN a TYPE timestamp," in str(
-        refused.value
-    )
+    remedy = "ALTER COLUMN a DROP DEFAULT, ALTER COLUMN a TYPE TIMESTAMP_NTZ, ALTER COLUMN a SET"
+    assert f"ALTER TABLE main.w {remedy} DEFAULT" in str(refused.value)
 
 
 def test_leaving_rewrites_only_files_of_older_types(copied):

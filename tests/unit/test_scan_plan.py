@@ -227,7 +227,7 @@ def test_a_map_without_ids_inside_is_refused():
     [
         ("int8", "", "int64", Reading(ducklake_type("int64"))),
         ("int32", "", "decimal(10,0)", Reading(ducklake_type("decimal(10,0)"))),
-        ("int32", "", "decimal(11,2)", None),
+        ("int32", "", "decimal(11,2)", Reading(ducklake_type("int32"), How.CHECKED_CAST)),
         ("int64", "", "decimal(20,0)", Reading(ducklake_type("decimal(20,0)"))),
         ("int64", "", "decimal(19,0)", Reading(ducklake_type("int64"), How.CAST)),
         ("int64", "", "float64", Reading(ducklake_type("int64"), How.CAST)),

@@ -433,7 +433,7 @@ def test_structs_inside_lists_and_maps_are_matched_too():
             (
                 "cannot change a of main.t from int32 to int16: int16 does not hold every int32,"
                 " and only widening is a change of metadata; add a column of the new type, fill it"
-                " and drop the old one: ALTER TABLE main.t ADD COLUMN new_a int16"
+                " and drop the old one: ALTER TABLE main.t ADD COLUMN new_a SMALLINT"
             ),
         ),
         (

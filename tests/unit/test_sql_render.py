@@ -15,9 +15,10 @@ from shelduck.model.types import (
     Primitive,
     Struct,
     parse_type,
+    type_text,
 )
 from shelduck.sql.parse import parse
-from shelduck.sql.render import create_table_text, type_text
+from shelduck.sql.render import create_table_text
 from shelduck.sql.statements import CreateTable, TableName
 
 

@@ -12,10 +12,12 @@ from shelduck.catalog.draft import Draft
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.queries import live
 from shelduck.catalog.read_files import name_mappings
-from shelduck.errors import AlreadyExists
+from shelduck.catalog.work import TableWork
+from shelduck.errors import AlreadyExists, Unsupported
 from shelduck.model.files import MappedName, NewDataFile
 from shelduck.model.schema import TableId
 from shelduck.model.table import TableVersion
+from shelduck.model.types import FLOATS
 from shelduck.planning.adoption import same_names
 
 Names = tuple[MappedName, ...]
@@ -30,6 +32,21 @@ _ADOPTED = select(_file.path).where(
     live(tables.data_file),
 )
 
+_OF_PATHS = (
+    select(tables.name_mapping.c.target_field_id)
+    .join_from(
+        tables.name_mapping,
+        tables.data_file,
+        tables.name_mapping.c.mapping_id == _file.mapping_id,
+    )
+    .where(
+        _file.table_id == bindparam("of_table"),
+        live(tables.data_file),
+        tables.name_mapping.c.is_partition.is_(True),
+        tables.name_mapping.c.target_field_id.in_(bindparam("ids", expanding=True)),
+    )
+    .limit(1)
+)
 _PATHS = select(_file.path, _file.path_is_relative).where(
     _file.table_id == bindparam("of_table"), live(tables.data_file)
 )
@@ -45,6 +62,32 @@ def refuse_adopted(draft: Draft, table: TableId, files: Sequence[NewDataFile]) -
     if again:
         more = f" and {len(again) - 1} more" if len(again) > 1 else ""
         raise AlreadyExists(f"{again[0]}{more} is part of table {table} already; nothing was added")
+
+
+def refuse_other_numbers(draft: Draft, work: TableWork) -> None:
+    """Raise Unsupported when paths of live files would be read as other numbers than before.
+
+    The text of a float in a path is the shortest that means it among floats, and another number
+    among doubles. No statement where no float becomes a double, else one.
+    """
+    assert work.old is not None
+    assert work.columns is not None
+    now = {f.id: f for f in work.columns.leaves()}
+    doubled = {
+        f.id: f
+        for f in work.old.columns.leaves()
+        if f.id in now and (str(f.shape), str(now[f.id].shape)) == FLOATS
+    }
+    if not doubled:
+        return
+    found = draft.connection.execute(_OF_PATHS, {"of_table": work.id, "ids": sorted(doubled)})
+    first = found.scalar()
+    if first is not None:
+        raise Unsupported(
+            f"cannot change {doubled[first].name!r} of {work.name} from float32 to float64: files"
+            " that were added have its values in their paths, which would be read as other"
+            " numbers; write those files anew first: Table.rewrite()"
+        )
 
 
 def live_paths(connection: Connection, table: TableVersion) -> set[str]:

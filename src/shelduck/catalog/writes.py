@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Table, Update, bindparam, delete, insert, update
 
 from shelduck.catalog import tables
+from shelduck.catalog.adoptions import refuse_other_numbers
 from shelduck.catalog.column_rows import rows_of, with_parents
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.inlined_tables import add_inlined_table
@@ -181,6 +182,7 @@ def alter_table(draft: Draft, work: TableWork) -> None:
     old = work.old
     assert old is not None
     assert work.columns is not None
+    refuse_other_numbers(draft, work)
     changed = _change_columns(draft, work.id, work.name, old.columns, work.columns)
     _change_comments(draft, work.id, old.comments, work.comments or {})
     if work.properties is not None:

@@ -14,8 +14,9 @@ from shelduck.evolution.layout import (
     refuse_lost_keys,
 )
 from shelduck.model.change import AlterTable
+from shelduck.model.promotions import Verdict, promotion
 from shelduck.model.properties import PropertyChange, apply_properties
-from shelduck.model.schema import FieldId
+from shelduck.model.schema import Field, FieldId
 from shelduck.model.schema_change import (
     AddColumn,
     ChangeType,
@@ -75,19 +76,19 @@ def plan_alter(table: TableVersion, changes: Sequence[TableChange]) -> AlterPlan
         table.columns, table.max_column_id + 1, dict(table.comments), table.properties
     )
     after, layout = before, layout_of(table)
+    steps: list[AlterStep] = []
     for change in changes:
+        known = after
         if isinstance(change, LayoutChange):
             layout = apply_layout(layout, change, after.columns, name)
-            continue
-        if isinstance(change, PropertyChange):
+        elif isinstance(change, PropertyChange):
             after = replace(after, properties=apply_properties(after.properties, change, name))
-            continue
-        changed = apply_changes(after, [change], name)
-        layout = follow(layout, change, after.columns)
-        after = changed
+        else:
+            after = apply_changes(after, [change], name)
+            layout = follow(layout, change, known.columns)
+        steps.append(AlterStep(str(change), "light", _reason(change, known, after)))
     refuse_lost_keys(table, layout, after.columns)
-    steps = tuple(AlterStep(str(c), "light", _reason(c)) for c in changes)
-    return AlterPlan(name, steps, _change(table, after, layout), after.must_hold_no_null)
+    return AlterPlan(name, tuple(steps), _change(table, after, layout), after.must_hold_no_null)
 
 
 def altered(table: TableVersion, change: AlterTable) -> TableVersion:
@@ -122,7 +123,7 @@ def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> Alt
     )
 
 
-def _reason(change: TableChange) -> str:
+def _reason(change: TableChange, before: SchemaDraft, after: SchemaDraft) -> str:
     if isinstance(change, PropertyChange):
         return "a property of the table"
     if isinstance(change, LayoutChange):
@@ -130,7 +131,17 @@ def _reason(change: TableChange) -> str:
     if isinstance(change, AddColumn):
         return "files that lack the new id read its initial default"
     if isinstance(change, ChangeType):
-        return "readers widen the values of old files"
+        return _promotions(before.columns.get(change.path), after.columns.get(change.path))
     if isinstance(change, SetNullable) and not change.nullable:
         return "metadata only, after a check that no row holds NULL"
     return "metadata only: columns are found by id"
+
+
+def _promotions(old: Field, new: Field) -> str:
+    """Return what becomes of the values, by the table of facts about promotions."""
+    known = {leaf.id: leaf.type for leaf in old.leaves()}
+    found = (promotion(known[leaf.id], leaf.type) for leaf in new.leaves() if leaf.id in known)
+    told = dict.fromkeys(
+        f"{one.verdict.value}: {one.reason}" for one in found if one.verdict is not Verdict.SAME
+    )
+    return "; ".join(told) or "no type changes"

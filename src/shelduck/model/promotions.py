@@ -123,7 +123,7 @@ def _is_more_scale(source: Leaf, target: Leaf) -> bool:
 
 
 def _is_to_whole_decimal(source: Leaf, target: Leaf) -> bool:
-    return _fits_decimal(source, target) and (_scale(target) == 0 or str(source) in UNSIGNED)
+    return _fits_decimal(source, target) and _scale(target) == 0
 
 
 def _fits_decimal(source: Leaf, target: Leaf) -> bool:
@@ -205,7 +205,7 @@ RULES = (
         same_grain=True,
     ),
     Rule(
-        "an integer to a decimal without scale, an unsigned one to any that holds it",
+        "an integer to a decimal without scale",
         _is_to_whole_decimal,
         Verdict.SAFE,
         "{target} has the digits of every {source}",

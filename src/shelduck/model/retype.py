@@ -9,7 +9,7 @@ from shelduck.model.literals import as_float32, float_text
 from shelduck.model.promotions import Promotion, Verdict, promotion
 from shelduck.model.properties import TYPE_WIDENING, Properties, allows_promotion
 from shelduck.model.schema import Field, FieldId, Kind, Path, new_field, path_text
-from shelduck.model.types import DataType, Decimal, Leaf, Primitive, Struct
+from shelduck.model.types import DataType, Decimal, Leaf, Primitive, Struct, type_text
 
 
 class Retyping:
@@ -88,7 +88,7 @@ class Retyping:
             remedy = "; add a column of the new type, fill it and drop the old one"
             if len(path) == 1:
                 added = path_text((f"new_{path[0]}",))
-                remedy += f": ALTER TABLE {self.table} ADD COLUMN {added} {new}"
+                remedy += f": ALTER TABLE {self.table} ADD COLUMN {added} {type_text(new)}"
         return Unsupported(
             f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
             f" {found.reason}, and only widening is a change of metadata{remedy}"
@@ -101,7 +101,7 @@ class Retyping:
             f"cannot change {column} of {self.table} from {old.type} to {new}: its default"
             f" {old.default.text} would give other values than before; set it anew:"
             f" ALTER TABLE {self.table} ALTER COLUMN {column} DROP DEFAULT, ALTER COLUMN {column}"
-            f" TYPE {new}, ALTER COLUMN {column} SET DEFAULT …"
+            f" TYPE {type_text(new)}, ALTER COLUMN {column} SET DEFAULT …"
         )
 
 

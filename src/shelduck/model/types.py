@@ -122,6 +122,18 @@ _SPELLINGS = {
     "timestamp_us": "timestamp",
     "datetime": "timestamp",
 }
+_SPARK_WORDS = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INT",
+    "int64": "BIGINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "varchar": "STRING",
+    "blob": "BINARY",
+    "timestamptz": "TIMESTAMP",
+    "timestamp": "TIMESTAMP_NTZ",
+}
 _LENGTH_IGNORED = frozenset({"varchar", "char", "character", "string", "text", "binary", "blob"})
 
 
@@ -149,6 +161,25 @@ def parse_type(text: str) -> DataType:
     'map<varchar, array<int32>>'
     """
     return _TypeParser(text).parse()
+
+
+def type_text(data_type: DataType) -> str:
+    """Return a type in Spark's words, or in DuckLake's where Spark has none."""
+    match data_type:
+        case Primitive(name):
+            return _SPARK_WORDS.get(name, name.upper())
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision},{scale})"
+        case List(element):
+            return f"ARRAY<{type_text(element)}>"
+        case Map(key, value):
+            return f"MAP<{type_text(key)}, {type_text(value)}>"
+        case Struct(members):
+            inside = ", ".join(
+                f"{quote_name(m.name)}: {type_text(m.type)}{'' if m.nullable else ' NOT NULL'}"
+                for m in members
+            )
+            return f"STRUCT<{inside}>"
 
 
 _TOKEN = re.compile(r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"]|"")*")|([^\W\d]\w*)|(\d+)|(.))""", re.DOTALL)

@@ -189,7 +189,9 @@ def _of_integer(leaf: Leaf, target: Leaf) -> Reading | None:
         return Reading(leaf, How.CAST)
     if isinstance(target, Decimal):
         digits = 20 if name == "uint64" else _DIGITS[(SIGNED | UNSIGNED)[name]]
-        return Reading(leaf, How.CAST) if target.precision - target.scale >= digits else None
+        fits = target.precision - target.scale >= digits
+        # Shelduck stores unsigned integers in wider ones: the values fit, though the type does not.
+        return Reading(leaf, How.CAST if fits else How.CHECKED_CAST)
     return None
 
 

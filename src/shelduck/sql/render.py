@@ -8,29 +8,10 @@ from collections.abc import Mapping, Sequence
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.quoting import quote_name, quote_text
 from shelduck.model.schema import Default, Field, FieldId, Schema
-from shelduck.model.types import (
-    DataType,
-    Decimal,
-    List,
-    Map,
-    Primitive,
-    Struct,
-)
+from shelduck.model.types import DataType, Primitive, type_text
 from shelduck.sql.defaults import expression_for_spark
 from shelduck.sql.parts import TableName
 
-_SPARK_WORDS = {
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INT",
-    "int64": "BIGINT",
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
-    "varchar": "STRING",
-    "blob": "BINARY",
-    "timestamptz": "TIMESTAMP",
-    "timestamp": "TIMESTAMP_NTZ",
-}
 _BARE = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _NUMERIC = re.compile(r"u?int\d+|float\d+|decimal.*")
 
@@ -61,25 +42,6 @@ def create_table_text(
         listed = (f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
         text += f"\nTBLPROPERTIES ({', '.join(listed)})"
     return text
-
-
-def type_text(data_type: DataType) -> str:
-    """Return a type in Spark's words, or in DuckLake's where Spark has none."""
-    match data_type:
-        case Primitive(name):
-            return _SPARK_WORDS.get(name, name.upper())
-        case Decimal(precision, scale):
-            return f"DECIMAL({precision},{scale})"
-        case List(element):
-            return f"ARRAY<{type_text(element)}>"
-        case Map(key, value):
-            return f"MAP<{type_text(key)}, {type_text(value)}>"
-        case Struct(members):
-            inside = ", ".join(
-                f"{quote_name(m.name)}: {type_text(m.type)}{'' if m.nullable else ' NOT NULL'}"
-                for m in members
-            )
-            return f"STRUCT<{inside}>"
 
 
 def _column(field: Field, comment: str | None) -> str:
