@@ -12,6 +12,7 @@ import pytest
 import shelduck
 from shelduck.borders.iceberg import export as iceberg_export
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
+from shelduck.spark import position_files
 from tests.support.iceberg import IcebergReaders
 from tests.support.normal import spark_rows
 
@@ -276,6 +277,24 @@ def test_deletes_in_the_catalog_and_in_files_are_shown_in_both_versions(lake, tm
         assert ids(readers, "id = 1031") == by_both({1031})
         summary = metadata(done.path)["snapshots"][0]["summary"]
         assert (summary["total-records"], summary["total-position-deletes"]) == ("203", "15")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_without_a_way_into_the_jvm_deletes_are_the_same(lake, tmp_path, monkeypatch, version):
+    run(
+        lake,
+        "CALL set_option('data_inlining_row_limit', 2)",
+        "CREATE TABLE t (id INT)",
+        "INSERT INTO t SELECT CAST(id AS INT) FROM range(0, 30, 1, 1)",
+        "INSERT INTO t SELECT CAST(id AS INT) FROM range(30, 60, 1, 1)",
+        "DELETE FROM t WHERE id BETWEEN 1 AND 58",
+        "DELETE FROM t WHERE id = 59",
+    )
+    monkeypatch.setattr(position_files, "bridge_for", lambda _: None)
+
+    lake.table("t").export_iceberg(tmp_path / "out", format_version=version)
+
+    assert IcebergReaders(tmp_path / "out").rows() == by_both([(0,)])
 
 
 def test_our_delete_files_have_the_ids_of_iceberg_and_name_files_as_the_manifests_do(
