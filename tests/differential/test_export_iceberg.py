@@ -413,6 +413,25 @@ def test_an_export_without_changes_of_the_table_since_adds_nothing(lake, tmp_pat
     assert len(list((tmp_path / "out" / "metadata").glob("v*.metadata.json"))) == 1
 
 
+@pytest.mark.parametrize("hint", [None, "1"])
+def test_readers_by_directory_are_shown_what_an_export_was_cut_off_before_showing(
+    lake, tmp_path, hint
+):
+    run(lake, "CREATE TABLE t (id INT)")
+    table, place = lake.table("t"), tmp_path / "out"
+    table.export_iceberg(place)
+    run(lake, "ALTER TABLE t ADD COLUMN v INT")
+    table.export_iceberg(place)
+    shown = place / "metadata" / "version-hint.text"
+    shown.unlink() if hint is None else shown.write_text(hint)
+
+    table.export_iceberg(place)
+
+    assert shown.read_text() == "2"
+    assert list(IcebergReaders(place).types()) == ["id", "v"]
+    assert len(list(shown.parent.glob("v*.metadata.json"))) == 2
+
+
 def test_snapshots_that_the_lake_has_expired_are_shown_no_more(lake, tmp_path):
     run(
         lake,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from shelduck.api.compaction import refuse_in_transaction
 from shelduck.api.table_flush import FlushVerbs
 from shelduck.api.table_upkeep import UpkeepVerbs
-from shelduck.borders.iceberg.metadata import newest_metadata
+from shelduck.borders.iceberg.metadata import Published, newest_metadata, show_newest
 from shelduck.borders.iceberg.survey import Survey, survey
 from shelduck.borders.report import Exported, ExportReport
 from shelduck.catalog.create import absolute_data_path
@@ -70,11 +70,9 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
             found = self._made_ready(found, location, format_version)
         found.report.require_ready()
         before = newest_metadata(location, found.table)
-        if before is not None and before.version == found.version:
-            last, now = before.snapshot, found.table.snapshot.id
-            with self._state.store.read() as connection:
-                if last == now or not touches(connection, found.table, last + 1, now):
-                    return Exported(before.path, last, len(found.rows.files), found.report)
+        if before is not None and self._is_shown(found, before):
+            show_newest(location, before)
+            return Exported(before.path, before.snapshot, len(found.rows.files), found.report)
         try:
             from shelduck.borders.iceberg.export import export  # noqa: PLC0415 - optional extra
         except ModuleNotFoundError as error:
@@ -82,6 +80,14 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
                 f"{error.name!r} is not installed: pip install 'shelduck[iceberg]'"
             ) from error
         return export(self._state.spark, found, location, before)
+
+    def _is_shown(self, found: Survey, before: Published) -> bool:
+        """Tell whether an export would show what was exported before."""
+        if before.version != found.version:
+            return False
+        last, now = before.snapshot, found.table.snapshot.id
+        with self._state.store.read() as connection:
+            return last == now or not touches(connection, found.table, last + 1, now)
 
     def _made_ready(self, found: Survey, location: str, format_version: int | None) -> Survey:
         if found.report.inlined_rows:

@@ -18,6 +18,7 @@ JsonObject = dict[str, Any]
 
 _OURS = re.compile(r"v([0-9]+)\.metadata\.json")
 _ANY = re.compile(r".*\.metadata\.json(\.gz)?|.*\.gz\.metadata\.json")
+_HINT = "version-hint.text"
 _NAMES = "schema.name-mapping.default"
 _NO_PARTITION = 999  # fields of partitions count from 1000
 
@@ -149,11 +150,21 @@ def publish(location: str, before: Published | None, content: JsonObject) -> str
 
     The hint comes last: until then readers by directory see the version before.
     """
-    name = _name_after(before)
-    write_text(f"{location}/metadata/{name}", json.dumps(content, indent=2))
-    hint = "1" if before is None else str(before.number + 1)
-    write_text(f"{location}/metadata/version-hint.text", hint)
-    return f"{location}/metadata/{name}"
+    path = f"{location}/metadata/{_name_after(before)}"
+    write_text(path, json.dumps(content, indent=2))
+    _hint(location, 1 if before is None else before.number + 1)
+    return path
+
+
+def show_newest(location: str, newest: Published) -> None:
+    """Point readers by directory to the newest version, if an export was cut off before it did."""
+    names = list_names(f"{location}/metadata")
+    if _HINT not in names or read_text(f"{location}/metadata/{_HINT}") != str(newest.number):
+        _hint(location, newest.number)
+
+
+def _hint(location: str, number: int) -> None:
+    write_text(f"{location}/metadata/{_HINT}", str(number))
 
 
 def _name_after(before: Published | None) -> str:
