@@ -12,6 +12,7 @@ import pytest
 import shelduck
 from shelduck.borders.iceberg import export as iceberg_export
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
+from shelduck.spark import position_files
 from tests.support.iceberg import IcebergReaders
 from tests.support.normal import spark_rows
 
@@ -278,6 +279,24 @@ def test_deletes_in_the_catalog_and_in_files_are_shown_in_both_versions(lake, tm
         assert (summary["total-records"], summary["total-position-deletes"]) == ("203", "15")
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_without_a_way_into_the_jvm_deletes_are_the_same(lake, tmp_path, monkeypatch, version):
+    run(
+        lake,
+        "CALL set_option('data_inlining_row_limit', 2)",
+        "CREATE TABLE t (id INT)",
+        "INSERT INTO t SELECT CAST(id AS INT) FROM range(0, 30, 1, 1)",
+        "INSERT INTO t SELECT CAST(id AS INT) FROM range(30, 60, 1, 1)",
+        "DELETE FROM t WHERE id BETWEEN 1 AND 58",
+        "DELETE FROM t WHERE id = 59",
+    )
+    monkeypatch.setattr(position_files, "bridge_for", lambda _: None)
+
+    lake.table("t").export_iceberg(tmp_path / "out", format_version=version)
+
+    assert IcebergReaders(tmp_path / "out").rows() == by_both([(0,)])
+
+
 def test_our_delete_files_have_the_ids_of_iceberg_and_name_files_as_the_manifests_do(
     lake, tmp_path
 ):
@@ -394,6 +413,25 @@ def test_an_export_without_changes_of_the_table_since_adds_nothing(lake, tmp_pat
     assert len(list((tmp_path / "out" / "metadata").glob("v*.metadata.json"))) == 1
 
 
+@pytest.mark.parametrize("hint", [None, "1"])
+def test_readers_by_directory_are_shown_what_an_export_was_cut_off_before_showing(
+    lake, tmp_path, hint
+):
+    run(lake, "CREATE TABLE t (id INT)")
+    table, place = lake.table("t"), tmp_path / "out"
+    table.export_iceberg(place)
+    run(lake, "ALTER TABLE t ADD COLUMN v INT")
+    table.export_iceberg(place)
+    shown = place / "metadata" / "version-hint.text"
+    shown.unlink() if hint is None else shown.write_text(hint)
+
+    table.export_iceberg(place)
+
+    assert shown.read_text() == "2"
+    assert list(IcebergReaders(place).types()) == ["id", "v"]
+    assert len(list(shown.parent.glob("v*.metadata.json"))) == 2
+
+
 def test_snapshots_that_the_lake_has_expired_are_shown_no_more(lake, tmp_path):
     run(
         lake,
@@ -434,6 +472,24 @@ def test_partitions_are_reported_and_rows_are_all_there(lake, tmp_path):
         )
     ]
     assert done.files > IcebergReaders(tmp_path / "out").files_for("day >= '2024-04-01'")
+
+
+def test_odd_letters_in_paths_do_no_harm(spark, tmp_path):
+    folder = tmp_path / "odd #1 %20 ä?"
+    folder.mkdir()
+    with shelduck.connect(f"sqlite:///{tmp_path}/catalog.db", f"{folder}/data", spark) as lake:
+        run(
+            lake,
+            "CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p)",
+            "INSERT INTO t VALUES (1, 'a b'), (2, 'c%d'), (3, 'e=f/g'), (4, '?#'), (5, '?#')",
+            "DELETE FROM t WHERE id = 5",
+        )
+        table = lake.table("t")
+        expected = spark_rows(table.read())
+        for version in (2, 3):
+            place = folder / f"out {version}"
+            table.export_iceberg(place, rewrite=True, format_version=version)
+            assert IcebergReaders(place).rows() == by_both(expected)
 
 
 def test_a_table_without_rows_is_a_table_without_rows(lake, tmp_path):

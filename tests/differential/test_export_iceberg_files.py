@@ -185,6 +185,22 @@ def test_files_that_differ_from_those_of_shelduck_are_brought_to_its_form(
     assert readers.rows("u4 > 4294967294", columns="id") == by_both([(1,)])
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_deletion_vectors_of_duckdb_are_written_anew_for_iceberg(lake, duckdb, tmp_path, version):
+    duckdb(
+        "CALL lake.set_option('write_deletion_vectors', true)",
+        "CREATE TABLE t (id INTEGER)",
+        "INSERT INTO t SELECT * FROM range(1000)",
+        "DELETE FROM t WHERE id % 3 = 0",
+    )
+    lake.table("t").export_iceberg(tmp_path / "out", format_version=version)
+
+    expected = [(i,) for i in range(1000) if i % 3]
+    found = IcebergReaders(tmp_path / "out")
+    assert found.plain_by_duckdb() == expected
+    assert found.plain_by_pyiceberg() == expected
+
+
 def test_every_type_that_shelduck_writes_keeps_its_values(lake, tmp_path):
     values = {
         "boolean": ("true", "true", "boolean"),
@@ -247,6 +263,18 @@ def test_columns_that_iceberg_has_no_type_for_are_left_out_by_name(lake, duckdb,
     ]
     with pytest.raises(Unsupported, match=r"main\.none has no column that Iceberg has a type for"):
         lake.table("none").plan_export("iceberg")
+
+
+def test_files_that_only_duckdb_can_write_anew_are_refused_with_the_reason(lake, duckdb, tmp_path):
+    duckdb("CREATE TABLE t (n UINTEGER, i INTERVAL)", "INSERT INTO t VALUES (1, '1 day')")
+    report = refused(lake.table("t"), tmp_path / "out")
+
+    with pytest.raises(Unsupported) as caught:
+        lake.table("t").export_iceberg(tmp_path / "out", rewrite=True)
+
+    assert str(caught.value).startswith(str(report))
+    assert "But Shelduck cannot write these files anew: column 'i' is interval" in str(caught.value)
+    assert not (tmp_path / "out").exists()
 
 
 def test_variants_are_left_out_and_it_is_said_who_cannot_open_such_files(lake, duckdb, tmp_path):

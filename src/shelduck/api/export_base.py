@@ -6,8 +6,9 @@ import os
 
 from shelduck.api.table_flush import FlushVerbs
 from shelduck.api.table_upkeep import UpkeepVerbs
+from shelduck.borders.report import ExportReport
 from shelduck.catalog.create import absolute_data_path
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.operations.rows import TableRows, table_rows
 
 Place = str | os.PathLike[str]
@@ -18,6 +19,15 @@ class ExportBase(FlushVerbs, UpkeepVerbs):
 
     def _rows(self) -> TableRows:
         return table_rows(self._state.store, self._version(), self._state.layouts)
+
+    def _write_anew(self, report: ExportReport) -> None:
+        """Write the files anew that the report names; Unsupported when that cannot be done."""
+        try:
+            self.rewrite([f.file_id for f in report.rewrites])
+        except Unsupported as error:
+            raise Unsupported(
+                f"{report}\nBut Shelduck cannot write these files anew: {error}"
+            ) from error
 
     def _location(self, path: Place) -> str:
         location = absolute_data_path(os.fspath(path))

@@ -47,7 +47,7 @@ class DeltaExportVerbs(ExportBase):
         # What was flushed may be in columns of older days.
         found = self._delta_survey(before)
         if found.report.rewrites:
-            self.rewrite([f.file_id for f in found.report.rewrites])
+            self._write_anew(found.report)
             found = self._delta_survey(before)
         return found
 

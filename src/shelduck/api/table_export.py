@@ -7,7 +7,7 @@ from collections.abc import Callable
 from shelduck.api.compaction import refuse_in_transaction
 from shelduck.api.export_base import Place
 from shelduck.api.table_delta import DeltaExportVerbs, delta_report
-from shelduck.borders.iceberg.metadata import newest_metadata
+from shelduck.borders.iceberg.metadata import Published, newest_metadata, show_newest
 from shelduck.borders.iceberg.survey import Survey, survey
 from shelduck.borders.report import Exported, ExportReport
 from shelduck.catalog.read_changes import touches
@@ -31,7 +31,10 @@ class ExportVerbs(DeltaExportVerbs):
         if plan is None:
             known = ", ".join(repr(name) for name in _REPORTS)
             raise InvalidRequest(f"there is no export to {format!r}; there is {known}")
-        refuse_in_transaction(self._unit, "plan_export()")
+        if self._unit is not None:
+            raise InvalidRequest(
+                "plan_export() looks at what is committed; run it outside of the transaction"
+            )
         return plan(self._rows())
 
     def export_iceberg(
@@ -62,11 +65,9 @@ class ExportVerbs(DeltaExportVerbs):
             found = self._made_ready(found, location, format_version)
         found.report.require_ready()
         before = newest_metadata(location, found.table)
-        if before is not None and before.version == found.version:
-            last, now = before.snapshot, found.table.snapshot.id
-            with self._state.store.read() as connection:
-                if last == now or not touches(connection, found.table, last + 1, now):
-                    return Exported(before.path, last, len(found.rows.files), found.report)
+        if before is not None and self._is_shown(found, before):
+            show_newest(location, before)
+            return Exported(before.path, before.snapshot, len(found.rows.files), found.report)
         try:
             from shelduck.borders.iceberg.export import export  # noqa: PLC0415 - optional extra
         except ModuleNotFoundError as error:
@@ -75,13 +76,21 @@ class ExportVerbs(DeltaExportVerbs):
             ) from error
         return export(self._state.spark, found, location, before)
 
+    def _is_shown(self, found: Survey, before: Published) -> bool:
+        """Tell whether an export would show what was exported before."""
+        if before.version != found.version:
+            return False
+        last, now = before.snapshot, found.table.snapshot.id
+        with self._state.store.read() as connection:
+            return last == now or not touches(connection, found.table, last + 1, now)
+
     def _made_ready(self, found: Survey, location: str, format_version: int | None) -> Survey:
         if found.report.inlined_rows:
             self.flush_inlined_data()
         # What was flushed may be in columns of older days.
         found = self._iceberg(location, format_version)
         if found.report.rewrites:
-            self.rewrite([f.file_id for f in found.report.rewrites])
+            self._write_anew(found.report)
             found = self._iceberg(location, format_version)
         return found
 

@@ -37,6 +37,7 @@ from shelduck.borders.iceberg.metadata import (
     require_next,
 )
 from shelduck.borders.iceberg.metrics import described
+from shelduck.borders.iceberg.places import named
 from shelduck.borders.iceberg.puffin import PuffinWriter
 from shelduck.borders.iceberg.schema import schema_json
 from shelduck.borders.iceberg.survey import Survey
@@ -56,7 +57,6 @@ from shelduck.spark.storage import (
     delete_file,
     filesystem,
     list_names,
-    spark_path,
 )
 
 # What Iceberg calls the columns of a file of deletes.
@@ -157,7 +157,7 @@ class _Export:
         dead = dead_positions(self.spark, self.found.rows.files, self.table)
         if dead is None:
             return
-        names = {f.id: spark_path(f.path) for f in self.found.rows.files}
+        names = {f.id: named(f.path) for f in self.found.rows.files}
         written = write_position_files(self.spark, dead, names.items(), self.deletes, _IDS)
         rows = self._vectors(written, names) if version > 2 else self._positions(written, names)
         for row in rows:
@@ -173,7 +173,7 @@ class _Export:
             bounds = {_IDS[PATH]: names[number].encode()}
             yield {
                 "content": DataFileContent.POSITION_DELETES,
-                "file_path": spark_path(f"{self.deletes}/{file.name}"),
+                "file_path": named(f"{self.deletes}/{file.name}"),
                 "file_format": FileFormat.PARQUET,
                 "record_count": file.rows,
                 "file_size_in_bytes": file.size,
@@ -198,7 +198,7 @@ class _Export:
         for vector in puffin.vectors:
             yield {
                 "content": DataFileContent.POSITION_DELETES,
-                "file_path": spark_path(place),
+                "file_path": named(place),
                 "file_format": FileFormat.PUFFIN,
                 "record_count": vector.rows,
                 "file_size_in_bytes": len(content),

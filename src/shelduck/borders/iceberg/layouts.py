@@ -20,6 +20,8 @@ NamedBelow = tuple[int | None, str]
 # The names of a file's columns by field id; None where they are known by ids.
 Names = Sequence[MappedName] | None
 _PARTS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
+# What Parquet calls the repeated group of each; files of old writers have others, or none.
+_GROUPS = {Kind.LIST: "list", Kind.MAP: "key_value"}
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,11 @@ class _Walk:
         self, wanted: Field, found: PhysicalField, mapped: Names, path: tuple[str, ...]
     ) -> None:
         """Look at the parts of a list or map, which are known by their places."""
+        assert isinstance(wanted.shape, Kind)
+        if found.encoding or found.group != _GROUPS[wanted.shape]:
+            self.reasons.append(
+                f"{_column(path)} is a {wanted.shape.value} as old writers laid it out"
+            )
         for part, child in zip(wanted.children, found.children, strict=True):
             meant = _meant(part, mapped)
             if (child.id != part.id) if mapped is None else meant is None:

@@ -28,7 +28,8 @@ from pyiceberg.manifest import (
 from pyiceberg.typedef import Record
 from pyiceberg.types import StructType
 
-from shelduck.spark.storage import delete_file, filesystem, local_path, spark_path
+from shelduck.borders.iceberg.places import named
+from shelduck.spark.storage import delete_file, filesystem, local_path
 
 Version = Literal[2, 3]
 _ENTRIES = 10_000
@@ -104,7 +105,7 @@ def write_manifest_list(commit: Commit, manifests: Sequence[ManifestFile]) -> st
     with AvroOutputFile[ManifestFile](_file(place), schema, "manifest_file", metadata=meta) as out:
         if manifests:
             out.write_block(list(manifests))
-    return spark_path(place)
+    return named(place)
 
 
 def live_entries(manifests: Iterable[ManifestFile]) -> Iterator[ManifestEntry]:
@@ -150,7 +151,7 @@ def _write_manifest(
                     oldest = min(oldest, row.sequence_number)
     return ManifestFile.from_args(
         version,
-        manifest_path=spark_path(place),
+        manifest_path=named(place),
         manifest_length=len(out),
         partition_spec_id=0,
         content=ManifestContent.DELETES if deletes else ManifestContent.DATA,
@@ -197,4 +198,4 @@ def _file(location: str) -> PyArrowFile:
     files, name = filesystem(location)
     if local_path(location) is not None:
         files.create_dir(name.rpartition("/")[0], recursive=True)
-    return PyArrowFile(spark_path(location), name, files)
+    return PyArrowFile(named(location), name, files)

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from shelduck.borders.iceberg.layouts import NamedBelow, name_mapping_json
+from shelduck.borders.iceberg.places import named
 from shelduck.errors import AlreadyExists, Conflict
 from shelduck.model.table import TableVersion
-from shelduck.spark.storage import list_names, read_text, spark_path, write_text
+from shelduck.spark.storage import list_names, read_text, write_text
 
 JsonObject = dict[str, Any]
 
 _OURS = re.compile(r"v([0-9]+)\.metadata\.json")
 _ANY = re.compile(r".*\.metadata\.json(\.gz)?|.*\.gz\.metadata\.json")
+_HINT = "version-hint.text"
 _NAMES = "schema.name-mapping.default"
 _NO_PARTITION = 999  # fields of partitions count from 1000
 
@@ -114,7 +116,7 @@ def next_metadata(
     content: JsonObject = {
         "format-version": added.version,
         "table-uuid": added.table.uuid,
-        "location": spark_path(location),
+        "location": named(location),
         "last-sequence-number": added.table.snapshot.id,
         "last-updated-ms": max(now, made["timestamp-ms"]),
         "last-column-id": max(added.table.max_column_id, int(old.get("last-column-id", 0))),
@@ -148,11 +150,21 @@ def publish(location: str, before: Published | None, content: JsonObject) -> str
 
     The hint comes last: until then readers by directory see the version before.
     """
-    name = _name_after(before)
-    write_text(f"{location}/metadata/{name}", json.dumps(content, indent=2))
-    hint = "1" if before is None else str(before.number + 1)
-    write_text(f"{location}/metadata/version-hint.text", hint)
-    return f"{location}/metadata/{name}"
+    path = f"{location}/metadata/{_name_after(before)}"
+    write_text(path, json.dumps(content, indent=2))
+    _hint(location, 1 if before is None else before.number + 1)
+    return path
+
+
+def show_newest(location: str, newest: Published) -> None:
+    """Point readers by directory to the newest version, if an export was cut off before it did."""
+    names = list_names(f"{location}/metadata")
+    if _HINT not in names or read_text(f"{location}/metadata/{_HINT}") != str(newest.number):
+        _hint(location, newest.number)
+
+
+def _hint(location: str, number: int) -> None:
+    write_text(f"{location}/metadata/{_HINT}", str(number))
 
 
 def _name_after(before: Published | None) -> str:
@@ -208,7 +220,7 @@ def _log(before: Published | None) -> list[JsonObject]:
     if before is None:
         return []
     entry = {
-        "metadata-file": spark_path(before.path),
+        "metadata-file": named(before.path),
         "timestamp-ms": before.content["last-updated-ms"],
     }
     return [*before.content.get("metadata-log", []), entry]

@@ -10,12 +10,12 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.types import PrimitiveType
 
+from shelduck.borders.iceberg.places import named
 from shelduck.borders.iceberg.survey import Survey
 from shelduck.borders.iceberg.values import certain_bounds
 from shelduck.catalog.read import Connection, file_bounds
 from shelduck.model.files import ColumnStats, DataFile
 from shelduck.model.schema import Field, FieldId, Kind
-from shelduck.spark.storage import spark_path
 
 # Their statistics count no values although there are some.
 _UNCOUNTED = ("timetz", "interval")
@@ -52,7 +52,7 @@ class _Described:
     ) -> dict[str, Any]:
         made: dict[str, Any] = {
             "content": DataFileContent.DATA,
-            "file_path": spark_path(file.path),
+            "file_path": named(file.path),
             "file_format": FileFormat.PARQUET,
             "record_count": file.record_count,
             "file_size_in_bytes": file.file_size_bytes,

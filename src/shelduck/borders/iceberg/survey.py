@@ -53,8 +53,8 @@ def survey(rows: TableRows, format_version: int | None = None) -> Survey:
     """Look at the files of a table; nothing is written.
 
     ``format_version`` None means the lowest one that shows the whole table: 3 for defaults that
-    files lack and for nanoseconds, else 2. Raises Unsupported for a column that Shelduck cannot
-    read, or when nothing of the table can be shown.
+    files lack and for nanoseconds, else 2. Raises InvalidRequest for another version, Unsupported
+    when no column of the table can be shown.
     """
     if format_version not in (None, FIRST_VERSION, LAST_VERSION):
         raise InvalidRequest(
@@ -117,9 +117,7 @@ class _Findings:
                 numbers[same] = numbers.setdefault(alike, len(found.by_layout))
             number = numbers[same]
             if number not in found.by_layout:
-                mapping = (
-                    rows.mappings.get(file.mapping_id) if file.mapping_id is not None else None
-                )
+                mapping = None if file.mapping_id is None else rows.mappings[file.mapping_id]
                 columns = rows.table.columns.fields
                 found.by_layout[number] = layout_findings(file, fields, columns, mapping)
             found.layout_of[file.id] = number
