@@ -354,6 +354,26 @@ def test_what_is_not_ours_is_left_alone(lake, out, tmp_path, data_path):
         lake.table("other").export_delta(out)
 
 
+def test_an_export_that_was_cut_off_leaves_no_half_table(lake, readers, out, monkeypatch):
+    lake.sql(EVOLVED)
+    table = lake.table("t")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.link", killed)
+    with pytest.raises(KeyboardInterrupt):
+        table.export_delta(out)
+    monkeypatch.undo()
+    assert list((out / "_delta_log").iterdir()) == []
+    # What a process that was killed outright would leave.
+    (out / "_delta_log" / f".{0:020}.json.8f2c").write_text('{"commitInfo"')
+
+    table.export_delta(out)
+
+    assert both(readers, out) == spark_rows(table.read())
+
+
 def test_two_exports_at_once_do_not_write_one_version(lake, out, monkeypatch):
     lake.sql(EVOLVED)
     table = lake.table("t")

@@ -132,8 +132,9 @@ def delta_root(place: str) -> str:
 
 
 def has_log(root: str) -> bool:
-    """Tell whether there is a Delta table at ``root``, or what is left of one."""
-    return bool(list_names(f"{root}/{LOG}"))
+    """Tell whether there is a Delta table at ``root``; what a killed writer left is none."""
+    names = list_names(f"{root}/{LOG}")
+    return any(_COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name) for name in names)
 
 
 def read_log(root: str) -> DeltaLog:
