@@ -25,8 +25,8 @@ MAPPED = {"delta.columnMapping.mode": "name"}
 
 
 @pytest.fixture
-def lake(spark, sqlite_url, data_path):
-    with shelduck.connect(sqlite_url, data_path, spark) as lake:
+def lake(spark, long_story_url, data_path):
+    with shelduck.connect(long_story_url, data_path, spark) as lake:
         yield lake
 
 
@@ -87,7 +87,7 @@ def numbers(count, start=0):
     return pa.table({"a": pa.array(range(start, start + count), pa.int64())})
 
 
-def test_deletion_vectors_of_every_kind_are_read_alike(lake, sqlite_url, readers, delta):
+def test_deletion_vectors_of_every_kind_are_read_alike(lake, long_story_url, readers, delta):
     delta.write_file("1.parquet", numbers(10))
     delta.write_file("2.parquet", numbers(10, 10))
     delta.write_file("3.parquet", numbers(10, 20))
@@ -107,7 +107,7 @@ def test_deletion_vectors_of_every_kind_are_read_alike(lake, sqlite_url, readers
 
     second, third = (10, *range(14, 20)), tuple(range(24, 30))
     assert spark_rows(lake.table("t").read()) == readers.by_duckdb(delta.path)
-    ours = versions_of(lake, sqlite_url, done)
+    ours = versions_of(lake, long_story_url, done)
     assert {v: sorted(a for (a,) in rows) for v, rows in ours.items()} == {
         0: [*range(10), *second],
         1: [*range(1, 9), *second, *third],
@@ -117,7 +117,7 @@ def test_deletion_vectors_of_every_kind_are_read_alike(lake, sqlite_url, readers
         assert readers.by_deltalake(delta.path, version) == rows
 
 
-def test_rows_that_come_back_and_files_that_are_all_dead(lake, sqlite_url, readers, delta):
+def test_rows_that_come_back_and_files_that_are_all_dead(lake, long_story_url, readers, delta):
     delta.write_file("1.parquet", numbers(4))
     delta.write_file("2.parquet", numbers(2, 4))
     some, others, all_dead = inline(0, 1), inline(2), inline(0, 1)
@@ -132,14 +132,14 @@ def test_rows_that_come_back_and_files_that_are_all_dead(lake, sqlite_url, reade
     done = lake.import_delta(delta.path, "t")
 
     assert done.versions == (0, 1, 2, 4, 5)
-    ours = versions_of(lake, sqlite_url, done)
+    ours = versions_of(lake, long_story_url, done)
     expected = {0: [2, 3], 1: [0, 1, 3], 2: [0, 1, 2, 3], 4: [*range(6)], 5: [0, 1, 2, 3]}
     assert {v: [a for (a,) in rows] for v, rows in ours.items()} == expected
     for version, rows in ours.items():
         assert readers.by_deltalake(delta.path, version) == rows
 
 
-def test_an_import_of_deletion_vectors_is_caught_up_with(lake, sqlite_url, readers, delta):
+def test_an_import_of_deletion_vectors_is_caught_up_with(lake, long_story_url, readers, delta):
     delta.write_file("1.parquet", numbers(6))
     first, second = inline(0), inline(0, 3)
     delta.commit(VECTORS, metadata([column("a", "long")]), delta.add("1.parquet", vector=first))
@@ -149,11 +149,11 @@ def test_an_import_of_deletion_vectors_is_caught_up_with(lake, sqlite_url, reade
     done = lake.import_delta(delta.path, "t")
 
     assert (done.versions, done.files) == ((1,), 0)
-    assert versions_of(lake, sqlite_url, done)[1] == [(1,), (2,), (4,), (5,)]
+    assert versions_of(lake, long_story_url, done)[1] == [(1,), (2,), (4,), (5,)]
     assert readers.by_deltalake(delta.path) == [(1,), (2,), (4,), (5,)]
 
 
-def test_columns_are_renamed_dropped_added_and_widened(lake, sqlite_url, readers, delta):
+def test_columns_are_renamed_dropped_added_and_widened(lake, long_story_url, readers, delta):
     a, b = column("a", "integer", number=1), column("b", "string", number=2)
     inner = column("x", "integer", number=4)
     s = column("s", {"type": "struct", "fields": [inner]}, number=3)
@@ -196,7 +196,7 @@ def test_columns_are_renamed_dropped_added_and_widened(lake, sqlite_url, readers
     names = {v: lake.table("t").read(version=s).columns for v, s in done.snapshots.items()}
     assert names[2] == ["b", "a", "t"]
     assert names[4] == ["t", "a", "b"]
-    ours = versions_of(lake, sqlite_url, done)
+    ours = versions_of(lake, long_story_url, done)
     assert ours[0] == []
     assert ours[1] == [(1, "x", (1,)), (2, "y", None)]
     assert ours[2] == [(1, "x", (1, None)), (2, "y", None)]
@@ -204,7 +204,7 @@ def test_columns_are_renamed_dropped_added_and_widened(lake, sqlite_url, readers
     assert ours[4] == readers.by_duckdb(delta.path)
 
 
-def test_in_id_mode_the_footer_says_which_column_is_which(lake, sqlite_url, delta):
+def test_in_id_mode_the_footer_says_which_column_is_which(lake, long_story_url, delta):
     def field(name, kind, number):
         return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
 
@@ -217,10 +217,12 @@ def test_in_id_mode_the_footer_says_which_column_is_which(lake, sqlite_url, delt
 
     done = lake.import_delta(delta.path, "t")
 
-    assert versions_of(lake, sqlite_url, done)[1] == [("x", 7)]
+    assert versions_of(lake, long_story_url, done)[1] == [("x", 7)]
 
 
-def test_a_column_that_old_files_hold_under_the_name_of_a_new_one(lake, sqlite_url, readers, delta):
+def test_a_column_that_old_files_hold_under_the_name_of_a_new_one(
+    lake, long_story_url, readers, delta
+):
     # Without column mapping the name alone counts: b was there before anybody declared it.
     delta.write_file("1.parquet", pa.table({"a": [1], "b": ["hidden"]}))
     delta.commit(protocol(), metadata([column("a", "long")]), delta.add("1.parquet"))
@@ -228,12 +230,12 @@ def test_a_column_that_old_files_hold_under_the_name_of_a_new_one(lake, sqlite_u
 
     done = lake.import_delta(delta.path, "t")
 
-    ours = versions_of(lake, sqlite_url, done)
+    ours = versions_of(lake, long_story_url, done)
     assert ours == {0: [(1,)], 1: [(1, "hidden")]}
     assert ours[1] == readers.by_deltalake(delta.path)
 
 
-def test_partition_values_are_written_in_every_way_of_delta(lake, sqlite_url, delta):
+def test_partition_values_are_written_in_every_way_of_delta(lake, long_story_url, delta):
     kinds = {
         "d": "date", "n": "integer", "f": "double", "c": "decimal(9,2)", "o": "boolean",
         "s": "string", "y": "binary", "z": "timestamp", "l": "timestamp_ntz",
@@ -267,7 +269,7 @@ def test_partition_values_are_written_in_every_way_of_delta(lake, sqlite_url, de
     ]
 
 
-def test_partition_columns_are_widened_as_delta_does_it(lake, sqlite_url, readers, delta):
+def test_partition_columns_are_widened_as_delta_does_it(lake, long_story_url, readers, delta):
     narrow = [column("a", "long"), column("f", "float"), column("n", "integer")]
     wide = [column("a", "long"), column("f", "double"), column("n", "long")]
     keys = ["f", "n"]
@@ -279,12 +281,12 @@ def test_partition_columns_are_widened_as_delta_does_it(lake, sqlite_url, reader
     done = lake.import_delta(delta.path, "t")
 
     # The text is read anew: 1.1 as a double is not what 1.1 as a float is.
-    ours = versions_of(lake, sqlite_url, done)
+    ours = versions_of(lake, long_story_url, done)
     assert ours == {0: [(0, "1.100000023841858", 7)], 1: [(0, "1.1", 7)]}
     assert readers.by_duckdb(delta.path) == ours[1]
 
 
-def test_paths_are_uris(lake, sqlite_url, readers, delta, tmp_path):
+def test_paths_are_uris(lake, long_story_url, readers, delta, tmp_path):
     delta.write_file("p=x y%3A/ü 1.parquet", numbers(1))
     elsewhere = tmp_path / "else where.parquet"
     pq.write_table(numbers(1, 1), elsewhere)
@@ -302,7 +304,7 @@ def test_paths_are_uris(lake, sqlite_url, readers, delta, tmp_path):
     assert done.notes[0].startswith("1 file(s) have partition values that their path")
     lake.close()
     # The path of the first file tells its value to DuckDB as well.
-    with DuckDBOracle(sqlite_url) as oracle:
+    with DuckDBOracle(long_story_url) as oracle:
         assert oracle.sql("SELECT p, a FROM t WHERE a = 0") == [("x y:", 0)]
 
 
@@ -370,7 +372,7 @@ def state_of(delta):
 
 
 @pytest.mark.parametrize("kind", ["one", "parts", "v2 parquet", "v2 json"])
-def test_checkpoints_of_every_kind(lake, sqlite_url, readers, delta, kind):
+def test_checkpoints_of_every_kind(lake, long_story_url, readers, delta, kind):
     for number in range(3):
         delta.write_file(f"{number}.parquet", numbers(2, 2 * number))
     needed = VECTORS if "v2" not in kind else protocol("deletionVectors", "v2Checkpoint")
@@ -406,7 +408,7 @@ def test_checkpoints_of_every_kind(lake, sqlite_url, readers, delta, kind):
 
     done = lake.import_delta(delta.path, "t")
 
-    ours = versions_of(lake, sqlite_url, done)
+    ours = versions_of(lake, long_story_url, done)
     assert ours == {1: [(0,), (2,), (3,)], 2: [(0,), (2,), (3,), (4,), (5,)]}
     assert readers.by_duckdb(delta.path) == ours[2]
 
@@ -432,7 +434,7 @@ def test_what_delta_asks_of_writers_is_told(lake, delta):
     )
 
 
-def test_versions_that_nobody_has_any_more_are_jumped_over(lake, sqlite_url, readers, delta):
+def test_versions_that_nobody_has_any_more_are_jumped_over(lake, long_story_url, readers, delta):
     for number in range(4):
         delta.write_file(f"{number}.parquet", numbers(1, number))
     delta.commit(protocol(), metadata([column("a", "long")]), delta.add("0.parquet"))
@@ -446,6 +448,6 @@ def test_versions_that_nobody_has_any_more_are_jumped_over(lake, sqlite_url, rea
 
     assert done.versions == (2, 3)
     assert done.notes[0].startswith("versions 1 to 1 were left out: version 1 needs the data file")
-    ours = versions_of(lake, sqlite_url, done)
+    ours = versions_of(lake, long_story_url, done)
     assert ours == {2: [(2,)], 3: [(2, None), (3, None)]}
     assert readers.by_deltalake(delta.path) == ours[3]
