@@ -25,6 +25,7 @@ from shelduck.api.changes import (
     unset_properties,
 )
 from shelduck.api.connect import connect
+from shelduck.api.delta_import import DeltaImported
 from shelduck.api.lake import Lake
 from shelduck.api.merge_clauses import (
     when_matched_delete,
@@ -40,6 +41,7 @@ from shelduck.api.table import Table
 from shelduck.api.table_restore import RestorePlan
 from shelduck.api.transaction import Transaction
 from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
+from shelduck.borders.report import Exported, ExportReport, FileRewrite, Loss
 from shelduck.errors import (
     AlreadyExists,
     CatalogUnavailable,
@@ -65,10 +67,15 @@ __all__ = [
     "Compacted",
     "Conflict",
     "CorruptLake",
+    "DeltaImported",
     "Expired",
+    "ExportReport",
+    "Exported",
+    "FileRewrite",
     "FilesDeleted",
     "InvalidRequest",
     "Lake",
+    "Loss",
     "NotFound",
     "OutcomeUnknown",
     "RestorePlan",

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from shelduck import InvalidRequest, Unchanged
-from shelduck.spark import delete_files, read
+from shelduck.spark import position_files, read
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -221,7 +221,7 @@ def test_a_rolled_back_delete_leaves_no_file(copied, base):
 
 def test_without_a_way_into_the_jvm_deletes_are_the_same(copied, monkeypatch):
     catalog, lake = copied
-    for module in (delete_files, read):
+    for module in (position_files, read):
         monkeypatch.setattr(module, "bridge_for", lambda _: None)
     with duckdb(catalog) as oracle:
         oracle.execute("DELETE FROM t WHERE id IN (1, 101)")

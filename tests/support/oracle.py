@@ -68,17 +68,7 @@ class DuckDBOracle:
         data_path: str | Path | None = None,
         options: Mapping[str, str | int | bool] | None = None,
     ) -> None:
-        self._connection = duckdb.connect(
-            config={
-                "allow_unsigned_extensions": "true",
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-            }
-        )
-        for path in extension_files():
-            self._connection.execute(f"LOAD {_literal(path)}")
-        # Answers must not depend on the time zone of the machine.
-        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection = duckdb_with(EXTENSIONS)
         self._connection.execute(duckdb_attach_string(url, data_path, options=options))
         self._connection.execute("USE lake")
 
@@ -148,6 +138,22 @@ class DuckDBOracle:
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
+def duckdb_with(extensions: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
+    """A DuckDB that has these extensions and gets no others."""
+    connection = duckdb.connect(
+        config={
+            "allow_unsigned_extensions": "true",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+    )
+    for path in extension_files(extensions):
+        connection.execute(f"LOAD {_literal(path)}")
+    # Answers must not depend on the time zone of the machine.
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
 def at(table: str, version: int) -> str:
     """A table at a snapshot, to stand after FROM."""
     return f"{table} AT (VERSION => {version})"
@@ -200,11 +206,11 @@ def _postgres_settings(url: str) -> dict[str, str]:
 
 
 @cache
-def extension_files() -> tuple[str, ...]:
+def extension_files(names: tuple[str, ...] = EXTENSIONS) -> tuple[str, ...]:
     """Where the extensions lie that came from PyPI, built for the DuckDB that is installed."""
     version = f"v{duckdb.__version__}"
     files = []
-    for name in EXTENSIONS:
+    for name in names:
         package = resources.files(f"duckdb_extension_{name}")
         file = package / "extensions" / version / f"{name}.duckdb_extension"
         if not file.is_file():

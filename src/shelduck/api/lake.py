@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from shelduck.api.lake_upkeep import LakeUpkeep
+from shelduck.api.delta_import import LakeBorders
 from shelduck.api.options import Option, options, set_option
 from shelduck.api.results import Committed, Result, TableName
 from shelduck.api.session import SqlSession
@@ -21,7 +21,7 @@ from shelduck.model.table import Snapshot
 from shelduck.spark.session import DataFrame, SparkSession
 
 
-class Lake(LakeUpkeep):
+class Lake(LakeBorders):
     """A connected lake; get one from `connect`."""
 
     def __init__(self, state: LakeState) -> None:

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shelduck.api import call_adoption, call_flush, call_options, call_upkeep, run_transactions
+from shelduck.api import (
+    call_adoption,
+    call_delta,
+    call_export,
+    call_flush,
+    call_options,
+    call_upkeep,
+    run_transactions,
+)
 from shelduck.api.arguments import bind
 from shelduck.api.runner import Answer, Runner
 from shelduck.errors import NotFound
@@ -20,6 +28,7 @@ Procedure = Callable[..., Answer]
 PROCEDURES: dict[str, Procedure] = (
     call_adoption.PROCEDURES | call_options.PROCEDURES | call_flush.PROCEDURES
 )
+PROCEDURES |= call_delta.PROCEDURES | call_export.PROCEDURES
 PROCEDURES |= run_transactions.PROCEDURES | call_upkeep.PROCEDURES
 
 

@@ -6,7 +6,7 @@ from shelduck.api.metadata_tables import MetadataVerbs
 from shelduck.api.table_adoption import AdoptVerbs
 from shelduck.api.table_changes import ChangeVerbs
 from shelduck.api.table_edits import EditVerbs
-from shelduck.api.table_flush import FlushVerbs
+from shelduck.api.table_export import ExportVerbs
 from shelduck.api.table_restore import RestoreVerbs
 from shelduck.api.table_shape import ShapeVerbs
 from shelduck.api.table_streams import StreamVerbs
@@ -21,7 +21,7 @@ from shelduck.spark.types import struct_type
 
 class Table(
     EditVerbs,
-    FlushVerbs,
+    ExportVerbs,
     AdoptVerbs,
     ChangeVerbs,
     MetadataVerbs,

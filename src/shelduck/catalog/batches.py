@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, insert, select
 from shelduck.catalog import own_tables, queries
 from shelduck.catalog.store import Store
 from shelduck.errors import InvalidRequest
-from shelduck.model.batch import Batch
+from shelduck.model.batch import ANY_TABLE, Batch
 from shelduck.model.schema import SnapshotId
 
 _TABLE = own_tables.stream_batches
@@ -35,6 +35,14 @@ def landed_in(connection: Connection, batch: Batch) -> SnapshotId | None:
             " query id"
         )
     return SnapshotId(row.snapshot_id)
+
+
+def newest_landed(connection: Connection, series: str) -> int | None:
+    """Return the number of the newest batch of a series that has landed; two statements."""
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return None
+    query = select(_c.batch_id).where(_c.table_id == ANY_TABLE, _c.query_id == series)
+    return connection.execute(query).scalar_one_or_none()
 
 
 def record_batch(store: Store, connection: Connection, batch: Batch, snapshot: SnapshotId) -> None:

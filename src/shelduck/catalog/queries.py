@@ -318,6 +318,21 @@ def bounds_of(
     return found if file_ids is None else found.where(c.data_file_id.in_(sorted(file_ids)))
 
 
+def identity_values(table_id: int) -> Select[Any]:
+    """Ask for the partition values of files that are those of a column as it is."""
+    file, key, value = t_file, tables.partition_column, tables.file_partition_value
+    same_key = and_(
+        key.c.partition_id == file.c.partition_id,
+        key.c.partition_key_index == value.c.partition_key_index,
+    )
+    return (
+        select(file.c.data_file_id, key.c.column_id, value.c.partition_value)
+        .join_from(value, file, value.c.data_file_id == file.c.data_file_id)
+        .join(key, same_key)
+        .where(value.c.table_id == table_id, key.c.transform == "identity")
+    )
+
+
 def mapping_rows(ids: Iterable[int]) -> Select[Any]:
     """Ask for the nodes of name mappings, each mapping in its own order."""
     kind, node = tables.column_mapping, tables.name_mapping

@@ -29,7 +29,8 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
     A delete file may be younger than the snapshot in part: when it has a snapshot column, only rows
     up to ``table.snapshot.id`` count. The same holds for the rows of a data file that has one.
     ``partition_values`` are those of the file's name mapping, in the mapping's order of partition
-    names. Three statements, one more each for layouts, inlined deletes and mappings. Raises
+    names: from the file's path, or the catalog's where the path has none of that name. Three
+    statements, one more each for layouts, inlined deletes, mappings and such values. Raises
     Unsupported for encrypted files and formats but Parquet, CorruptLake for rows that contradict
     themselves.
     """
@@ -41,11 +42,13 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
     rows = connection.execute(query).all()
     if not rows:
         return []
+    mappings = name_mappings(connection, {row[7] for row in rows} - {None})
     known = _Known(
         _delete_files(connection, table),
         _inlined_deletes(connection, inlined, at) if inlined in present else {},
         _layouts(connection, {row[11] for row in rows} - {None}),
-        name_mappings(connection, {row[7] for row in rows} - {None}),
+        mappings,
+        _values_of_keys(connection, table, rows, mappings),
     )
     return _files(table, rows, known)
 
@@ -64,7 +67,8 @@ def data_files_of(
     rows = connection.execute(query).all()
     layouts = _layouts(connection, {row[11] for row in rows} - {None})
     mappings = name_mappings(connection, {row[7] for row in rows} - {None})
-    return _files(table, rows, _Known({}, {}, layouts, mappings))
+    values = _values_of_keys(connection, table, rows, mappings)
+    return _files(table, rows, _Known({}, {}, layouts, mappings, values))
 
 
 class _Known(NamedTuple):
@@ -74,11 +78,13 @@ class _Known(NamedTuple):
     positions: Mapping[int, tuple[int, ...]]
     layouts: Mapping[int | None, Layout]
     mappings: Mapping[int, NameMapping]
+    values: Mapping[tuple[int, int], str | None]
+    """Partition values by data file id and column id."""
 
 
 def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[DataFile]:
     """Return the files of plain rows; the loop is what opening a large table costs in Python."""
-    deletes, positions, layouts, mappings = known
+    deletes, positions, layouts, mappings, of_keys = known
     files = []
     for (
         number,
@@ -99,7 +105,7 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
         place = table.path + path if relative else path
         values: tuple[str | None, ...] = ()
         if mapping is not None:
-            values = _partition_values(table, place, mappings[mapping])
+            values = _partition_values(table, number, place, mappings[mapping], of_keys)
         deleted = deletes.get(number) if deletes else None
         gone = positions.get(number, ()) if positions else ()
         made = (
@@ -198,19 +204,50 @@ def _layouts(connection: Connection, ids: set[int]) -> dict[int | None, Layout]:
     return {number: Layout.from_json(text) for number, text in rows}
 
 
+def _values_of_keys(
+    connection: Connection,
+    table: TableVersion,
+    rows: Iterable[Any],
+    mappings: Mapping[int, NameMapping],
+) -> dict[tuple[int, int], str | None]:
+    """Return the catalog's partition values where some path does not tell one; one statement."""
+    wanted = {
+        number: {n.source_name.lower() for n in mapping.names if n.is_partition}
+        for number, mapping in mappings.items()
+    }
+    if not any(wanted.values()):
+        return {}
+    of_files = ((row[1], wanted[row[7]]) for row in rows if row[7] is not None)
+    if all(names <= hive_values(path).keys() for path, names in of_files if names):
+        return {}
+    found = connection.execute(queries.identity_values(table.id))
+    return {(number, column): value for number, column, value in found}
+
+
 def _partition_values(
-    table: TableVersion, path: str, mapping: NameMapping
+    table: TableVersion,
+    number: int,
+    path: str,
+    mapping: NameMapping,
+    of_keys: Mapping[tuple[int, int], str | None],
 ) -> tuple[str | None, ...]:
-    wanted = [name.source_name for name in mapping.names if name.is_partition]
+    wanted = [name for name in mapping.names if name.is_partition]
     if not wanted:
         return ()
-    values = hive_values(path)
-    missing = [name for name in wanted if name.lower() not in values]
-    if missing:
-        raise CorruptLake(
-            f"data file {path!r} of {table.full_name} should name {missing[0]!r} in its path"
-        )
-    return tuple(values[name.lower()] for name in wanted)
+    told = hive_values(path)
+    values = []
+    for name in wanted:
+        key = (number, name.field_id)
+        if name.source_name.lower() in told:
+            values.append(told[name.source_name.lower()])
+        elif key in of_keys:
+            values.append(of_keys[key])
+        else:
+            raise CorruptLake(
+                f"data file {path!r} of {table.full_name} should name {name.source_name!r} in its"
+                " path"
+            )
+    return tuple(values)
 
 
 def _unreadable(table: TableVersion, path: str, kind: str, key: str | None) -> Unsupported:

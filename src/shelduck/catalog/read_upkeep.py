@@ -58,6 +58,12 @@ def snapshot_ids(connection: Connection) -> list[int]:
     return list(connection.execute(query).scalars())
 
 
+def next_row_id(connection: Connection, table: TableId) -> int:
+    """Return the row id that the next row of a table gets; one statement."""
+    query = select(tables.table_stats.c.next_row_id).where(tables.table_stats.c.table_id == table)
+    return connection.execute(query).scalar() or 0
+
+
 def deleted_from(connection: Connection, table: TableId) -> set[int]:
     """Return the data files of which some snapshot does not show all rows; three statements."""
     query = select(_delete.data_file_id).where(_delete.table_id == table).distinct()

@@ -89,7 +89,7 @@ class _Adoption:
         stats = foreign_stats(metadata, adopted.leaves, places)
         self._check_null(file.path, stats, adopted, texts)
         absent = [ColumnStats(f.id, 0, 0, rows) for f in adopted.missing if self._reads_null(f)]
-        of_path = [_of_path(f, text, rows) for f, text in texts]
+        of_path = [constant_stats(f, text, rows) for f, text in texts]
         partition_id, partition = self._partition(texts)
         return NewDataFile(
             path=file.path,
@@ -196,7 +196,8 @@ class _Adoption:
         return self.table.partition_id, tuple(by_id[k.column_id] for k in keys)
 
 
-def _of_path(column: Field, text: str | None, rows: int) -> ColumnStats:
+def constant_stats(column: Field, text: str | None, rows: int) -> ColumnStats:
+    """Return the statistics of a column that has one value in all rows of a file."""
     if text is None:
         return ColumnStats(column.id, 0, 0, rows)
     assert not isinstance(column.shape, Kind)

@@ -8,7 +8,7 @@ the file. Stricter: a column is refused unless its values are read right as they
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shelduck.model.files import MappedName
@@ -38,10 +38,42 @@ class Adopted:
     problems: tuple[str, ...]
 
 
+def holds_alike(stored: PhysicalField, target: Leaf) -> bool:
+    """Tell whether every reader makes the same values of a stored leaf, and loses none.
+
+    Casts that the time zone of a session decides (``timestamp`` to ``timestamptz``) are left out,
+    and all that DuckDB's own ``add_data_files`` refuses but text of JSON.
+    """
+    leaf = stored.shape
+    found = reading(stored, target)
+    if isinstance(leaf, Kind) or found is None or found.how is How.CHECKED_CAST:
+        return False
+    if leaf == target:
+        return str(leaf) not in _UNSURE
+    if isinstance(leaf, Decimal) or isinstance(target, Decimal):
+        return isinstance(leaf, Decimal) and isinstance(target, Decimal)
+    return (leaf.name, target.name) in _WIDENED or {leaf.name, target.name} <= _INTEGERS
+
+
+def holds_widened(stored: PhysicalField, target: Leaf) -> bool:
+    """Tell whether a stored leaf is read right as ``target`` where another format widened types.
+
+    Instants may be stored in either way: files say by their flag what their table's schema says
+    too, or, as INT96, nothing.
+    """
+    found = reading(stored, target)
+    if found is None:
+        return False
+    whole = str(stored.shape) in SIGNED and isinstance(target, Decimal)
+    return found.how is None or (found.how is How.CAST and whole)
+
+
 @dataclass
 class _Match:
     allow_missing: bool
     ignore_extra: bool
+    called: Callable[[Field], str | None]
+    holds: Callable[[PhysicalField, Leaf], bool]
     leaves: list[tuple[Field, PhysicalField, str]] = field(default_factory=list)
     missing: list[Field] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -54,9 +86,15 @@ def match_file(
     *,
     allow_missing: bool = False,
     ignore_extra: bool = False,
+    called: Callable[[Field], str | None] = lambda field: field.name,
+    holds: Callable[[PhysicalField, Leaf], bool] = holds_alike,
 ) -> Adopted:
-    """Return how a file of that layout, with these keys in its path, fits the columns."""
-    match = _Match(allow_missing, ignore_extra)
+    """Return how a file of that layout, with these keys in its path, fits the columns.
+
+    ``called`` is the name of a column or struct field in the file, None where it is not there;
+    ``holds`` says which stored leaves are values of which type.
+    """
+    match = _Match(allow_missing, ignore_extra, called, holds)
     _refuse_reserved(layout, match)
     by_path = {f.id: key for key in path_keys if (f := columns.find((key,))) is not None}
     for number in by_path:
@@ -109,7 +147,9 @@ def _match_level(
     place: str,
 ) -> list[MappedName]:
     """Match the parts of one level by name, in the order of the file."""
-    known: Mapping[str, Field] = {f.name.lower(): f for f in fields}
+    known: Mapping[str, Field] = {
+        name.lower(): f for f in fields if (name := match.called(f)) is not None
+    }
     names: list[MappedName] = []
     counts = Counter(p.name.lower() for p in stored)
     for part in stored:
@@ -129,7 +169,8 @@ def _match_level(
             if found is not None:
                 names.append(found)
     for target in fields:
-        if target.name.lower() not in counts:
+        name = match.called(target)
+        if name is None or name.lower() not in counts:
             _miss(match, target, path)
     return names
 
@@ -154,28 +195,11 @@ def _match_node(
             match.problems.append(_mismatch(stored, target, path))
             return None
         return _match_parts(match, stored, target, path, place)
-    if not _holds(stored, target.shape):
+    if not match.holds(stored, target.shape):
         match.problems.append(_mismatch(stored, target, path))
         return None
     match.leaves.append((target, stored, place + stored.name))
     return MappedName(stored.name, target.id, is_partition=False)
-
-
-def _holds(stored: PhysicalField, target: Leaf) -> bool:
-    """Tell whether every reader makes the same values of a stored leaf, and loses none.
-
-    Casts that the time zone of a session decides (``timestamp`` to ``timestamptz``) are left out,
-    and all that DuckDB's own ``add_data_files`` refuses but text of JSON.
-    """
-    leaf = stored.shape
-    found = reading(stored, target)
-    if isinstance(leaf, Kind) or found is None or found.how is How.CHECKED_CAST:
-        return False
-    if leaf == target:
-        return str(leaf) not in _UNSURE
-    if isinstance(leaf, Decimal) or isinstance(target, Decimal):
-        return isinstance(leaf, Decimal) and isinstance(target, Decimal)
-    return (leaf.name, target.name) in _WIDENED or {leaf.name, target.name} <= _INTEGERS
 
 
 def _match_parts(

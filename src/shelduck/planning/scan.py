@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
 from shelduck.model.files import DataFile, NameMapping
-from shelduck.model.literals import canonical_text
+from shelduck.model.literals import blob_bytes, canonical_text
 from shelduck.model.schema import Field, Kind
 from shelduck.model.table import TableVersion
 from shelduck.model.types import DataType
@@ -211,7 +211,7 @@ def _group(shape: Shape, files: list[DataFile]) -> ScanGroup:
 
 
 def _partition_value(file: DataFile, at: int, field: Field) -> str | None:
-    """Return the canonical text of one partition value."""
+    """Return the canonical text of one partition value; for bytes their hexadecimal digits."""
     assert not isinstance(field.shape, Kind)
     if at >= len(file.partition_values):
         raise CorruptLake(
@@ -220,6 +220,9 @@ def _partition_value(file: DataFile, at: int, field: Field) -> str | None:
         )
     text = file.partition_values[at]
     try:
-        return None if text is None else canonical_text(field.shape, text)
+        if text is None:
+            return None
+        known = canonical_text(field.shape, text)
+        return (blob_bytes(known) or b"").hex() if str(field.shape) == "blob" else known
     except InvalidRequest as error:
         raise CorruptLake(f"data file {file.path}: column {field.name!r}: {error}") from error

@@ -8,30 +8,24 @@ from dataclasses import dataclass, field
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
-from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.errors import Conflict, CorruptLake
+from shelduck.errors import Conflict
 from shelduck.model.files import DataFile, NewDeleteFile
 from shelduck.model.layout import SNAPSHOT_FIELD
 from shelduck.model.table import TableVersion
-from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
-from shelduck.spark.footers import read_footers
-from shelduck.spark.physical import FIELD_ID
-from shelduck.spark.plain_write import write_plain_parts
-from shelduck.spark.public_read import deleted_positions
+from shelduck.spark.position_files import (
+    FILE,
+    PATH,
+    POSITION,
+    stored_positions,
+    write_position_files,
+)
 from shelduck.spark.read import Origin
 from shelduck.spark.reader_options import READER_OPTIONS
-from shelduck.spark.storage import (
-    delete_directory,
-    filesystem,
-    list_data_files,
-    spark_path,
-)
+from shelduck.spark.storage import delete_directory, filesystem, spark_path
 from shelduck.spark.write import fresh_name
 
-_PATH, _POS, _FILE = "file_path", "pos", "file"
-_IDS = {_PATH: 2147483646, _POS: 2147483645}
-_COMPRESSION = "snappy"
+_IDS = {PATH: 2147483646, POSITION: 2147483645}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +86,7 @@ class _Work:
 
     def run(self, dead: DataFrame) -> dict[int, DeadRows]:
         new = self._write(
-            dead.select(F.col(Origin.FILE_ID).alias(_FILE), F.col(Origin.POSITION).alias(_POS)),
+            dead.select(F.col(Origin.FILE_ID).alias(FILE), F.col(Origin.POSITION).alias(POSITION)),
             self.files.values(),
         )
         if sum(w.rows for w in new.values()) <= self.few and all(number >= 0 for number in new):
@@ -143,9 +137,13 @@ class _Work:
         if not touched:
             return {}
         place = spark_path(self.table.path + self.directories[0])
-        written = self.spark.read.schema(f"{_POS} bigint, {_FILE} bigint").options(**READER_OPTIONS)
-        fresh = written.parquet(place).where(F.col(_FILE).isin([f.id for f in touched]))
-        both = fresh.select(_FILE, _POS).unionAll(_older(self.spark, touched, self.table))
+        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint").options(
+            **READER_OPTIONS
+        )
+        fresh = written.parquet(place).where(F.col(FILE).isin([f.id for f in touched]))
+        both = fresh.select(FILE, POSITION).unionAll(
+            stored_positions(self.spark, touched, self.table)
+        )
         total = self._write(both, touched)
         for file in touched:
             assert file.delete_file is not None
@@ -161,66 +159,20 @@ class _Work:
         directory = fresh_name(self.table)
         self.directories.append(directory)
         place = self.table.path + directory
-        named = self.spark.createDataFrame(
-            [(f.id, f.path) for f in files], f"{_FILE} bigint, {_PATH} string"
-        )
-        rows = positions.join(F.broadcast(named), _FILE).select(
-            *[F.col(name).alias(name, metadata={FIELD_ID: _IDS[name]}) for name in (_PATH, _POS)],
-            _FILE,
-        )
-        _save(self.spark, rows.repartition(_FILE).sortWithinPartitions(_FILE, _POS), place)
-        listed = list_data_files(place)
-        found: dict[int, _Written] = {}
-        for file, footer in zip(listed, read_footers(self.spark, f"{place}/", listed), strict=True):
-            number = int(file.name.partition("/")[0].removeprefix(f"{_FILE}="))
-            count = footer.metadata.num_rows
-            if number in found:
-                raise CorruptLake(f"{place} has two delete files for data file {number}")
-            path = f"{directory}/{file.name}"
-            found[number] = _Written(NewDeleteFile(path, count, file.size, footer.size), count)
-        if not found:
-            delete_directory(place)
-        return found
-
-
-def _save(spark: SparkSession, rows: DataFrame, place: str) -> None:
-    bridge = bridge_for(spark)
-    if bridge is None:
-        write_plain_parts(spark, rows, _FILE, spark_path(place), _COMPRESSION)
-        return
-    ids = bridge.id_options({(name,): number for name, number in _IDS.items()})
-    writer = rows.write.format(bridge.write_format).partitionBy(_FILE)
-    writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **ids).save(spark_path(place))
-
-
-def _older(spark: SparkSession, files: Sequence[DataFile], table: TableVersion) -> DataFrame:
-    """Return what the delete files of ``files`` name up to the table's snapshot."""
-    bridge = bridge_for(spark)
-    snapshot = table.snapshot.id
-    if bridge is None:
-        return deleted_positions(spark, files, snapshot, _FILE, _POS)
-
-    def lister(_: list[str]) -> Iterable[FileEntry]:
-        for file in files:
-            assert file.delete_file is not None
-            deletes = Deletes(file.delete_file.path, snapshot)
-            yield FileEntry(file.path, file.file_size_bytes, (file.id,), deletes)
-
-    rows = bridge.relation(
-        T.StructType([]),
-        T.StructType([T.StructField(_FILE, T.LongType())]),
-        lister,
-        with_deletes=True,
-        wants_deleted=True,
-        size_in_bytes=sum(f.file_size_bytes for f in files),
-    )
-    return rows.select(_FILE, F.col("_metadata.row_index").alias(_POS))
+        paths = [(f.id, f.path) for f in files]
+        written = write_position_files(self.spark, positions, paths, place, _IDS)
+        return {
+            number: _Written(
+                NewDeleteFile(f"{directory}/{f.name}", f.rows, f.size, f.footer_size), f.rows
+            )
+            for number, f in written.items()
+        }
 
 
 def _positions(path: str) -> tuple[int, ...]:
     files, name = filesystem(path)
     with files.open_input_file(name) as source:
-        return tuple(parquet.read_table(source, columns=[_POS])[_POS].to_pylist())
+        return tuple(parquet.read_table(source, columns=[POSITION])[POSITION].to_pylist())
 
 
 def _require_no_later(file: DataFile, table: TableVersion) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import uuid
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -94,10 +95,16 @@ def move_file(source: str, target: str) -> None:
         Path(old).rename(plain)
         return
     files, name = filesystem(target)
+    make_directory(target.rpartition("/")[0])
+    files.move(filesystem(source)[1], name)
+
+
+def make_directory(directory: str) -> None:
+    """Make a directory and those above it; nothing on object stores, which have none."""
+    files, name = filesystem(directory)
     if files.type_name != "s3":
         # Directories of an object store are made by their files.
-        files.create_dir(name.rpartition("/")[0], recursive=True)
-    files.move(filesystem(source)[1], name)
+        files.create_dir(name, recursive=True)
 
 
 def arrow_place(path: str) -> tuple[bool, str]:
@@ -218,3 +225,26 @@ def write_text(path: str, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(target)
+
+
+def write_new_text(path: str, text: str) -> None:
+    """Write a small file that must not be there yet, whole or not at all.
+
+    Raises FileExistsError when it is. On object stores, which pyarrow asks for nothing of the kind,
+    a file that another writer begins in the same moment is not seen.
+    """
+    plain = local_path(path)
+    if plain is None:
+        files, name = filesystem(path)
+        if files.get_file_info(name).type != pyarrow.fs.FileType.NotFound:
+            raise FileExistsError(path)
+        write_text(path, text)
+        return
+    target = Path(plain)
+    part = target.with_name(f".{target.name}.{uuid.uuid4()}")
+    write_text(str(part), text)
+    try:
+        # Unlike a rename, a link never takes the place of a file.
+        os.link(part, target)
+    finally:
+        part.unlink()

@@ -115,8 +115,10 @@ def literal(text: str | None, data_type: DataType) -> SparkColumn:
 
 
 def text_to_value(text: SparkColumn, leaf: Leaf) -> SparkColumn:
-    """Return the value of a column of canonical texts."""
+    """Return the value of a column of canonical texts, or of hexadecimal digits for bytes."""
     name = str(leaf)
+    if name == "blob":
+        return F.unhex(text)
     if name == "timestamptz":
         # The canonical text ends in +00, which Spark reads as the offset only when written in full.
         return F.concat(text, F.lit(":00")).cast(T.TimestampType())

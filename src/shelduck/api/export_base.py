@@ -1,0 +1,40 @@
+"""What exports to every format share."""
+
+from __future__ import annotations
+
+import os
+
+from shelduck.api.table_flush import FlushVerbs
+from shelduck.api.table_upkeep import UpkeepVerbs
+from shelduck.borders.report import ExportReport
+from shelduck.catalog.create import absolute_data_path
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.operations.rows import TableRows, table_rows
+
+Place = str | os.PathLike[str]
+
+
+class ExportBase(FlushVerbs, UpkeepVerbs):
+    """A table as exports look at it, and where they may write."""
+
+    def _rows(self) -> TableRows:
+        return table_rows(self._state.store, self._version(), self._state.layouts)
+
+    def _write_anew(self, report: ExportReport) -> None:
+        """Write the files anew that the report names; Unsupported when that cannot be done."""
+        try:
+            self.rewrite([f.file_id for f in report.rewrites])
+        except Unsupported as error:
+            raise Unsupported(
+                f"{report}\nBut Shelduck cannot write these files anew: {error}"
+            ) from error
+
+    def _location(self, path: Place) -> str:
+        location = absolute_data_path(os.fspath(path))
+        inside = self._state.info.data_path
+        if location.startswith(inside):
+            raise InvalidRequest(
+                f"{location} lies below the lake's data path {inside}, which only the lake writes"
+                " to; export to another directory"
+            )
+        return location.rstrip("/")

@@ -1,0 +1,60 @@
+"""Showing a table to readers of Delta."""
+
+from __future__ import annotations
+
+from shelduck.api.compaction import refuse_in_transaction
+from shelduck.api.export_base import ExportBase, Place
+from shelduck.borders.delta.export import Published, export, published
+from shelduck.borders.delta.survey import Survey, survey
+from shelduck.borders.report import Exported, ExportReport
+from shelduck.operations.rows import TableRows
+
+
+class DeltaExportVerbs(ExportBase):
+    """A Delta log over the same files; nothing is copied."""
+
+    def export_delta(self, path: Place, *, rewrite: bool = False) -> Exported:
+        """Write a Delta log over the table's files into a directory.
+
+        Readers are pointed at the directory. It has the newest snapshot of the table; each later
+        export to it that changes something adds a version, and readers of older ones go on. The
+        files stay where they are and stay the lake's: what its maintenance deletes, readers miss.
+
+        Args:
+            path: A directory or URL outside of the lake's data path.
+            rewrite: Write files anew that readers would misread, and flush rows that the catalog
+                keeps, before the export.
+
+        Raises:
+            Unsupported: files must be written anew first, and the message is the report; or Delta
+                has no type for any column.
+            AlreadyExists: the directory has a Delta table that is no export of this table, or that
+                another writer has changed.
+            InvalidRequest: the path lies inside the lake.
+            Conflict: another export to the directory came first; export again.
+        """
+        refuse_in_transaction(self._unit, "export_delta()")
+        location = self._location(path)
+        before = published(location, self._version())
+        found = self._delta_survey(before)
+        if rewrite and not found.report.is_ready:
+            found = self._delta_ready(found, before)
+        return export(self._state.spark, found, location, before)
+
+    def _delta_ready(self, found: Survey, before: Published | None) -> Survey:
+        if found.report.inlined_rows:
+            self.flush_inlined_data()
+        # What was flushed may be in columns of older days.
+        found = self._delta_survey(before)
+        if found.report.rewrites:
+            self._write_anew(found.report)
+            found = self._delta_survey(before)
+        return found
+
+    def _delta_survey(self, before: Published | None) -> Survey:
+        return survey(self._rows(), None if before is None else before.mode)
+
+
+def delta_report(rows: TableRows) -> ExportReport:
+    """Return what an export to Delta meets."""
+    return survey(rows).report

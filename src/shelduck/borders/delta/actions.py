@@ -1,0 +1,236 @@
+"""The actions of a Delta log that show a table's columns and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from shelduck.borders.delta.log import Added, Metadata, Protocol, Vector
+from shelduck.borders.delta.schema import MAPPING_ID, MODE, PHYSICAL_NAME
+from shelduck.borders.delta.survey import Survey
+from shelduck.model.files import ColumnStats, DataFile
+from shelduck.model.schema import Field, FieldId, Kind
+from shelduck.model.temporal import date_number
+from shelduck.model.types import SIGNED
+from shelduck.spark.storage import local_path
+
+TABLE_KEY = "shelduck.table"
+ENGINE = "Shelduck"
+Action = dict[str, Any]
+_PATHS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
+
+
+def metadata_of(found: Survey, before: Metadata | None, *, has_vectors: bool) -> Metadata:
+    """Return the metadata of the next version; a setting that was made stays."""
+    settings = dict(before.configuration) if before is not None else {}
+    settings |= {
+        MODE: found.mode,
+        "delta.columnMapping.maxColumnId": str(found.table.max_column_id),
+        TABLE_KEY: found.table.uuid,
+    }
+    if has_vectors:
+        settings["delta.enableDeletionVectors"] = "true"
+    schema = {"type": "struct", "fields": [_member(f, found) for f in found.fields]}
+    return Metadata(
+        found.table.uuid if before is None else before.table_id,
+        json.dumps(schema, separators=(",", ":")),
+        (),
+        settings,
+        found.table.comments.get(None),
+    )
+
+
+def protocol_of(found: Survey, before: Protocol | None, *, has_vectors: bool) -> Protocol:
+    """Return what readers of the next version must know.
+
+    Deletion vectors stay among it once they were: the log tells of files that had them.
+    """
+    features = {"columnMapping"}
+    if has_vectors or (before is not None and "deletionVectors" in before.features):
+        features.add("deletionVectors")
+    if any(found.narrow.values()):
+        features.add("typeWidening")
+    if any(shown.type == "timestamp_ntz" for shown in found.types.values()):
+        features.add("timestampNtz")
+    return Protocol(3, frozenset(features))
+
+
+def metadata_action(found: Survey, made: Metadata, created: int) -> Action:
+    """Return the action that says what the columns are."""
+    body: Action = {
+        "id": made.table_id,
+        "name": found.table.name,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": made.schema,
+        "partitionColumns": [],
+        "configuration": dict(made.configuration),
+        "createdTime": created,
+    }
+    if made.description is not None:
+        body["description"] = made.description
+    return {"metaData": body}
+
+
+def protocol_action(made: Protocol) -> Action:
+    """Return the action that says what readers and writers must know."""
+    features = sorted(made.features)
+    return {
+        "protocol": {
+            "minReaderVersion": made.reader_version,
+            "minWriterVersion": 7,
+            "readerFeatures": features,
+            "writerFeatures": features,
+        }
+    }
+
+
+def add_action(added: Added, stats: str, time: int) -> Action:
+    """Return the action that shows a file."""
+    body: Action = {
+        "path": file_uri(added.path),
+        "partitionValues": {},
+        "size": added.size,
+        "modificationTime": time,
+        "dataChange": True,
+        "stats": stats,
+    }
+    return {"add": body | _vector(added.vector)}
+
+
+def remove_action(removed: Added, time: int) -> Action:
+    """Return the action that shows a file no more, or not as it was."""
+    body: Action = {
+        "path": file_uri(removed.path),
+        "deletionTimestamp": time,
+        "dataChange": True,
+        "extendedFileMetadata": True,
+        "partitionValues": {},
+        "size": removed.size,
+    }
+    return {"remove": body | _vector(removed.vector)}
+
+
+def file_uri(path: str) -> str:
+    """Return a file's absolute path as the log has it, percent-encoded.
+
+    A local one has no scheme: DuckDB 1.5 takes ``file:///a`` for a name below the table.
+    """
+    plain = local_path(path)
+    if plain is not None:
+        return quote(plain)
+    scheme, _, rest = path.partition("://")
+    return f"{scheme}://{quote(rest)}"
+
+
+def stats_of(
+    found: Survey, file: DataFile, known: Mapping[FieldId, ColumnStats], *, has_vector: bool
+) -> str:
+    """Return the statistics of a file; what is not certain is left out.
+
+    Bounds are told of whole numbers and dates only: texts are cut, floats may have been narrower,
+    and readers disagree on the digits of timestamps.
+    """
+    low: Action = {}
+    high: Action = {}
+    nulls: Action = {}
+    for top in found.fields:
+        stats = known.get(top.id)
+        if stats is None or not top.is_leaf:
+            continue
+        name = found.names[top.id]
+        if stats.null_count + stats.value_count == file.record_count:
+            nulls[name] = stats.null_count
+        bounds = _bounds(top, stats)
+        if bounds is not None:
+            low[name], high[name] = bounds
+    told: Action = {"numRecords": file.record_count, "nullCount": nulls}
+    if low:
+        told |= {"minValues": low, "maxValues": high}
+    # Dead rows count in all of these.
+    return json.dumps(told | {"tightBounds": not has_vector}, separators=(",", ":"))
+
+
+def _bounds(leaf: Field, stats: ColumnStats) -> tuple[int | str, int | str] | None:
+    low, high = stats.min_value, stats.max_value
+    if low is None or high is None:
+        return None
+    name = str(leaf.shape)
+    if name in SIGNED and name != "int128":
+        return int(low), int(high)
+    plain = len(low) == len(high) == len("2024-01-31")
+    if name == "date" and plain and date_number(low) is not None and date_number(high) is not None:
+        return low, high
+    return None
+
+
+def _vector(vector: Vector | None) -> Action:
+    if vector is None:
+        return {}
+    found: Action = {
+        "storageType": vector.storage,
+        "pathOrInlineDv": vector.place,
+        "sizeInBytes": vector.size,
+        "cardinality": vector.cardinality,
+    }
+    if vector.offset is not None:
+        found["offset"] = vector.offset
+    return {"deletionVector": found}
+
+
+def _member(f: Field, found: Survey) -> Action:
+    """Return a column or struct member, its type history with it."""
+    told: Action = {MAPPING_ID: int(f.id), PHYSICAL_NAME: found.names[f.id]}
+    comment = found.table.comments.get(f.id)
+    if comment is not None:
+        told["comment"] = comment
+    changes = [
+        {"fromType": old, "toType": found.types[leaf.id].type}
+        | ({"fieldPath": ".".join(path)} if path else {})
+        for leaf, path in _leaves_of(f, ())
+        for old in found.narrow.get(leaf.id, ())
+    ]
+    if changes:
+        told["delta.typeChanges"] = changes
+    return {"name": f.name, "type": _type(f, found), "nullable": f.nullable, "metadata": told}
+
+
+def _leaves_of(f: Field, path: tuple[str, ...]) -> Iterator[tuple[Field, tuple[str, ...]]]:
+    """Yield the leaves below a field with their path, but for those in structs of their own."""
+    if f.is_leaf:
+        yield f, path
+    elif f.shape is not Kind.STRUCT:
+        yield from _parts_of(f.children, _PATHS[_kind(f)], path)
+
+
+def _parts_of(
+    children: Sequence[Field], names: Iterable[str], path: tuple[str, ...]
+) -> Iterator[tuple[Field, tuple[str, ...]]]:
+    for child, name in zip(children, names, strict=True):
+        yield from _leaves_of(child, (*path, name))
+
+
+def _kind(f: Field) -> Kind:
+    assert isinstance(f.shape, Kind)
+    return f.shape
+
+
+def _type(f: Field, found: Survey) -> str | Action:
+    if f.is_leaf:
+        return found.types[f.id].type
+    if f.shape is Kind.STRUCT:
+        return {"type": "struct", "fields": [_member(c, found) for c in f.children]}
+    if f.shape is Kind.LIST:
+        return {
+            "type": "array",
+            "elementType": _type(f.children[0], found),
+            "containsNull": True,
+        }
+    key, value = f.children
+    return {
+        "type": "map",
+        "keyType": _type(key, found),
+        "valueType": _type(value, found),
+        "valueContainsNull": True,
+    }

@@ -1,0 +1,234 @@
+"""The columns of a Delta table from version to version, as columns of ours with ids that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shelduck.borders.delta.log import Metadata
+from shelduck.borders.delta.schema import DeltaField, DeltaSchema, delta_schema
+from shelduck.errors import InvalidRequest
+from shelduck.model.layout import PhysicalField
+from shelduck.model.partition import IDENTITY
+from shelduck.model.promotions import promotion
+from shelduck.model.properties import TYPE_WIDENING
+from shelduck.model.schema import Field, FieldId, Kind, Schema, require_free_name
+from shelduck.model.table import PartitionColumn, TableVersion
+from shelduck.model.types import FLOATS
+from shelduck.planning.adoption import holds_widened
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of one Delta version: ``origin`` is the Delta field of each of ours, by id.
+
+    ``next_id`` is the first id that was never used; ``unsafe_bounds`` are leaves whose bounds a
+    change of type made meaningless.
+    """
+
+    schema: Schema
+    delta: DeltaSchema
+    origin: Mapping[FieldId, DeltaField]
+    comments: dict[FieldId | None, str]
+    partition: tuple[PartitionColumn, ...]
+    next_id: int
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+    properties: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> list[Field]:
+        """The partition columns in order."""
+        found = [self.schema.by_id(key.column_id) for key in self.partition]
+        return [f for f in found if f is not None]
+
+    def is_same(self, other: Columns) -> bool:
+        """Tell whether nothing has to be written to get from one to the other."""
+        return (
+            self.schema == other.schema
+            and self.comments == other.comments
+            and self.partition == other.partition
+            and self.properties == other.properties
+        )
+
+
+def first_columns(metadata: Metadata, next_id: int = 1) -> Columns:
+    """Return the columns of the version that an import begins with."""
+    return _Build((), {}, next_id).columns(metadata, {})
+
+
+def next_columns(before: Columns, metadata: Metadata) -> Columns:
+    """Return the columns of a version after another.
+
+    A column is the one of before that has its mapping id, or, where columns are not mapped, its
+    name; where its values of before are none of the new type it is another column.
+    """
+    build = _Build(before.schema.fields, before.origin, before.next_id)
+    return build.columns(metadata, before.properties)
+
+
+def known_columns(table: TableVersion, metadata: Metadata) -> Columns | None:
+    """Return the columns of a version that a table has now, None when it has others."""
+    fresh = first_columns(metadata)
+    pairs = list(zip(fresh.schema.walk(), table.columns.walk(), strict=False))
+    same = len(pairs) == sum(1 for _ in table.columns.walk()) == len(fresh.origin)
+    if not same or any(not _is_same(new, old) for new, old in pairs):
+        return None
+    ids = {new.id: old.id for new, old in pairs}
+    partition = tuple(PartitionColumn(ids[k.column_id], IDENTITY) for k in fresh.partition)
+    if partition != table.partition:
+        return None
+    return Columns(
+        table.columns,
+        fresh.delta,
+        {ids[number]: origin for number, origin in fresh.origin.items()},
+        dict(table.comments),
+        partition,
+        table.max_column_id + 1,
+        properties=dict(table.properties),
+    )
+
+
+def _is_same(new: Field, old: Field) -> bool:
+    return (new.name, new.shape, len(new.children)) == (old.name, old.shape, len(old.children))
+
+
+class _Build:
+    """One version's columns, made over those of the version before."""
+
+    def __init__(
+        self, old: Sequence[Field], origin: Mapping[FieldId, DeltaField], next_id: int
+    ) -> None:
+        self.old = old
+        self.known = origin
+        self.next_id = next_id
+        self.keys: frozenset[str] = frozenset()
+        self.origin: dict[FieldId, DeltaField] = {}
+        self.comments: dict[FieldId | None, str] = {}
+        self.unsafe: set[FieldId] = set()
+
+    def columns(self, metadata: Metadata, properties: Mapping[str, str]) -> Columns:
+        delta = delta_schema(metadata)
+        self.keys = frozenset(name.lower() for name in delta.partition_columns)
+        schema = Schema(self._level(delta.fields, self.old, is_top=True))
+        if metadata.description:
+            self.comments[None] = metadata.description
+        keys = []
+        for name in delta.partition_columns:
+            found = schema.find((name,))
+            if found is None:
+                raise InvalidRequest(f"partition column {name!r} is not a column of the table")
+            keys.append(PartitionColumn(found.id, IDENTITY))
+        kept = {k: v for k, v in properties.items() if k != TYPE_WIDENING}
+        widening = metadata.configuration.get(TYPE_WIDENING)
+        if widening in ("true", "false"):
+            kept[TYPE_WIDENING] = widening
+        return Columns(
+            *(schema, delta, self.origin, self.comments, tuple(keys), self.next_id),
+            frozenset(self.unsafe),
+            kept,
+        )
+
+    def _level(
+        self, new: Sequence[DeltaField], old: Sequence[Field], *, is_top: bool = False
+    ) -> tuple[Field, ...]:
+        """Return the fields beside each other; each keeps its id when it is one of ``old``."""
+        made: list[Field] = []
+        for part in new:
+            found = self._find(part, old)
+            if is_top and found is not None and self._reads_anew(part, found):
+                found = None
+            f = self._field(part, found, is_top=is_top)
+            last = made[-1].order if made else 0
+            # Orders only grow along the columns, and stay where they can.
+            made.append(f if f.order > last else replace(f, order=max(f.id, last + 1)))
+        return tuple(made)
+
+    def _find(self, part: DeltaField, old: Sequence[Field]) -> Field | None:
+        for f in old:
+            before = self.known[f.id]
+            if part.mapping_id is not None and before.mapping_id is not None:
+                same = part.mapping_id == before.mapping_id
+            else:
+                # Once columns are mapped, those that were there keep their names as physical ones.
+                same = part.physical.lower() == before.physical.lower()
+            if same:
+                return f if _can_be(f, part) else None
+        return None
+
+    def _reads_anew(self, part: DeltaField, old: Field) -> bool:
+        """Tell a partition column of floats that becomes one of doubles.
+
+        Its values are texts of the log, which Delta reads anew: as other numbers. So it is another
+        column.
+        """
+        is_key = part.name.lower() in self.keys
+        return is_key and (str(old.shape), str(part.shape)) == FLOATS
+
+    def _field(self, part: DeltaField, old: Field | None, *, is_top: bool = False) -> Field:
+        require_free_name(part.name)
+        nullable = part.nullable or not is_top
+        if old is None:
+            made = Field(FieldId(self.next_id), part.name, part.shape, nullable=nullable)
+            made = replace(made, order=made.id)
+            self.next_id += 1
+        else:
+            self._note_promotion(old, part)
+            made = replace(old, name=part.name, shape=part.shape, nullable=nullable)
+        self.origin[made.id] = part
+        comment = part.metadata.get("comment")
+        if comment:
+            self.comments[made.id] = comment
+        below = old.children if old is not None else ()
+        if part.shape is Kind.STRUCT:
+            return replace(made, children=self._level(part.children, below))
+        parts = zip(part.children, below or (None,) * len(part.children), strict=True)
+        return replace(made, children=tuple(self._part(p, o) for p, o in parts))
+
+    def _part(self, part: DeltaField, old: Field | None) -> Field:
+        return self._field(part, old)
+
+    def _note_promotion(self, old: Field, part: DeltaField) -> None:
+        if isinstance(part.shape, Kind) or isinstance(old.shape, Kind):
+            return
+        found = promotion(old.shape, part.shape)
+        if not (found.is_light and found.bounds_hold):
+            self.unsafe.add(old.id)
+
+
+def _can_be(old: Field, new: DeltaField) -> bool:
+    """Tell whether values of the old type are values of the new one."""
+    if old.shape is Kind.STRUCT or new.shape is Kind.STRUCT:
+        return old.shape is new.shape
+    if isinstance(old.shape, Kind) or isinstance(new.shape, Kind):
+        parts = zip(old.children, new.children, strict=False)
+        return old.shape is new.shape and all(_can_be(o, n) for o, n in parts)
+    return old.shape == new.shape or holds_widened(
+        PhysicalField(old.name, None, old.shape), new.shape
+    )
+
+
+def notes_of(columns: Iterable[Columns]) -> list[str]:
+    """Return what these columns have in Delta and do not have here, each told once."""
+    found: dict[str, None] = {}
+    for one in columns:
+        for field_id, origin in one.origin.items():
+            nested = one.schema.by_id(field_id) not in one.schema.fields
+            for what in _lost(origin, nested=nested):
+                found[f"column {origin.name!r}: {what}"] = None
+    return list(found)
+
+
+def _lost(origin: DeltaField, *, nested: bool) -> list[str]:
+    names = set(origin.metadata)
+    told = []
+    if any(n.startswith("delta.generationExpression") for n in names):
+        told.append("its values are generated in Delta, and are plain values here")
+    if any(n.startswith("delta.identity.") for n in names):
+        told.append("it is an identity column in Delta, and counts no further here")
+    if "CURRENT_DEFAULT" in names:
+        told.append(f"its default {origin.metadata['CURRENT_DEFAULT']!r} was not carried over")
+    if "delta.invariants" in names:
+        told.append("its invariant was not carried over")
+    if nested and not origin.nullable:
+        told.append("NOT NULL inside another column was not carried over")
+    return told

@@ -1,0 +1,131 @@
+"""What one file layout means to readers of Delta, who know a column by its name in the files.
+
+Spark's reader goes by field ids in mode ``id``; DuckDB's and delta-rs' go by physical names in
+every mode. A file serves all of them where both are what the log says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shelduck.borders.delta.types import Shown, stored_text
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.files import DataFile, NameMapping
+from shelduck.model.layout import PhysicalField
+from shelduck.model.schema import Field, FieldId, Kind, path_text
+from shelduck.planning.resolve import Node, resolve
+
+
+@dataclass
+class Findings:
+    """What was found in a layout.
+
+    ``called`` are the names that the file has for columns and struct members that are in it;
+    ``narrow`` are Delta types of leaves that are stored narrower than they are shown. ``has_ids``
+    is True when all of these carry their field ids. ``others`` are, by the field id of a missing
+    column or member, the names that stand beside its place.
+    """
+
+    reasons: list[str] = field(default_factory=list)
+    called: dict[FieldId, str] = field(default_factory=dict)
+    narrow: dict[FieldId, str] = field(default_factory=dict)
+    others: dict[FieldId, frozenset[str]] = field(default_factory=dict)
+    has_ids: bool = True
+
+
+def layout_findings(
+    file: DataFile,
+    fields: Sequence[Field],
+    columns: Sequence[Field],
+    mapping: NameMapping | None,
+    types: Mapping[FieldId, Shown],
+) -> Findings:
+    """Return what is found in a file whose layout is known.
+
+    ``fields`` are the columns that are shown, ``columns`` all that the table has.
+    """
+    layout = file.layout
+    if layout is None:
+        raise CorruptLake(f"the layout of data file {file.path} is not known")
+    found = Findings()
+    try:
+        resolved = resolve(layout, fields, mapping, columns)
+    except (Unsupported, CorruptLake) as error:
+        found.reasons.append(str(error))
+        return found
+    _Walk(found, types).siblings(resolved.nodes, layout.fields, resolved.names, ())
+    return found
+
+
+@dataclass
+class _Walk:
+    """A walk over columns as they were found in a file, and what the file has there."""
+
+    found: Findings
+    types: Mapping[FieldId, Shown]
+
+    def siblings(
+        self,
+        nodes: Sequence[Node],
+        stored: Sequence[PhysicalField],
+        names: frozenset[str],
+        path: tuple[str, ...],
+    ) -> None:
+        """Look at columns, or at the members of a struct."""
+        for node in nodes:
+            below = (*path, node.field.name)
+            here = f"column {path_text(below)!r}"
+            if node.constant is not None:
+                self.found.reasons.append(f"{here} is in the path or the catalog, not in the file")
+            elif node.null:
+                self.found.reasons.append(f"{here} is untyped NULLs in the file")
+            elif node.name is None:
+                self._missing(node.field, names, here)
+            else:
+                part = next(s for s in stored if s.name == node.name)
+                self.found.called[node.field.id] = part.name
+                self.found.has_ids &= part.id == node.field.id
+                self._node(node, part, below)
+
+    def _missing(self, wanted: Field, names: frozenset[str], here: str) -> None:
+        self.found.others[wanted.id] = names
+        if wanted.initial_default is not None:
+            self.found.reasons.append(
+                f"{here} is not there, and Delta cannot say that the rows have"
+                f" {wanted.initial_default!r} in it"
+            )
+
+    def _node(self, node: Node, stored: PhysicalField, path: tuple[str, ...]) -> None:
+        here = f"column {path_text(path)!r}"
+        if node.field.is_leaf:
+            self._leaf(node.field.id, stored, here)
+        elif node.field.shape is Kind.STRUCT:
+            if not any(c.is_read for c in node.children):
+                self.found.reasons.append(f"no member of the struct {here} is in the file")
+            self.siblings(node.children, stored.children, node.names, path)
+        else:
+            for child, part in zip(node.children, stored.children, strict=True):
+                if child.is_read:
+                    self._node(child, part, (*path, child.field.name))
+                else:
+                    self.found.reasons.append(f"the {child.field.name} of {here} is not its own")
+
+    def _leaf(self, number: FieldId, stored: PhysicalField, here: str) -> None:
+        shown = self.types[number]
+        if shown.holds(stored):
+            return
+        narrow = shown.narrower(stored)
+        if narrow is None:
+            self.found.reasons.append(f"{here} is {stored_text(stored)} there, not {shown.type}")
+        else:
+            self.found.narrow[number] = narrow
+
+
+def named(fields: Sequence[Field]) -> Iterator[Sequence[Field]]:
+    """Yield fields that stand beside each other by their names: columns, members of structs."""
+    yield fields
+    for f in fields:
+        for parent in f.walk():
+            if parent.shape is Kind.STRUCT:
+                yield parent.children

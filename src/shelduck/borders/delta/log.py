@@ -1,0 +1,361 @@
+"""The log of a Delta table: what it held at each of its versions.
+
+Commits are JSON files, one for each version; checkpoints are states, written now and then: one
+Parquet file, several, or (V2) a file of either kind with sidecars. A version can be told when there
+is a checkpoint at or before it, or the log's beginning, and every commit since.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from pyarrow import parquet
+
+from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.spark.storage import filesystem, list_names, local_path, read_text
+
+LOG = "_delta_log"
+_THREADS = 16
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(
+    r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(parquet|json)"
+)
+_WANTED = (
+    "add.path",
+    "add.partitionValues",
+    "add.size",
+    "add.deletionVector",
+    "metaData",
+    "protocol",
+    "sidecar",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Where a deletion vector is, as the log says it: its ``storage`` is i, u or p."""
+
+    storage: str
+    place: str
+    offset: int | None
+    size: int
+    cardinality: int
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A data file of a version by its absolute path; partition values are the log's texts."""
+
+    path: str
+    size: int
+    partition_values: Mapping[str, str | None]
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The columns of a version and its table's settings."""
+
+    table_id: str
+    schema: str
+    partition_columns: tuple[str, ...]
+    configuration: Mapping[str, str]
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What a reader must know; ``features`` are named from reader version 3 on."""
+
+    reader_version: int
+    features: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one version did; ``removed`` are paths with the deletion vector that they had."""
+
+    version: int
+    added: tuple[Added, ...]
+    removed: tuple[tuple[str, Vector | None], ...]
+    metadata: Metadata | None = None
+    protocol: Protocol | None = None
+    timestamp: int | None = None
+    operation: str | None = None
+    engine: str | None = None
+    is_checkpoint: bool = False
+
+
+@dataclass
+class State:
+    """A table as one version has it; ``files`` by path."""
+
+    version: int
+    metadata: Metadata
+    protocol: Protocol
+    files: dict[str, Added] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaLog:
+    """All that can be told of a table: the first step is a whole state, the others follow it."""
+
+    root: str
+    steps: tuple[Commit, ...]
+
+    @property
+    def newest(self) -> int:
+        """The newest version."""
+        return self.steps[-1].version
+
+    def replay(self) -> Iterator[tuple[Commit, State]]:
+        """Yield each version with the state that it left, which the next one changes."""
+        state: State | None = None
+        for step in self.steps:
+            state = _applied(self.root, state, step)
+            yield step, state
+
+
+def delta_root(place: str) -> str:
+    """Return the absolute place of a Delta table, without a '/' at its end."""
+    plain = local_path(place)
+    # Not resolved: DuckDB has to find the files under the same path.
+    return os.path.abspath(plain) if plain is not None else place.rstrip("/")  # noqa: PTH100
+
+
+def has_log(root: str) -> bool:
+    """Tell whether there is a Delta table at ``root``; what a killed writer left is none."""
+    names = list_names(f"{root}/{LOG}")
+    return any(_COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name) for name in names)
+
+
+def read_log(root: str) -> DeltaLog:
+    """Return the log of the Delta table at ``root``; JSON commits are read in parallel.
+
+    Raises InvalidRequest when there is none, CorruptLake when files of it are missing or broken.
+    """
+    names = list_names(f"{root}/{LOG}")
+    commits = {int(m[1]): m[0] for name in names if (m := _COMMIT.fullmatch(name))}
+    checkpoints = _checkpoints(names)
+    if not commits and not checkpoints:
+        raise InvalidRequest(
+            f"there is no Delta table at {root}: it has no {LOG} with commits or checkpoints"
+        )
+    newest = max([*commits, *checkpoints])
+    _require_newest(root, names, newest)
+    first = _first_told(root, commits, checkpoints, newest)
+    steps: list[Commit] = []
+    if first in checkpoints:
+        steps.append(_read_checkpoint(root, first, checkpoints[first], commits.get(first)))
+    wanted = [v for v in sorted(commits) if v >= first + len(steps)]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        steps += pool.map(lambda v: _read_commit(root, v, commits[v]), wanted)
+    return DeltaLog(root, tuple(steps))
+
+
+def absolute(root: str, path: str) -> str:
+    """Return the absolute path of a file from its URI in the log, which is relative or not."""
+    plain = unquote(path)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", plain):
+        local = local_path(plain)
+        return plain if local is None else local
+    return plain if plain.startswith("/") else f"{root}/{plain}"
+
+
+def _checkpoints(names: Iterable[str]) -> dict[int, list[str]]:
+    """Return the files of each checkpoint that is all there, by its version."""
+    whole: dict[int, list[str]] = {}
+    parts: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for name in sorted(names):
+        match = _CHECKPOINT.fullmatch(name)
+        if match is None:
+            continue
+        if match[3] is None:
+            whole.setdefault(int(match[1]), [name])
+        else:
+            parts[int(match[1]), int(match[3])].append(name)
+    for (version, count), found in parts.items():
+        if len(found) == count:
+            whole.setdefault(version, found)
+    return whole
+
+
+def _require_newest(root: str, names: Iterable[str], newest: int) -> None:
+    """Raise CorruptLake when the log has a newer checkpoint, by its own words, than it shows."""
+    if "_last_checkpoint" not in names:
+        return
+    try:
+        told = json.loads(read_text(f"{root}/{LOG}/_last_checkpoint")).get("version")
+    except (ValueError, AttributeError):
+        # It is a hint, which writers do not write atomically everywhere.
+        return
+    if isinstance(told, int) and told > newest:
+        raise CorruptLake(
+            f"the Delta log at {root} tells of a checkpoint of version {told}, and the newest"
+            f" version in it is {newest}: files of the log are missing; restore them"
+        )
+
+
+def _first_told(
+    root: str, commits: Mapping[int, str], checkpoints: Mapping[int, Any], newest: int
+) -> int:
+    """Return the oldest version from which on every version can be told."""
+    first = newest
+    while first in commits:
+        first -= 1
+    # What lies after ``first`` is there without a gap.
+    if first == -1:
+        return 0
+    known = sorted(v for v in checkpoints if v >= first)
+    if known:
+        return known[0]
+    raise CorruptLake(
+        f"the Delta log at {root} lacks version {first}, and there is no checkpoint from there to"
+        f" version {newest}; restore {first:020}.json"
+    )
+
+
+def _read_commit(root: str, version: int, name: str) -> Commit:
+    path = f"{root}/{LOG}/{name}"
+    try:
+        actions = [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
+        return _commit(root, version, actions)
+    except (ValueError, KeyError, TypeError, AttributeError) as broken:
+        raise CorruptLake(f"{path} is not a commit of a Delta table: {broken!r}") from broken
+
+
+def _read_checkpoint(
+    root: str, version: int, names: Sequence[str], commit_name: str | None
+) -> Commit:
+    """Return the state in a checkpoint; what the version did is told by its commit, if present."""
+    actions = [a for name in names for a in _checkpoint_actions(f"{root}/{LOG}/{name}")]
+    for sidecar in [a["sidecar"] for a in actions if a.get("sidecar")]:
+        place = unquote(sidecar["path"])
+        inside = place if "/" in place else f"_sidecars/{place}"
+        path = inside if ":/" in inside or inside.startswith("/") else f"{root}/{LOG}/{inside}"
+        actions += _checkpoint_actions(path)
+    try:
+        found = _commit(root, version, actions)
+    except (KeyError, TypeError, ValueError) as broken:
+        raise CorruptLake(
+            f"the checkpoint of version {version} of {root} cannot be read: {broken!r}"
+        ) from broken
+    told = _read_commit(root, version, commit_name) if commit_name is not None else None
+    return Commit(
+        version,
+        found.added,
+        (),
+        found.metadata,
+        found.protocol,
+        told.timestamp if told else None,
+        told.operation if told else None,
+        told.engine if told else None,
+        is_checkpoint=True,
+    )
+
+
+def _checkpoint_actions(path: str) -> list[dict[str, Any]]:
+    if path.endswith(".json"):
+        return [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
+    files, name = filesystem(path)
+    try:
+        with files.open_input_file(name) as source:
+            file = parquet.ParquetFile(source)
+            paths = {file.schema.column(n).path for n in range(len(file.schema))}
+            known = [w for w in _WANTED if any(p == w or p.startswith(f"{w}.") for p in paths)]
+            rows = file.read(columns=known).to_pylist()
+    except (FileNotFoundError, OSError, ValueError) as broken:
+        raise CorruptLake(f"{path}, a part of a Delta checkpoint, cannot be read") from broken
+    return [{k: v for k, v in row.items() if v is not None} for row in rows]
+
+
+def _commit(root: str, version: int, actions: Iterable[Mapping[str, Any]]) -> Commit:
+    added: list[Added] = []
+    removed: list[tuple[str, Vector | None]] = []
+    metadata: Metadata | None = None
+    protocol: Protocol | None = None
+    info: Mapping[str, Any] = {}
+    for action in actions:
+        if add := action.get("add"):
+            added.append(_added(root, add))
+        elif remove := action.get("remove"):
+            removed.append((absolute(root, remove["path"]), _vector(remove)))
+        elif found := action.get("metaData"):
+            metadata = _metadata(found)
+        elif found := action.get("protocol"):
+            protocol = _protocol(found)
+        elif found := action.get("commitInfo"):
+            info = found
+    stamp = info.get("inCommitTimestamp", info.get("timestamp"))
+    return Commit(
+        *(version, tuple(added), tuple(removed), metadata, protocol),
+        stamp if isinstance(stamp, int) else None,
+        info.get("operation"),
+        info.get("engineInfo"),
+    )
+
+
+def _added(root: str, add: Mapping[str, Any]) -> Added:
+    values = _pairs(add.get("partitionValues"))
+    return Added(absolute(root, add["path"]), int(add["size"]), values, _vector(add))
+
+
+def _vector(action: Mapping[str, Any]) -> Vector | None:
+    found = action.get("deletionVector")
+    if not found:
+        return None
+    return Vector(
+        found["storageType"],
+        found["pathOrInlineDv"],
+        found.get("offset"),
+        int(found["sizeInBytes"]),
+        int(found["cardinality"]),
+    )
+
+
+def _metadata(found: Mapping[str, Any]) -> Metadata:
+    settings = {k: v for k, v in _pairs(found.get("configuration")).items() if v is not None}
+    return Metadata(
+        found["id"],
+        found["schemaString"],
+        tuple(found.get("partitionColumns") or ()),
+        settings,
+        found.get("description"),
+    )
+
+
+def _protocol(found: Mapping[str, Any]) -> Protocol:
+    return Protocol(int(found["minReaderVersion"]), frozenset(found.get("readerFeatures") or ()))
+
+
+def _pairs(found: Any) -> dict[str, Any]:
+    # Parquet's maps come as lists of pairs.
+    return dict(found or {})
+
+
+def _applied(root: str, state: State | None, step: Commit) -> State:
+    if state is None or step.is_checkpoint:
+        if step.metadata is None or step.protocol is None:
+            raise CorruptLake(
+                f"version {step.version} of the Delta table at {root} lacks its metaData or"
+                " protocol; restore the log"
+            )
+        state = State(step.version, step.metadata, step.protocol)
+    state.version = step.version
+    state.metadata = step.metadata or state.metadata
+    state.protocol = step.protocol or state.protocol
+    for path, vector in step.removed:
+        known = state.files.get(path)
+        if known is not None and known.vector == vector:
+            del state.files[path]
+    for add in step.added:
+        state.files[add.path] = add
+    return state

@@ -1,0 +1,244 @@
+"""A Delta table's versions, checked and made ready to be committed one after the other.
+
+Nothing is written before all versions have passed: the log is replayed, every footer read, every
+file matched to the columns of every version that shows it, every deletion vector read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from shelduck.borders.delta.columns import notes_of
+from shelduck.borders.delta.files import DeltaFiles, sizes_of
+from shelduck.borders.delta.log import Added, DeltaLog, State
+from shelduck.borders.delta.steps import Imported, ImportStep, Planner
+from shelduck.errors import InvalidRequest
+from shelduck.model.change import AppendFiles, DeleteRows, FileDeletes, RowChange
+from shelduck.model.files import DataFile, NewDeleteFile, deletes_seen
+from shelduck.model.table import TableVersion
+from shelduck.operations.done import Counts, Done, discard
+from shelduck.spark.delete_positions import write_positions
+from shelduck.spark.session import SparkSession
+from shelduck.spark.write import fresh_name
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
+_SHOWN = 20
+_CONSTRAINT = "delta.constraints."
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """Versions to commit in order, and what of the Delta table is not carried over."""
+
+    steps: tuple[ImportStep, ...]
+    notes: tuple[str, ...]
+
+
+def plan_import(
+    spark: SparkSession, log: DeltaLog, known: Imported | None, *, own_path: str
+) -> ImportPlan:
+    """Return what is to be committed so that a table has every version of the log.
+
+    ``known`` is the table where some have been imported; ``own_path`` is where the lake keeps its
+    own files. Raises InvalidRequest (what does not fit is listed), Unsupported or CorruptLake.
+    """
+    first, why = _first_whole(log)
+    if known is not None:
+        _require_told(log, known)
+    start = first if known is None else max(first, known.version + 1)
+    planner = Planner(log, start, _read_files(spark, log, start, known, own_path))
+    steps = tuple(planner.steps(known))
+    _require_fit(log, planner.files)
+    oldest = log.steps[0].version if known is None else known.version + 1
+    notes = [f"versions {oldest} to {start - 1} were left out: {why}"] if start > oldest else []
+    if known is None and oldest > 0:
+        notes.append(f"versions before {oldest} were left out: the log tells of them no more")
+    if steps:
+        notes += [*_notes_of_settings(log), *notes_of(planner.seen), *_notes_of_files(planner)]
+    return ImportPlan(steps, tuple(notes))
+
+
+def stage_step(
+    step: ImportStep, table: TableVersion, files: Mapping[str, DataFile], root: str
+) -> Done:
+    """Return the rows' part of a version for one commit, its delete files written.
+
+    ``table`` has the columns of the step already; ``files`` are its data files by path. What was
+    written is removed when anything fails.
+    """
+    directory = fresh_name(table)
+    written: list[str] = []
+
+    def dead_rows(path: str, dead: BitMap64) -> NewDeleteFile:
+        written.append(f"{directory}/{len(written):05}-delete.parquet")
+        positions = pa.array(dead.to_array(), pa.uint64()).cast(pa.int64())
+        return write_positions(table, written[-1], path, positions)
+
+    try:
+        ended = [FileDeletes(files[p].id, deletes_seen(files[p])) for p in step.ended]
+        deleted = [
+            FileDeletes(files[p].id, deletes_seen(files[p]), dead_rows(p, dead))
+            for p, dead in step.deletes
+        ]
+        same_keys = table.partition == step.columns.partition
+        added = tuple(
+            replace(
+                one.file,
+                partition_id=table.partition_id if same_keys else None,
+                deletes=dead_rows(one.file.path, one.dead) if one.dead else None,
+            )
+            for one in step.added
+        )
+    except KeyError as missing:
+        raise InvalidRequest(
+            f"{table.full_name} does not show {missing.args[0]}, which version {step.version - 1}"
+            f" of the Delta table at {root} does: it was changed while it was imported; import"
+            " into a new table"
+        ) from missing
+    except BaseException:
+        discard(table, written)
+        raise
+    changes: list[RowChange] = []
+    if ended or deleted:
+        changes.append(DeleteRows(table, (*ended, *deleted)))
+    if added:
+        changes.append(AppendFiles(table.id, added))
+    counts = Counts(inserted=sum(f.record_count for f in added), files=len(added))
+    return Done(table, tuple(changes), tuple(written), counts)
+
+
+def _require_told(log: DeltaLog, known: Imported) -> None:
+    name, first = known.table.full_name, log.steps[0].version
+    if known.version > log.newest:
+        raise InvalidRequest(
+            f"{name} has version {known.version} of the Delta table at {log.root}, whose log ends"
+            f" with version {log.newest}: it is another table by now; import into a new table"
+        )
+    if known.version < first:
+        raise InvalidRequest(
+            f"{name} has version {known.version} of the Delta table at {log.root}, whose log begins"
+            f" with version {first} by now, so how the columns changed is not known; import into a"
+            " new table"
+        )
+
+
+def _first_whole(log: DeltaLog) -> tuple[int, str]:
+    """Return the first version from which on all are whole, and what the one before it lacks.
+
+    Raises InvalidRequest when the newest version is not whole.
+    """
+    paths = dict.fromkeys(add.path for step in log.steps for add in step.added)
+    gone = {path for path, size in sizes_of(list(paths)).items() if size is None}
+    first, why = log.steps[0].version, ""
+    for step, state in log.replay():
+        lack = _lack(state, gone)
+        if lack is not None:
+            first, why = step.version + 1, f"version {step.version} {lack}"
+    if first > log.newest:
+        raise InvalidRequest(
+            f"cannot import the Delta table at {log.root}, nothing was imported: {why}"
+        )
+    return first, why
+
+
+def _lack(state: State, gone: set[str]) -> str | None:
+    if gone:
+        missing = next((path for path in state.files if path in gone), None)
+        if missing is not None:
+            return f"needs the data file {missing}, which is not there"
+    try:
+        fields = json.loads(state.metadata.schema).get("fields")
+    except (ValueError, AttributeError):
+        # Told with its own error where the columns are read.
+        return None
+    return None if fields else "has no columns"
+
+
+def _read_files(
+    spark: SparkSession, log: DeltaLog, start: int, known: Imported | None, own_path: str
+) -> DeltaFiles:
+    """Read the footers of those files whose place in versions from ``start`` on is to be found."""
+    wanted: dict[str, Added] = {}
+    before: dict[str, Added] = {}
+    schema: str | None = None
+    for step, state in log.replay():
+        if known is not None and step.version == known.version:
+            here = {f.path for f in known.files}
+            before, schema = dict(state.files), state.metadata.schema
+            wanted |= {p: a for p, a in before.items() if p not in here}
+        if step.version < start:
+            continue
+        if step.version == start:
+            wanted |= {p: a for p, a in state.files.items() if before.get(p) != a}
+        wanted |= {add.path: add for add in step.added}
+        if state.metadata.schema != schema:
+            wanted |= state.files
+            schema = state.metadata.schema
+    inside = next((path for path in wanted if path.startswith(own_path)), None)
+    if inside is not None:
+        raise InvalidRequest(
+            f"{inside} lies below the lake's data path {own_path}, where maintenance deletes what"
+            " no snapshot shows; move the Delta table elsewhere"
+        )
+    sizes = {path: size for path, size in sizes_of(list(wanted)).items() if size is not None}
+    return DeltaFiles.read(spark, sizes)
+
+
+def _require_fit(log: DeltaLog, files: DeltaFiles) -> None:
+    """Raise InvalidRequest that lists what does not fit, if anything does not."""
+    problems = list(files.problems)
+    if not problems:
+        return
+    shown = "\n".join(f"  {p}" for p in problems[:_SHOWN])
+    more = len(problems) - _SHOWN
+    rest = f"\n  … and {more} more" if more > 0 else ""
+    raise InvalidRequest(
+        f"cannot import the Delta table at {log.root}, nothing was imported:\n{shown}{rest}"
+    )
+
+
+def _notes_of_files(planner: Planner) -> Iterator[str]:
+    """Yield what other readers have to know of the files."""
+    if planner.files.untold:
+        yield (
+            f"{len(planner.files.untold)} file(s) have partition values that their path does not"
+            " tell; Shelduck has them from the log, DuckDB refuses to read these files until they"
+            " are rewritten"
+        )
+    if planner.files.narrow:
+        files = len(set().union(*planner.files.narrow.values()))
+        yield (
+            f"{files} file(s) hold {', '.join(sorted(planner.files.narrow))} in narrower types:"
+            " DuckDB 1.5.5 reads the values right and may filter by them wrongly until these files"
+            " are rewritten; Shelduck filters right"
+        )
+    if planner.files.by_session:
+        yield (
+            f"{len(planner.files.by_session)} file(s) do not say of timestamps whether they are"
+            " instants (INT96, as old Spark writes them): Shelduck reads them as the Delta table"
+            " says, DuckDB by the time zone of its session, so SET TimeZone = 'UTC' there"
+        )
+
+
+def _notes_of_settings(log: DeltaLog) -> Iterator[str]:
+    """Yield what the newest settings ask of writers and is not asked here."""
+    settings = next((s.metadata for s in reversed(log.steps) if s.metadata is not None), None)
+    if settings is None:
+        return
+    for name, value in sorted(settings.configuration.items()):
+        if name.startswith(_CONSTRAINT):
+            yield f"CHECK constraint {name.removeprefix(_CONSTRAINT)!r} ({value}) is not enforced"
+    wanted = {k for k, v in settings.configuration.items() if v.lower() == "true"}
+    if "delta.enableChangeDataFeed" in wanted:
+        yield "the change data feed was left out: Table.changes tells the changes of every table"
+    if "delta.appendOnly" in wanted:
+        yield "appendOnly was not carried over: rows can be changed and deleted"
+    if "delta.enableRowTracking" in wanted:
+        yield "row ids of Delta were left out: rows have ids of DuckLake"

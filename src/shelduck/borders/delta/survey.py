@@ -1,0 +1,204 @@
+"""What an export to Delta meets: what is shown, what is lost, which files must be anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shelduck.borders.delta.findings import Findings, layout_findings, named
+from shelduck.borders.delta.types import Shown, shown_as
+from shelduck.borders.report import ExportReport, FileRewrite, Loss
+from shelduck.errors import Unsupported
+from shelduck.model.files import DataFile
+from shelduck.model.partition import named_keys
+from shelduck.model.schema import Field, FieldId, Kind, path_text
+from shelduck.model.table import TableVersion
+from shelduck.operations.rows import TableRows
+from shelduck.spark.physical import physical_schema
+
+FORMAT = "Delta"
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A table as Delta will show it.
+
+    ``fields`` are the columns with the parts that Delta has types for, ``types`` what each leaf is
+    shown as, ``names`` what the files call columns and struct members. ``narrow`` are the narrower
+    Delta types in which files hold a leaf. ``mode`` is that of column mapping.
+    """
+
+    rows: TableRows
+    fields: tuple[Field, ...]
+    types: Mapping[FieldId, Shown]
+    names: Mapping[FieldId, str]
+    narrow: Mapping[FieldId, tuple[str, ...]]
+    mode: str
+    report: ExportReport
+
+    @property
+    def table(self) -> TableVersion:
+        """The version that was looked at."""
+        return self.rows.table
+
+
+def survey(rows: TableRows, mode: str | None = None) -> Survey:
+    """Look at the files of a table; nothing is written.
+
+    ``mode`` is that of column mapping where it is given: a Delta table keeps the one that it has.
+    Raises Unsupported when nothing of the table can be shown.
+    """
+    table = rows.table
+    losses: list[Loss] = []
+    fields = tuple(_kept(table.columns.fields, (), losses))
+    if not fields:
+        raise Unsupported(f"{table.full_name} has no column that Delta has a type for")
+    types = {leaf.id: s for f in fields for leaf in f.leaves() if (s := _shown(leaf)) is not None}
+    found = _Found.of(rows, fields, types)
+    names = found.names(table, fields)
+    mode = mode or ("id" if all(one.has_ids for one in found.by_layout.values()) else "name")
+    why = {n: tuple(_reasons(one, fields, names, mode)) for n, one in found.by_layout.items()}
+    rewrites = [
+        FileRewrite(file.path, file.file_size_bytes, reasons, file.id)
+        for file in rows.files
+        if (reasons := (*why[found.layout_of[file.id]], *_of_file(file)))
+    ]
+    again = {r.file_id for r in rewrites}
+    narrow = found.narrow(f.id for f in rows.files if f.id not in again)
+    report = ExportReport(
+        FORMAT,
+        table.full_name,
+        table.snapshot.id,
+        (*losses, *_of_readers(fields, narrow), *_of_table(table)),
+        tuple(rewrites),
+        sum(len(part.rows) for part in rows.inlined),
+    )
+    kinds = {number: tuple(sorted(files)) for number, files in narrow.items()}
+    return Survey(rows, fields, types, names, kinds, mode, report)
+
+
+@dataclass
+class _Found:
+    """Findings by the number of a layout, and which layout each file has."""
+
+    by_layout: dict[int, Findings] = field(default_factory=dict)
+    layout_of: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: TableRows, fields: Sequence[Field], types: Mapping[FieldId, Shown]) -> _Found:
+        """Look at each layout once: tables have few, and many files."""
+        found = cls()
+        numbers: dict[object, int] = {}
+        columns = rows.table.columns.fields
+        for file in rows.files:
+            # Most files share the very object, which is quicker to find than an equal one.
+            same, alike = (id(file.layout), file.mapping_id), (file.layout, file.mapping_id)
+            if same not in numbers:
+                numbers[same] = numbers.setdefault(alike, len(found.by_layout))
+            number = numbers[same]
+            if number not in found.by_layout:
+                by_name = file.mapping_id is not None
+                mapping = rows.mappings.get(file.mapping_id or 0) if by_name else None
+                one = layout_findings(file, fields, columns, mapping, types)
+                found.by_layout[number] = one
+            found.layout_of[file.id] = number
+        return found
+
+    def names(self, table: TableVersion, fields: Sequence[Field]) -> dict[FieldId, str]:
+        """Return the physical names: what all files agree on, else what new files would have."""
+        ours = physical_schema(table).names
+        names: dict[FieldId, str] = {}
+        for siblings in named(fields):
+            agreed = {f.id: self._agreed(f.id) or ours[f.id] for f in siblings}
+            clashes = len({n.lower() for n in agreed.values()}) < len(agreed)
+            names |= {f.id: ours[f.id] for f in siblings} if clashes else agreed
+        return names
+
+    def _agreed(self, number: FieldId) -> str | None:
+        found = {one.called[number] for one in self.by_layout.values() if number in one.called}
+        return found.pop() if len(found) == 1 else None
+
+    def narrow(self, files: Iterable[int]) -> dict[FieldId, dict[str, list[int]]]:
+        """Return the files that hold leaves narrower, by leaf and Delta type."""
+        found: dict[FieldId, dict[str, list[int]]] = {}
+        for file in files:
+            for number, kind in self.by_layout[self.layout_of[file]].narrow.items():
+                found.setdefault(number, {}).setdefault(kind, []).append(file)
+        return found
+
+
+def _kept(fields: Iterable[Field], path: tuple[str, ...], losses: list[Loss]) -> Iterator[Field]:
+    """Yield fields without the parts that Delta has no type for, and note what is lost."""
+    for f in fields:
+        below = (*path, f.name)
+        here = f"column {path_text(below)!r}"
+        if not isinstance(f.shape, Kind):
+            shown = shown_as(f.shape)
+            if shown is None:
+                losses.append(Loss(here, f"left out: Delta has no type for {f.shape}"))
+                continue
+            if shown.loss:
+                losses.append(Loss(here, shown.loss))
+            yield f
+            continue
+        children = tuple(_kept(f.children, below, losses))
+        if len(children) == len(f.children) or (f.shape is Kind.STRUCT and children):
+            yield replace(f, children=children)
+        else:
+            losses.append(Loss(here, f"left out, because a part of the {f.shape.value} is"))
+
+
+def _shown(leaf: Field) -> Shown | None:
+    assert not isinstance(leaf.shape, Kind)
+    return shown_as(leaf.shape)
+
+
+def _reasons(
+    one: Findings, fields: Sequence[Field], names: Mapping[FieldId, str], mode: str
+) -> Iterator[str]:
+    """Yield why readers would misread files of a layout."""
+    yield from one.reasons
+    if mode == "id" and not one.has_ids:
+        yield "its columns have no field ids, by which readers of this Delta table know them"
+    for siblings in named(fields):
+        for f in siblings:
+            called, wanted = one.called.get(f.id), names[f.id]
+            if called is not None and called != wanted:
+                yield f"column {f.name!r} is called {called!r} there, not {wanted!r}"
+            elif called is None and wanted.lower() in one.others.get(f.id, ()):
+                yield f"{wanted!r} is another column there than {f.name!r}, which it lacks"
+
+
+def _of_file(file: DataFile) -> tuple[str, ...]:
+    if file.record_count is None:
+        return ("the catalog does not know how many rows it has",)
+    return ()
+
+
+def _of_readers(
+    fields: Sequence[Field], narrow: Mapping[FieldId, Mapping[str, Sequence[int]]]
+) -> Iterator[Loss]:
+    """Yield what type widening means to readers."""
+    for top in fields:
+        for leaf in top.leaves():
+            kinds = narrow.get(leaf.id)
+            if not kinds:
+                continue
+            files = [str(number) for held in kinds.values() for number in held]
+            more = ", …" if len(files) > _MOST_NAMED else ""
+            listed = ", ".join(files[:_MOST_NAMED]) + more
+            where = top.name if leaf is top else f"{top.name} ({leaf.name})"
+            yield Loss(
+                f"column {where!r}",
+                f"{len(files)} file(s) hold {', '.join(sorted(kinds))}: readers need the feature"
+                " typeWidening, which deltalake 1.6 refuses, and DuckDB 1.5 may filter such rows"
+                f" wrongly; table.rewrite([{listed}]) mends it",
+            )
+
+
+def _of_table(table: TableVersion) -> Iterator[Loss]:
+    keys = named_keys(table.partition, table.columns)
+    if keys:
+        by = ", ".join(map(str, keys))
+        yield Loss(f"partitioning by {by}", "not shown; readers leave files out by bounds alone")

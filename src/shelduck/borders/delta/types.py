@@ -1,0 +1,121 @@
+"""Which Delta type shows a column, by what the files physically hold.
+
+Delta's readers find a stored value of the very type, or of one that Delta's type widening knows as
+narrower. Whatever else a file holds is a reason to write it anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shelduck.borders.delta.schema import TYPE_NAMES
+from shelduck.model.accepted import delta_widens
+from shelduck.model.layout import PhysicalField
+from shelduck.model.schema import Kind
+from shelduck.model.types import Decimal, Leaf, Primitive
+
+_NAMES = {name: text for text, name in TYPE_NAMES.items() if text != "int"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a leaf is shown as: a Delta type, and what readers will see otherwise by that.
+
+    ``stored`` are the types, and their encodings, that readers take for it as they are.
+    """
+
+    type: str
+    leaf: Leaf
+    stored: frozenset[tuple[str, str]]
+    loss: str = ""
+
+    def holds(self, stored: PhysicalField) -> bool:
+        """Tell whether a stored leaf is of this type."""
+        return (str(stored.shape), stored.encoding) in self.stored
+
+    def narrower(self, stored: PhysicalField) -> str | None:
+        """Return the Delta type of a stored leaf that type widening makes this one, or None."""
+        if isinstance(stored.shape, Kind) or stored.encoding:
+            return None
+        return delta_type(stored.shape) if delta_widens(stored.shape, self.leaf) else None
+
+
+def shown_as(leaf: Leaf) -> Shown | None:
+    """Return how Delta shows a type; None when it has none for it."""
+    if isinstance(leaf, Decimal):
+        return _shown(str(leaf), leaf, (str(leaf), ""))
+    name = leaf.name
+    if name in ("timestamp_s", "timestamp_ms"):
+        leaf = Primitive("timestamp")
+        return _shown("timestamp_ntz", leaf, ("timestamp", ""))
+    if name == "timestamptz":
+        return _shown("timestamp", leaf, (name, ""), ("timestamp", "int96"))
+    if name in _OTHERS:
+        return _OTHERS[name]
+    text = _NAMES.get(name)
+    if text is None:
+        return None
+    also = (("json", ""),) if name == "varchar" else ()
+    return _shown(text, leaf, (name, ""), *also)
+
+
+def delta_type(leaf: Leaf) -> str | None:
+    """Return Delta's word for a type that it has."""
+    return str(leaf) if isinstance(leaf, Decimal) else _NAMES.get(leaf.name)
+
+
+def stored_text(stored: PhysicalField) -> str:
+    """Return how a file holds a leaf, in words for people."""
+    shape = stored.shape.value if isinstance(stored.shape, Kind) else str(stored.shape)
+    return f"{shape} ({stored.encoding})" if stored.encoding else shape
+
+
+def _shown(text: str, leaf: Leaf, *stored: tuple[str, str], loss: str = "") -> Shown:
+    return Shown(text, leaf, frozenset(stored), loss)
+
+
+_WHOLE = "whole numbers are shown as {}"
+_TEXT = "Delta has no such type: shown as text"
+_HUGE = Decimal(38, 0)
+
+# Files hold these as Spark wrote them, or, the small unsigned ones, as DuckDB did: values are the
+# same to every reader that heeds the type of the file.
+_OTHERS: dict[str, Shown] = {
+    "uint8": _shown(
+        "short",
+        Primitive("int16"),
+        *(("int16", ""), ("uint8", "")),
+        loss=_WHOLE.format("short"),
+    ),
+    "uint16": _shown(
+        "integer",
+        Primitive("int32"),
+        *(("int32", ""), ("uint16", "")),
+        loss=_WHOLE.format("integer"),
+    ),
+    "uint32": _shown(
+        "long",
+        Primitive("int64"),
+        *(("int64", ""), ("uint32", "")),
+        loss=_WHOLE.format("long"),
+    ),
+    "uint64": _shown(
+        "decimal(20,0)",
+        Decimal(20, 0),
+        ("decimal(20,0)", ""),
+        loss=_WHOLE.format("decimal(20,0)"),
+    ),
+    **dict.fromkeys(
+        ("int128", "uint128"),
+        _shown(str(_HUGE), _HUGE, (str(_HUGE), ""), loss=_WHOLE.format(_HUGE)),
+    ),
+    **dict.fromkeys(
+        ("time", "timetz", "json", "uuid"),
+        _shown(
+            "string",
+            Primitive("varchar"),
+            *(("varchar", ""), ("json", ""), ("uuid", "utf8")),
+            loss=_TEXT,
+        ),
+    ),
+}

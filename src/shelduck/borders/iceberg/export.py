@@ -1,0 +1,264 @@
+"""Writing the Iceberg metadata of a table: deletes, manifests, then the version that readers see.
+
+Nothing is changed that an earlier export wrote, so whoever reads that goes on, and an export that
+is cut off leaves files behind that nobody names.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pyarrow.parquet
+from pydantic import ValidationError
+from pyiceberg.exceptions import ValidationError as SchemaError
+from pyiceberg.manifest import DataFileContent, FileFormat, ManifestEntry, ManifestFile
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadataUtil
+
+from shelduck.borders.iceberg.manifests import (
+    Commit,
+    Entry,
+    LakeIO,
+    Version,
+    gone_entry,
+    live_entries,
+    write_manifest_list,
+    write_manifests,
+)
+from shelduck.borders.iceberg.metadata import (
+    JsonObject,
+    NextSnapshot,
+    Published,
+    next_metadata,
+    publish,
+    require_next,
+)
+from shelduck.borders.iceberg.metrics import described
+from shelduck.borders.iceberg.places import named
+from shelduck.borders.iceberg.puffin import PuffinWriter
+from shelduck.borders.iceberg.schema import schema_json
+from shelduck.borders.iceberg.survey import Survey
+from shelduck.borders.report import Exported
+from shelduck.catalog.read_upkeep import next_row_id, snapshot_ids
+from shelduck.errors import Unsupported
+from shelduck.spark.position_files import (
+    PATH,
+    POSITION,
+    PositionFile,
+    dead_positions,
+    write_position_files,
+)
+from shelduck.spark.session import SparkSession
+from shelduck.spark.storage import (
+    delete_directory,
+    delete_file,
+    filesystem,
+    list_names,
+)
+
+# What Iceberg calls the columns of a file of deletes.
+_IDS = {PATH: 2147483546, POSITION: 2147483545}
+
+
+def export(spark: SparkSession, found: Survey, location: str, before: Published | None) -> Exported:
+    """Write the metadata of a table that is ready, after what was exported ``before``.
+
+    ``location`` is a directory without a slash at its end. When anything fails all that was written
+    is removed, and readers see what they saw. Raises Unsupported for names that Iceberg cannot have
+    beside each other, Conflict when another export to the directory came first.
+    """
+    found.report.require_ready()
+    work = _Export(spark, found, location, before)
+    try:
+        content = work.run()
+        # PyIceberg reads it here as readers will: what it refuses nobody shall see.
+        TableMetadataUtil.parse_obj(content)
+        require_next(location, before)
+    except BaseException:
+        work.discard()
+        raise
+    # From here on readers may see it, whatever comes back.
+    path = publish(location, before, content)
+    return Exported(path, found.table.snapshot.id, len(found.rows.files), found.report)
+
+
+class _Export:
+    """One export; everything that it writes lies under a name of its own until the last step."""
+
+    def __init__(
+        self, spark: SparkSession, found: Survey, location: str, before: Published | None
+    ) -> None:
+        self.spark = spark
+        self.found = found
+        self.table = found.table
+        self.location = location
+        self.before = before
+        self.name = str(uuid.uuid4())
+        self.deletes = f"{location}/data/{self.name}-deletes"
+        self.counts = dict.fromkeys(("added", "removed", "kept", "deletes", "delete_files"), 0)
+        self.records = dict.fromkeys(("added", "removed", "kept"), 0)
+
+    def run(self) -> JsonObject:
+        """Write deletes and manifests, and return the metadata that names them."""
+        version = self.found.version
+        schema = schema_json(self.found.shown, 0, version, self.table.comments)
+        parsed = _parsed(schema, self.table.full_name)
+        old = self._entries_before()
+        commit = Commit(
+            cast("Version", version),
+            self.table.snapshot.id,
+            None if self.before is None else self.before.snapshot,
+            schema,
+            f"{self.location}/metadata/{self.name}",
+            0 if self.before is None else int(self.before.content.get("next-row-id", 0)),
+        )
+        manifests = [
+            *write_manifests(commit, self._data(parsed, old)),
+            *write_manifests(commit, self._dead(version), deletes=True),
+        ]
+        return self._content(schema, manifests, commit)
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        delete_directory(self.deletes)
+        folder = f"{self.location}/metadata"
+        for name in list_names(folder):
+            if name.startswith(self.name):
+                delete_file(f"{folder}/{name}")
+
+    def _entries_before(self) -> dict[str, ManifestEntry]:
+        if self.before is None:
+            return {}
+        metadata = TableMetadataUtil.parse_obj(self.before.content)
+        snapshot = metadata.current_snapshot()
+        if snapshot is None:
+            return {}
+        return {e.data_file.file_path: e for e in live_entries(snapshot.manifests(LakeIO()))}
+
+    def _data(self, schema: Schema, old: dict[str, ManifestEntry]) -> Iterator[Entry]:
+        left = dict(old)
+        with self.found.rows.store.read() as connection:
+            for file, row in described(connection, self.found, schema):
+                before = left.pop(row["file_path"], None)
+                self._count("added" if before is None else "kept", file.record_count or 0)
+                yield Entry(row, before)
+        for gone in left.values():
+            self._count("removed", gone.data_file.record_count)
+            yield gone_entry(gone)
+
+    def _count(self, what: str, records: int) -> None:
+        self.counts[what] += 1
+        self.records[what] += records
+
+    def _dead(self, version: int) -> Iterator[Entry]:
+        dead = dead_positions(self.spark, self.found.rows.files, self.table)
+        if dead is None:
+            return
+        names = {f.id: named(f.path) for f in self.found.rows.files}
+        written = write_position_files(self.spark, dead, names.items(), self.deletes, _IDS)
+        rows = self._vectors(written, names) if version > 2 else self._positions(written, names)
+        for row in rows:
+            self.counts["delete_files"] += 1
+            self.counts["deletes"] += row["record_count"]
+            yield Entry(row)
+
+    def _positions(
+        self, written: dict[int, PositionFile], names: dict[int, str]
+    ) -> Iterator[dict[str, Any]]:
+        for number, file in written.items():
+            # Bounds that are equal say that it is about this one data file.
+            bounds = {_IDS[PATH]: names[number].encode()}
+            yield {
+                "content": DataFileContent.POSITION_DELETES,
+                "file_path": named(f"{self.deletes}/{file.name}"),
+                "file_format": FileFormat.PARQUET,
+                "record_count": file.rows,
+                "file_size_in_bytes": file.size,
+                "lower_bounds": bounds,
+                "upper_bounds": bounds,
+            }
+
+    def _vectors(
+        self, written: dict[int, PositionFile], names: dict[int, str]
+    ) -> Iterator[dict[str, Any]]:
+        """Write the positions as deletion vectors in the place of the files they were in."""
+        puffin = PuffinWriter()
+        for number, file in written.items():
+            puffin.add(names[number], _read_positions(f"{self.deletes}/{file.name}"))
+        delete_directory(self.deletes)
+        place = f"{self.deletes}/vectors.puffin"
+        content = puffin.bytes()
+        files, name = filesystem(place)
+        files.create_dir(name.rpartition("/")[0], recursive=True)
+        with files.open_output_stream(name) as stream:
+            stream.write(content)
+        for vector in puffin.vectors:
+            yield {
+                "content": DataFileContent.POSITION_DELETES,
+                "file_path": named(place),
+                "file_format": FileFormat.PUFFIN,
+                "record_count": vector.rows,
+                "file_size_in_bytes": len(content),
+                "referenced_data_file": vector.data_file,
+                "content_offset": vector.offset,
+                "content_size_in_bytes": vector.length,
+            }
+
+    def _content(
+        self, schema: JsonObject, manifests: list[ManifestFile], commit: Commit
+    ) -> JsonObject:
+        with self.found.rows.store.read() as connection:
+            kept = set(snapshot_ids(connection))
+            next_row = next_row_id(connection, self.table.id)
+        added = NextSnapshot(
+            self.table, self.found.version, schema, dict(self.found.names), next_row
+        )
+        return next_metadata(
+            self.location,
+            self.before,
+            added,
+            self._summary(),
+            write_manifest_list(commit, manifests),
+            kept=kept,
+            now=int(time.time() * 1000),
+        )
+
+    def _summary(self) -> dict[str, str]:
+        counts, records = self.counts, self.records
+        is_append = not counts["removed"] and not counts["delete_files"]
+        is_delete = not counts["added"] and not is_append
+        found = {
+            "added-data-files": counts["added"],
+            "deleted-data-files": counts["removed"],
+            "added-records": records["added"],
+            "deleted-records": records["removed"],
+            "total-data-files": counts["added"] + counts["kept"],
+            "total-records": records["added"] + records["kept"],
+            "total-delete-files": counts["delete_files"],
+            "total-position-deletes": counts["deletes"],
+            "total-equality-deletes": 0,
+        }
+        operation = "append" if is_append else "delete" if is_delete else "overwrite"
+        return {"operation": operation} | {name: str(value) for name, value in found.items()}
+
+
+def _parsed(schema: JsonObject, table: str) -> Schema:
+    """Return the schema as PyIceberg has it; Unsupported for names that it cannot tell apart."""
+    try:
+        parsed = Schema.model_validate(schema)
+        _ = parsed.column_names
+    except (ValidationError, SchemaError) as error:
+        raise Unsupported(
+            f"the columns of {table} are no schema for Iceberg, which writes a field of a struct as"
+            f" name.field: {error}; rename the column"
+        ) from error
+    return parsed
+
+
+def _read_positions(path: str) -> Any:
+    files, name = filesystem(path)
+    with files.open_input_file(name) as source:
+        return pyarrow.parquet.read_table(source, columns=[POSITION])[POSITION].to_numpy()

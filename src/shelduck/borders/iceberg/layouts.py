@@ -1,0 +1,215 @@
+"""What one file layout means to readers of Iceberg, who know a column by its field id only.
+
+Files without field ids can be served by a name mapping, one for all files of the table. Everything
+else that readers would take for something else is a reason to write the file anew.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shelduck.errors import CorruptLake
+from shelduck.model.files import DataFile, MappedName, NameMapping
+from shelduck.model.layout import Layout, PhysicalField
+from shelduck.model.schema import Field, FieldId, Kind, path_text
+
+# Who a name is below of: a field id, None for the columns themselves.
+NamedBelow = tuple[int | None, str]
+# The names of a file's columns by field id; None where they are known by ids.
+Names = Sequence[MappedName] | None
+_PARTS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
+# What Parquet calls the repeated group of each; files of old writers have others, or none.
+_GROUPS = {Kind.LIST: "list", Kind.MAP: "key_value"}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found in a layout.
+
+    ``stored`` are the leaves of the table that are in the file, by field id. ``lacks`` are leaves
+    that are not, although rows have a value there: their initial default. ``names`` are those of a
+    file without field ids.
+    """
+
+    reasons: tuple[str, ...]
+    stored: Mapping[FieldId, PhysicalField] = field(default_factory=dict)
+    lacks: tuple[Field, ...] = ()
+    names: Mapping[NamedBelow, int] = field(default_factory=dict)
+
+
+def layout_findings(
+    file: DataFile, fields: Sequence[Field], columns: Sequence[Field], mapping: NameMapping | None
+) -> Findings:
+    """Return what readers find in a file whose layout is known.
+
+    ``fields`` are the columns that are shown, ``columns`` all that the table has.
+    """
+    layout = file.layout
+    if layout is None:
+        raise CorruptLake(f"the layout of data file {file.path} is not known")
+    if mapping is None and any(f.id is None for f in layout.fields):
+        return Findings(("its columns have no field ids and are known by their places",))
+    if mapping is not None and any(f.id is not None for f in _every(layout.fields)):
+        return Findings(("it has field ids of its own, which are not the table's",))
+    work = _Walk()
+    names = None if mapping is None else mapping.names
+    work.siblings(fields, layout.fields, names, ())
+    if names is None:
+        work.reasons += _unfit_ids(layout, columns)
+    else:
+        work.name(layout.fields, names, None)
+    return Findings(tuple(work.reasons), work.stored, tuple(work.lacks), work.names)
+
+
+def name_mapping_json(names: Mapping[NamedBelow, int]) -> list[dict[str, object]]:
+    """Return names as the table property ``schema.name-mapping.default`` has them."""
+    below: dict[int | None, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for (parent, name), field_id in sorted(names.items(), key=str):
+        below[parent][field_id].append(name)
+
+    def listed(parent: int | None) -> list[dict[str, object]]:
+        made = []
+        for field_id, called in below[parent].items():
+            entry: dict[str, object] = {"field-id": field_id, "names": called}
+            if field_id in below:
+                entry["fields"] = listed(field_id)
+            made.append(entry)
+        return made
+
+    return listed(None)
+
+
+@dataclass
+class _Walk:
+    """A walk over the fields of the table and those of a file together."""
+
+    reasons: list[str] = field(default_factory=list)
+    stored: dict[FieldId, PhysicalField] = field(default_factory=dict)
+    lacks: list[Field] = field(default_factory=list)
+    names: dict[NamedBelow, int] = field(default_factory=dict)
+
+    def siblings(
+        self,
+        fields: Iterable[Field],
+        stored: Sequence[PhysicalField],
+        mapped: Names,
+        path: tuple[str, ...],
+    ) -> None:
+        """Look at the columns, or the members of a struct; ``mapped`` None finds them by id."""
+        for wanted in fields:
+            below = (*path, wanted.name)
+            meant = _meant(wanted, mapped)
+            if meant is not None and meant.is_partition:
+                self.reasons.append(f"{_column(below)} is in the path, not in the file")
+                continue
+            if mapped is None:
+                found = [s for s in stored if s.id == wanted.id]
+            else:
+                name = None if meant is None else meant.source_name.lower()
+                found = [s for s in stored if s.name.lower() == name]
+            if len(found) > 1:
+                self.reasons.append(f"{_column(below)} is there {len(found)} times")
+            elif found:
+                self._node(wanted, found[0], None if meant is None else meant.children, below)
+            elif wanted.is_leaf and wanted.initial_default is not None:
+                self.lacks.append(wanted)
+
+    def name(
+        self, stored: Sequence[PhysicalField], mapped: Sequence[MappedName], parent: int | None
+    ) -> None:
+        """Learn the names of a file without field ids; each must mean a column, live or dropped."""
+        for found in stored:
+            meant = next(
+                (
+                    m
+                    for m in mapped
+                    if not m.is_partition and m.source_name.lower() == found.name.lower()
+                ),
+                None,
+            )
+            if meant is None:
+                self.reasons.append(f"{found.name!r} has no field id and is no column of the table")
+                continue
+            self.names[parent, found.name] = meant.field_id
+            self._name_parts(found, meant)
+
+    def _name_parts(self, found: PhysicalField, meant: MappedName) -> None:
+        if found.shape is Kind.STRUCT:
+            self.name(found.children, meant.children, meant.field_id)
+            return
+        if not isinstance(found.shape, Kind):
+            return
+        parts = _PARTS[found.shape]
+        if len(meant.children) != len(parts):
+            self.reasons.append(f"parts of {found.name!r} have no field ids")
+            return
+        for part, child, inside in zip(parts, found.children, meant.children, strict=True):
+            self.names[meant.field_id, part] = inside.field_id
+            self._name_parts(child, inside)
+
+    def _node(
+        self, wanted: Field, found: PhysicalField, mapped: Names, path: tuple[str, ...]
+    ) -> None:
+        if str(found.shape) == "unknown":
+            self.reasons.append(f"{_column(path)} is untyped NULLs in the file")
+        elif wanted.is_leaf:
+            self.stored[wanted.id] = found
+        elif found.shape is not wanted.shape:
+            self.reasons.append(f"{_column(path)} is {_words(found)}, not {_words(wanted)}")
+        elif wanted.shape is Kind.STRUCT:
+            before = len(self.stored)
+            self.siblings(wanted.children, found.children, mapped, path)
+            if len(self.stored) == before:
+                self.reasons.append(f"no member of the struct {_column(path)} is in the file")
+        else:
+            self._parts(wanted, found, mapped, path)
+
+    def _parts(
+        self, wanted: Field, found: PhysicalField, mapped: Names, path: tuple[str, ...]
+    ) -> None:
+        """Look at the parts of a list or map, which are known by their places."""
+        assert isinstance(wanted.shape, Kind)
+        if found.encoding or found.group != _GROUPS[wanted.shape]:
+            self.reasons.append(
+                f"{_column(path)} is a {wanted.shape.value} as old writers laid it out"
+            )
+        for part, child in zip(wanted.children, found.children, strict=True):
+            meant = _meant(part, mapped)
+            if (child.id != part.id) if mapped is None else meant is None:
+                self.reasons.append(
+                    f"the {part.name} of {_column(path)} is not its own in the file"
+                )
+                continue
+            below = None if meant is None else meant.children
+            self._node(part, child, below, (*path, part.name))
+
+
+def _meant(wanted: Field, mapped: Names) -> MappedName | None:
+    return next((m for m in mapped or () if m.field_id == wanted.id), None)
+
+
+def _words(field: Field | PhysicalField) -> str:
+    return field.shape.value if isinstance(field.shape, Kind) else str(field.shape)
+
+
+def _unfit_ids(layout: Layout, columns: Sequence[Field]) -> list[str]:
+    """Tell of parts without ids: one is enough for readers to take the file for one without any."""
+    bare = next((f.name for f in _every(layout.fields) if f.id is None), None)
+    if bare is not None:
+        return [f"{bare!r} has no field id"]
+    live = {c.id for top in columns for c in top.walk()}
+    # Of a column that is there the report says that it is left out; a new file has it too.
+    gone = (f for f in _every(layout.fields) if f.id not in live and str(f.shape) == "variant")
+    return [f"the dropped column {f.name!r} is a variant, parts of which have no ids" for f in gone]
+
+
+def _every(fields: Iterable[PhysicalField]) -> Iterator[PhysicalField]:
+    for f in fields:
+        yield f
+        yield from _every(f.children)
+
+
+def _column(path: tuple[str, ...]) -> str:
+    return f"column {path_text(path)!r}"

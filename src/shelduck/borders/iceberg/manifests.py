@@ -1,0 +1,201 @@
+"""Manifests and manifest lists: the Avro part of Iceberg's metadata, by PyIceberg's schemas.
+
+PyIceberg's own manifest writers know neither deletes nor version 3, so the Avro files are written
+with its writer and its schemas of each version instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+from pyiceberg.avro.file import AvroOutputFile
+from pyiceberg.io import FileIO, InputFile, OutputFile
+from pyiceberg.io.pyarrow import PyArrowFile
+from pyiceberg.manifest import (
+    MANIFEST_LIST_FILE_SCHEMAS,
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    data_file_with_partition,
+    manifest_entry_schema_with_data_file,
+)
+from pyiceberg.typedef import Record
+from pyiceberg.types import StructType
+
+from shelduck.borders.iceberg.places import named
+from shelduck.spark.storage import delete_file, filesystem, local_path
+
+Version = Literal[2, 3]
+_ENTRIES = 10_000
+_BLOCK = 1_000
+_CODEC = {"avro.codec": "deflate"}
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What the manifests of one snapshot have in common.
+
+    ``prefix`` begins the paths of what is written, ``schema`` is the current one. From
+    ``first_row_id`` on rows get ids that have none of their own.
+    """
+
+    version: Version
+    snapshot: int
+    parent: int | None
+    schema: dict[str, Any]
+    prefix: str
+    first_row_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file in a manifest, by the arguments of its row; ``before`` is where it stood before."""
+
+    file: dict[str, Any]
+    before: ManifestEntry | None = None
+    is_gone: bool = False
+
+
+class LakeIO(FileIO):
+    """Files where the lake reaches them, under the same rights."""
+
+    def new_input(self, location: str) -> InputFile:
+        """Return a file to read."""
+        return _file(location)
+
+    def new_output(self, location: str) -> OutputFile:
+        """Return a file to write."""
+        return _file(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        """Delete a file; it is no error that there is none."""
+        delete_file(location if isinstance(location, str) else location.location)
+
+
+def write_manifests(
+    commit: Commit, entries: Iterable[Entry], *, deletes: bool = False
+) -> list[ManifestFile]:
+    """Write files into as many manifests as they need; none for none."""
+    left = iter(entries)
+    written: list[ManifestFile] = []
+    while first := list(islice(left, 1)):
+        name = f"{'deletes' if deletes else 'data'}-{len(written)}"
+        found = _chain(first, islice(left, _ENTRIES - 1))
+        written.append(_write_manifest(commit, found, f"{commit.prefix}-{name}.avro", deletes))
+    return written
+
+
+def write_manifest_list(commit: Commit, manifests: Sequence[ManifestFile]) -> str:
+    """Write the list of a snapshot's manifests and return where it is."""
+    place = f"{commit.prefix}-list.avro"
+    meta = {
+        "snapshot-id": str(commit.snapshot),
+        "parent-snapshot-id": "null" if commit.parent is None else str(commit.parent),
+        "sequence-number": str(commit.snapshot),
+        "format-version": str(commit.version),
+        **_CODEC,
+    }
+    schema = MANIFEST_LIST_FILE_SCHEMAS[commit.version]
+    with AvroOutputFile[ManifestFile](_file(place), schema, "manifest_file", metadata=meta) as out:
+        if manifests:
+            out.write_block(list(manifests))
+    return named(place)
+
+
+def live_entries(manifests: Iterable[ManifestFile]) -> Iterator[ManifestEntry]:
+    """Yield the data files of a snapshot that was written before."""
+    for manifest in manifests:
+        if manifest.content == ManifestContent.DATA:
+            yield from manifest.fetch_manifest_entry(LakeIO())
+
+
+def gone_entry(before: ManifestEntry) -> Entry:
+    """Return the entry that says that a file is not there any more."""
+    old = before.data_file
+    kept = {name: getattr(old, name) for name in ("content", "file_path", "file_format")}
+    sizes = {name: getattr(old, name) for name in ("record_count", "file_size_in_bytes")}
+    return Entry(kept | sizes, before, is_gone=True)
+
+
+def _write_manifest(
+    commit: Commit, entries: Iterable[Entry], place: str, deletes: bool
+) -> ManifestFile:
+    version = commit.version
+    out = _file(place)
+    counts = dict.fromkeys(ManifestEntryStatus, (0, 0))
+    oldest = commit.snapshot
+    meta = {
+        "schema": json.dumps(commit.schema),
+        "partition-spec": "[]",
+        "partition-spec-id": "0",
+        "format-version": str(version),
+        "content": "deletes" if deletes else "data",
+        **_CODEC,
+    }
+    file_type = data_file_with_partition(StructType(), version)
+    schema = manifest_entry_schema_with_data_file(version, file_type)
+    rows = (_row(commit, entry) for entry in entries)
+    with AvroOutputFile[ManifestEntry](out, schema, "manifest_entry", metadata=meta) as writer:
+        while block := list(islice(rows, _BLOCK)):
+            writer.write_block(block)
+            for row in block:
+                files, records = counts[row.status]
+                counts[row.status] = (files + 1, records + row.data_file.record_count)
+                if row.status != ManifestEntryStatus.DELETED and row.sequence_number is not None:
+                    oldest = min(oldest, row.sequence_number)
+    return ManifestFile.from_args(
+        version,
+        manifest_path=named(place),
+        manifest_length=len(out),
+        partition_spec_id=0,
+        content=ManifestContent.DELETES if deletes else ManifestContent.DATA,
+        sequence_number=commit.snapshot,
+        min_sequence_number=oldest,
+        added_snapshot_id=commit.snapshot,
+        first_row_id=None if deletes else commit.first_row_id,
+        **_counted(counts),
+    )
+
+
+def _counted(counts: dict[ManifestEntryStatus, tuple[int, int]]) -> dict[str, int]:
+    return {
+        f"{status.name.lower()}_{what}_count": number
+        for status, found in counts.items()
+        for what, number in zip(("files", "rows"), found, strict=True)
+    }
+
+
+def _row(commit: Commit, entry: Entry) -> ManifestEntry:
+    file = DataFile.from_args(commit.version, partition=Record(), **entry.file)
+    before = entry.before
+    if before is None:
+        status = ManifestEntryStatus.ADDED
+        return ManifestEntry.from_args(
+            commit.version, status=status, snapshot_id=commit.snapshot, data_file=file
+        )
+    return ManifestEntry.from_args(
+        commit.version,
+        status=ManifestEntryStatus.DELETED if entry.is_gone else ManifestEntryStatus.EXISTING,
+        snapshot_id=commit.snapshot if entry.is_gone else before.snapshot_id,
+        sequence_number=before.sequence_number,
+        file_sequence_number=before.file_sequence_number,
+        data_file=file,
+    )
+
+
+def _chain(first: list[Entry], rest: Iterable[Entry]) -> Iterator[Entry]:
+    yield from first
+    yield from rest
+
+
+def _file(location: str) -> PyArrowFile:
+    files, name = filesystem(location)
+    if local_path(location) is not None:
+        files.create_dir(name.rpartition("/")[0], recursive=True)
+    return PyArrowFile(named(location), name, files)

@@ -1,0 +1,251 @@
+"""What an export to Iceberg meets: what is shown, what is lost, which files must be anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shelduck.borders.iceberg.layouts import Findings, NamedBelow, layout_findings
+from shelduck.borders.iceberg.schema import ShownColumns, initial_default, shown_columns
+from shelduck.borders.iceberg.types import (
+    FIRST_VERSION,
+    LAST_VERSION,
+    Shown,
+    choose,
+    shown_as,
+    stored_text,
+)
+from shelduck.borders.report import ExportReport, FileRewrite, Loss
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.files import DataFile
+from shelduck.model.layout import PhysicalField
+from shelduck.model.partition import named_keys
+from shelduck.model.schema import Field, FieldId, Kind, path_text
+from shelduck.model.table import TableVersion
+from shelduck.operations.rows import TableRows
+
+FORMAT = "Iceberg"
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A table as Iceberg will show it.
+
+    ``stored`` has the leaves that a file holds, by data file id; files of one layout share them.
+    ``names`` are the columns of files without field ids.
+    """
+
+    rows: TableRows
+    version: int
+    shown: ShownColumns
+    stored: Mapping[int, Mapping[FieldId, PhysicalField]]
+    names: Mapping[NamedBelow, int]
+    report: ExportReport
+
+    @property
+    def table(self) -> TableVersion:
+        """The version that was looked at."""
+        return self.rows.table
+
+
+def survey(rows: TableRows, format_version: int | None = None) -> Survey:
+    """Look at the files of a table; nothing is written.
+
+    ``format_version`` None means the lowest one that shows the whole table: 3 for defaults that
+    files lack and for nanoseconds, else 2. Raises InvalidRequest for another version, Unsupported
+    when no column of the table can be shown.
+    """
+    if format_version not in (None, FIRST_VERSION, LAST_VERSION):
+        raise InvalidRequest(
+            f"Iceberg's format version is 2 or 3 here, not {format_version!r}; leave it out to get"
+            " the lowest that shows the whole table"
+        )
+    table = rows.table
+    columns = table.columns.fields
+    every = {leaf.id: _any_type(leaf) for leaf in table.columns.leaves()}
+    found = _Findings.of(rows, shown_columns(columns, every).fields)
+    version = format_version or (LAST_VERSION if _needs_last(found, every) else FIRST_VERSION)
+    types = {i: _type(f, found.forms(i), version) for i, f in _leaves(columns).items()}
+    shown = shown_columns(columns, types)
+    if not shown.fields:
+        raise Unsupported(f"{table.full_name} has no column that Iceberg has a type for")
+    names, clashes = found.merged_names()
+    paths = {f.id: f"column {path_text(path)!r}" for f, path in _walk(columns)}
+    reasons = {
+        number: (
+            *one.reasons,
+            *_wrong_types(one, shown, paths),
+            *_unsaid(one, shown, version, paths),
+        )
+        for number, one in found.by_layout.items()
+    }
+    rewrites = []
+    for file in rows.files:
+        number = found.layout_of[file.id]
+        why = (*reasons[number], *clashes.get(number, ()), *_of_file(file))
+        if why:
+            rewrites.append(FileRewrite(file.path, file.file_size_bytes, why, file.id))
+    report = ExportReport(
+        FORMAT,
+        table.full_name,
+        table.snapshot.id,
+        (*shown.losses, *_of_readers(rows.files, found, shown, paths), *_of_table(table)),
+        tuple(rewrites),
+        sum(len(part.rows) for part in rows.inlined),
+    )
+    stored = {f: found.by_layout[number].stored for f, number in found.layout_of.items()}
+    return Survey(rows, version, shown, stored, names, report)
+
+
+@dataclass
+class _Findings:
+    """Findings by the number of a layout, and which layout each file has."""
+
+    by_layout: dict[int, Findings] = field(default_factory=dict)
+    layout_of: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: TableRows, fields: Sequence[Field]) -> _Findings:
+        """Look at each layout once: tables have few, and many files."""
+        found = cls()
+        numbers: dict[object, int] = {}
+        for file in rows.files:
+            # Most files share the very object, which is quicker to find than an equal one.
+            same, alike = (id(file.layout), file.mapping_id), (file.layout, file.mapping_id)
+            if same not in numbers:
+                numbers[same] = numbers.setdefault(alike, len(found.by_layout))
+            number = numbers[same]
+            if number not in found.by_layout:
+                mapping = None if file.mapping_id is None else rows.mappings[file.mapping_id]
+                columns = rows.table.columns.fields
+                found.by_layout[number] = layout_findings(file, fields, columns, mapping)
+            found.layout_of[file.id] = number
+        return found
+
+    def forms(self, leaf: FieldId) -> list[PhysicalField]:
+        """Return how files hold a leaf."""
+        return [f for one in self.by_layout.values() if (f := one.stored.get(leaf)) is not None]
+
+    def layouts_with(self, leaf: FieldId, name: str) -> set[int]:
+        """Return the layouts that hold a leaf as a type of that name."""
+        found = ((n, one.stored.get(leaf)) for n, one in self.by_layout.items())
+        return {n for n, stored in found if stored is not None and str(stored.shape) == name}
+
+    def merged_names(self) -> tuple[dict[NamedBelow, int], dict[int, tuple[str, ...]]]:
+        """Return one name mapping, and what contradicts it, by layout."""
+        merged: dict[NamedBelow, int] = {}
+        clashes: dict[int, tuple[str, ...]] = {}
+        for number, one in self.by_layout.items():
+            if one.reasons:
+                continue
+            other = sorted(n for (p, n), i in one.names.items() if merged.get((p, n), i) != i)
+            if other:
+                called = ", ".join(map(repr, other))
+                why = f"it has no field ids, and {called} means another column in other such files"
+                clashes[number] = (why,)
+            else:
+                merged |= one.names
+        return merged, clashes
+
+
+def _leaves(columns: Iterable[Field]) -> dict[FieldId, Field]:
+    return {leaf.id: leaf for top in columns for leaf in top.leaves()}
+
+
+def _any_type(leaf: Field) -> Shown | None:
+    assert not isinstance(leaf.shape, Kind)
+    known = shown_as(leaf.shape)
+    return known[-1] if known else None
+
+
+def _type(leaf: Field, forms: Sequence[PhysicalField], version: int) -> Shown | None:
+    assert not isinstance(leaf.shape, Kind)
+    return choose(leaf.shape, forms, version)
+
+
+def _needs_last(found: _Findings, types: Mapping[FieldId, Shown | None]) -> bool:
+    if any(s is not None and s.version == LAST_VERSION for s in types.values()):
+        return True
+    return any(one.lacks for one in found.by_layout.values())
+
+
+def _wrong_types(one: Findings, shown: ShownColumns, paths: Mapping[FieldId, str]) -> list[str]:
+    reasons = []
+    for field_id, stored in one.stored.items():
+        kind = shown.types.get(field_id)
+        if kind is not None and not kind.holds(stored):
+            reasons.append(f"{paths[field_id]} is {stored_text(stored)} there, not {kind.type}")
+    return reasons
+
+
+def _unsaid(
+    one: Findings, shown: ShownColumns, version: int, paths: Mapping[FieldId, str]
+) -> list[str]:
+    """Return the defaults that rows of a layout need and the metadata cannot say."""
+    reasons = []
+    for leaf in one.lacks:
+        if leaf.id not in shown.types:
+            continue
+        who = f"version {version}" if version < LAST_VERSION else "Iceberg"
+        if version < LAST_VERSION or initial_default(leaf, shown.types) is None:
+            reasons.append(
+                f"{paths[leaf.id]} is not there, and {who} cannot say that the rows have"
+                f" {leaf.initial_default!r} in it"
+            )
+    return reasons
+
+
+def _of_readers(
+    files: Iterable[DataFile], found: _Findings, shown: ShownColumns, paths: Mapping[FieldId, str]
+) -> list[Loss]:
+    """Return what known readers of Iceberg make of it that Iceberg does not mean."""
+    losses = []
+    for leaf, _ in _walk(shown.fields):
+        if leaf.shape is Kind.LIST and leaf.children[0].shape is Kind.STRUCT:
+            losses.append(
+                Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL list of structs as empty")
+            )
+        elif leaf.shape is Kind.MAP and leaf.children[1].shape is Kind.STRUCT:
+            losses.append(
+                Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL map to structs as empty")
+            )
+        elif str(leaf.shape) == "float64":
+            narrow = found.layouts_with(leaf.id, "float32")
+            numbers = [str(f.id) for f in files if found.layout_of[f.id] in narrow]
+            if numbers:
+                losses.append(Loss(paths[leaf.id], _narrow(numbers)))
+    return losses
+
+
+def _narrow(numbers: Sequence[str]) -> str:
+    more = ", …" if len(numbers) > _MOST_NAMED else ""
+    listed = ", ".join(numbers[:_MOST_NAMED])
+    return (
+        f"{len(numbers)} file(s) hold float32, as which PyIceberg 0.12 and DuckDB 1.5 compare the"
+        f" constant of a filter, so that they may miss rows; table.rewrite([{listed}{more}]) mends"
+        " it"
+    )
+
+
+def _walk(
+    fields: Iterable[Field], path: tuple[str, ...] = ()
+) -> Iterator[tuple[Field, tuple[str, ...]]]:
+    for f in fields:
+        below = (*path, f.name)
+        yield f, below
+        yield from _walk(f.children, below)
+
+
+def _of_file(file: DataFile) -> tuple[str, ...]:
+    if file.record_count is None:
+        return ("the catalog does not know how many rows it has",)
+    return ()
+
+
+def _of_table(table: TableVersion) -> list[Loss]:
+    keys = named_keys(table.partition, table.columns)
+    if not keys:
+        return []
+    by = ", ".join(map(str, keys))
+    return [Loss(f"partitioning by {by}", "not shown; readers leave files out by bounds alone")]

@@ -1,0 +1,112 @@
+"""Which Iceberg type shows a column, by what the files physically hold.
+
+Iceberg's readers take a stored value for what Iceberg says of the type, and know few promotions:
+int to long, float to double, more digits of a decimal. A column gets the first type that all files
+hold it in; where no type is held by all, the last one, which is what Shelduck writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from shelduck.model.layout import PhysicalField
+from shelduck.model.schema import Kind
+from shelduck.model.types import Decimal, Leaf
+
+FIRST_VERSION, LAST_VERSION = 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One Iceberg type that a leaf can be shown as.
+
+    ``holds`` tells whether a stored leaf is read right as it. ``version`` is the first version of
+    the format that has it. ``loss`` says what readers will see otherwise, empty when nothing.
+    """
+
+    type: str
+    holds: Callable[[PhysicalField], bool]
+    version: int = FIRST_VERSION
+    loss: str = ""
+
+
+def shown_as(leaf: Leaf) -> tuple[Shown, ...]:
+    """Return the Iceberg types of a leaf, the most faithful first; none when there is no type."""
+    if isinstance(leaf, Decimal):
+        return (_decimal(leaf.precision, leaf.scale),)
+    return _SHOWN.get(leaf.name, ())
+
+
+def choose(leaf: Leaf, stored: Collection[PhysicalField], version: int) -> Shown | None:
+    """Return what a leaf is shown as where files hold it as ``stored``; None for left out."""
+    known = [s for s in shown_as(leaf) if s.version <= version]
+    held = (s for s in known if stored and all(s.holds(f) for f in stored))
+    return next(held, known[-1] if known else None)
+
+
+def stored_text(stored: PhysicalField) -> str:
+    """Return how a file holds a leaf, in words for people."""
+    shape = stored.shape.value if isinstance(stored.shape, Kind) else str(stored.shape)
+    return f"{shape} ({stored.encoding})" if stored.encoding else shape
+
+
+def _among(*names: str, encodings: Collection[str] = ("",)) -> Callable[[PhysicalField], bool]:
+    return lambda stored: str(stored.shape) in names and stored.encoding in encodings
+
+
+def _decimal(precision: int, scale: int, loss: str = "") -> Shown:
+    def holds(stored: PhysicalField) -> bool:
+        leaf = stored.shape
+        if not isinstance(leaf, Decimal) or stored.encoding:
+            return False
+        return leaf.scale == scale and leaf.precision <= precision
+
+    return Shown(f"decimal({precision}, {scale})", holds, loss=loss)
+
+
+_INTS = ("int8", "int16", "int32", "uint8", "uint16")
+_INT = Shown("int", _among(*_INTS))
+# Strict readers take the 32 bits of an unsigned integer for a signed one: uint32 is not among them.
+_LONG = Shown("long", _among(*_INTS, "int64"))
+_TIMESTAMP = Shown("timestamp", _among("timestamp"))
+_TEXT = _among("varchar", "json")
+_HUGE = "whole numbers are shown as decimal(38, 0)"
+
+_SHOWN: dict[str, tuple[Shown, ...]] = {
+    "boolean": (Shown("boolean", _among("boolean")),),
+    **dict.fromkeys(_INTS, (_INT,)),
+    "int64": (_LONG,),
+    "uint32": (_LONG,),
+    "uint64": (_decimal(20, 0, "whole numbers are shown as decimal(20, 0)"),),
+    "int128": (_decimal(38, 0, _HUGE),),
+    "uint128": (_decimal(38, 0, _HUGE),),
+    "float32": (Shown("float", _among("float32")),),
+    "float64": (Shown("double", _among("float32", "float64")),),
+    "date": (Shown("date", _among("date")),),
+    "timestamp": (_TIMESTAMP,),
+    "timestamp_s": (_TIMESTAMP,),
+    "timestamp_ms": (_TIMESTAMP,),
+    "timestamptz": (Shown("timestamptz", _among("timestamptz")),),
+    "timestamp_ns": (Shown("timestamp_ns", _among("timestamp_ns"), LAST_VERSION),),
+    "time": (
+        Shown("time", _among("time")),
+        Shown("string", _among("varchar"), loss="times are shown as text, as the files hold them"),
+    ),
+    "timetz": (
+        Shown(
+            "string", _among("varchar"), loss="Iceberg has no time with an offset: shown as text"
+        ),
+    ),
+    "uuid": (
+        Shown("uuid", _among("uuid", encodings=("fixed",))),
+        Shown(
+            "string",
+            _among("varchar", "uuid", encodings=("", "utf8")),
+            loss="UUIDs are shown as text, as the files hold them",
+        ),
+    ),
+    "varchar": (Shown("string", _TEXT),),
+    "json": (Shown("string", _TEXT, loss="Iceberg has no JSON: shown as text"),),
+    "blob": (Shown("binary", _among("blob")),),
+}

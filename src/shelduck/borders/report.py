@@ -1,0 +1,121 @@
+"""What stands between a table and another format, before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.filesize import decimal
+
+from shelduck.errors import Unsupported
+
+_MOST_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that readers of the other format cannot show, or show otherwise.
+
+    ``subject`` names it (``column 'a'``), ``what`` says what becomes of it.
+    """
+
+    subject: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRewrite:
+    """A data file that readers of the other format would misread until it is written anew.
+
+    ``path`` is absolute; ``file_id`` is what the catalog, and `Table.rewrite`, call it.
+    """
+
+    path: str
+    bytes: int
+    reasons: tuple[str, ...]
+    file_id: int
+
+    def __str__(self) -> str:
+        return (
+            f"file {self.file_id}, {self.path} ({decimal(self.bytes)}): {'; '.join(self.reasons)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export of one table to ``format`` meets; printed, it tells what to do.
+
+    ``table`` is the full name. ``inlined_rows`` are rows that the catalog itself keeps, which no
+    reader of files finds until they are flushed.
+    """
+
+    format: str
+    table: str
+    snapshot: int
+    losses: tuple[Loss, ...] = ()
+    rewrites: tuple[FileRewrite, ...] = ()
+    inlined_rows: int = 0
+
+    @property
+    def is_ready(self) -> bool:
+        """True when an export needs no other change of the table first; losses do not count."""
+        return not self.rewrites and not self.inlined_rows
+
+    def require_ready(self) -> None:
+        """Raise Unsupported, with the report as its text, when the table is not ready."""
+        if not self.is_ready:
+            raise Unsupported(str(self))
+
+    def __str__(self) -> str:
+        state = "ready" if self.is_ready else "not ready"
+        lines = [f"{self.table} at snapshot {self.snapshot} is {state} for {self.format}"]
+        if self.rewrites:
+            size = decimal(sum(f.bytes for f in self.rewrites))
+            lines.append(f"{len(self.rewrites)} file(s) ({size}) must be written anew first:")
+            lines += _listed(self.rewrites)
+        if self.inlined_rows:
+            lines.append(f"{self.inlined_rows} row(s) are in the catalog and must be flushed first")
+        if not self.is_ready:
+            lines.append(self._remedy())
+        if self.losses:
+            lines.append(f"readers of {self.format} will not see, or see otherwise:")
+            lines += _listed(self.losses)
+        return "\n".join(lines)
+
+    def _remedy(self) -> str:
+        steps = []
+        if self.inlined_rows:
+            steps.append("table.flush_inlined_data()")
+        if self.rewrites:
+            named = ", ".join(str(f.file_id) for f in self.rewrites[:_MOST_LINES])
+            more = ", …" if len(self.rewrites) > _MOST_LINES else ""
+            steps.append(f"table.rewrite([{named}{more}])")
+        return f"export with rewrite=True, or run {' and '.join(steps)} and export again"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An export that was written: ``path`` is the metadata that readers are pointed at.
+
+    ``snapshot`` is the lake's, ``files`` are the data files that it shows, where they lie.
+    """
+
+    path: str
+    snapshot: int
+    files: int
+    report: ExportReport
+
+    def __str__(self) -> str:
+        losses = f"; {len(self.report.losses)} loss(es) reported" if self.report.losses else ""
+        return (
+            f"{self.report.table} at snapshot {self.snapshot}: {self.files} file(s) in"
+            f" {self.path}{losses}"
+        )
+
+
+def _listed(entries: tuple[Loss, ...] | tuple[FileRewrite, ...]) -> list[str]:
+    lines = [f"  - {entry}" for entry in entries[:_MOST_LINES]]
+    left = len(entries) - _MOST_LINES
+    return [*lines, f"  - and {left} more"] if left > 0 else lines

@@ -1,0 +1,115 @@
+"""What readers of Iceberg find in files of every make."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.borders.iceberg.layouts import layout_findings
+from shelduck.model.files import DataFile, MappedName, NameMapping
+from shelduck.model.layout import Layout, PhysicalField
+from shelduck.model.schema import Field, Kind
+from shelduck.model.types import Primitive, ducklake_type
+
+INT = ducklake_type("int32")
+LIST = Field(2, "l", Kind.LIST, (Field(3, "element", INT),))
+MAP = Field(4, "m", Kind.MAP, (Field(5, "key", INT), Field(6, "value", INT)))
+STRUCT = Field(7, "s", Kind.STRUCT, (Field(8, "x", INT), Field(9, "y", INT, initial_default="1")))
+NOT_ITS_OWN = "the {} of column '{}' is not its own in the file"
+COLUMNS = (Field(1, "id", INT), LIST, MAP, STRUCT)
+
+
+def leaf(name, number):
+    return PhysicalField(name, number, INT)
+
+
+def listed(number=2, element=3, *, group="list", encoding=""):
+    return PhysicalField("l", number, Kind.LIST, (leaf("element", element),), encoding, group)
+
+
+def mapped(value=6, group="key_value"):
+    parts = (leaf("key", 5), leaf("value", value))
+    return PhysicalField("m", 4, Kind.MAP, parts, group=group)
+
+
+def struct(*members, number=7):
+    return PhysicalField("s", number, Kind.STRUCT, members)
+
+
+def findings(*fields, names=None):
+    mapping = None if names is None else NameMapping(1, names)
+    file = DataFile(1, "/f.parquet", 1, 1, 0, 1, layout=Layout(fields))
+    return layout_findings(file, COLUMNS, COLUMNS, mapping)
+
+
+def test_a_file_like_our_own_needs_nothing():
+    found = findings(leaf("a", 1), listed(), mapped(), struct(leaf("p", 8), leaf("q", 9)))
+
+    assert found.reasons == ()
+    assert sorted(found.stored) == [1, 3, 5, 6, 8, 9]
+    assert (found.lacks, found.names) == ((), {})
+
+
+def test_members_that_a_file_lacks_are_told_where_rows_have_a_default():
+    found = findings(leaf("a", 1), struct(leaf("p", 8)))
+
+    assert found.reasons == ()
+    assert [f.id for f in found.lacks] == [9]
+
+
+def test_members_of_a_struct_that_is_not_there_are_null_with_it():
+    assert findings(leaf("a", 1)).lacks == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ((leaf("a", None),), "its columns have no field ids and are known by their places"),
+        (
+            (leaf("a", 1), listed(element=None)),
+            "the element of column 'l' is not its own in the file",
+        ),
+        (
+            (leaf("a", 1), listed(element=77)),
+            "the element of column 'l' is not its own in the file",
+        ),
+        ((leaf("a", 1), mapped(value=77)), "the value of column 'm' is not its own in the file"),
+        ((leaf("a", 1), leaf("b", 1)), "column 'id' is there 2 times"),
+        ((leaf("a", 1), leaf("l", 2)), "column 'l' is int32, not list"),
+        (
+            (leaf("a", 1), struct(leaf("z", 99))),
+            "no member of the struct column 's' is in the file",
+        ),
+        ((leaf("a", 1), listed(group="bag")), "column 'l' is a list as old writers laid it out"),
+        (
+            (leaf("a", 1), listed(group="array", encoding="two-level")),
+            "column 'l' is a list as old writers laid it out",
+        ),
+        ((leaf("a", 1), mapped(group="map")), "column 'm' is a map as old writers laid it out"),
+        (
+            (PhysicalField("a", 1, Primitive("unknown")),),
+            "column 'id' is untyped NULLs in the file",
+        ),
+        (
+            (leaf("a", 1), PhysicalField("v", 99, Primitive("variant"))),
+            "the dropped column 'v' is a variant, parts of which have no ids",
+        ),
+    ],
+)
+def test_what_readers_would_misread_is_a_reason(fields, reason):
+    assert reason in findings(*fields).reasons
+
+
+def test_names_of_files_without_ids_are_learned_at_every_level():
+    inside = (MappedName("element", 3, False),)
+    names = (
+        MappedName("A", 1, False),
+        MappedName("l", 2, False, inside),
+        MappedName("x", 77, False),
+    )
+    bare = PhysicalField("l", None, Kind.LIST, (leaf("item", None),), group="list")
+    found = findings(leaf("a", None), bare, leaf("x", None), names=names)
+
+    assert found.reasons == ()
+    # The column 77 was dropped: its name must not mean another one.
+    assert found.names == {(None, "a"): 1, (None, "l"): 2, (2, "element"): 3, (None, "x"): 77}
+    assert sorted(found.stored) == [1, 3]
