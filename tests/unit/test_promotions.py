@@ -218,6 +218,6 @@ def test_every_rule_decides_some_pair():
 
 @pytest.mark.parametrize("rule", [*RULES, NO_RULE], ids=lambda rule: rule.name)
 def test_the_documentation_has_every_rule(rule):
-    why = rule.reason.format(source="the old type", target="the new type")
+    why = rule.reason.format(source="`S`", target="`T`")
 
     assert f"| {rule.name} | {rule.verdict.value} | {why} |\n" in TYPES.read_text()

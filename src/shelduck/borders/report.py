@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from rich.filesize import decimal
 
 from shelduck.errors import Unsupported
+from shelduck.model.files import DataFile
+from shelduck.model.partition import named_keys
+from shelduck.model.table import TableVersion
 
 _MOST_LINES = 20
 
@@ -113,6 +116,22 @@ class Exported:
             f"{self.report.table} at snapshot {self.snapshot}: {self.files} file(s) in"
             f" {self.path}{losses}"
         )
+
+
+def lost_partitions(table: TableVersion) -> tuple[Loss, ...]:
+    """Return the loss of a partitioned table, which no export shows as one."""
+    keys = named_keys(table.partition, table.columns)
+    if not keys:
+        return ()
+    by = ", ".join(map(str, keys))
+    return (Loss(f"partitioning by {by}", "not shown; readers leave files out by bounds alone"),)
+
+
+def unknown_rows(file: DataFile) -> tuple[str, ...]:
+    """Return the reason to write a file anew whose rows nobody has counted; none for others."""
+    if file.record_count is None:
+        return ("the catalog does not know how many rows it has",)
+    return ()
 
 
 def _listed(entries: tuple[Loss, ...] | tuple[FileRewrite, ...]) -> list[str]:

@@ -102,7 +102,7 @@ def rows_of(
             "table_id": table_id,
             "column_order": f.order,
             "column_name": f.name,
-            "column_type": f.shape.value if isinstance(f.shape, Kind) else str(f.shape),
+            "column_type": str(f.shape),
             "initial_default": f.initial_default,
             "default_value": f.default.text if f.default else _NO_DEFAULT,
             "nulls_allowed": f.nullable,

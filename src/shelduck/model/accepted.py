@@ -18,6 +18,21 @@ class Engine(Enum):
 
 
 TEMPORAL = frozenset({"date", "timestamp_s", "timestamp_ms", "timestamp", "timestamptz"})
+# Delta's words for the types that it has.
+DELTA_WORDS = {
+    "int8": "byte",
+    "int16": "short",
+    "int32": "integer",
+    "int64": "long",
+    "float32": "float",
+    "float64": "double",
+    "boolean": "boolean",
+    "varchar": "string",
+    "blob": "binary",
+    "date": "date",
+    "timestamptz": "timestamp",
+    "timestamp": "timestamp_ntz",
+}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _UNSIGNED_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 _UNITS = ("timestamp_s", "timestamp_ms", "timestamp", "timestamp_ns")
@@ -37,6 +52,11 @@ def accepting(source: Leaf, target: Leaf) -> frozenset[Engine]:
         Engine.DORIS: _doris,
     }
     return frozenset(engine for engine, takes in rules.items() if takes(source, target))
+
+
+def delta_word(leaf: Leaf) -> str | None:
+    """Return Delta's word for a type that it has, None for the others."""
+    return str(leaf) if isinstance(leaf, Decimal) else DELTA_WORDS.get(leaf.name)
 
 
 def whole_digits(name: str) -> int | None:

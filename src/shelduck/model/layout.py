@@ -36,6 +36,11 @@ class PhysicalField:
     encoding: str = ""
     group: str = ""
 
+    @property
+    def stored_as(self) -> str:
+        """How the file holds it, in words for people."""
+        return f"{self.shape} ({self.encoding})" if self.encoding else str(self.shape)
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -58,7 +63,7 @@ class Layout:
 
 
 def _dump(f: PhysicalField) -> list[Any]:
-    shape = f.shape.value if isinstance(f.shape, Kind) else str(f.shape)
+    shape = str(f.shape)
     return [f.name, f.id, shape, f.encoding, f.group, [_dump(c) for c in f.children]]
 
 

@@ -38,6 +38,9 @@ class Kind(Enum):
     LIST = "list"
     MAP = "map"
 
+    def __str__(self) -> str:
+        return self.value
+
 
 # Columns that scans, changes of rows and files hold beside those of a table begin with these.
 _RESERVED = ("__shelduck_", "_ducklake_internal_")

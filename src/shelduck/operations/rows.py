@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from shelduck.catalog import read
 from shelduck.catalog.store import Store
@@ -18,6 +19,8 @@ from shelduck.spark.layouts import read_layouts
 from shelduck.spark.read import Origin, read_rows
 from shelduck.spark.session import DataFrame, SparkSession
 
+Found = TypeVar("Found")
+
 
 @dataclass(frozen=True)
 class TableRows:
@@ -29,6 +32,28 @@ class TableRows:
     mappings: Mapping[int, NameMapping]
     inlined: tuple[InlinedRows, ...]
     unsafe_bounds: frozenset[FieldId] = frozenset()
+
+    def by_layout(
+        self, look: Callable[[DataFile, NameMapping | None], Found]
+    ) -> tuple[dict[int, Found], dict[int, int]]:
+        """Look at one file of each layout: tables have few layouts, and many files.
+
+        Returns what was found by the number of a layout, and the number of each file by its id.
+        """
+        found: dict[int, Found] = {}
+        number_of: dict[int, int] = {}
+        numbers: dict[object, int] = {}
+        for file in self.files:
+            # Most files share the very object, which is quicker to find than an equal one.
+            same, alike = (id(file.layout), file.mapping_id), (file.layout, file.mapping_id)
+            if same not in numbers:
+                numbers[same] = numbers.setdefault(alike, len(found))
+            number = numbers[same]
+            if number not in found:
+                names = None if file.mapping_id is None else self.mappings[file.mapping_id]
+                found[number] = look(file, names)
+            number_of[file.id] = number
+        return found, number_of
 
     def frame(
         self,

@@ -240,8 +240,5 @@ def _hides_structs(stored: PhysicalField, target: Field) -> bool:
 
 
 def _mismatch(stored: PhysicalField, target: Field, path: Path) -> str:
-    shape = stored.shape.value if isinstance(stored.shape, Kind) else str(stored.shape)
-    kept = f"{shape} ({stored.encoding})" if stored.encoding else shape
-    wanted = target.shape.value if isinstance(target.shape, Kind) else str(target.shape)
     here = path_text((*path, target.name))
-    return f"column {here!r} is {wanted} in the table and {kept} in the file"
+    return f"column {here!r} is {target.shape} in the table and {stored.stored_as} in the file"

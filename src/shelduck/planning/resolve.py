@@ -247,13 +247,11 @@ def _at(field: Field, path: tuple[str, ...]) -> str:
 
 
 def _no_way(field: Field, stored: PhysicalField, path: tuple[str, ...]) -> str:
-    shape = stored.shape.value if isinstance(stored.shape, Kind) else str(stored.shape)
-    kept = f"{shape} ({stored.encoding})" if stored.encoding else shape
-    wanted = field.shape.value if isinstance(field.shape, Kind) else str(field.shape)
     return (
-        f"{_at(field, path)} is {wanted} in the table and {kept} (column {stored.name!r}) in the"
-        " file, and no way is known to read that right; rewrite the file with DuckDB (delete its"
-        " rows and insert them again), or select other columns with columns=[...]"
+        f"{_at(field, path)} is {field.shape} in the table and {stored.stored_as} (column"
+        f" {stored.name!r}) in the file, and no way is known to read that right; rewrite the file"
+        " with DuckDB (delete its rows and insert them again), or select other columns with"
+        " columns=[...]"
     )
 
 

@@ -12,23 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from shelduck.model.accepted import delta_word
 from shelduck.model.schema import Field, FieldId, Kind, Path, Schema
-from shelduck.model.types import Decimal, Leaf, ducklake_type
+from shelduck.model.types import Leaf, ducklake_type
 from shelduck.planning.compaction import ColumnVersion
 
-_DELTA_WORDS = {
-    "int8": "byte",
-    "int16": "short",
-    "int32": "integer",
-    "int64": "long",
-    "float32": "float",
-    "float64": "double",
-    "varchar": "string",
+# What types that Delta has not are shown as there.
+_SHOWN_AS = {
     "json": "string",
     "uuid": "string",
-    "blob": "binary",
-    "timestamptz": "timestamp",
-    "timestamp": "timestamp_ntz",
     "timestamp_s": "timestamp_ntz",
     "timestamp_ms": "timestamp_ntz",
 }
@@ -54,7 +46,7 @@ class TypeChange:
 
 def delta_type(leaf: Leaf) -> str:
     """Return a type in Delta's words, or in DuckLake's where Delta has none."""
-    return str(leaf) if isinstance(leaf, Decimal) else _DELTA_WORDS.get(leaf.name, leaf.name)
+    return delta_word(leaf) or _SHOWN_AS.get(str(leaf), str(leaf))
 
 
 def type_changes(

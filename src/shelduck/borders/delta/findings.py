@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shelduck.borders.delta.types import Shown, stored_text
+from shelduck.borders.delta.types import Shown
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files import DataFile, NameMapping
 from shelduck.model.layout import PhysicalField
@@ -117,7 +117,7 @@ class _Walk:
             return
         narrow = shown.narrower(stored)
         if narrow is None:
-            self.found.reasons.append(f"{here} is {stored_text(stored)} there, not {shown.type}")
+            self.found.reasons.append(f"{here} is {stored.stored_as} there, not {shown.type}")
         else:
             self.found.narrow[number] = narrow
 

@@ -10,27 +10,15 @@ from typing import Any
 
 from shelduck.borders.delta.log import Metadata
 from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.accepted import DELTA_WORDS
 from shelduck.model.schema import Kind
 from shelduck.model.types import Decimal, Leaf, Primitive
 
 MAPPING_ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 MODE = "delta.columnMapping.mode"
-TYPE_NAMES = {
-    "byte": "int8",
-    "short": "int16",
-    "integer": "int32",
-    "int": "int32",
-    "long": "int64",
-    "float": "float32",
-    "double": "float64",
-    "boolean": "boolean",
-    "string": "varchar",
-    "binary": "blob",
-    "date": "date",
-    "timestamp": "timestamptz",
-    "timestamp_ntz": "timestamp",
-}
+# Files with "int" exist beside the "integer" of the protocol.
+_TYPE_NAMES = {word: name for name, word in DELTA_WORDS.items()} | {"int": "int32"}
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 _TEXT = re.compile(r"(?:var)?char\(\d+\)|string collate \S+", re.IGNORECASE)
 
@@ -124,7 +112,7 @@ def _part(name: str, found: Any, mode: str, path: tuple[str, ...]) -> DeltaField
 
 
 def _leaf(text: str, path: tuple[str, ...]) -> Leaf:
-    known = TYPE_NAMES.get(text)
+    known = _TYPE_NAMES.get(text)
     if known is not None:
         return Primitive(known)
     match = _DECIMAL.fullmatch(text)

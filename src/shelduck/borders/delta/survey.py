@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from shelduck.borders.delta.findings import Findings, layout_findings, named
 from shelduck.borders.delta.types import Shown, shown_as
-from shelduck.borders.report import ExportReport, FileRewrite, Loss
+from shelduck.borders.report import (
+    ExportReport,
+    FileRewrite,
+    Loss,
+    lost_partitions,
+    unknown_rows,
+)
 from shelduck.errors import Unsupported
-from shelduck.model.files import DataFile
-from shelduck.model.partition import named_keys
 from shelduck.model.schema import Field, FieldId, Kind, path_text
 from shelduck.model.table import TableVersion
 from shelduck.operations.rows import TableRows
@@ -62,7 +66,7 @@ def survey(rows: TableRows, mode: str | None = None) -> Survey:
     rewrites = [
         FileRewrite(file.path, file.file_size_bytes, reasons, file.id)
         for file in rows.files
-        if (reasons := (*why[found.layout_of[file.id]], *_of_file(file)))
+        if (reasons := (*why[found.layout_of[file.id]], *unknown_rows(file)))
     ]
     again = {r.file_id for r in rewrites}
     narrow = found.narrow(f.id for f in rows.files if f.id not in again)
@@ -70,7 +74,7 @@ def survey(rows: TableRows, mode: str | None = None) -> Survey:
         FORMAT,
         table.full_name,
         table.snapshot.id,
-        (*losses, *_of_readers(fields, narrow), *_of_table(table)),
+        (*losses, *_of_readers(fields, narrow), *lost_partitions(table)),
         tuple(rewrites),
         sum(len(part.rows) for part in rows.inlined),
     )
@@ -82,28 +86,18 @@ def survey(rows: TableRows, mode: str | None = None) -> Survey:
 class _Found:
     """Findings by the number of a layout, and which layout each file has."""
 
-    by_layout: dict[int, Findings] = field(default_factory=dict)
-    layout_of: dict[int, int] = field(default_factory=dict)
+    by_layout: dict[int, Findings]
+    layout_of: dict[int, int]
 
     @classmethod
     def of(cls, rows: TableRows, fields: Sequence[Field], types: Mapping[FieldId, Shown]) -> _Found:
-        """Look at each layout once: tables have few, and many files."""
-        found = cls()
-        numbers: dict[object, int] = {}
+        """Look at each layout once."""
         columns = rows.table.columns.fields
-        for file in rows.files:
-            # Most files share the very object, which is quicker to find than an equal one.
-            same, alike = (id(file.layout), file.mapping_id), (file.layout, file.mapping_id)
-            if same not in numbers:
-                numbers[same] = numbers.setdefault(alike, len(found.by_layout))
-            number = numbers[same]
-            if number not in found.by_layout:
-                by_name = file.mapping_id is not None
-                mapping = rows.mappings.get(file.mapping_id or 0) if by_name else None
-                one = layout_findings(file, fields, columns, mapping, types)
-                found.by_layout[number] = one
-            found.layout_of[file.id] = number
-        return found
+        return cls(
+            *rows.by_layout(
+                lambda file, mapping: layout_findings(file, fields, columns, mapping, types)
+            )
+        )
 
     def names(self, table: TableVersion, fields: Sequence[Field]) -> dict[FieldId, str]:
         """Return the physical names: what all files agree on, else what new files would have."""
@@ -170,12 +164,6 @@ def _reasons(
                 yield f"{wanted!r} is another column there than {f.name!r}, which it lacks"
 
 
-def _of_file(file: DataFile) -> tuple[str, ...]:
-    if file.record_count is None:
-        return ("the catalog does not know how many rows it has",)
-    return ()
-
-
 def _of_readers(
     fields: Sequence[Field], narrow: Mapping[FieldId, Mapping[str, Sequence[int]]]
 ) -> Iterator[Loss]:
@@ -195,10 +183,3 @@ def _of_readers(
                 " typeWidening, which deltalake 1.6 refuses, and DuckDB 1.5 may filter such rows"
                 f" wrongly; table.rewrite([{listed}]) mends it",
             )
-
-
-def _of_table(table: TableVersion) -> Iterator[Loss]:
-    keys = named_keys(table.partition, table.columns)
-    if keys:
-        by = ", ".join(map(str, keys))
-        yield Loss(f"partitioning by {by}", "not shown; readers leave files out by bounds alone")

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.borders.delta.schema import TYPE_NAMES
-from shelduck.model.accepted import delta_widens
+from shelduck.model.accepted import delta_widens, delta_word
 from shelduck.model.layout import PhysicalField
 from shelduck.model.schema import Kind
 from shelduck.model.types import Decimal, Leaf, Primitive
-
-_NAMES = {name: text for text, name in TYPE_NAMES.items() if text != "int"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Shown:
         """Return the Delta type of a stored leaf that type widening makes this one, or None."""
         if isinstance(stored.shape, Kind) or stored.encoding:
             return None
-        return delta_type(stored.shape) if delta_widens(stored.shape, self.leaf) else None
+        return delta_word(stored.shape) if delta_widens(stored.shape, self.leaf) else None
 
 
 def shown_as(leaf: Leaf) -> Shown | None:
@@ -52,22 +49,11 @@ def shown_as(leaf: Leaf) -> Shown | None:
         return _shown("timestamp", leaf, (name, ""), ("timestamp", "int96"))
     if name in _OTHERS:
         return _OTHERS[name]
-    text = _NAMES.get(name)
+    text = delta_word(leaf)
     if text is None:
         return None
     also = (("json", ""),) if name == "varchar" else ()
     return _shown(text, leaf, (name, ""), *also)
-
-
-def delta_type(leaf: Leaf) -> str | None:
-    """Return Delta's word for a type that it has."""
-    return str(leaf) if isinstance(leaf, Decimal) else _NAMES.get(leaf.name)
-
-
-def stored_text(stored: PhysicalField) -> str:
-    """Return how a file holds a leaf, in words for people."""
-    shape = stored.shape.value if isinstance(stored.shape, Kind) else str(stored.shape)
-    return f"{shape} ({stored.encoding})" if stored.encoding else shape
 
 
 def _shown(text: str, leaf: Leaf, *stored: tuple[str, str], loss: str = "") -> Shown:

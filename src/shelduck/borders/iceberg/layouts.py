@@ -157,7 +157,7 @@ class _Walk:
         elif wanted.is_leaf:
             self.stored[wanted.id] = found
         elif found.shape is not wanted.shape:
-            self.reasons.append(f"{_column(path)} is {_words(found)}, not {_words(wanted)}")
+            self.reasons.append(f"{_column(path)} is {found.shape}, not {wanted.shape}")
         elif wanted.shape is Kind.STRUCT:
             before = len(self.stored)
             self.siblings(wanted.children, found.children, mapped, path)
@@ -172,9 +172,7 @@ class _Walk:
         """Look at the parts of a list or map, which are known by their places."""
         assert isinstance(wanted.shape, Kind)
         if found.encoding or found.group != _GROUPS[wanted.shape]:
-            self.reasons.append(
-                f"{_column(path)} is a {wanted.shape.value} as old writers laid it out"
-            )
+            self.reasons.append(f"{_column(path)} is a {wanted.shape} as old writers laid it out")
         for part, child in zip(wanted.children, found.children, strict=True):
             meant = _meant(part, mapped)
             if (child.id != part.id) if mapped is None else meant is None:
@@ -188,10 +186,6 @@ class _Walk:
 
 def _meant(wanted: Field, mapped: Names) -> MappedName | None:
     return next((m for m in mapped or () if m.field_id == wanted.id), None)
-
-
-def _words(field: Field | PhysicalField) -> str:
-    return field.shape.value if isinstance(field.shape, Kind) else str(field.shape)
 
 
 def _unfit_ids(layout: Layout, columns: Sequence[Field]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from shelduck.borders.iceberg.layouts import Findings, NamedBelow, layout_findings
 from shelduck.borders.iceberg.schema import ShownColumns, initial_default, shown_columns
@@ -13,13 +13,17 @@ from shelduck.borders.iceberg.types import (
     Shown,
     choose,
     shown_as,
-    stored_text,
 )
-from shelduck.borders.report import ExportReport, FileRewrite, Loss
+from shelduck.borders.report import (
+    ExportReport,
+    FileRewrite,
+    Loss,
+    lost_partitions,
+    unknown_rows,
+)
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.files import DataFile
 from shelduck.model.layout import PhysicalField
-from shelduck.model.partition import named_keys
 from shelduck.model.schema import Field, FieldId, Kind, path_text
 from shelduck.model.table import TableVersion
 from shelduck.operations.rows import TableRows
@@ -83,14 +87,14 @@ def survey(rows: TableRows, format_version: int | None = None) -> Survey:
     rewrites = []
     for file in rows.files:
         number = found.layout_of[file.id]
-        why = (*reasons[number], *clashes.get(number, ()), *_of_file(file))
+        why = (*reasons[number], *clashes.get(number, ()), *unknown_rows(file))
         if why:
             rewrites.append(FileRewrite(file.path, file.file_size_bytes, why, file.id))
     report = ExportReport(
         FORMAT,
         table.full_name,
         table.snapshot.id,
-        (*shown.losses, *_of_readers(rows.files, found, shown, paths), *_of_table(table)),
+        (*shown.losses, *_of_readers(rows.files, found, shown, paths), *lost_partitions(table)),
         tuple(rewrites),
         sum(len(part.rows) for part in rows.inlined),
     )
@@ -102,26 +106,16 @@ def survey(rows: TableRows, format_version: int | None = None) -> Survey:
 class _Findings:
     """Findings by the number of a layout, and which layout each file has."""
 
-    by_layout: dict[int, Findings] = field(default_factory=dict)
-    layout_of: dict[int, int] = field(default_factory=dict)
+    by_layout: dict[int, Findings]
+    layout_of: dict[int, int]
 
     @classmethod
     def of(cls, rows: TableRows, fields: Sequence[Field]) -> _Findings:
-        """Look at each layout once: tables have few, and many files."""
-        found = cls()
-        numbers: dict[object, int] = {}
-        for file in rows.files:
-            # Most files share the very object, which is quicker to find than an equal one.
-            same, alike = (id(file.layout), file.mapping_id), (file.layout, file.mapping_id)
-            if same not in numbers:
-                numbers[same] = numbers.setdefault(alike, len(found.by_layout))
-            number = numbers[same]
-            if number not in found.by_layout:
-                mapping = None if file.mapping_id is None else rows.mappings[file.mapping_id]
-                columns = rows.table.columns.fields
-                found.by_layout[number] = layout_findings(file, fields, columns, mapping)
-            found.layout_of[file.id] = number
-        return found
+        """Look at each layout once."""
+        columns = rows.table.columns.fields
+        return cls(
+            *rows.by_layout(lambda file, mapping: layout_findings(file, fields, columns, mapping))
+        )
 
     def forms(self, leaf: FieldId) -> list[PhysicalField]:
         """Return how files hold a leaf."""
@@ -175,7 +169,7 @@ def _wrong_types(one: Findings, shown: ShownColumns, paths: Mapping[FieldId, str
     for field_id, stored in one.stored.items():
         kind = shown.types.get(field_id)
         if kind is not None and not kind.holds(stored):
-            reasons.append(f"{paths[field_id]} is {stored_text(stored)} there, not {kind.type}")
+            reasons.append(f"{paths[field_id]} is {stored.stored_as} there, not {kind.type}")
     return reasons
 
 
@@ -235,17 +229,3 @@ def _walk(
         below = (*path, f.name)
         yield f, below
         yield from _walk(f.children, below)
-
-
-def _of_file(file: DataFile) -> tuple[str, ...]:
-    if file.record_count is None:
-        return ("the catalog does not know how many rows it has",)
-    return ()
-
-
-def _of_table(table: TableVersion) -> list[Loss]:
-    keys = named_keys(table.partition, table.columns)
-    if not keys:
-        return []
-    by = ", ".join(map(str, keys))
-    return [Loss(f"partitioning by {by}", "not shown; readers leave files out by bounds alone")]

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from shelduck.model.layout import PhysicalField
-from shelduck.model.schema import Kind
 from shelduck.model.types import Decimal, Leaf
 
 FIRST_VERSION, LAST_VERSION = 2, 3
@@ -43,12 +42,6 @@ def choose(leaf: Leaf, stored: Collection[PhysicalField], version: int) -> Shown
     known = [s for s in shown_as(leaf) if s.version <= version]
     held = (s for s in known if stored and all(s.holds(f) for f in stored))
     return next(held, known[-1] if known else None)
-
-
-def stored_text(stored: PhysicalField) -> str:
-    """Return how a file holds a leaf, in words for people."""
-    shape = stored.shape.value if isinstance(stored.shape, Kind) else str(stored.shape)
-    return f"{shape} ({stored.encoding})" if stored.encoding else shape
 
 
 def _among(*names: str, encodings: Collection[str] = ("",)) -> Callable[[PhysicalField], bool]:
