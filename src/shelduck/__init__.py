@@ -26,6 +26,7 @@ from shelduck.api.changes import (
 )
 from shelduck.api.connect import connect
 from shelduck.api.delta_import import DeltaImported
+from shelduck.api.jobs import SchemaChangeJob
 from shelduck.api.lake import Lake
 from shelduck.api.merge_clauses import (
     when_matched_delete,
@@ -54,6 +55,7 @@ from shelduck.errors import (
     Unsupported,
 )
 from shelduck.evolution.alter import AlterPlan, AlterStep
+from shelduck.model.job import JobState
 
 __version__ = "0.1.0"
 
@@ -74,11 +76,13 @@ __all__ = [
     "FileRewrite",
     "FilesDeleted",
     "InvalidRequest",
+    "JobState",
     "Lake",
     "Loss",
     "NotFound",
     "OutcomeUnknown",
     "RestorePlan",
+    "SchemaChangeJob",
     "ShelduckError",
     "Snapshot",
     "Staged",

@@ -137,6 +137,27 @@ def test_a_killed_process_leaves_the_lake_as_before_or_as_after(case, sqlite_url
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("point", ["after", "job", _WRITTEN, _REWRITTEN, "statement 20"])
+def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_path, spark, point):
+    """``after``: its columns are reserved, and nothing else."""
+    filled(sqlite_url, data_path, "t", spark)
+    known = files_below(data_path)
+
+    run_victim(sqlite_url, data_path, "ALTER TABLE t ALTER COLUMN v TYPE STRING", point)
+
+    left = files_below(data_path) - known
+    after = [(n, k, str(v)) for n, k, v in BEFORE]
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        assert_read(lake, sqlite_url, "t", BEFORE)
+        [job] = lake.jobs()
+        assert job.look().is_open
+        job.wait()
+        assert_read(lake, sqlite_url, "t", after)
+        assert set(lake.remove_orphans(older_than=timedelta(0)).files) == left
+        assert_read(lake, sqlite_url, "t", after)
+
+
+@pytest.mark.timeout(600)
 def test_leaving_type_widening_goes_on_with_the_files_that_a_killed_process_left(
     sqlite_url, data_path, spark
 ):

@@ -291,14 +291,6 @@ WIDENING_ONLY = (
             "column 'q' does not exist in main.t; there are 'id', 'n', 'f', 'name', 's', 'l', 'm'",
         ),
         (
-            "ALTER TABLE t ALTER n TYPE SMALLINT",
-            Unsupported,
-            (
-                "cannot change n of main.t from int32 to int16: int16 does not hold every int32,"
-                f" {WIDENING_ONLY}: ALTER TABLE main.t ADD COLUMN new_n SMALLINT"
-            ),
-        ),
-        (
             "ALTER TABLE t ALTER s.a TYPE STRING",
             Unsupported,
             (

@@ -11,6 +11,7 @@ import datetime as dt
 import decimal
 import uuid
 from collections.abc import Mapping
+from typing import Literal
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.literals import blob_text
@@ -80,13 +81,28 @@ def rename_column(path: str, new_name: str) -> RenameColumn:
     return RenameColumn(split_name(path), new_name)
 
 
-def change_type(path: str, type: str) -> ChangeType:  # noqa: A002
-    """Widen the type of a column, struct field, ``element``, ``key`` or ``value``.
+def change_type(
+    path: str,
+    type: str,  # noqa: A002 - the word that everybody expects
+    *,
+    using: str | None = None,
+    on_error: Literal["fail", "null"] = "fail",
+) -> ChangeType:
+    """Change the type of a column, struct field, ``element``, ``key`` or ``value``.
 
-    ``type`` must hold every value of the old one. A struct's type is matched field by field: new
-    fields are added, missing ones dropped.
+    Where ``type`` holds every value of the old one, metadata is all that changes. Else the values
+    of the column are converted, by a job. A struct's type is matched field by field: new fields are
+    added, missing ones dropped.
+
+    Args:
+        path: Dotted; values of top-level columns only can be converted.
+        type: As in Spark SQL.
+        using: A Spark SQL expression over the table's columns that makes the new values.
+        on_error: What becomes of values that do not survive: an error, or NULL.
     """
-    return ChangeType(split_name(path), parse_type(type))
+    if on_error not in ("fail", "null"):
+        raise InvalidRequest(f"on_error is 'fail' or 'null', not {on_error!r}")
+    return ChangeType(split_name(path), parse_type(type), using, on_error == "null")
 
 
 def set_default(path: str, default: Value) -> SetDefault:

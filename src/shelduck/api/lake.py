@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from shelduck.api.delta_import import LakeBorders
+from shelduck.api.jobs import SchemaChangeJob, jobs_of
 from shelduck.api.options import Option, options, set_option
 from shelduck.api.results import Committed, Result, TableName
 from shelduck.api.session import SqlSession
@@ -93,6 +94,16 @@ class Lake(LakeBorders):
         """
         done = {n: Table(self._state, n).flush_inlined_data() for n in self.tables()}
         return {name: result for name, result in done.items() if isinstance(result, Committed)}
+
+    def jobs(self) -> list[SchemaChangeJob]:
+        """Return the jobs of heavy schema changes, ended ones too, the newest first."""
+        return [SchemaChangeJob(self._state, job.id) for job in jobs_of(self._state)]
+
+    def job(self, number: int) -> SchemaChangeJob:
+        """Return a job by its id; NotFound names those that there are."""
+        found = SchemaChangeJob(self._state, number)
+        _ = found.look()
+        return found
 
     def transaction(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from shelduck.api.jobs import SchemaChangeJob
 from shelduck.api.results import Result, Staged, Unchanged
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out, counted
@@ -99,7 +100,8 @@ def alter_table(runner: Runner, statement: st.AlterTable) -> Result:
     name = runner.name(statement.name)
     if statement.if_exists and not runner.view().workspace.has_table(name):
         return Unchanged(runner.view().workspace.base.id)
-    return runner.table(statement.name).alter(*statement.changes)
+    done = runner.table(statement.name).alter(*statement.changes)
+    return done.wait() if isinstance(done, SchemaChangeJob) else done
 
 
 def rename_table(runner: Runner, statement: st.RenameTable) -> Result:

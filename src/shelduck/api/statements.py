@@ -8,6 +8,7 @@ from shelduck.api import (
     run_ddl,
     run_edits,
     run_history,
+    run_jobs,
     run_restore,
     run_rows,
     run_show,
@@ -25,7 +26,7 @@ from shelduck.sql import statements as st
 from shelduck.sql.parse import parse
 
 _RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RUN
-_RUN |= run_views.RUN | run_history.RUN | run_restore.RUN | run_transactions.RUN
+_RUN |= run_jobs.RUN | run_views.RUN | run_history.RUN | run_restore.RUN | run_transactions.RUN
 
 
 def run_sql(session: SqlSession, text: str) -> DataFrame:

@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, literal, select, union_all
+from sqlalchemy import Connection, bindparam, column, func, literal, select, union_all
+from sqlalchemy import table as sql_table
 
 from shelduck.catalog import tables
+from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.create import LakeInfo
-from shelduck.catalog.queries import live
+from shelduck.catalog.draft import Draft
+from shelduck.catalog.queries import inlined_tables, live
 from shelduck.catalog.work import TableWork, Work
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.model.change import CommitInfo, DropView, RenameView
@@ -26,6 +29,9 @@ _LIVE_TABLES = select(
     *(_t.table_id, _t.table_uuid, _t.schema_id, _t.table_name, _t.path, _t.path_is_relative)
 ).where(_t.table_id.in_(bindparam("ids", expanding=True)), live(tables.table))
 
+_LIVE_FILES = select(tables.data_file.c.data_file_id).where(
+    tables.data_file.c.table_id == bindparam("of_table"), live(tables.data_file)
+)
 _LIVE_SCHEMAS = select(tables.schema.c.schema_id, tables.schema.c.schema_name).where(
     live(tables.schema)
 )
@@ -74,6 +80,24 @@ def check_work(connection: Connection, work: Work, head: Snapshot) -> Found:
     if work.dropped_schemas:
         _check_emptiness(connection, work)
     return found
+
+
+def require_only_files(draft: Draft, work: TableWork) -> None:
+    """Raise Conflict when a table has other rows than in the files that a change was made for.
+
+    No statement for changes that do not ask, else two, and one for each table of inlined rows.
+    """
+    if work.only_files is None:
+        return
+    live_files = draft.connection.execute(_LIVE_FILES, {"of_table": work.id}).scalars()
+    others = set(live_files) - work.only_files
+    if others:
+        raise Conflict(f"{work.name} has got {len(others)} other data file(s) meanwhile")
+    for name, _ in draft.connection.execute(inlined_tables(work.id)).all():
+        rows = sql_table(name, column("end_snapshot", BIGINT))
+        kept = select(func.count()).select_from(rows).where(rows.c.end_snapshot.is_(None))
+        if draft.connection.execute(kept).scalar():
+            raise Conflict(f"the catalog keeps rows of {work.name} meanwhile")
 
 
 def _was_read_at(head: Snapshot, table: TableWork) -> bool:

@@ -7,7 +7,7 @@ write, commit. A lost race runs all of it again; files are never uploaded twice.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from sqlalchemy import Connection
@@ -21,6 +21,7 @@ from shelduck.catalog.deletes import delete_rows
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.flush import flush_rows
 from shelduck.catalog.inlined_tables import renew_inlined_tables
+from shelduck.catalog.jobs import record_job, step_job
 from shelduck.catalog.layouts import record_layouts
 from shelduck.catalog.retry import with_retries
 from shelduck.catalog.rewrites import rewrite_files
@@ -32,6 +33,7 @@ from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.batch import Batch
 from shelduck.model.change import Change, CommitInfo
 from shelduck.model.conflict import find_conflict
+from shelduck.model.job import JobStep, NewJob
 from shelduck.model.layout import Layout
 from shelduck.model.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.table import Snapshot
@@ -50,6 +52,8 @@ class Landed:
     """False when the changes amounted to nothing, and ``snapshot`` was there before."""
     is_repeat: bool = False
     """True when the batch had landed already, and the files of this attempt are part of nothing."""
+    job: int | None = None
+    """The id of the job that the commit recorded."""
 
 
 def commit(
@@ -61,13 +65,15 @@ def commit(
     info: CommitInfo,
     layouts_learned: Mapping[int, Layout] = _NOTHING_LEARNED,
     batch: Batch | None = None,
+    job: NewJob | JobStep | None = None,
 ) -> Landed:
     """Make one snapshot of all changes, or none: everything is written or nothing.
 
     ``base`` is the snapshot on which the changes were made. ``layouts_learned`` are layouts of
     files of others, by data file id, recorded on the way. Changes that amount to nothing make no
     snapshot and give the newest one back. ``batch`` is recorded with them; one that has landed
-    already changes nothing.
+    already changes nothing. ``job`` is what becomes of a job in the same transaction; a step that
+    it does not allow any more is a Conflict.
 
     Raises Conflict when another commit since ``base`` excludes this one, AlreadyExists and
     InvalidRequest when the changes do not fit the catalog, CatalogUnavailable when it is busy or
@@ -83,12 +89,16 @@ def commit(
             if before is not None:
                 return Landed(read.snapshot(connection), is_new=False, is_repeat=True)
             head = _check_head(connection, changes, base)
+            if isinstance(job, JobStep):
+                step_job(connection, job, head.id + (not work.is_empty))
             if work.is_empty:
                 done = Landed(head, is_new=False)
             else:
                 done = _carry_out(store, lake, Draft(connection, head), work, info)
                 if batch is not None:
                     record_batch(store, connection, batch, done.snapshot.id)
+            if isinstance(job, NewJob):
+                done = replace(done, job=record_job(store, connection, job, done.snapshot))
             record_layouts(store, connection, layouts_learned)
             return done
 

@@ -49,6 +49,26 @@ stream_batches = Table(
     Column("snapshot_id", BIGINT),
 )
 
+# Heavy schema changes: one row each, kept when they have ended.
+job = Table(
+    "shelduck_job",
+    OWN,
+    Column("job_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("table_id", BIGINT),
+    Column("table_name", TEXT),
+    Column("state", TEXT),
+    Column("created", TIMESTAMP),
+    Column("finished", TIMESTAMP),
+    Column("conversions", TEXT),
+    Column("timeout", BIGINT),
+    Column("base_snapshot", BIGINT),
+    Column("schema_version", BIGINT),
+    Column("published_snapshot", BIGINT),
+    Column("message", TEXT),
+    Column("done_files", BIGINT),
+    Column("total_files", BIGINT),
+)
+
 _INDEXED = (
     (tables.column, ("table_id",)),
     (tables.data_file, ("table_id",)),

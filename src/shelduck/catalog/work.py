@@ -27,7 +27,7 @@ from shelduck.model.change import (
 )
 from shelduck.model.files import NewDataFile
 from shelduck.model.inlined import InlinedBatch
-from shelduck.model.schema import FieldId, Schema, TableId
+from shelduck.model.schema import Field, FieldId, Schema, TableId
 from shelduck.model.table import PartitionColumn, TableVersion
 
 
@@ -52,6 +52,8 @@ class TableWork:
     partition_id: int | None = None
     sort: tuple[str, ...] | None = None
     properties: dict[str, str] | None = None
+    reserved: tuple[Field, ...] = ()
+    only_files: frozenset[int] | None = None
     files: list[NewDataFile] = field(default_factory=list)
     inlined: list[InlinedBatch] = field(default_factory=list)
     deletes: list[DeleteRows] = field(default_factory=list)
@@ -198,3 +200,4 @@ def _fold_version(table: TableWork, change: DropTable | RenameTable | AlterTable
                 table.sort = change.sort
             if change.properties is not None:
                 table.properties = change.properties
+            table.reserved, table.only_files = change.reserved, change.only_files

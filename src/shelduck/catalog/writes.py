@@ -10,6 +10,7 @@ from sqlalchemy import Table, Update, bindparam, delete, insert, update
 
 from shelduck.catalog import tables
 from shelduck.catalog.adoptions import refuse_other_numbers
+from shelduck.catalog.checks import require_only_files
 from shelduck.catalog.column_rows import rows_of, with_parents
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.inlined_tables import add_inlined_table
@@ -183,12 +184,17 @@ def alter_table(draft: Draft, work: TableWork) -> None:
     assert old is not None
     assert work.columns is not None
     refuse_other_numbers(draft, work)
+    require_only_files(draft, work)
     changed = _change_columns(draft, work.id, work.name, old.columns, work.columns)
     _change_comments(draft, work.id, old.comments, work.comments or {})
     if work.properties is not None:
         _change_tags(draft, work.id, old.properties, work.properties)
     set_partitioning(draft, work.id, work)
     set_sorting(draft, work.id, work)
+    if work.reserved:
+        # A row without an extent is seen by nobody, and its id is never given again.
+        rows = rows_of(work.id, draft.id, [(f, None) for f in work.reserved])
+        draft.connection.execute(_INSERT_COLUMNS, [r | {"end_snapshot": draft.id} for r in rows])
     if work.unsafe_bounds:
         for statement in (_CLEAR_FILE_BOUNDS, _DELETE_TABLE_BOUNDS):
             draft.connection.execute(

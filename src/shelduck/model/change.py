@@ -14,7 +14,7 @@ from enum import Enum
 from shelduck.errors import CorruptLake
 from shelduck.model.files import DeletesSeen, NewDataFile, NewDeleteFile
 from shelduck.model.inlined import InlinedBatch
-from shelduck.model.schema import FieldId, Schema, TableId
+from shelduck.model.schema import Field, FieldId, Schema, TableId
 from shelduck.model.table import PartitionColumn, SchemaInfo, TableVersion
 from shelduck.model.view import ViewDefinition, ViewVersion
 
@@ -81,6 +81,9 @@ class AlterTable:
     ``partition_id`` is provisional, negative and unique in the commit: files that were written for
     the new keys carry it.
 
+    ``reserved`` are columns whose ids are taken and that nobody sees. ``only_files``: the change is
+    right only where these are all data files that the table has, and the catalog keeps no rows.
+
     ``unsafe_bounds`` are leaves whose min/max texts are to be cleared in file and table statistics.
     ``excludes_inserts``: rows were checked (for NOT NULL), so inserts that landed meanwhile
     conflict.
@@ -95,6 +98,8 @@ class AlterTable:
     partition_id: int | None = None
     sort: tuple[str, ...] | None = None
     properties: dict[str, str] | None = None
+    reserved: tuple[Field, ...] = ()
+    only_files: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

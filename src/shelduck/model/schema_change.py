@@ -86,13 +86,21 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChangeType:
-    """Change a type to a wider one; a struct type is matched member by member by name."""
+    """Change a type; a struct type is matched member by member by name.
+
+    ``using`` is a Spark SQL expression that makes the new values. ``on_error_null``: values that
+    the new type does not hold become NULL.
+    """
 
     path: Path
     type: DataType
+    using: str | None = None
+    on_error_null: bool = False
 
     def __str__(self) -> str:
-        return f"ALTER COLUMN {path_text(self.path)} TYPE {self.type}"
+        text = f"ALTER COLUMN {path_text(self.path)} TYPE {self.type}"
+        text += f" USING {self.using}" if self.using else ""
+        return f"{text} ON ERROR NULL" if self.on_error_null else text
 
 
 @dataclass(frozen=True, slots=True)

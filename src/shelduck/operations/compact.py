@@ -28,9 +28,20 @@ from shelduck.spark.matching import Where
 from shelduck.spark.placing import directory_beside, place_files
 from shelduck.spark.read import Origin
 from shelduck.spark.rewrite import at_once, file_ids, write_together
-from shelduck.spark.session import SparkSession
+from shelduck.spark.session import DataFrame, SparkSession
 
 Report = Callable[[Bin], None]
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Columns that are written besides those of the table: ``table`` has them, ``frame`` adds them.
+
+    They are behind the table's own, of whose rows they are made.
+    """
+
+    table: TableVersion
+    frame: Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -109,13 +120,16 @@ def write_bins(
     *,
     compression: str = "snappy",
     report: Report | None = None,
+    derived: Derived | None = None,
 ) -> list[RewrittenBin]:
     """Write each bin into a file, several side by side; nothing is committed.
 
     ``report`` is told of each that is written. When one fails all that was written is removed.
     """
     with ThreadPoolExecutor(at_once(spark)) as pool:
-        running = [pool.submit(_write, spark, rows, one, compression, report) for one in bins]
+        running = [
+            pool.submit(_write, spark, rows, one, compression, report, derived) for one in bins
+        ]
         try:
             return [future.result() for future in running]
         except BaseException:
@@ -127,13 +141,21 @@ def write_bins(
             raise
 
 
-def _write(
-    spark: SparkSession, rows: TableRows, one: Bin, compression: str, report: Report | None
+def _write(  # noqa: PLR0917 - what write_bins was asked for
+    spark: SparkSession,
+    rows: TableRows,
+    one: Bin,
+    compression: str,
+    report: Report | None,
+    derived: Derived | None,
 ) -> RewrittenBin:
     snapshots = one.keeps_history and _has_several_snapshots(one.files)
     origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)
     frame = replace(rows, files=one.files).frame(spark, origins=origins)
-    written = write_together(spark, frame, rows.table, snapshots=snapshots, compression=compression)
+    target = rows.table
+    if derived is not None:
+        frame, target = derived.frame(frame), derived.table
+    written = write_together(spark, frame, target, snapshots=snapshots, compression=compression)
     if one.partition.id is not None:
         written = replace(written, files=_beside(written.files, one.files[0], rows.table))
     results = tuple(_result(file, one, snapshots, rows.table) for file in written.files)

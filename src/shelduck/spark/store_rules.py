@@ -27,7 +27,7 @@ _TEXT = (T.StringType, T.CharType, T.VarcharType)
 _FRACTIONAL = (T.FloatType, T.DoubleType)
 _UNWRITABLE = frozenset({"timestamp_ns", "interval", "time_ns", "geometry", "variant", "unknown"})
 _CLOCK = r"(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?|24:00:00)"
-_FORMS = {
+FORMS = {
     "uuid": r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     "time": _CLOCK,
     "timetz": _CLOCK + r"[+-](0\d|1[0-5])(:[0-5]\d){0,2}",
@@ -86,7 +86,7 @@ def conversion(source: T.DataType, leaf: Leaf, column: str) -> Conversion | None
     name = str(leaf)
     if isinstance(source, T.NullType):
         return lambda value: value.cast(target)
-    if name in _FORMS:
+    if name in FORMS:
         return _formed(leaf, column)
     if name in _STEPS:
         return _stepped(leaf, column, target)
@@ -109,7 +109,7 @@ def is_plain_cast(source: T.DataType, leaf: Leaf) -> bool:
     name = str(leaf)
     if isinstance(source, T.NullType):
         return True
-    if name in _FORMS or name in _STEPS or name in UNSIGNED:
+    if name in FORMS or name in _STEPS or name in UNSIGNED:
         return False
     return not _needs_check(source, spark_type(leaf))
 
@@ -192,7 +192,7 @@ def _formed(leaf: Leaf, column: str) -> Conversion:
     def convert(value: Column) -> Column:
         text = value.cast("string")
         stored = F.lower(text) if str(leaf) == "uuid" else text
-        good = stored.rlike(f"\\A{_FORMS[str(leaf)]}\\z")
+        good = stored.rlike(f"\\A{FORMS[str(leaf)]}\\z")
         return _checked(good, text, stored, why, T.StringType())
 
     return convert

@@ -24,6 +24,7 @@ from shelduck.sql.columns import (
     take_position,
 )
 from shelduck.sql.cursor import Cursor
+from shelduck.sql.expressions import skip_expression
 from shelduck.sql.lexer import Kind
 from shelduck.sql.partitioning import read_partition_keys
 from shelduck.sql.properties import begins_property_change, read_property_change
@@ -258,12 +259,7 @@ def _detail(cursor: Cursor, path: Path) -> TableChange:
         or cursor.accept("SET", "TYPE")
         or cursor.accept("TYPE")
     ):
-        kind = cursor.type()
-        if cursor.sees("USING"):
-            raise cursor.refusal(
-                "a type change with USING", "only widening is a change of metadata"
-            )
-        return ChangeType(path, kind)
+        return _type_change(cursor, path)
     if cursor.accept("SET", "DEFAULT"):
         return SetDefault(path, take_default(cursor))
     if cursor.accept("DROP", "DEFAULT"):
@@ -278,3 +274,15 @@ def _detail(cursor: Cursor, path: Path) -> TableChange:
     if not word:
         raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
     return MoveColumn(path, take_position(cursor, word))
+
+
+def _type_change(cursor: Cursor, path: Path) -> ChangeType:
+    """Read the type, and how values are converted to it."""
+    kind = cursor.type()
+    using = None
+    if cursor.accept("USING"):
+        first, behind = skip_expression(cursor, ("ON", ","), what="an expression")
+        start, end = cursor.tokens[first].start, cursor.tokens[behind - 1].end
+        using = cursor.text[start:end]
+    on_error_null = cursor.accept("ON", "ERROR", "NULL")
+    return ChangeType(path, kind, using, on_error_null)

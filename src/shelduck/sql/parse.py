@@ -8,6 +8,7 @@ from shelduck.sql.alter import read_alter, read_comment
 from shelduck.sql.create import read_create, read_drop
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.insert import read_insert
+from shelduck.sql.jobs import read_cancel, read_show_jobs
 from shelduck.sql.lexer import Kind, Token, tokenize
 from shelduck.sql.merge_into import read_merge
 from shelduck.sql.query import begins_query, read_query
@@ -46,7 +47,9 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("VACUUM",): read_vacuum,
     ("RESTORE",): read_restore,
     ("CHECKPOINT",): read_checkpoint,
+    ("SHOW", "ALTER", "TABLE", "COLUMN"): read_show_jobs,
     ("SHOW",): read_show,
+    ("CANCEL",): read_cancel,
     ("DESCRIBE",): read_describe,
     ("DESC",): read_describe,
     ("EXPLAIN",): read_explain,
@@ -54,7 +57,6 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
 }
 _INSTEAD = {
     "ALTER": "there are ALTER TABLE and ALTER VIEW",
-    "CANCEL": "changes of a schema take effect at once",
     "ABORT": "write ROLLBACK",
     "SAVEPOINT": "there are BEGIN, COMMIT and ROLLBACK",
     "SET": "call spark.conf.set",

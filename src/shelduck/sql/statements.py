@@ -14,6 +14,7 @@ from shelduck.sql.row_statements import DefaultCell, Delete, Insert, Merge, Trun
 from shelduck.sql.upkeep_statements import (
     BeginTransaction,
     Call,
+    CancelJob,
     Checkpoint,
     CommitTransaction,
     DescribeHistory,
@@ -21,6 +22,7 @@ from shelduck.sql.upkeep_statements import (
     Optimize,
     Restore,
     RollbackTransaction,
+    ShowJobs,
     Vacuum,
 )
 
@@ -277,6 +279,8 @@ Statement = (
     | RollbackTransaction
     | Call
     | DropFeature
+    | ShowJobs
+    | CancelJob
     | Optimize
     | Vacuum
     | Restore

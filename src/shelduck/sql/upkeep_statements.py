@@ -5,7 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from shelduck.sql.parts import Selection, TableName
+from shelduck.sql.parts import SchemaName, Selection, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class ShowJobs:
+    """SHOW ALTER TABLE COLUMN; ``tail`` is WHERE, ORDER BY and LIMIT as text."""
+
+    schema: SchemaName | None
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelJob:
+    """CANCEL ALTER TABLE COLUMN: the open job of a table, or only if it is one of these."""
+
+    name: TableName
+    jobs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,68 @@
+"""Statements about jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from shelduck.api.jobs import SchemaChangeJob, jobs_of
+from shelduck.api.results import Unchanged
+from shelduck.api.runner import Answer, Runner
+from shelduck.errors import InvalidRequest
+from shelduck.model.job import Job, JobState
+from shelduck.spark.query import answer, run_query
+from shelduck.spark.session import DataFrame
+from shelduck.sql import upkeep_statements as up
+
+_COLUMNS = (
+    "JobId bigint, TableName string, CreateTime string, FinishTime string, IndexName string,"
+    " IndexId bigint, OriginIndexId bigint, SchemaVersion string, TransactionId bigint,"
+    " State string, Msg string, Progress string, Timeout bigint"
+)
+
+
+def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame:
+    """SHOW ALTER TABLE COLUMN, newest first, with Doris' thirteen columns."""
+    wanted = None if statement.schema is None else statement.schema.schema
+    if wanted is not None:
+        wanted = runner.view().workspace.schema(wanted).name
+    found = answer(runner.state.spark, _COLUMNS, [_row(j) for j in jobs_of(runner.state, wanted)])
+    if not statement.tail:
+        return found
+    word = "__shelduck_jobs__"
+    return run_query(runner.state.spark, f"SELECT * FROM {word} {statement.tail}", {word: found})
+
+
+def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
+    """CANCEL ALTER TABLE COLUMN."""
+    table = runner.version(statement.name)
+    chosen = [j for j in jobs_of(runner.state) if j.table_id == table.id and j.is_open]
+    if statement.jobs:
+        chosen = [j for j in chosen if j.id in statement.jobs]
+    if not chosen:
+        told = f" (job {', '.join(map(str, statement.jobs))})" if statement.jobs else ""
+        raise InvalidRequest(f"table {table.full_name} is not under SCHEMA_CHANGE{told}")
+    for job in chosen:
+        SchemaChangeJob(runner.state, job.id).cancel()
+    return Unchanged(table.snapshot.id)
+
+
+def _row(job: Job) -> tuple[object, ...]:
+    name = job.table_name.rpartition(".")[2]
+    is_running = job.state is JobState.RUNNING
+    return (
+        *(job.id, name, _time(job.created), _time(job.finished), name, job.table_id, job.table_id),
+        *(f"{job.schema_version}:0", job.base, job.state.value, job.message),
+        *(f"{job.done}/{job.total}" if is_running else None, job.timeout),
+    )
+
+
+def _time(when: datetime | None) -> str:
+    return "N/A" if when is None else when.strftime("%Y-%m-%d %H:%M:%S")
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    up.ShowJobs: show_jobs,
+    up.CancelJob: cancel_job,
+}

@@ -1,0 +1,57 @@
+"""Files written anew with converted columns beside their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shelduck.model.files import DataFile
+from shelduck.operations.compact import Derived, Survey
+from shelduck.planning.compaction import Bin
+from shelduck.planning.shadows import Shadow, with_shadows
+from shelduck.spark.read import Origin
+from shelduck.spark.session import SparkSession
+from shelduck.spark.shadow_rows import add_shadows, bad_values
+
+_MOST_TOLD = 3
+
+
+def unconverted(found: Survey, shadows: Sequence[Shadow]) -> list[DataFile]:
+    """Return the files that lack one of the converted columns, by what their footers tell."""
+    wanted = {s.field.id for s in shadows}
+    return [f for f in found.rows.files if not wanted <= _ids(f)]
+
+
+def derived(found: Survey, shadows: Sequence[Shadow]) -> Derived:
+    """Return how rows of the table get the converted columns."""
+    return Derived(with_shadows(found.table, shadows), lambda rows: add_shadows(rows, shadows))
+
+
+def told_of_bad_values(
+    spark: SparkSession, found: Survey, bins: Sequence[Bin], shadows: Sequence[Shadow]
+) -> str | None:
+    """Return in words which values of these files cannot be converted, None when all can.
+
+    A job for each column: only asked when a conversion has failed.
+    """
+    files = tuple(f for one in bins for f in one.files)
+    paths = {f.id: f.path for f in files}
+    rows = replace(found.rows, files=files)
+    for shadow in shadows:
+        bad = bad_values(rows.frame(spark, origins=(Origin.FILE_ID,)), shadow)
+        if bad:
+            count = sum(b.count for b in bad)
+            where = ", ".join(paths[b.file_id] for b in bad[:_MOST_TOLD])
+            more = f" and {len(bad) - _MOST_TOLD} more file(s)" if len(bad) > _MOST_TOLD else ""
+            return (
+                f"{count} value(s) of column {shadow.old.name!r} do not survive as"
+                f" {shadow.target}, such as {bad[0].example!r}, in {where}{more}; correct them,"
+                " give a conversion with USING, or accept NULL with ON ERROR NULL"
+            )
+    return None
+
+
+def _ids(file: DataFile) -> set[int | None]:
+    if file.mapping_id is not None or file.layout is None:
+        return set()
+    return {f.id for f in file.layout.fields}

@@ -1,0 +1,121 @@
+"""Values of one type made into values of another, one by one, or told to have no counterpart.
+
+Nothing is rounded or cut: a value survives when it comes back the same. What does not survive is
+NULL here; whoever asks decides whether that is allowed. Casts are Spark's, moments without an
+offset are those of the session's time zone.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.literals import integer_range
+from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.spark.store_rules import FORMS
+from shelduck.spark.types import spark_type
+
+_WIDEST = T.DecimalType(38, 18)
+_INTEGERS = frozenset({*SIGNED, *UNSIGNED})
+_TEXTS = frozenset({"varchar", "json"})
+_MOMENTS = frozenset({"date", "timestamp_s", "timestamp_ms", "timestamp", "timestamptz"})
+_STEPS = {"timestamp_s": 1_000_000, "timestamp_ms": 1000}
+# As Doris reads dates: the form of the text, and what Spark calls it.
+_DATES = (
+    (r"\d{4}-\d{1,2}-\d{1,2}", "y-M-d"),
+    (r"\d{2}-\d{1,2}-\d{1,2}", "yy-M-d"),
+    (r"\d{8}", "yyyyMMdd"),
+    (r"\d{6}", "yyMMdd"),
+    (r"\d{4}/\d{1,2}/\d{1,2}", "y/M/d"),
+    (r"\d{2}/\d{1,2}/\d{1,2}", "yy/M/d"),
+)
+
+
+def converted(value: Column, source: Leaf, target: Leaf) -> Column:
+    """Return ``value`` as the target's Spark type; NULL for what has no counterpart there.
+
+    The pair must be one that `shelduck.model.promotions` does not refuse.
+    """
+    wanted = spark_type(target)
+    if str(target) in FORMS:
+        text = F.lower(F.trim(value.cast("string"))) if str(target) == "uuid" else F.trim(value)
+        return F.when(text.rlike(f"^{FORMS[str(target)]}$"), text)
+    if str(source) in _TEXTS:
+        return _of_text(F.trim(value) if str(target) not in _TEXTS else value, target, wanted)
+    if str(target) in _TEXTS:
+        return _to_text(value, source, target)
+    if str(source) in _MOMENTS or str(target) in _MOMENTS:
+        return _moment(value, source, target, wanted)
+    return _in_range(_same_back(value, source, wanted), target)
+
+
+def _of_text(text: Column, target: Leaf, wanted: T.DataType) -> Column:
+    name = str(target)
+    if name == "varchar":
+        return text
+    if name == "json":
+        return F.when(F.try_parse_json(text).isNotNull(), text)
+    if name == "date":
+        return _date(text)
+    if isinstance(wanted, T.DecimalType) or name in _INTEGERS:
+        exact = text.try_cast(_WIDEST)
+        found = text.try_cast(wanted)
+        # Spark cuts digits after the point; nothing may be cut here.
+        return _in_range(F.when(exact.isNull() | (found.cast(_WIDEST) == exact), found), target)
+    return _stepped(text.try_cast(wanted), target)
+
+
+def _date(text: Column) -> Column:
+    found = F.lit(None).cast("date")
+    for form, words in reversed(_DATES):
+        read = F.try_to_timestamp(text, F.lit(words)).cast("date")
+        found = F.when(text.rlike(f"^{form}$"), read).otherwise(found)
+    return found
+
+
+def _to_text(value: Column, source: Leaf, target: Leaf) -> Column:
+    if str(source) == "blob":
+        text = F.decode(value, "utf-8")
+        return F.when(F.encode(text, "utf-8") == value, text)
+    if str(target) == "json" and str(source) in (*_MOMENTS, "uuid", "time", "timetz"):
+        listed = F.to_json(F.array(value))
+        return F.when(value.isNotNull(), listed.substr(F.lit(2), F.length(listed) - 2))
+    text = value.cast("string")
+    if str(target) == "json" and str(source) in FLOATS:
+        return F.when(F.abs(value) < float("inf"), text)
+    return text
+
+
+def _moment(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) -> Column:
+    if str(source) in _INTEGERS:
+        digits = F.lpad(value.cast("string"), 8, "0")
+        return F.when(value >= 0, _date(F.when(F.length(digits) == 8, digits)))
+    if str(target) == "date":
+        return value.cast(wanted)
+    return _stepped(value.cast(wanted), target)
+
+
+def _stepped(found: Column, target: Leaf) -> Column:
+    step = _STEPS.get(str(target))
+    if step is None:
+        return found
+    micros = F.unix_micros(found.cast("timestamp"))
+    return F.when(micros % step == 0, found)
+
+
+def _same_back(value: Column, source: Leaf, wanted: T.DataType) -> Column:
+    """Return the value that a cast makes where the same value comes back from it."""
+    found = value.try_cast(wanted)
+    back = found.try_cast(spark_type(source))
+    if str(source) in FLOATS:
+        return F.when(back.eqNullSafe(value), found)
+    return F.when(back == value, found)
+
+
+def _in_range(found: Column, target: Leaf) -> Column:
+    limits = integer_range(target)
+    if isinstance(target, Decimal) or limits is None or str(target) in SIGNED:
+        return found
+    least, most = (F.lit(str(min(n, 10**38 - 1))).cast("decimal(38,0)") for n in limits)
+    return F.when((found >= least) & (found <= most), found)

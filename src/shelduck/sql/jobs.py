@@ -1,0 +1,46 @@
+"""SHOW ALTER TABLE COLUMN and CANCEL ALTER TABLE COLUMN, as Doris has them."""
+
+from __future__ import annotations
+
+from shelduck.sql.cursor import Cursor
+from shelduck.sql.lexer import Kind
+from shelduck.sql.upkeep_statements import CancelJob, ShowJobs
+
+_TAILS = ("WHERE", "ORDER", "LIMIT")
+
+
+def read_show_jobs(cursor: Cursor) -> ShowJobs:
+    """Read the statement behind ``SHOW ALTER TABLE COLUMN``.
+
+    What chooses and orders rows is Spark SQL over the statement's own columns.
+    """
+    schema = cursor.schema_name() if cursor.accept_any("FROM", "IN") else None
+    if cursor.peek().kind is not Kind.END and cursor.peek().key not in _TAILS:
+        raise cursor.failure("FROM and a schema, WHERE, ORDER BY or LIMIT")
+    start = cursor.peek().start
+    while cursor.peek().kind is not Kind.END:
+        cursor.take()
+    return ShowJobs(schema, cursor.text[start : cursor.peek().start].strip())
+
+
+def read_cancel(cursor: Cursor) -> CancelJob:
+    """Read the statement behind ``CANCEL``."""
+    if not cursor.accept("ALTER", "TABLE", "COLUMN"):
+        raise cursor.failure("ALTER TABLE COLUMN FROM and a table")
+    cursor.expect("FROM")
+    name = cursor.table_name()
+    jobs: list[int] = []
+    if cursor.accept("("):
+        jobs.append(_job(cursor))
+        while cursor.accept(","):
+            jobs.append(_job(cursor))
+        cursor.expect(")")
+    cursor.end()
+    return CancelJob(name, tuple(jobs))
+
+
+def _job(cursor: Cursor) -> int:
+    token = cursor.peek()
+    if token.kind is not Kind.NUMBER or not token.text.isdigit():
+        raise cursor.failure("the id of a job")
+    return int(cursor.take().text)

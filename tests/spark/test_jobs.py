@@ -1,0 +1,354 @@
+"""Heavy schema changes as jobs: what they make of rows, and what others may do meanwhile."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+import shelduck
+from shelduck import (
+    AlreadyExists,
+    InvalidRequest,
+    JobState,
+    NotFound,
+    SchemaChangeJob,
+    Unsupported,
+    add_column,
+    change_type,
+)
+from shelduck.api import jobs
+from tests.support.lakes import newest, refusal, rows
+from tests.support.oracle import DuckDBOracle
+
+STATEMENTS = [
+    "CALL set_option('data_inlining_row_limit', 0)",
+    "CREATE TABLE t (id INT NOT NULL, v STRING NOT NULL, d DOUBLE, day STRING COMMENT 'of birth')",
+    *(
+        f"INSERT INTO t SELECT CAST(id AS INT), CAST(id * 10 AS STRING), id / 4,"
+        f" concat('2024-02-0', 1 + id % 9) FROM range({n}, {n + 20}, 1, 1)"
+        for n in (0, 20, 40)
+    ),
+    "DELETE FROM t WHERE id = 5",
+]
+TO_INT = change_type("v", "int")
+THREE = (TO_INT, change_type("d", "decimal(18,2)"), change_type("day", "date"))
+
+
+def expected(ids):
+    day = [dt.date(2024, 2, 1 + n % 9) for n in range(60)]
+    return [(n, n * 10, Decimal(n) / 4, day[n]) for n in ids if n != 5]
+
+
+def everything(lake, at=""):
+    return rows(lake.sql(f"SELECT * FROM t{at} ORDER BY id"))
+
+
+def shown(lake):
+    return rows(lake.sql("SHOW ALTER TABLE COLUMN"))
+
+
+def test_several_columns_are_converted_in_one_job_and_older_snapshots_stay(copied):
+    catalog, lake = copied
+    before, old = newest(lake), everything(lake)
+    table = lake.table("t")
+    job = table.alter(*THREE)
+
+    assert isinstance(job, SchemaChangeJob)
+    assert job.state is JobState.PENDING
+    assert everything(lake) == old
+    done = job.wait()
+
+    assert job.state is JobState.FINISHED
+    assert str(job) == "job 1 on main.t: FINISHED"
+    assert done == job.wait() == shelduck.Committed(newest(lake))
+    assert everything(lake) == expected(range(60))
+    assert [(f.name, str(f.type), f.nullable) for f in table.columns] == [
+        *[("id", "int32", False), ("v", "int32", False)],
+        *[("d", "decimal(18,2)", True), ("day", "date", True)],
+    ]
+    assert rows(lake.sql("DESCRIBE t"))[3] == ("day", "date", "of birth")
+    assert everything(lake, f" VERSION AS OF {before}") == old
+    assert rows(lake.sql("SELECT id FROM t WHERE v > 570 AND d < 14.6")) == [(58,)]
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        assert duckdb.rows("t") == expected(range(60))
+        assert duckdb.rows("t", version=before) == old
+        assert duckdb.sql("SELECT id FROM t WHERE v > 570 AND d < 14.6") == [(58,)]
+        assert duckdb.sql("SELECT count(*), min(v), max(v) FROM t") == [(59, 0, 590)]
+        duckdb.execute("INSERT INTO t VALUES (60, 600, 15, '2024-02-07')")
+    assert everything(lake)[59:] == [(60, 600, Decimal(15), dt.date(2024, 2, 7))]
+
+
+def test_row_ids_stay_and_a_restore_brings_the_old_columns_back(lake):
+    before, old = newest(lake), everything(lake)
+    lake.table("t").alter(*THREE).wait()
+    changed = rows(lake.table("t").changes(before + 1).select("id").distinct())
+    lake.sql(f"RESTORE TABLE t TO VERSION AS OF {before}")
+
+    assert changed == []
+    assert everything(lake) == old
+
+
+def between(monkeypatch, act):
+    """Do something once, after the job has looked for files and before it publishes."""
+    real, done = jobs.publication, []
+
+    def late(table, shadows, files):
+        if not done:
+            done.append(1)
+            act()
+        return real(table, shadows, files)
+
+    monkeypatch.setattr(jobs, "publication", late)
+
+
+@pytest.mark.parametrize(
+    ("statements", "change"),
+    [
+        (["INSERT INTO t VALUES (100, '7', 1, '20240301')"], {100: (7, 1, (2024, 3, 1))}),
+        (["UPDATE t SET v = '8' WHERE id = 3"], {3: (8, Decimal("0.75"), (2024, 2, 4))}),
+        (["DELETE FROM t WHERE id < 59"], dict.fromkeys(range(59))),
+        (["CALL ducklake_merge_adjacent_files('lake')"], {}),
+        (["CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)"], {}),
+        (["ALTER TABLE t ADD COLUMN z INTEGER", "ALTER TABLE t DROP COLUMN z"], {}),
+    ],
+    ids=["insert", "update", "delete", "merge files", "rewrite files", "other columns"],
+)
+def test_what_duckdb_does_meanwhile_is_converted_too(copied, monkeypatch, statements, change):
+    catalog, lake = copied
+
+    def act():
+        with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+            for statement in statements:
+                duckdb.execute(statement)
+
+    between(monkeypatch, act)
+    lake.table("t").alter(*THREE).wait()
+
+    kept = {row[0]: row for row in expected(range(60))}
+    for number, value in change.items():
+        kept.pop(number, None)
+        if value is not None:
+            kept[number] = (number, value[0], Decimal(value[1]), dt.date(*value[2]))
+    assert everything(lake) == [kept[n] for n in sorted(kept)]
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        assert duckdb.rows("t") == everything(lake)
+
+
+def test_what_we_do_meanwhile_is_converted_too(lake, monkeypatch):
+    def act():
+        table = lake.table("t")
+        lake.sql("INSERT INTO t VALUES (100, '7', 1, '20240301')")
+        lake.set_option("data_inlining_row_limit", 100)
+        lake.sql("INSERT INTO t VALUES (101, '8', 1, '20240301')")
+        lake.sql("UPDATE t SET v = '9' WHERE id = 100")
+        table.compact()
+
+    between(monkeypatch, act)
+    job = lake.table("t").alter(TO_INT)
+    job.wait()
+
+    assert rows(lake.sql("SELECT id, v FROM t WHERE id >= 59 ORDER BY id")) == [
+        *[(59, 590), (100, 9), (101, 8)]
+    ]
+
+
+def test_a_value_that_does_not_survive_cancels_the_job_and_changes_nothing(lake):
+    lake.sql("INSERT INTO t VALUES (100, 'zz', 1, '2024-01-01'), (101, 'y', 1, '2024-01-01')")
+    before, old = lake.table("t").columns, everything(lake)
+    job = lake.table("t").alter(TO_INT)
+    with pytest.raises(InvalidRequest) as refused:
+        job.wait()
+
+    told = str(refused.value)
+    assert told.startswith(
+        "job 1 was cancelled: 2 value(s) of column 'v' do not survive as int32, such as 'y', in /"
+    )
+    assert told.endswith("give a conversion with USING, or accept NULL with ON ERROR NULL")
+    assert job.state is JobState.CANCELLED
+    assert lake.table("t").columns == before
+    assert everything(lake) == old
+    # The way is free again, and ids are not used again.
+    lake.sql("UPDATE t SET v = '7' WHERE id >= 100")
+    lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
+    assert rows(lake.sql("SELECT v FROM t WHERE id >= 100")) == [(7,), (7,)]
+    assert lake.table("t").columns.get(("v",)).id == 6
+
+
+def test_loss_is_accepted_where_it_is_asked_for(lake):
+    lake.sql("ALTER TABLE t ALTER COLUMN d TYPE INT ON ERROR NULL")
+    lake.sql(
+        "ALTER TABLE t ALTER COLUMN day TYPE INT USING CASE WHEN id = 0 THEN NULL"
+        " ELSE CAST(right(day, 1) AS INT) END"
+    )
+
+    assert rows(lake.sql("SELECT d, day FROM t WHERE id < 5 ORDER BY id")) == [
+        *[(0, None), (None, 2), (None, 3), (None, 4), (1, 5)]
+    ]
+    with pytest.raises(InvalidRequest, match="value\\(s\\) of column 'v' do not survive as int8"):
+        lake.sql("ALTER TABLE t ALTER COLUMN v TYPE TINYINT ON ERROR NULL")
+
+
+def test_one_job_at_a_time_which_can_be_cancelled(copied, base):
+    catalog, lake = copied
+    job = lake.table("t").alter(TO_INT)
+    told = refusal(
+        AlreadyExists,
+        lambda: lake.table("t").alter(change_type("d", "int")),
+        catalog,
+        base.folder / "data",
+    )
+
+    assert told == (
+        "job 1 changes the types of main.t already (PENDING); wait for it, or CANCEL ALTER TABLE"
+        " COLUMN FROM main.t"
+    )
+    with pytest.raises(InvalidRequest, match=r"main.t is not under SCHEMA_CHANGE \(job 7\)"):
+        lake.sql("CANCEL ALTER TABLE COLUMN FROM t (7)")
+    lake.sql("CANCEL ALTER TABLE COLUMN FROM t (1)")
+    assert job.state is JobState.CANCELLED
+    with pytest.raises(InvalidRequest, match="job 1 was cancelled: user cancelled"):
+        job.wait()
+    with pytest.raises(InvalidRequest, match="job 1 cannot be cancelled: it is CANCELLED"):
+        job.cancel()
+    with pytest.raises(InvalidRequest, match="is not under SCHEMA_CHANGE"):
+        lake.sql("CANCEL ALTER TABLE COLUMN FROM t")
+    assert lake.job(1).look().message == "user cancelled"
+    with pytest.raises(NotFound, match="job '2' does not exist; there are '1'"):
+        lake.job(2)
+
+
+def test_a_job_that_is_cancelled_while_it_runs_leaves_no_trace(lake, monkeypatch):
+    between(monkeypatch, lambda: lake.sql("CANCEL ALTER TABLE COLUMN FROM t"))
+    old = everything(lake)
+    job = lake.table("t").alter(TO_INT)
+    with pytest.raises(InvalidRequest, match="job 1 was cancelled: user cancelled"):
+        job.wait()
+
+    assert everything(lake) == old
+
+
+def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
+    _, lake = copied
+    lake.set_option("target_file_size", 1, table="t")
+    job = lake.table("t").alter(*THREE)
+    real, landed = SchemaChangeJob._land, []
+
+    def dies(self, part, table):
+        real(self, part, table)
+        landed.append(part)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SchemaChangeJob, "_land", dies)
+    with pytest.raises(KeyboardInterrupt):
+        job.wait()
+    monkeypatch.setattr(SchemaChangeJob, "_land", real)
+    assert job.state is JobState.RUNNING
+    assert len(landed) == 1
+
+    converted = []
+    monkeypatch.setattr(
+        SchemaChangeJob,
+        "_land",
+        lambda self, part, table: (converted.append(part), real(self, part, table)),
+    )
+    [again] = lake.jobs()
+    again.wait()
+
+    assert len(converted) == 2
+    assert everything(lake) == expected(range(60))
+
+
+def test_time_runs_out(lake, monkeypatch):
+    monkeypatch.setattr(jobs, "TIMEOUT", 0)
+    job = lake.table("t").alter(TO_INT)
+
+    with pytest.raises(InvalidRequest, match="job 1 was cancelled: Timeout"):
+        job.wait()
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("ALTER TABLE t DROP COLUMN v", "column 2 was dropped"),
+        ("DROP TABLE t", "the table was dropped"),
+    ],
+)
+def test_a_job_without_its_column_is_cancelled(lake, statement, told):
+    job = lake.table("t").alter(TO_INT)
+    lake.sql(statement)
+
+    with pytest.raises(InvalidRequest, match=f"job 1 was cancelled: {told}"):
+        job.wait()
+
+
+def test_a_rename_meanwhile_stays(lake):
+    job = lake.table("t").alter(TO_INT)
+    lake.sql("ALTER TABLE t RENAME COLUMN v TO w")
+    lake.sql("ALTER TABLE t RENAME TO t2")
+    job.wait()
+
+    assert rows(lake.sql("SELECT w FROM t2 WHERE id = 7")) == [(70,)]
+
+
+def test_jobs_are_shown_with_the_thirteen_columns_of_doris(lake):
+    lake.table("t").alter(TO_INT).cancel()
+    lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
+    found = lake.sql("SHOW ALTER TABLE COLUMN FROM main WHERE State = 'FINISHED' LIMIT 1")
+
+    assert found.columns == (
+        "JobId TableName CreateTime FinishTime IndexName IndexId OriginIndexId SchemaVersion"
+        " TransactionId State Msg Progress Timeout".split()
+    )
+    [row] = found.collect()
+    assert (row.JobId, row.TableName, row.State, row.Progress, row.Timeout) == (
+        *(2, "t", "FINISHED", None, 86400),
+    )
+    assert [(r[0], r[9], r[10]) for r in shown(lake)] == [
+        *[(2, "FINISHED", ""), (1, "CANCELLED", "user cancelled")]
+    ]
+    ordered = lake.sql("SHOW ALTER TABLE COLUMN ORDER BY JobId")
+    assert [r.JobId for r in ordered.collect()] == [1, 2]
+
+
+def test_a_plan_tells_what_a_job_would_write_anew(lake):
+    before = newest(lake)
+    plan = lake.table("t").plan_alter(*THREE[:2])
+
+    assert [(s.weight, s.files_to_rewrite) for s in plan.steps] == [("heavy", 3), ("heavy", 3)]
+    assert plan.steps[0].bytes_to_rewrite > 0
+    assert plan.steps[0].reason.startswith("values of varchar are not stored as int32 is; a job")
+    assert newest(lake) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "told"),
+    [
+        ([TO_INT, add_column("n", "int")], Unsupported, "write two statements"),
+        ([TO_INT, TO_INT], InvalidRequest, "the type of v of main.t changes twice"),
+        (
+            [change_type("s.f", "int")],
+            Unsupported,
+            "only values of top-level columns",
+        ),
+        ([change_type("day", "array<int>", using="array(1)")], Unsupported, "not to nested ones"),
+        ([change_type("k", "string")], Unsupported, "RESET PARTITIONED BY first"),
+        ([change_type("def", "int")], Unsupported, "ALTER COLUMN def DROP DEFAULT first"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused_before_anything(copied, base, changes, error, told):
+    catalog, lake = copied
+    lake.sql("ALTER TABLE t ADD COLUMN (s STRUCT<f: STRING>, k INT, def STRING DEFAULT 'x')")
+    lake.sql("ALTER TABLE t SET PARTITIONED BY (k)")
+
+    message = refusal(error, lambda: lake.table("t").alter(*changes), catalog, base.folder / "data")
+    assert told in message
+
+
+def test_inside_a_transaction_it_is_refused(lake):
+    with (
+        lake.transaction() as tx,
+        pytest.raises(InvalidRequest, match="a change that converts values commits by itself"),
+    ):
+        tx.table("t").alter(TO_INT)
