@@ -183,9 +183,9 @@ def test_what_changes_nothing_makes_no_snapshot(copied, base, statement):
 
 LAST_FIELD = "cannot drop l.element.e: it is the last field of l.element of main.t"
 STRUCTS_ONLY = "fields can be added to, dropped from and renamed in structs only"
-WIDENING_ONLY = (
-    "and only widening is a change of metadata; add a column of the new type, fill it and drop the"
-    " old one"
+TOP_LEVEL_ONLY = (
+    "and only values of top-level columns are converted; add a field of the new type, fill it and"
+    " drop the old one"
 )
 
 
@@ -296,7 +296,7 @@ WIDENING_ONLY = (
             (
                 "cannot change s.a of main.t from int32 to varchar: values of int32 are not"
                 " stored as"
-                f" varchar is, {WIDENING_ONLY}"
+                f" varchar is, {TOP_LEVEL_ONLY}"
             ),
         ),
         (

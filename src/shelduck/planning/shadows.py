@@ -136,7 +136,10 @@ def _shadow(table: TableVersion, change: ChangeType, number: FieldId) -> Shadow:
     here = path_text(change.path)
     told = f"cannot change {here} of {name} from {old.type} to {change.type}"
     if len(change.path) > 1 or isinstance(old.shape, Kind):
-        raise Unsupported(f"{told}: only values of top-level columns are converted")
+        raise Unsupported(
+            f"{told}: {promotion(old.type, change.type).reason}, and only values of top-level"
+            " columns are converted; add a field of the new type, fill it and drop the old one"
+        )
     if not isinstance(change.type, Primitive | Decimal):
         raise Unsupported(f"{told}: values are converted to single values, not to nested ones")
     found = promotion(old.type, change.type)
