@@ -131,7 +131,10 @@ DEFAULTS: Sequence[Told] = (
 )
 
 ALTERS: Sequence[Told] = (
-    "CREATE TABLE a (id INT NOT NULL, name VARCHAR, n TINYINT, p SMALLINT, seen TIMESTAMP_S, u UTINYINT)",
+    (
+        "CREATE TABLE a (id INT NOT NULL, name VARCHAR, n TINYINT, p SMALLINT, seen TIMESTAMP_S,"
+        " u UTINYINT)"
+    ),
     (
         "INSERT INTO a VALUES (1, 'x', 1, -7, TIMESTAMP_NTZ '2024-01-01 10:00:00', 255)",
         "INSERT INTO a VALUES (1, 'x', 1, -7, TIMESTAMP '2024-01-01 10:00:00', 255)",
@@ -151,8 +154,8 @@ ALTERS: Sequence[Told] = (
     "ALTER TABLE a DROP COLUMN extra",
     "ALTER TABLE a ADD COLUMN extra VARCHAR",
     (
-        "INSERT INTO a VALUES (NULL, 'y', 300, 99, TIMESTAMP_NTZ '2024-02-02 02:02:02', 65536, 'e')",
-        "INSERT INTO a VALUES (NULL, 'y', 300, 99, TIMESTAMP '2024-02-02 02:02:02', 65536, 'e')",
+        "INSERT INTO a VALUES (NULL, 'y', 300, 99, TIMESTAMP_NTZ '2024-02-02 02:02:02', 9999, 'e')",
+        "INSERT INTO a VALUES (NULL, 'y', 300, 99, TIMESTAMP '2024-02-02 02:02:02', 9999, 'e')",
     ),
     # Swapped names, in one snapshot.
     (
