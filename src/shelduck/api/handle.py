@@ -5,7 +5,7 @@ from __future__ import annotations
 from shelduck.api.lookup import version_at
 from shelduck.api.results import TableName
 from shelduck.api.state import LakeState
-from shelduck.api.unit import UnitOfWork
+from shelduck.api.unit import UnitOfWork, view_of
 from shelduck.model.table import TableVersion
 
 
@@ -28,6 +28,4 @@ class TableHandle:
 
     def _view(self) -> UnitOfWork:
         """Return the open unit, or a new one that is only looked through."""
-        unit = self._unit or UnitOfWork(self._state, self._state.commit_info())
-        unit.require_open()
-        return unit
+        return view_of(self._state, self._unit)
