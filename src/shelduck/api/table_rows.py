@@ -104,12 +104,11 @@ class RowVerbs(TableHandle):
             show_progress=self._state.show_progress,
             inline_limit=0 if self._unit or alter else inline_limit(self._state.store, planned),
         )
-        done = replace(done, alter=alter)
-        if done.is_nothing:
-            return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)
-        return self._commit_append(done)
+        return self._commit_append(replace(done, alter=alter))
 
     def _commit_append(self, done: Done) -> Result:
+        if done.is_nothing:
+            return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)
         planned = done.table if done.alter is None else done.alter.table
 
         def stage(unit: UnitOfWork) -> None:
