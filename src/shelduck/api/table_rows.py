@@ -83,11 +83,7 @@ class RowVerbs(TableHandle):
         in_one_task: bool = False,
         merge_schema: bool = False,
     ) -> Result:
-        if not isinstance(df, DataFrame):
-            raise InvalidRequest(
-                f"append to {self.name} takes a Spark DataFrame, not {type(df).__name__};"
-                " spark.createDataFrame(...) makes one"
-            )
+        self._require_frame(df, "append to")
         if merge_schema and by_position:
             raise InvalidRequest(
                 f"append to {self.name}: a schema is merged by names of columns, not by_position"
