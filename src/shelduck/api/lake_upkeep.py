@@ -41,7 +41,7 @@ class LakeUpkeep(CatalogVerbs):
             self._upkept(name).compact(target_file_size=target_file_size, dry_run=dry_run)
             for name in self.tables()
         )
-        return [one for one in done if one.files or one.skipped]
+        return [one for one in done if not one.is_nothing]
 
     def rewrite_deletes(
         self, delete_threshold: float | None = None, *, dry_run: bool = False
@@ -52,7 +52,7 @@ class LakeUpkeep(CatalogVerbs):
             self._upkept(name).rewrite_deletes(delete_threshold, dry_run=dry_run)
             for name in self.tables()
         )
-        return [one for one in done if one.files or one.skipped]
+        return [one for one in done if not one.is_nothing]
 
     def expire_snapshots(
         self,
@@ -194,8 +194,8 @@ class LakeUpkeep(CatalogVerbs):
         return Checkpointed(
             flushed,
             expired,
-            tuple(one for one in compacted if one.files or one.skipped),
-            tuple(one for one in rewritten if one.files or one.skipped),
+            tuple(one for one in compacted if not one.is_nothing),
+            tuple(one for one in rewritten if not one.is_nothing),
             self.cleanup_old_files(dry_run=dry_run),
             self.remove_orphans(dry_run=dry_run),
         )
