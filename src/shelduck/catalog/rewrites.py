@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, column, delete, func, select
@@ -26,7 +25,7 @@ from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
 from shelduck.model.change import Entry, RewriteFiles, Verb
 from shelduck.model.conflict import describe
-from shelduck.model.files import NewDataFile
+from shelduck.model.files import without_bounds
 from shelduck.model.layout import Layout
 from shelduck.model.schema import FieldId, TableId
 from shelduck.model.table import TableVersion
@@ -118,7 +117,7 @@ def _gone(table: TableVersion, lake: LakeInfo, row: Any) -> GoneFile:
 
 def _insert(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> dict[int, Layout]:
     retyped = _retyped(draft, changes[0].table)
-    files = [_trusted(file, retyped) for change in changes for file in change.results]
+    files = [without_bounds(file, retyped) for change in changes for file in change.results]
     numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
     # Rows of rewritten files have ids of their own, and no others may be counted out for them.
     rows = [file_row(draft, table, number, file, None) for number, file in numbered]
@@ -133,14 +132,3 @@ def _retyped(draft: Draft, table: TableVersion) -> set[FieldId]:
     rows = draft.connection.execute(_LIVE_TYPES, {"of_table": table.id})
     now = {row.column_id: row.column_type.lower() for row in rows}
     return {f.id for f in table.columns.leaves() if now.get(f.id, str(f.shape)) != str(f.shape)}
-
-
-def _trusted(file: NewDataFile, retyped: set[FieldId]) -> NewDataFile:
-    """Return the file without bounds that were written in a type which the column had."""
-    if not retyped:
-        return file
-    stats = tuple(
-        replace(s, min_value=None, max_value=None) if s.column_id in retyped else s
-        for s in file.stats
-    )
-    return replace(file, stats=stats)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from shelduck.model.layout import Layout
@@ -70,6 +71,17 @@ class NewDataFile:
     row_id_start: int | None = None
     names: tuple[MappedName, ...] | None = None
     path_values: tuple[str | None, ...] = ()
+
+
+def without_bounds(file: NewDataFile, columns: Collection[FieldId]) -> NewDataFile:
+    """Return the file without bounds of ``columns``: they were written in another type."""
+    if not columns:
+        return file
+    stats = tuple(
+        replace(s, min_value=None, max_value=None) if s.column_id in columns else s
+        for s in file.stats
+    )
+    return replace(file, stats=stats)
 
 
 @dataclass(frozen=True, slots=True)

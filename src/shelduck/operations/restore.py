@@ -15,7 +15,7 @@ from shelduck.catalog.store import Store
 from shelduck.model.change import AlterTable, AppendFiles, DeleteRows, FileDeletes, RowChange
 from shelduck.model.files import DataFile, InlinedRows, deletes_seen
 from shelduck.model.layout import SNAPSHOT_FIELD
-from shelduck.model.schema import FieldId
+from shelduck.model.schema import retyped
 from shelduck.model.table import TableVersion
 from shelduck.operations.changes import look_up
 from shelduck.operations.done import Counts, Done, discard
@@ -193,16 +193,9 @@ def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
         now,
         then.columns,
         then.comments,
-        _retyped(now, then),
+        # Values of the later type are in the bounds of these.
+        retyped(now.columns, then.columns),
         partition=None if now.partition == then.partition else then.partition,
         sort=None if now.sort == then.sort else then.sort,
         properties=None if same_properties else then.properties,
-    )
-
-
-def _retyped(now: TableVersion, then: TableVersion) -> frozenset[FieldId]:
-    """Return the leaves that get another type: values of the later type are in their bounds."""
-    known = {f.id: f.shape for f in now.columns.leaves()}
-    return frozenset(
-        f.id for f in then.columns.leaves() if f.id in known and known[f.id] != f.shape
     )
