@@ -181,3 +181,12 @@ class InlinedRows:
     rows: tuple[tuple[object, ...], ...]
     row_ids: tuple[int, ...]
     begin_snapshots: tuple[int, ...]
+
+    def at(self, places: Collection[int]) -> InlinedRows:
+        """Return the rows at these places, in their order."""
+        return InlinedRows(
+            self.columns,
+            tuple(self.rows[n] for n in places),
+            tuple(self.row_ids[n] for n in places),
+            tuple(self.begin_snapshots[n] for n in places),
+        )

@@ -203,10 +203,4 @@ def _delete_file(table: TableVersion, file: NewDeleteFile) -> DeleteFile:
 
 
 def _without(part: InlinedRows, gone: set[int]) -> InlinedRows:
-    kept = [n for n, number in enumerate(part.row_ids) if number not in gone]
-    return InlinedRows(
-        part.columns,
-        tuple(part.rows[n] for n in kept),
-        tuple(part.row_ids[n] for n in kept),
-        tuple(part.begin_snapshots[n] for n in kept),
-    )
+    return part.at([n for n, number in enumerate(part.row_ids) if number not in gone])

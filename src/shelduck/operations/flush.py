@@ -146,10 +146,4 @@ def _shown(history: InlinedHistory) -> tuple[InlinedRows, dict[tuple[int, int], 
         end = ends[n]
         if end is not None:
             deaths[rows.row_ids[n], rows.begin_snapshots[n]] = end
-    shown = InlinedRows(
-        rows.columns,
-        tuple(rows.rows[n] for n in kept),
-        tuple(rows.row_ids[n] for n in kept),
-        tuple(rows.begin_snapshots[n] for n in kept),
-    )
-    return shown, deaths
+    return rows.at(kept), deaths

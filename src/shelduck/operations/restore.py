@@ -173,13 +173,7 @@ def _versions(part: InlinedRows) -> list[tuple[int, int]]:
 
 
 def _only(part: InlinedRows, chosen: set[tuple[int, int]]) -> InlinedRows:
-    kept = [n for n, version in enumerate(_versions(part)) if version in chosen]
-    return InlinedRows(
-        part.columns,
-        tuple(part.rows[n] for n in kept),
-        tuple(part.row_ids[n] for n in kept),
-        tuple(part.begin_snapshots[n] for n in kept),
-    )
+    return part.at([n for n, version in enumerate(_versions(part)) if version in chosen])
 
 
 def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
