@@ -117,6 +117,12 @@ class DataFile(NamedTuple):
     partition_values: tuple[str | None, ...] = ()
     layout: Layout | None = None
 
+    @property
+    def dead_rows(self) -> int:
+        """How many rows are deleted."""
+        stored = self.delete_file.delete_count if self.delete_file is not None else 0
+        return stored + len(self.inlined_deletes)
+
 
 @dataclass(frozen=True, slots=True)
 class DeletesSeen:

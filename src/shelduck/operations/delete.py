@@ -74,7 +74,4 @@ def _paths(dead: Iterable[DeadRows]) -> Iterable[str]:
 
 
 def _live_rows(file: DataFile) -> int | None:
-    if file.record_count is None:
-        return None
-    dead = file.delete_file.delete_count if file.delete_file is not None else 0
-    return file.record_count - dead - len(file.inlined_deletes)
+    return None if file.record_count is None else file.record_count - file.dead_rows

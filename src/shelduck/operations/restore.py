@@ -121,7 +121,7 @@ def restore_rows(
 def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes], int]:
     """Return what ends and what is deleted, and how many rows that is."""
     ended = [FileDeletes(f.id, deletes_seen(f)) for f in found.younger]
-    count = sum(_live_rows(f) for f in found.younger)
+    count = sum((f.record_count or 0) - f.dead_rows for f in found.younger)
     if not found.mixed:
         return ended, count
     rows = replace(found.now, files=found.mixed, inlined=())
@@ -133,11 +133,6 @@ def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes]
         for number, w in sorted(written.items())
     ]
     return ended, count + sum(w.rows for w in written.values())
-
-
-def _live_rows(file: DataFile) -> int:
-    dead = file.delete_file.delete_count if file.delete_file is not None else 0
-    return (file.record_count or 0) - dead - len(file.inlined_deletes)
 
 
 def _may_mix(file: DataFile, before: int) -> bool:

@@ -104,9 +104,7 @@ def _batches(group: ScanGroup) -> Iterator[list[int]]:
     open_batches: list[tuple[set[str], tuple[str | None, ...], list[int], int]] = []
     for number, (file, values) in enumerate(zip(group.files, group.values, strict=True)):
         names = {_name(file.path)} | ({_name(file.delete_file.path)} if file.delete_file else set())
-        rows = (file.delete_file.delete_count if file.delete_file else 0) + len(
-            file.inlined_deletes
-        )
+        rows = file.dead_rows
         for at, (known, shared, numbers, total) in enumerate(open_batches):
             if shared == values and not known & names and total + rows <= _BROADCAST_ROWS:
                 open_batches[at] = (known | names, shared, [*numbers, number], total + rows)
