@@ -18,6 +18,7 @@ from shelduck.model.layout import SNAPSHOT_FIELD
 from shelduck.model.schema import retyped
 from shelduck.model.table import TableVersion
 from shelduck.operations.changes import look_up
+from shelduck.operations.delete import file_deletes
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.layouts import LayoutMemory
 from shelduck.operations.progress import write_progress
@@ -127,11 +128,7 @@ def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes]
     rows = replace(found.now, files=found.mixed, inlined=())
     dead = later_rows(spark, rows.frame, found.then.snapshot.id)
     written = write_delete_files(spark, dead, found.mixed, found.now.table)
-    by_id = {f.id: f for f in found.mixed}
-    ended += [
-        FileDeletes(number, deletes_seen(by_id[number]), w.delete_file, w.positions)
-        for number, w in sorted(written.items())
-    ]
+    ended += file_deletes(found.mixed, written)
     return ended, count + sum(w.rows for w in written.values())
 
 
@@ -140,7 +137,7 @@ def _may_mix(file: DataFile, before: int) -> bool:
     assert file.layout is not None
     if file.begin_snapshot > before or (file.partial_max or before + 1) <= before:
         return False
-    return any(f.id == SNAPSHOT_FIELD for f in file.layout.fields)
+    return file.layout.has_field(SNAPSHOT_FIELD)
 
 
 def _of_older_files(plan: ChangePlan, before: int) -> ChangePlan:
