@@ -30,9 +30,8 @@ from sqlalchemy import (
 from shelduck.catalog import own_tables, tables
 from shelduck.catalog.chunks import chunks
 from shelduck.catalog.create import LakeInfo
-from shelduck.catalog.inlined_writes import inlined_delete_table
 from shelduck.catalog.paths import resolve
-from shelduck.catalog.queries import present_tables
+from shelduck.catalog.queries import inlined_delete_table, present_tables
 from shelduck.catalog.retry import with_retries
 from shelduck.catalog.rewrites import remove_file_rows
 from shelduck.catalog.schedule import GoneFile, schedule, table_directories

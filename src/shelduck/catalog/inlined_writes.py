@@ -88,7 +88,7 @@ def write_inlined_deletes(
 
     ``positions`` are by data file id. At most three statements.
     """
-    name = inlined_delete_table(table)
+    name = queries.inlined_delete_table(table)
     rows = [
         {"file_id": number, "row_id": position, "begin_snapshot": draft.id}
         for number, found in positions.items()
@@ -101,11 +101,6 @@ def write_inlined_deletes(
         draft.connection.execute(CreateTable(known))
     draft.connection.execute(known.insert(), rows)
     draft.entries.append(Entry(Verb.INLINED_DELETE, table))
-
-
-def inlined_delete_table(table: TableId) -> str:
-    """Return the name of the table that holds deleted positions of a table's files."""
-    return f"ducklake_inlined_delete_{table}"
 
 
 def _insertion(database: str, name: str, columns: Iterable[str]) -> str:

@@ -97,7 +97,7 @@ def _first_since(connection: Connection, start: datetime) -> int:
 def feed_files(connection: Connection, table: TableVersion, span: Span) -> list[FeedFile]:
     """Return the data files that rows came with or went from in a span; some six statements."""
     first, last = span.first, span.last
-    inlined = f"ducklake_inlined_delete_{table.id}"
+    inlined = queries.inlined_delete_table(table.id)
     present = queries.present_tables(connection, [inlined])
     positions = _positions(connection, inlined, last) if inlined in present else {}
     touched = _touched(table, span)

@@ -119,7 +119,7 @@ def key_text(table: TableVersion, column_id: int, transform: str) -> str:
 
 
 def _inlined_deletes(connection: Connection, table: TableVersion) -> Mapping[int, int]:
-    name = f"ducklake_inlined_delete_{table.id}"
+    name = queries.inlined_delete_table(table.id)
     if name not in queries.present_tables(connection, [name]):
         return {}
     counts: dict[int, int] = defaultdict(int)

@@ -15,9 +15,8 @@ from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.deletes import end_files, require_as_seen
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.file_rows import file_row, insert_files, stats_rows
-from shelduck.catalog.inlined_writes import inlined_delete_table
 from shelduck.catalog.paths import resolve
-from shelduck.catalog.queries import live, present_tables
+from shelduck.catalog.queries import inlined_delete_table, live, present_tables
 from shelduck.catalog.schedule import GoneFile, schedule
 from shelduck.catalog.store import Store
 from shelduck.catalog.table_layouts import insert_partition_values
