@@ -17,7 +17,7 @@ from shelduck.catalog.draft import Draft
 from shelduck.catalog.file_rows import file_row, insert_files, stats_rows
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.queries import inlined_delete_table, live, present_tables
-from shelduck.catalog.schedule import GoneFile, schedule
+from shelduck.catalog.schedule import GoneFile, gone_data_file, schedule
 from shelduck.catalog.store import Store
 from shelduck.catalog.table_layouts import insert_partition_values
 from shelduck.catalog.work import TableWork
@@ -110,8 +110,7 @@ def remove_file_rows(connection: Any, table: TableId, ids: Sequence[int]) -> Non
 
 def _gone(table: TableVersion, lake: LakeInfo, row: Any) -> GoneFile:
     path = resolve(table.path, row.path, row.path_is_relative)
-    is_adopted = row.mapping_id is not None or not path.startswith(lake.data_path)
-    return GoneFile(row.data_file_id, path, is_adopted)
+    return gone_data_file(lake, row.data_file_id, path, row.mapping_id)
 
 
 def _insert(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> dict[int, Layout]:
