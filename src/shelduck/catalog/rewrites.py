@@ -14,12 +14,11 @@ from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.deletes import end_files, require_as_seen
 from shelduck.catalog.draft import Draft
-from shelduck.catalog.file_rows import file_row, insert_files, stats_rows
+from shelduck.catalog.file_rows import insert_moved_files
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.queries import inlined_delete_table, live, present_tables
 from shelduck.catalog.schedule import GoneFile, gone_data_file, schedule
 from shelduck.catalog.store import Store
-from shelduck.catalog.table_layouts import insert_partition_values
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
 from shelduck.model.change import Entry, RewriteFiles, Verb
@@ -116,13 +115,7 @@ def _gone(table: TableVersion, lake: LakeInfo, row: Any) -> GoneFile:
 def _insert(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> dict[int, Layout]:
     retyped = _retyped(draft, changes[0].table)
     files = [without_bounds(file, retyped) for change in changes for file in change.results]
-    numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
-    # Rows of rewritten files have ids of their own, and no others may be counted out for them.
-    rows = [file_row(draft, table, number, file, None) for number, file in numbered]
-    stats = [row for number, file in numbered for row in stats_rows(table, number, file)]
-    insert_files(draft, rows, stats)
-    insert_partition_values(draft, [(table, number, file) for number, file in numbered])
-    return {number: file.layout for number, file in numbered}
+    return {n: file.layout for n, file in insert_moved_files(draft, table, files)}
 
 
 def _retyped(draft: Draft, table: TableVersion) -> set[FieldId]:
