@@ -9,6 +9,7 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.schema import CreateTable
 
 from shelduck.catalog import queries
+from shelduck.catalog.chunks import chunks
 from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.inlined_tables import (
@@ -69,8 +70,8 @@ def end_inlined_rows(draft: Draft, table: TableId, row_ids: Collection[int]) -> 
     ended = 0
     names = [name for name, _ in draft.connection.execute(queries.inlined_tables(table))]
     for name in names:
-        for at in range(0, len(wanted), _AT_ONCE):
-            part = {"ids": wanted[at : at + _AT_ONCE], "ended": draft.id}
+        for ids in chunks(wanted, _AT_ONCE):
+            part = {"ids": ids, "ended": draft.id}
             ended += draft.connection.execute(_ending(name), part).rowcount
     if ended != len(wanted):
         raise Conflict(
