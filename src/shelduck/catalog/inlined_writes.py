@@ -21,6 +21,7 @@ from shelduck.catalog.inlined_values import Stored, encoded, encoders
 from shelduck.errors import Conflict, Unsupported
 from shelduck.model.change import Entry, Verb
 from shelduck.model.inlined import InlinedBatch
+from shelduck.model.quoting import double_quoted
 from shelduck.model.schema import TableId
 
 _MARKS = {"sqlite": "?", "postgresql": "%s", "duckdb": "?"}
@@ -123,13 +124,9 @@ def _ending(name: str) -> Update:
     )
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 # psycopg takes a per cent sign in the text of a statement for the beginning of a mark.
 _QUOTES = {
-    "sqlite": _quoted,
-    "postgresql": lambda name: _quoted(name).replace("%", "%%"),
-    "duckdb": _quoted,
+    "sqlite": double_quoted,
+    "postgresql": lambda name: double_quoted(name).replace("%", "%%"),
+    "duckdb": double_quoted,
 }
