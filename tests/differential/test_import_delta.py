@@ -19,7 +19,7 @@ import shelduck
 from shelduck.api import delta_import
 from shelduck.api.lookup import version_at
 from shelduck.api.results import TableName
-from tests.support.delta import DeltaReaders
+from tests.support.delta import DeltaReaders, versions_of
 from tests.support.normal import duckdb_rows, spark_rows
 from tests.support.oracle import DuckDBOracle, at
 
@@ -38,21 +38,9 @@ def readers():
         yield readers
 
 
-def versions_of(lake, url, table, done):
-    """The rows of each imported version after making sure that DuckDB reads the same."""
-    ours = {v: spark_rows(lake.table(table).read(version=s)) for v, s in done.snapshots.items()}
-    lake.close()
-    with DuckDBOracle(url) as oracle:
-        for version, snapshot in done.snapshots.items():
-            assert duckdb_rows(oracle, f"(FROM {at(table, snapshot)})") == ours[version]
-            [(count,)] = oracle.sql(f"SELECT count(*) FROM {at(table, snapshot)}")
-            assert count == len(ours[version])
-    return ours
-
-
 def same_as_deltalake(lake, url, readers, path, done):
     """The rows of each imported version after making sure that three readers agree on them."""
-    ours = versions_of(lake, url, "t", done)
+    ours = versions_of(lake, url, done)
     for version, rows in ours.items():
         assert readers.by_deltalake(path, version) == rows
     return ours
@@ -92,7 +80,7 @@ def test_widened_types_are_read_in_every_version(lake, sqlite_url):
         *(Decimal("12345.6"), Decimal("1234567890.1"), Decimal("123456789012345678.9")),
         "2024-09-09T12:34:56.123456",
     )
-    ours = versions_of(lake, sqlite_url, "t", done)
+    ours = versions_of(lake, sqlite_url, done)
     assert ours == {0: [old], 1: [old], 2: [widened, new]}
 
 

@@ -15,9 +15,17 @@ from pyroaring import BitMap64
 
 import shelduck
 from shelduck.borders.delta.vectors import inline_vector, z85_text
-from tests.support.delta import DeltaReaders, HandMade, column, metadata, protocol, remove
-from tests.support.normal import duckdb_rows, spark_rows
-from tests.support.oracle import DuckDBOracle, at
+from tests.support.delta import (
+    DeltaReaders,
+    HandMade,
+    column,
+    metadata,
+    protocol,
+    remove,
+    versions_of,
+)
+from tests.support.normal import spark_rows
+from tests.support.oracle import DuckDBOracle
 
 VECTORS = protocol("deletionVectors")
 S2 = pa.struct({"x": pa.int32(), "col-5": pa.string()})
@@ -39,18 +47,6 @@ def delta(tmp_path):
 def readers():
     with DeltaReaders() as readers:
         yield readers
-
-
-def versions_of(lake, url, done, table="t"):
-    """The rows of each imported version after making sure that DuckDB reads the same."""
-    ours = {v: spark_rows(lake.table(table).read(version=s)) for v, s in done.snapshots.items()}
-    lake.close()
-    with DuckDBOracle(url) as oracle:
-        for version, snapshot in done.snapshots.items():
-            assert duckdb_rows(oracle, f"(FROM {at(table, snapshot)})") == ours[version]
-            [(count,)] = oracle.sql(f"SELECT count(*) FROM {at(table, snapshot)}")
-            assert count == len(ours[version])
-    return ours
 
 
 def inline(*positions):

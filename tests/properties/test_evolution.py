@@ -83,6 +83,13 @@ class Author:
     def maybe(self) -> bool:
         return self.data.draw(st.booleans())
 
+    def take_step(self, lake: shelduck.Lake, step: int) -> None:
+        """Runs the next statement, the first of which makes the table, and remembers the rows."""
+        text = self.statement() if step else self.table.create_statement()
+        note(text)
+        lake.sql(text)
+        self.table.remember(lake.snapshots()[-1].id)
+
     def statement(self) -> str:
         if self.data.draw(st.integers(0, 9)) < 4:
             return self.insert()
@@ -252,10 +259,7 @@ def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None
     url = f"sqlite:///{folder}/lake.db"
     with shelduck.connect(url, f"{folder}/data", spark, progress=False) as lake:
         for step in range(STEPS + 1):
-            text = author.statement() if step else author.table.create_statement()
-            note(text)
-            lake.sql(text)
-            author.table.remember(lake.snapshots()[-1].id)
+            author.take_step(lake, step)
         # An ALTER that changes nothing makes no snapshot, all others make one each.
         assert [s.id for s in lake.snapshots()] == [0, *versions]
         newest = versions[max(versions)]

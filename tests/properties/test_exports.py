@@ -33,10 +33,7 @@ def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None
     with shelduck.connect(f"sqlite:///{folder}/lake.db", f"{folder}/data", spark) as lake:
         lake.set_option("data_inlining_row_limit", 10 if author.maybe() else 0)
         for step in range(STEPS + 1):
-            text = author.statement() if step else author.table.create_statement()
-            note(text)
-            lake.sql(text)
-            author.table.remember(lake.snapshots()[-1].id)
+            author.take_step(lake, step)
             if step in (STEPS // 2, STEPS):
                 note(str(lake.table("t").plan_export("iceberg")))
                 exports.append(lake.table("t").export_iceberg(folder / "out", rewrite=True))

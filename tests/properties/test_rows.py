@@ -10,7 +10,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import shelduck
@@ -18,6 +18,7 @@ from shelduck.api.state import LakeState
 from shelduck.catalog import read
 from shelduck.operations.rows import table_rows
 from shelduck.spark.read import Origin
+from tests.properties.test_evolution import SETTINGS
 from tests.support.oracle import DuckDBOracle, at
 from tests.support.program import Author, State, Step
 
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STEPS = 8
-SETTINGS = settings(
-    deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-    print_blob=True,
-)
 
 
 class Program:

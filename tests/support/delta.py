@@ -10,11 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
-from tests.support.normal import duckdb_rows
-from tests.support.oracle import duckdb_with
+from tests.support.normal import duckdb_rows, spark_rows
+from tests.support.oracle import DuckDBOracle, at, duckdb_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import shelduck
+    from shelduck.api.delta_import import DeltaImported
 
 Row = tuple[Any, ...]
 
@@ -64,6 +67,19 @@ class DeltaReaders:
         batches = query.execute(f"SELECT * FROM t WHERE {where}").read_all()
         self._connection.register("of_deltalake", pa.table(batches))
         return duckdb_rows(self, "of_deltalake")
+
+
+def versions_of(lake: shelduck.Lake, url: str, done: DeltaImported) -> dict[int, list[Row]]:
+    """The rows of each version imported into `t` after making sure that DuckDB reads the same."""
+    ours = {v: spark_rows(lake.table("t").read(version=s)) for v, s in done.snapshots.items()}
+    lake.close()
+    with DuckDBOracle(url) as oracle:
+        for version, snapshot in done.snapshots.items():
+            found = duckdb_rows(oracle, f"(FROM {at('t', snapshot)})")
+            assert found == ours[version], f"version {version}: DuckDB reads {found}"
+            [(count,)] = oracle.sql(f"SELECT count(*) FROM {at('t', snapshot)}")
+            assert count == len(ours[version]), f"version {version}: DuckDB counts {count}"
+    return ours
 
 
 class HandMade:

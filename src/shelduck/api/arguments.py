@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from shelduck.api.instants import instant
+from shelduck.api.instants import earlier, instant
 from shelduck.api.results import TableName
 from shelduck.api.runner import Runner
 from shelduck.errors import InvalidRequest
@@ -84,7 +84,7 @@ def moment(value: Argument, name: str) -> datetime:
         span = parse_interval(value.text)
         if span is None:
             raise _unfit(name, value.text, "an interval such as INTERVAL '7 days'")
-        return span.before(datetime.now(UTC))
+        return earlier(span)
     if isinstance(value, TimestampText):
         return instant(value.text)
     return instant(text(value, name))

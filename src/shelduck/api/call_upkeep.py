@@ -140,7 +140,7 @@ def compacted_rows(runner: Runner, done: Iterable[Compacted]) -> DataFrame:
             one.snapshots[-1] if one.snapshots else None,
         )
         for one in done
-        if one.files or one.skipped
+        if not one.is_nothing
     ]
     return answer(runner.state.spark, _COMPACTED, rows)
 

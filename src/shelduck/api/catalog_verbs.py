@@ -8,7 +8,7 @@ from shelduck.api.lookup import table_name
 from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.table import Table
-from shelduck.api.unit import UnitOfWork, carry_out
+from shelduck.api.unit import UnitOfWork, carry_out, view_of
 from shelduck.api.workspace import Workspace
 from shelduck.errors import InvalidRequest
 from shelduck.evolution.layout import NO_LAYOUT, LayoutDraft, new_layout
@@ -158,9 +158,7 @@ class CatalogVerbs:
         return carry_out(self._state, self._unit, stage)
 
     def _workspace(self) -> Workspace:
-        unit = self._unit or UnitOfWork(self._state, self._state.commit_info())
-        unit.require_open()
-        return unit.workspace
+        return view_of(self._state, self._unit).workspace
 
     def _name(self, text: str) -> TableName:
         return table_name(split_name(text), self._state.default_schema)

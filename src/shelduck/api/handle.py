@@ -5,8 +5,10 @@ from __future__ import annotations
 from shelduck.api.lookup import version_at
 from shelduck.api.results import TableName
 from shelduck.api.state import LakeState
-from shelduck.api.unit import UnitOfWork
+from shelduck.api.unit import UnitOfWork, view_of
+from shelduck.errors import InvalidRequest
 from shelduck.model.table import TableVersion
+from shelduck.spark.session import DataFrame
 
 
 class TableHandle:
@@ -28,6 +30,11 @@ class TableHandle:
 
     def _view(self) -> UnitOfWork:
         """Return the open unit, or a new one that is only looked through."""
-        unit = self._unit or UnitOfWork(self._state, self._state.commit_info())
-        unit.require_open()
-        return unit
+        return view_of(self._state, self._unit)
+
+    def _require_frame(self, given: object, verb: str) -> None:
+        if not isinstance(given, DataFrame):
+            raise InvalidRequest(
+                f"{verb} {self.name} takes a Spark DataFrame, not {type(given).__name__};"
+                " spark.createDataFrame(...) makes one"
+            )

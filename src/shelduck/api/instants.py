@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.intervals import parse_interval
+from shelduck.model.intervals import Interval, parse_interval
 
 
 def instant(value: str | datetime) -> datetime:
@@ -26,10 +26,11 @@ def instant(value: str | datetime) -> datetime:
     return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 
-def earlier(value: str | datetime | timedelta) -> datetime:
+def earlier(value: str | datetime | timedelta | Interval) -> datetime:
     """Return a point in time, or the one that lies a span such as ``"7 days"`` before now."""
     now = datetime.now(UTC)
     if isinstance(value, timedelta):
         return now - value
-    span = parse_interval(value) if isinstance(value, str) else None
-    return instant(value) if span is None else span.before(now)
+    if isinstance(value, str):
+        value = parse_interval(value) or value
+    return value.before(now) if isinstance(value, Interval) else instant(value)

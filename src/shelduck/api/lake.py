@@ -8,11 +8,10 @@ from typing import Self
 from shelduck.api.delta_import import LakeBorders
 from shelduck.api.jobs import SchemaChangeJob, jobs_of
 from shelduck.api.options import Option, options, set_option
-from shelduck.api.results import Committed, Result, TableName
+from shelduck.api.results import Result, TableName
 from shelduck.api.session import SqlSession
 from shelduck.api.state import LakeState
 from shelduck.api.statements import run_sql
-from shelduck.api.table import Table
 from shelduck.api.transaction import Transaction
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
@@ -92,8 +91,7 @@ class Lake(LakeBorders):
 
         Returns what was committed for each table that had some; see `Table.flush_inlined_data`.
         """
-        done = {n: Table(self._state, n).flush_inlined_data() for n in self.tables()}
-        return {name: result for name, result in done.items() if isinstance(result, Committed)}
+        return self._flushed(self.tables())
 
     def jobs(self) -> list[SchemaChangeJob]:
         """Return the jobs of heavy schema changes, ended ones too, the newest first."""

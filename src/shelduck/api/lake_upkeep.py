@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.compaction import refuse_in_transaction
 from shelduck.api.instants import earlier
-from shelduck.api.results import Committed, TableName
+from shelduck.api.results import Committed, Result, TableName
 from shelduck.api.table import Table
 from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
 from shelduck.catalog.expire import ExpiryRequest, expire_snapshots
 from shelduck.catalog.options import read_settings
 from shelduck.errors import InvalidRequest
-from shelduck.model.intervals import Interval
 from shelduck.model.options import TableOptions, table_options
 from shelduck.operations import cleanup
 
@@ -41,7 +40,7 @@ class LakeUpkeep(CatalogVerbs):
             self._upkept(name).compact(target_file_size=target_file_size, dry_run=dry_run)
             for name in self.tables()
         )
-        return [one for one in done if one.files or one.skipped]
+        return [one for one in done if not one.is_nothing]
 
     def rewrite_deletes(
         self, delete_threshold: float | None = None, *, dry_run: bool = False
@@ -52,7 +51,7 @@ class LakeUpkeep(CatalogVerbs):
             self._upkept(name).rewrite_deletes(delete_threshold, dry_run=dry_run)
             for name in self.tables()
         )
-        return [one for one in done if one.files or one.skipped]
+        return [one for one in done if not one.is_nothing]
 
     def expire_snapshots(
         self,
@@ -86,7 +85,7 @@ class LakeUpkeep(CatalogVerbs):
                     "say which snapshots expire: older_than, versions or retain_last, or set the"
                     " option expire_older_than"
                 )
-            older_than = _before(age)
+            older_than = earlier(age)
         if retain_last is not None and retain_last < 1:
             raise InvalidRequest("retain_last is at least 1: the newest snapshot always stays")
         request = ExpiryRequest(
@@ -129,7 +128,7 @@ class LakeUpkeep(CatalogVerbs):
             age = self._options().delete_older_than
             if age is None:
                 return FilesDeleted(dry_run=dry_run)
-            before = _before(age)
+            before = earlier(age)
         state = self._state
         done = cleanup.clean_up(
             state.store,
@@ -194,8 +193,8 @@ class LakeUpkeep(CatalogVerbs):
         return Checkpointed(
             flushed,
             expired,
-            tuple(one for one in compacted if one.files or one.skipped),
-            tuple(one for one in rewritten if one.files or one.skipped),
+            tuple(one for one in compacted if not one.is_nothing),
+            tuple(one for one in rewritten if not one.is_nothing),
             self.cleanup_old_files(dry_run=dry_run),
             self.remove_orphans(dry_run=dry_run),
         )
@@ -206,15 +205,10 @@ class LakeUpkeep(CatalogVerbs):
     def _upkept(self, name: TableName) -> Table:
         return Table(self._state, name)
 
-    def _flushed(self, names: Collection[TableName]) -> Iterable[TableName]:
-        for name in names:
-            if isinstance(self._upkept(name).flush_inlined_data(), Committed):
-                yield name
+    def _flushed(self, names: Collection[TableName]) -> dict[TableName, Result]:
+        done = {name: self._upkept(name).flush_inlined_data() for name in names}
+        return {name: result for name, result in done.items() if isinstance(result, Committed)}
 
     def _options(self) -> TableOptions:
         with self._state.store.read() as connection:
             return table_options(read_settings(connection))
-
-
-def _before(age: Interval) -> datetime:
-    return age.before(earlier(timedelta()))

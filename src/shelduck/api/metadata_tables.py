@@ -18,44 +18,6 @@ from shelduck.model.table import TableVersion
 from shelduck.spark.metadata_frames import metadata_frame
 from shelduck.spark.session import DataFrame
 
-_FILES = {
-    "data_file_id": "bigint",
-    "file_path": "string",
-    "file_format": "string",
-    "record_count": "bigint",
-    "file_size_in_bytes": "bigint",
-    "partition": "map",
-    "spec_id": "bigint",
-    "delete_file_path": "string",
-    "delete_count": "bigint",
-    "row_id_start": "bigint",
-    "begin_snapshot": "bigint",
-    "end_snapshot": "bigint",
-    "mapping_id": "bigint",
-    "partial_max": "bigint",
-}
-_PARTITIONS = {
-    "partition": "map",
-    "spec_id": "bigint",
-    "record_count": "bigint",
-    "file_count": "bigint",
-    "total_data_file_size_in_bytes": "bigint",
-    "position_delete_record_count": "bigint",
-    "last_updated_snapshot_id": "bigint",
-}
-_STATS = {
-    "column_name": "string",
-    "field_id": "bigint",
-    "data_type": "string",
-    "file_count": "bigint",
-    "column_size_in_bytes": "bigint",
-    "value_count": "bigint",
-    "null_count": "bigint",
-    "lower_bound": "string",
-    "upper_bound": "string",
-    "contains_null": "boolean",
-    "contains_nan": "boolean",
-}
 _SNAPSHOTS = {
     "committed_at": "timestamp",
     "snapshot_id": "bigint",
@@ -120,21 +82,22 @@ def files(state: LakeState, table: TableVersion) -> DataFrame:
     """Return ``t.files``."""
     with state.store.read() as connection:
         rows = read_metadata.file_rows(connection, table)
-    return metadata_frame(state.spark, _FILES, rows)
+    return metadata_frame(state.spark, read_metadata.FILE_COLUMNS, rows)
 
 
 def partitions(state: LakeState, table: TableVersion) -> DataFrame:
     """Return ``t.partitions``."""
     with state.store.read() as connection:
-        rows = read_metadata.file_rows(connection, table)
-    return metadata_frame(state.spark, _PARTITIONS, read_metadata.partition_rows(rows))
+        found = read_metadata.file_rows(connection, table)
+    rows = read_metadata.partition_rows(found)
+    return metadata_frame(state.spark, read_metadata.PARTITION_COLUMNS, rows)
 
 
 def column_stats(state: LakeState, table: TableVersion) -> DataFrame:
     """Return ``t.column_stats``."""
     with state.store.read() as connection:
         rows = read_metadata.column_stats_rows(connection, table)
-    return metadata_frame(state.spark, _STATS, rows)
+    return metadata_frame(state.spark, read_metadata.STATS_COLUMNS, rows)
 
 
 def snapshots(state: LakeState, table: TableVersion) -> DataFrame:

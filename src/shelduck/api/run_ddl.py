@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from shelduck.api.jobs import SchemaChangeJob
-from shelduck.api.results import Result, Staged, Unchanged
+from shelduck.api.results import Result, Unchanged
 from shelduck.api.runner import Answer, Runner
-from shelduck.api.unit import UnitOfWork, carry_out, counted
+from shelduck.api.unit import UnitOfWork, carry_out, carry_out_rows
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.evolution.layout import new_layout
 from shelduck.model.properties import checked_properties
@@ -16,6 +16,7 @@ from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.schema_change import with_default
 from shelduck.model.types import Member
 from shelduck.operations.append import append_rows
+from shelduck.operations.done import Done
 from shelduck.operations.inlining import inline_limit
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
@@ -66,28 +67,23 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
 
     if rows is None:
         return carry_out(runner.state, runner.unit, stage)
-    unit = runner.unit or UnitOfWork(runner.state, runner.state.commit_info())
-    stage(unit)
-    made = unit.workspace.table(name)
-    try:
-        done = append_rows(
-            runner.state.spark,
-            rows,
-            made,
-            show_progress=runner.state.show_progress,
-            inline_limit=0 if runner.unit else inline_limit(runner.state.store, made),
-        )
-    except BaseException:
-        if runner.unit is None:
-            unit.rollback()
-        else:
+
+    def prepare(unit: UnitOfWork) -> Done:
+        stage(unit)
+        made = unit.workspace.table(name)
+        try:
+            return append_rows(
+                runner.state.spark,
+                rows,
+                made,
+                show_progress=runner.state.show_progress,
+                inline_limit=0 if runner.unit else inline_limit(runner.state.store, made),
+            )
+        except BaseException:
             unit.workspace.drop_table(made)
-        raise
-    unit.own(done)
-    unit.stage(done)
-    if runner.unit is not None:
-        return Staged(**counted(done.counts))
-    return unit.commit()
+            raise
+
+    return carry_out_rows(runner.state, runner.unit, prepare)
 
 
 def drop_table(runner: Runner, statement: st.DropTable) -> Result:

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from shelduck.api.metadata_tables import history
 from shelduck.api.runner import Answer, Runner
-from shelduck.catalog.paths import HIVE_NULL
 from shelduck.catalog.read_metadata import file_rows, partition_rows
 from shelduck.errors import InvalidRequest
+from shelduck.model.partition import NULL_DIRECTORY
 from shelduck.spark.query import answer
 from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
@@ -34,7 +34,7 @@ def show_partitions(runner: Runner, statement: st.ShowPartitions) -> DataFrame:
 
 
 def _directory(key: str, value: str | None) -> str:
-    return f"{key}={HIVE_NULL if value is None else quote(value, safe=' ')}"
+    return f"{key}={NULL_DIRECTORY if value is None else quote(value, safe=' ')}"
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {

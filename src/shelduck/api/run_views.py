@@ -14,7 +14,7 @@ from shelduck.api.run_show import is_like
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from shelduck.model.quoting import backticked, quote_text
+from shelduck.model.quoting import backticked, double_quoted, quote_text
 from shelduck.model.view import ViewDefinition, ViewVersion
 from shelduck.spark.query import answer
 from shelduck.spark.session import DataFrame
@@ -174,7 +174,7 @@ def _spark_words(relation: st.Relation, parts: tuple[str, ...]) -> str:
 
 def _duckdb_words(relation: st.Relation, parts: tuple[str, ...]) -> tuple[str, str]:
     """Return a relation, and its time, in DuckDB's words."""
-    name = ".".join([CATALOG, *('"' + p.replace('"', '""') + '"' for p in parts)])
+    name = ".".join([CATALOG, *(double_quoted(p) for p in parts)])
     if relation.version is not None:
         return name, f"AT (VERSION => {relation.version})"
     if relation.timestamp is not None:

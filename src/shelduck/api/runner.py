@@ -14,7 +14,7 @@ from shelduck.api.session import SqlSession
 from shelduck.api.state import LakeState
 from shelduck.api.table import Table
 from shelduck.api.table_changes import changes_between
-from shelduck.api.unit import UnitOfWork
+from shelduck.api.unit import UnitOfWork, view_of
 from shelduck.errors import InvalidRequest
 from shelduck.model.table import TableVersion
 from shelduck.spark.query import run_query, session_has, temporary_views
@@ -99,4 +99,4 @@ class Runner:
 
     def view(self) -> UnitOfWork:
         """Return the open unit, or a new one that is only looked through."""
-        return self.unit or UnitOfWork(self.state, self.state.commit_info())
+        return view_of(self.state, self.unit)

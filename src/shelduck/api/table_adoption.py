@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from shelduck.api.results import Result, Staged
+from shelduck.api.results import Result
 from shelduck.api.table_rows import RowVerbs
-from shelduck.api.unit import carry_out
 from shelduck.catalog.adoptions import live_paths
 from shelduck.errors import InvalidRequest
 from shelduck.model.change import AppendFiles
@@ -62,7 +61,7 @@ class AdoptVerbs(RowVerbs):
             own_path=self._state.info.data_path,
         )
         if not files:
-            return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)
+            return self._commit_append(Done(planned))
         counts = Counts(
             inserted=sum(f.record_count for f in files),
             files=len(files),

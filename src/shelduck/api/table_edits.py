@@ -181,13 +181,6 @@ class EditVerbs(TableHandle):
         self._require_frame(df, "overwrite")
         return carry_out_rows(self._state, self._unit, prepare)
 
-    def _require_frame(self, given: object, verb: str) -> None:
-        if not isinstance(given, DataFrame):
-            raise InvalidRequest(
-                f"{verb} {self.name} takes a Spark DataFrame, not {type(given).__name__};"
-                " spark.createDataFrame(...) makes one"
-            )
-
     def truncate(self) -> Result:
         """Delete all rows; no file is read. Older snapshots still show them."""
 

@@ -83,11 +83,7 @@ class RowVerbs(TableHandle):
         in_one_task: bool = False,
         merge_schema: bool = False,
     ) -> Result:
-        if not isinstance(df, DataFrame):
-            raise InvalidRequest(
-                f"append to {self.name} takes a Spark DataFrame, not {type(df).__name__};"
-                " spark.createDataFrame(...) makes one"
-            )
+        self._require_frame(df, "append to")
         if merge_schema and by_position:
             raise InvalidRequest(
                 f"append to {self.name}: a schema is merged by names of columns, not by_position"
@@ -104,12 +100,11 @@ class RowVerbs(TableHandle):
             show_progress=self._state.show_progress,
             inline_limit=0 if self._unit or alter else inline_limit(self._state.store, planned),
         )
-        done = replace(done, alter=alter)
-        if done.is_nothing:
-            return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)
-        return self._commit_append(done)
+        return self._commit_append(replace(done, alter=alter))
 
     def _commit_append(self, done: Done) -> Result:
+        if done.is_nothing:
+            return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)
         planned = done.table if done.alter is None else done.alter.table
 
         def stage(unit: UnitOfWork) -> None:

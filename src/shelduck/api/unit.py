@@ -120,6 +120,13 @@ class UnitOfWork:
             discard(table, paths)
 
 
+def view_of(state: LakeState, unit: UnitOfWork | None) -> UnitOfWork:
+    """Return the open unit, or a new one that is only looked through."""
+    view = unit or UnitOfWork(state, state.commit_info())
+    view.require_open()
+    return view
+
+
 def counted(counts: Counts) -> dict[str, int]:
     """Return counts as the arguments of a result."""
     return {

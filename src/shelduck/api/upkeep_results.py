@@ -27,6 +27,11 @@ class Compacted:
     skipped: int = 0
     dry_run: bool = False
 
+    @property
+    def is_nothing(self) -> bool:
+        """True when there was no file to write anew."""
+        return not (self.files or self.skipped)
+
     def __str__(self) -> str:
         done = "would become" if self.dry_run else "became"
         size = "" if self.new_bytes is None else f" ({decimal(self.new_bytes)})"

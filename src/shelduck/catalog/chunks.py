@@ -12,8 +12,8 @@ Value = TypeVar("Value")
 _CHUNK = 10_000
 
 
-def chunks(values: Iterable[Value]) -> Iterator[list[Value]]:
+def chunks(values: Iterable[Value], size: int = _CHUNK) -> Iterator[list[Value]]:
     """Yield the values in lists that are short enough to be named in one statement."""
     left = iter(values)
-    while part := list(islice(left, _CHUNK)):
+    while part := list(islice(left, size)):
         yield part

@@ -16,10 +16,14 @@ from shelduck.catalog.chunks import chunks
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.inlined_writes import (
     end_inlined_rows,
-    inlined_delete_table,
     write_inlined_deletes,
 )
-from shelduck.catalog.queries import inlined_delete_counts, live, present_tables
+from shelduck.catalog.queries import (
+    inlined_delete_counts,
+    inlined_delete_table,
+    live,
+    present_tables,
+)
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
 from shelduck.model.change import DeleteRows, Entry, FileDeletes, Verb

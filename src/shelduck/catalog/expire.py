@@ -30,12 +30,17 @@ from sqlalchemy import (
 from shelduck.catalog import own_tables, tables
 from shelduck.catalog.chunks import chunks
 from shelduck.catalog.create import LakeInfo
-from shelduck.catalog.inlined_writes import inlined_delete_table
 from shelduck.catalog.paths import resolve
-from shelduck.catalog.queries import present_tables
+from shelduck.catalog.queries import inlined_delete_table, present_tables
 from shelduck.catalog.retry import with_retries
 from shelduck.catalog.rewrites import remove_file_rows
-from shelduck.catalog.schedule import GoneFile, schedule, table_directories
+from shelduck.catalog.schedule import (
+    GoneFile,
+    directory_by_table,
+    gone_data_file,
+    schedule,
+    table_directories,
+)
 from shelduck.catalog.store import Store
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.schema import TableId
@@ -164,7 +169,7 @@ def _purged_tables(connection: Connection) -> list[int]:
 
 def _remove_files(connection: Connection, lake: LakeInfo, purged: Sequence[int]) -> list[GoneFile]:
     """Delete the rows of data and delete files that nobody sees, and return the files."""
-    by_table = {n: d for d, ids in table_directories(connection, lake).items() for n in ids}
+    by_table = directory_by_table(table_directories(connection, lake))
     f, d = tables.data_file, tables.delete_file
     data = select(f.c.data_file_id, f.c.table_id, f.c.path, f.c.path_is_relative, f.c.mapping_id)
     rows = list(_each(connection, data, f, purged))
@@ -176,8 +181,7 @@ def _remove_files(connection: Connection, lake: LakeInfo, purged: Sequence[int])
     gone: dict[int, GoneFile] = {}
     for number, table, path, relative, mapping in rows:
         place = resolve(by_table.get(table, ""), path, relative)
-        is_adopted = mapping is not None or not place.startswith(lake.data_path)
-        gone[number] = GoneFile(number, place, is_adopted)
+        gone[number] = gone_data_file(lake, number, place, mapping)
     for number, table, path, relative in delete_rows:
         gone[number] = GoneFile(number, resolve(by_table.get(table, ""), path, relative))
     for ids in chunks({row[0] for row in delete_rows}):

@@ -9,6 +9,7 @@ from sqlalchemy import insert
 
 from shelduck.catalog import tables
 from shelduck.catalog.draft import Draft
+from shelduck.catalog.table_layouts import insert_partition_values
 from shelduck.errors import CorruptLake
 from shelduck.model.files import NewDataFile
 from shelduck.model.schema import TableId
@@ -25,6 +26,21 @@ def insert_files(
         draft.connection.execute(_INSERT_FILES, files)
     if stats:
         draft.connection.execute(_INSERT_FILE_STATS, stats)
+
+
+def insert_moved_files(
+    draft: Draft, table: TableId, files: Sequence[NewDataFile]
+) -> list[tuple[int, NewDataFile]]:
+    """Write all that describes files of older rows, and return them with their ids.
+
+    Such rows have row ids already, and no others may be counted out for them. Three statements.
+    """
+    numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
+    rows = [file_row(draft, table, number, file, None) for number, file in numbered]
+    stats = [row for number, file in numbered for row in stats_rows(table, number, file)]
+    insert_files(draft, rows, stats)
+    insert_partition_values(draft, [(table, number, file) for number, file in numbered])
+    return numbered
 
 
 def file_row(

@@ -13,13 +13,12 @@ from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.deletes import insert_delete_files, require_as_seen
 from shelduck.catalog.draft import Draft
-from shelduck.catalog.file_rows import file_row, insert_files, stats_rows
+from shelduck.catalog.file_rows import insert_moved_files
 from shelduck.catalog.inlined_tables import SYSTEM_COLUMNS
-from shelduck.catalog.inlined_writes import inlined_delete_table
 from shelduck.catalog.paths import resolve
+from shelduck.catalog.queries import inlined_delete_table
 from shelduck.catalog.schedule import GoneFile, schedule
 from shelduck.catalog.store import Store
-from shelduck.catalog.table_layouts import insert_partition_values
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
 from shelduck.model.change import Entry, FlushedRows, FlushInlined, Verb
@@ -85,14 +84,8 @@ def _remove_deletes(store: Store, draft: Draft, lake: LakeInfo, change: FlushInl
 
 
 def _insert(draft: Draft, change: FlushInlined) -> dict[int, Layout]:
-    table, files = change.table.id, change.results
-    numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
-    insert_files(
-        draft,
-        [file_row(draft, table, number, file, None) for number, file in numbered],
-        [row for number, file in numbered for row in stats_rows(table, number, file)],
-    )
-    insert_partition_values(draft, [(table, number, file) for number, file in numbered])
+    table = change.table.id
+    numbered = insert_moved_files(draft, table, change.results)
     dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
     dead += [(d.data_file_id, d.delete_file) for d in change.deletes]
     insert_delete_files(draft, table, dead)

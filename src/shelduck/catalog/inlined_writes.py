@@ -9,6 +9,7 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.schema import CreateTable
 
 from shelduck.catalog import queries
+from shelduck.catalog.chunks import chunks
 from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.inlined_tables import (
@@ -20,6 +21,7 @@ from shelduck.catalog.inlined_values import Stored, encoded, encoders
 from shelduck.errors import Conflict, Unsupported
 from shelduck.model.change import Entry, Verb
 from shelduck.model.inlined import InlinedBatch
+from shelduck.model.quoting import double_quoted
 from shelduck.model.schema import TableId
 
 _MARKS = {"sqlite": "?", "postgresql": "%s", "duckdb": "?"}
@@ -69,8 +71,8 @@ def end_inlined_rows(draft: Draft, table: TableId, row_ids: Collection[int]) -> 
     ended = 0
     names = [name for name, _ in draft.connection.execute(queries.inlined_tables(table))]
     for name in names:
-        for at in range(0, len(wanted), _AT_ONCE):
-            part = {"ids": wanted[at : at + _AT_ONCE], "ended": draft.id}
+        for ids in chunks(wanted, _AT_ONCE):
+            part = {"ids": ids, "ended": draft.id}
             ended += draft.connection.execute(_ending(name), part).rowcount
     if ended != len(wanted):
         raise Conflict(
@@ -88,7 +90,7 @@ def write_inlined_deletes(
 
     ``positions`` are by data file id. At most three statements.
     """
-    name = inlined_delete_table(table)
+    name = queries.inlined_delete_table(table)
     rows = [
         {"file_id": number, "row_id": position, "begin_snapshot": draft.id}
         for number, found in positions.items()
@@ -101,11 +103,6 @@ def write_inlined_deletes(
         draft.connection.execute(CreateTable(known))
     draft.connection.execute(known.insert(), rows)
     draft.entries.append(Entry(Verb.INLINED_DELETE, table))
-
-
-def inlined_delete_table(table: TableId) -> str:
-    """Return the name of the table that holds deleted positions of a table's files."""
-    return f"ducklake_inlined_delete_{table}"
 
 
 def _insertion(database: str, name: str, columns: Iterable[str]) -> str:
@@ -127,13 +124,9 @@ def _ending(name: str) -> Update:
     )
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 # psycopg takes a per cent sign in the text of a statement for the beginning of a mark.
 _QUOTES = {
-    "sqlite": _quoted,
-    "postgresql": lambda name: _quoted(name).replace("%", "%%"),
-    "duckdb": _quoted,
+    "sqlite": double_quoted,
+    "postgresql": lambda name: double_quoted(name).replace("%", "%%"),
+    "duckdb": double_quoted,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+from shelduck.model.partition import NULL_DIRECTORY
 
 
 def resolve(base: str, path: str, is_relative: object) -> str:
@@ -29,5 +29,5 @@ def hive_parts(path: str) -> list[tuple[str, str | None]]:
     for part in path.split("/")[:-1]:
         name, equals, value = part.partition("=")
         if equals:
-            parts.append((unquote(name), None if value == HIVE_NULL else unquote(value)))
+            parts.append((unquote(name), None if value == NULL_DIRECTORY else unquote(value)))
     return parts

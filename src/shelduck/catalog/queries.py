@@ -276,6 +276,11 @@ def delete_files_at(table_id: int, snapshot: int) -> Select[Any]:
     ).where(c.table_id == table_id, visible(t_delete, snapshot))
 
 
+def inlined_delete_table(table_id: int) -> str:
+    """Return the name of the table that holds deleted positions of a table's files."""
+    return f"ducklake_inlined_delete_{table_id}"
+
+
 def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
     """Ask for the positions that the catalog itself says are deleted, by data file."""
     source = sql_table(

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Integer, Select, and_, or_, select, type_coerce, union
 
 from shelduck.catalog import queries, read, tables
+from shelduck.catalog.chunks import chunks
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.read_files import data_files_of, delete_format
 from shelduck.errors import InvalidRequest, NotFound
@@ -97,7 +98,7 @@ def _first_since(connection: Connection, start: datetime) -> int:
 def feed_files(connection: Connection, table: TableVersion, span: Span) -> list[FeedFile]:
     """Return the data files that rows came with or went from in a span; some six statements."""
     first, last = span.first, span.last
-    inlined = f"ducklake_inlined_delete_{table.id}"
+    inlined = queries.inlined_delete_table(table.id)
     present = queries.present_tables(connection, [inlined])
     positions = _positions(connection, inlined, last) if inlined in present else {}
     touched = _touched(table, span)
@@ -174,9 +175,8 @@ def _ends(
         known.where(_f.data_file_id.in_(select(touched.c.data_file_id)))
     ).all()
     ends: dict[int, int | None] = {row[0]: row[1] for row in rows}
-    missing = sorted(more - set(ends))
-    for at in range(0, len(missing), _MANY):
-        some = connection.execute(known.where(_f.data_file_id.in_(missing[at : at + _MANY])))
+    for missing in chunks(sorted(more - set(ends)), _MANY):
+        some = connection.execute(known.where(_f.data_file_id.in_(missing)))
         ends.update((number, end) for number, end in some)
     return ends
 

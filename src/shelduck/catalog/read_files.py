@@ -35,7 +35,7 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
     themselves.
     """
     at = table.snapshot.id
-    inlined = f"ducklake_inlined_delete_{table.id}"
+    inlined = queries.inlined_delete_table(table.id)
     present = queries.present_tables(connection, [own_tables.file_layout.name, inlined])
     with_layouts = own_tables.file_layout.name in present
     query = queries.data_files_at(table.id, at, with_layouts=with_layouts)

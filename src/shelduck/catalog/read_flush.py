@@ -12,8 +12,8 @@ from sqlalchemy import table as sql_table
 from shelduck.catalog import tables
 from shelduck.catalog.chunks import chunks
 from shelduck.catalog.column_types import BIGINT
-from shelduck.catalog.inlined_writes import inlined_delete_table
 from shelduck.catalog.paths import resolve
+from shelduck.catalog.queries import inlined_delete_table
 from shelduck.model.table import TableVersion
 
 _d = tables.delete_file.c

@@ -24,22 +24,23 @@ _file, _delete = tables.data_file, tables.delete_file
 _value, _key = tables.file_partition_value.c, tables.partition_column.c
 
 Partition = tuple[tuple[str, str | None], ...]
-FILE_COLUMNS = (
-    "data_file_id",
-    "file_path",
-    "file_format",
-    "record_count",
-    "file_size_in_bytes",
-    "partition",
-    "spec_id",
-    "delete_file_path",
-    "delete_count",
-    "row_id_start",
-    "begin_snapshot",
-    "end_snapshot",
-    "mapping_id",
-    "partial_max",
-)
+# The columns of each metadata table, in order, with their types.
+FILE_COLUMNS = {
+    "data_file_id": "bigint",
+    "file_path": "string",
+    "file_format": "string",
+    "record_count": "bigint",
+    "file_size_in_bytes": "bigint",
+    "partition": "map",
+    "spec_id": "bigint",
+    "delete_file_path": "string",
+    "delete_count": "bigint",
+    "row_id_start": "bigint",
+    "begin_snapshot": "bigint",
+    "end_snapshot": "bigint",
+    "mapping_id": "bigint",
+    "partial_max": "bigint",
+}
 
 
 def file_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
@@ -119,7 +120,7 @@ def key_text(table: TableVersion, column_id: int, transform: str) -> str:
 
 
 def _inlined_deletes(connection: Connection, table: TableVersion) -> Mapping[int, int]:
-    name = f"ducklake_inlined_delete_{table.id}"
+    name = queries.inlined_delete_table(table.id)
     if name not in queries.present_tables(connection, [name]):
         return {}
     counts: dict[int, int] = defaultdict(int)
@@ -212,15 +213,15 @@ def operation_words(verbs: Collection[Verb], *, is_made: bool, is_named: bool) -
     return ", ".join(words)
 
 
-PARTITION_COLUMNS = (
-    "partition",
-    "spec_id",
-    "record_count",
-    "file_count",
-    "total_data_file_size_in_bytes",
-    "position_delete_record_count",
-    "last_updated_snapshot_id",
-)
+PARTITION_COLUMNS = {
+    "partition": "map",
+    "spec_id": "bigint",
+    "record_count": "bigint",
+    "file_count": "bigint",
+    "total_data_file_size_in_bytes": "bigint",
+    "position_delete_record_count": "bigint",
+    "last_updated_snapshot_id": "bigint",
+}
 
 
 def partition_rows(files: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -236,19 +237,19 @@ def partition_rows(files: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [(partition, spec, *sums[spec, partition]) for spec, partition in order]
 
 
-STATS_COLUMNS = (
-    "column_name",
-    "field_id",
-    "data_type",
-    "file_count",
-    "column_size_in_bytes",
-    "value_count",
-    "null_count",
-    "lower_bound",
-    "upper_bound",
-    "contains_null",
-    "contains_nan",
-)
+STATS_COLUMNS = {
+    "column_name": "string",
+    "field_id": "bigint",
+    "data_type": "string",
+    "file_count": "bigint",
+    "column_size_in_bytes": "bigint",
+    "value_count": "bigint",
+    "null_count": "bigint",
+    "lower_bound": "string",
+    "upper_bound": "string",
+    "contains_null": "boolean",
+    "contains_nan": "boolean",
+}
 
 
 def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:

@@ -7,8 +7,7 @@ from collections import defaultdict
 from sqlalchemy import Connection, select
 
 from shelduck.catalog import queries, tables
-from shelduck.catalog.inlined_writes import inlined_delete_table
-from shelduck.catalog.queries import live, present_tables
+from shelduck.catalog.queries import inlined_delete_table, live, present_tables
 from shelduck.model.schema import FieldId, TableId
 from shelduck.model.table import TableVersion
 from shelduck.planning.compaction import ColumnVersion, Partition

@@ -14,6 +14,7 @@ from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.queries import visible
 from shelduck.errors import CorruptLake
+from shelduck.model.quoting import double_quoted
 from shelduck.model.schema import SchemaId, SnapshotId
 from shelduck.model.table import SchemaInfo, Snapshot
 from shelduck.model.view import SPARK_SQL, ViewDefinition, ViewVersion
@@ -86,7 +87,7 @@ def column_names(text: str | None) -> tuple[str, ...]:
 
 def column_names_text(names: tuple[str, ...]) -> str:
     """Return names as the catalog keeps them."""
-    return ",".join('"' + n.replace('"', '""') + '"' for n in names)
+    return ",".join(double_quoted(n) for n in names)
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, column, delete, func, select
@@ -15,18 +14,16 @@ from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.deletes import end_files, require_as_seen
 from shelduck.catalog.draft import Draft
-from shelduck.catalog.file_rows import file_row, insert_files, stats_rows
-from shelduck.catalog.inlined_writes import inlined_delete_table
+from shelduck.catalog.file_rows import insert_moved_files
 from shelduck.catalog.paths import resolve
-from shelduck.catalog.queries import live, present_tables
-from shelduck.catalog.schedule import GoneFile, schedule
+from shelduck.catalog.queries import inlined_delete_table, live, present_tables
+from shelduck.catalog.schedule import GoneFile, gone_data_file, schedule
 from shelduck.catalog.store import Store
-from shelduck.catalog.table_layouts import insert_partition_values
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
 from shelduck.model.change import Entry, RewriteFiles, Verb
 from shelduck.model.conflict import describe
-from shelduck.model.files import NewDataFile
+from shelduck.model.files import without_bounds
 from shelduck.model.layout import Layout
 from shelduck.model.schema import FieldId, TableId
 from shelduck.model.table import TableVersion
@@ -112,20 +109,13 @@ def remove_file_rows(connection: Any, table: TableId, ids: Sequence[int]) -> Non
 
 def _gone(table: TableVersion, lake: LakeInfo, row: Any) -> GoneFile:
     path = resolve(table.path, row.path, row.path_is_relative)
-    is_adopted = row.mapping_id is not None or not path.startswith(lake.data_path)
-    return GoneFile(row.data_file_id, path, is_adopted)
+    return gone_data_file(lake, row.data_file_id, path, row.mapping_id)
 
 
 def _insert(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> dict[int, Layout]:
     retyped = _retyped(draft, changes[0].table)
-    files = [_trusted(file, retyped) for change in changes for file in change.results]
-    numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
-    # Rows of rewritten files have ids of their own, and no others may be counted out for them.
-    rows = [file_row(draft, table, number, file, None) for number, file in numbered]
-    stats = [row for number, file in numbered for row in stats_rows(table, number, file)]
-    insert_files(draft, rows, stats)
-    insert_partition_values(draft, [(table, number, file) for number, file in numbered])
-    return {number: file.layout for number, file in numbered}
+    files = [without_bounds(file, retyped) for change in changes for file in change.results]
+    return {n: file.layout for n, file in insert_moved_files(draft, table, files)}
 
 
 def _retyped(draft: Draft, table: TableVersion) -> set[FieldId]:
@@ -133,14 +123,3 @@ def _retyped(draft: Draft, table: TableVersion) -> set[FieldId]:
     rows = draft.connection.execute(_LIVE_TYPES, {"of_table": table.id})
     now = {row.column_id: row.column_type.lower() for row in rows}
     return {f.id for f in table.columns.leaves() if now.get(f.id, str(f.shape)) != str(f.shape)}
-
-
-def _trusted(file: NewDataFile, retyped: set[FieldId]) -> NewDataFile:
-    """Return the file without bounds that were written in a type which the column had."""
-    if not retyped:
-        return file
-    stats = tuple(
-        replace(s, min_value=None, max_value=None) if s.column_id in retyped else s
-        for s in file.stats
-    )
-    return replace(file, stats=stats)

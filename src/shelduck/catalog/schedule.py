@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -39,6 +39,12 @@ class GoneFile:
     id: int
     path: str
     is_adopted: bool = False
+
+
+def gone_data_file(lake: LakeInfo, number: int, path: str, mapping_id: int | None) -> GoneFile:
+    """Return a data file that left; adopted is what has a name mapping or lies elsewhere."""
+    is_adopted = mapping_id is not None or not path.startswith(lake.data_path)
+    return GoneFile(number, path, is_adopted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +134,7 @@ def paths_in_use(connection: Connection, lake: LakeInfo, wanted: Iterable[str]) 
             if directory in directories:
                 places.setdefault(path[len(directory) :], set()).add(path)
     found: set[str] = set()
-    by_table = {number: place for place, ids in directories.items() for number in ids}
+    by_table = directory_by_table(directories)
     for source in (tables.data_file, tables.delete_file):
         c = source.c
         for names in chunks(places):
@@ -159,6 +165,11 @@ def table_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[i
     return found
 
 
+def directory_by_table(directories: Mapping[str, Iterable[int]]) -> dict[int, str]:
+    """Return what `table_directories` found by the tables' ids."""
+    return {number: place for place, ids in directories.items() for number in ids}
+
+
 def _prefixes(path: str) -> Iterator[str]:
     at = path.rfind("/")
     while at > 0:
@@ -177,7 +188,7 @@ def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[s
 
 def known_paths(connection: Connection, lake: LakeInfo) -> set[str]:
     """Return the absolute paths of all files that any row of the catalog names."""
-    by_table = {n: d for d, ids in table_directories(connection, lake).items() for n in ids}
+    by_table = directory_by_table(table_directories(connection, lake))
     found = {f.path for f in scheduled_files(connection, lake, None)}
     for source in (tables.data_file, tables.delete_file):
         c = source.c

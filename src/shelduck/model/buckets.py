@@ -9,8 +9,10 @@ from shelduck.model.temporal import TIMESTAMP_NAMES
 from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 
 _MASK = 0xFFFFFFFF
-_LONG_DIGITS = 18
-_UNITS = {"timestamp_s": 10**6, "timestamp_ms": 10**3}
+# Decimals of more digits are hashed as text.
+LONG_DIGITS = 18
+# Microseconds in one unit of the types that are hashed in units of their own.
+UNITS = {"timestamp_s": 10**6, "timestamp_ms": 10**3}
 _AS_LONG = frozenset(
     {"boolean", "date", "time", *TIMESTAMP_NAMES, "int8", "int16", "int32", "int64"}
 )
@@ -34,7 +36,7 @@ def has_same_buckets(old: Leaf, new: Leaf) -> bool:
 def _hashing(leaf: Leaf) -> str | None:
     """Return a word for the types whose values are hashed alike, None for a type of its own."""
     if isinstance(leaf, Decimal):
-        width = "long" if leaf.precision <= _LONG_DIGITS else "text"
+        width = "long" if leaf.precision <= LONG_DIGITS else "text"
         return f"decimal {leaf.scale} as {width}"
     name = str(leaf)
     if name in ("int8", "int16", "int32", "int64"):
@@ -72,12 +74,12 @@ def _rotated(value: int, by: int) -> int:
 
 def _hashed(leaf: Leaf, value: Comparable) -> bytes | None:
     if isinstance(leaf, Decimal):
-        if leaf.precision > _LONG_DIGITS or not isinstance(value, Number | int):
+        if leaf.precision > LONG_DIGITS or not isinstance(value, Number | int):
             return None
         return _long(Number(value).scaleb(leaf.scale))
     name = str(leaf)
     if name in _AS_LONG and isinstance(value, int):
-        return _long(Number(value) / _UNITS.get(name, 1))
+        return _long(Number(value) / UNITS.get(name, 1))
     if name == "blob" and isinstance(value, bytes):
         return value
     if name in _AS_TEXT and isinstance(value, str | int):

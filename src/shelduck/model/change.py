@@ -14,6 +14,7 @@ from enum import Enum
 from shelduck.errors import CorruptLake
 from shelduck.model.files import DeletesSeen, NewDataFile, NewDeleteFile
 from shelduck.model.inlined import InlinedBatch
+from shelduck.model.quoting import double_quoted
 from shelduck.model.schema import Field, FieldId, Schema, TableId
 from shelduck.model.table import PartitionColumn, SchemaInfo, TableVersion
 from shelduck.model.view import ViewDefinition, ViewVersion
@@ -300,7 +301,7 @@ class Entry:
 
     def __str__(self) -> str:
         if self.names:
-            quoted = ".".join('"' + n.replace('"', '""') + '"' for n in self.names)
+            quoted = ".".join(double_quoted(n) for n in self.names)
             return f"{self.verb.value}:{quoted}"
         return f"{self.verb.value}:{self.id}"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from shelduck.model.layout import Layout
@@ -72,6 +73,17 @@ class NewDataFile:
     path_values: tuple[str | None, ...] = ()
 
 
+def without_bounds(file: NewDataFile, columns: Collection[FieldId]) -> NewDataFile:
+    """Return the file without bounds of ``columns``: they were written in another type."""
+    if not columns:
+        return file
+    stats = tuple(
+        replace(s, min_value=None, max_value=None) if s.column_id in columns else s
+        for s in file.stats
+    )
+    return replace(file, stats=stats)
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
     """The positions that are deleted from one data file; ``path`` is absolute.
@@ -104,6 +116,12 @@ class DataFile(NamedTuple):
     inlined_deletes: tuple[int, ...] = ()
     partition_values: tuple[str | None, ...] = ()
     layout: Layout | None = None
+
+    @property
+    def dead_rows(self) -> int:
+        """How many rows are deleted."""
+        stored = self.delete_file.delete_count if self.delete_file is not None else 0
+        return stored + len(self.inlined_deletes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +187,12 @@ class InlinedRows:
     rows: tuple[tuple[object, ...], ...]
     row_ids: tuple[int, ...]
     begin_snapshots: tuple[int, ...]
+
+    def at(self, places: Collection[int]) -> InlinedRows:
+        """Return the rows at these places, in their order."""
+        return InlinedRows(
+            self.columns,
+            tuple(self.rows[n] for n in places),
+            tuple(self.row_ids[n] for n in places),
+            tuple(self.begin_snapshots[n] for n in places),
+        )

@@ -48,6 +48,10 @@ class Layout:
 
     fields: tuple[PhysicalField, ...]
 
+    def has_field(self, field_id: int) -> bool:
+        """Tell whether a top-level node has this field id."""
+        return any(f.id == field_id for f in self.fields)
+
     def to_json(self) -> str:
         """Return a stable text form."""
         return json.dumps([_dump(f) for f in self.fields], separators=(",", ":"))

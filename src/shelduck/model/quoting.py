@@ -1,4 +1,4 @@
-"""Names and texts as they are written in Spark's SQL, quoted so that they read back the same."""
+"""Names and texts as they are written in SQL, quoted so that they read back the same."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ def quote_name(name: str) -> str:
 def backticked(name: str) -> str:
     """Return a name for Spark's own parser, to which a bare ``true`` or ``null`` is a value."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def double_quoted(name: str) -> str:
+    """Return a name for databases, always in double quotes."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def quote_text(text: str) -> str:

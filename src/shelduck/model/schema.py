@@ -221,6 +221,12 @@ def is_reserved(name: str) -> bool:
     return name.lower().startswith(_RESERVED)
 
 
+def retyped(before: Schema, after: Schema) -> frozenset[FieldId]:
+    """Return the leaves that both have, with another type."""
+    types = {f.id: f.shape for f in before.leaves()}
+    return frozenset(f.id for f in after.leaves() if types.get(f.id, f.shape) != f.shape)
+
+
 def new_schema(columns: list[Member]) -> Schema:
     """Return a schema with ids from 1 on; refuse none, and names that differ only by case."""
     if not columns:

@@ -25,6 +25,7 @@ from shelduck.model.files import (
     NameMapping,
     NewDataFile,
     NewDeleteFile,
+    without_bounds,
 )
 from shelduck.model.inlined import InlinedBatch
 from shelduck.model.schema import FieldId, TableId
@@ -126,7 +127,7 @@ class StagedRows:
         """Forget the bounds of columns whose type changed in a way that makes them unsafe."""
         if columns:
             self.unsafe_bounds |= columns
-            self.files = [f and _without_bounds(f, columns) for f in self.files]
+            self.files = [f and without_bounds(f, columns) for f in self.files]
 
     def _delete(self, change: FileDeletes) -> None:
         number = change.data_file_id
@@ -202,18 +203,4 @@ def _delete_file(table: TableVersion, file: NewDeleteFile) -> DeleteFile:
 
 
 def _without(part: InlinedRows, gone: set[int]) -> InlinedRows:
-    kept = [n for n, number in enumerate(part.row_ids) if number not in gone]
-    return InlinedRows(
-        part.columns,
-        tuple(part.rows[n] for n in kept),
-        tuple(part.row_ids[n] for n in kept),
-        tuple(part.begin_snapshots[n] for n in kept),
-    )
-
-
-def _without_bounds(file: NewDataFile, columns: frozenset[FieldId]) -> NewDataFile:
-    stats = tuple(
-        replace(s, min_value=None, max_value=None) if s.column_id in columns else s
-        for s in file.stats
-    )
-    return replace(file, stats=stats)
+    return part.at([n for n, number in enumerate(part.row_ids) if number not in gone])

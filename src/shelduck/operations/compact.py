@@ -204,4 +204,4 @@ def _knows_row_ids(file: DataFile) -> bool:
 def _embeds(file: DataFile, field_id: int) -> bool:
     if file.mapping_id is not None or file.layout is None:
         return False
-    return any(f.id == field_id for f in file.layout.fields)
+    return file.layout.has_field(field_id)

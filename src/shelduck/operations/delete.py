@@ -59,14 +59,21 @@ def deleted(rows: TableRows, dead: Mapping[int, DeadRows], inlined: tuple[int, .
     """Return what died as a change, nothing when nothing did."""
     if not dead and not inlined:
         return Done(rows.table)
-    by_id = {f.id: f for f in rows.files}
-    files = tuple(
-        FileDeletes(number, deletes_seen(by_id[number]), found.delete_file, found.positions)
-        for number, found in sorted(dead.items())
-    )
+    files = file_deletes(rows.files, dead)
     counts = Counts(deleted=sum(d.rows for d in dead.values()) + len(inlined))
     change = DeleteRows(rows.table, files, inlined)
     return Done(rows.table, (change,), tuple(_paths(dead.values())), counts)
+
+
+def file_deletes(
+    files: Iterable[DataFile], dead: Mapping[int, DeadRows]
+) -> tuple[FileDeletes, ...]:
+    """Return what becomes of each file with dead rows, by id."""
+    by_id = {f.id: f for f in files}
+    return tuple(
+        FileDeletes(number, deletes_seen(by_id[number]), found.delete_file, found.positions)
+        for number, found in sorted(dead.items())
+    )
 
 
 def _paths(dead: Iterable[DeadRows]) -> Iterable[str]:
@@ -74,7 +81,4 @@ def _paths(dead: Iterable[DeadRows]) -> Iterable[str]:
 
 
 def _live_rows(file: DataFile) -> int | None:
-    if file.record_count is None:
-        return None
-    dead = file.delete_file.delete_count if file.delete_file is not None else 0
-    return file.record_count - dead - len(file.inlined_deletes)
+    return None if file.record_count is None else file.record_count - file.dead_rows

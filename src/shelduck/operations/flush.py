@@ -15,14 +15,14 @@ from shelduck.catalog.read_inlined import inlined_history
 from shelduck.catalog.store import Store
 from shelduck.model.change import FlushedRows, FlushInlined, MergedDeletes
 from shelduck.model.files import (
-    ColumnStats,
     DataFile,
     InlinedHistory,
     InlinedRows,
     NewDataFile,
     deletes_seen,
+    without_bounds,
 )
-from shelduck.model.schema import Schema
+from shelduck.model.schema import Schema, retyped
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.spark.flush_files import deaths_in, row_versions, write_deaths
@@ -129,8 +129,7 @@ class _Flushing:
             made = write_deaths(self.table.path, name, self.table.path + file.path, dead)
         begins = [begin for _, begin in rows]
         return replace(
-            file,
-            stats=_trusted(file.stats, columns, self.table.columns),
+            without_bounds(file, retyped(columns, self.table.columns)),
             deletes=made,
             begin_snapshot=min(begins),
             partial_max=max(begins),
@@ -147,21 +146,4 @@ def _shown(history: InlinedHistory) -> tuple[InlinedRows, dict[tuple[int, int], 
         end = ends[n]
         if end is not None:
             deaths[rows.row_ids[n], rows.begin_snapshots[n]] = end
-    shown = InlinedRows(
-        rows.columns,
-        tuple(rows.rows[n] for n in kept),
-        tuple(rows.row_ids[n] for n in kept),
-        tuple(rows.begin_snapshots[n] for n in kept),
-    )
-    return shown, deaths
-
-
-def _trusted(
-    stats: Sequence[ColumnStats], written: Schema, current: Schema
-) -> tuple[ColumnStats, ...]:
-    """Return statistics without bounds of columns whose type has changed since."""
-    types = {f.id: f.shape for f in current.leaves()}
-    retyped = {f.id for f in written.leaves() if types.get(f.id, f.shape) != f.shape}
-    return tuple(
-        replace(s, min_value=None, max_value=None) if s.column_id in retyped else s for s in stats
-    )
+    return rows.at(kept), deaths

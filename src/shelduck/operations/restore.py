@@ -15,9 +15,10 @@ from shelduck.catalog.store import Store
 from shelduck.model.change import AlterTable, AppendFiles, DeleteRows, FileDeletes, RowChange
 from shelduck.model.files import DataFile, InlinedRows, deletes_seen
 from shelduck.model.layout import SNAPSHOT_FIELD
-from shelduck.model.schema import FieldId
+from shelduck.model.schema import retyped
 from shelduck.model.table import TableVersion
 from shelduck.operations.changes import look_up
+from shelduck.operations.delete import file_deletes
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.layouts import LayoutMemory
 from shelduck.operations.progress import write_progress
@@ -121,23 +122,14 @@ def restore_rows(
 def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes], int]:
     """Return what ends and what is deleted, and how many rows that is."""
     ended = [FileDeletes(f.id, deletes_seen(f)) for f in found.younger]
-    count = sum(_live_rows(f) for f in found.younger)
+    count = sum((f.record_count or 0) - f.dead_rows for f in found.younger)
     if not found.mixed:
         return ended, count
     rows = replace(found.now, files=found.mixed, inlined=())
     dead = later_rows(spark, rows.frame, found.then.snapshot.id)
     written = write_delete_files(spark, dead, found.mixed, found.now.table)
-    by_id = {f.id: f for f in found.mixed}
-    ended += [
-        FileDeletes(number, deletes_seen(by_id[number]), w.delete_file, w.positions)
-        for number, w in sorted(written.items())
-    ]
+    ended += file_deletes(found.mixed, written)
     return ended, count + sum(w.rows for w in written.values())
-
-
-def _live_rows(file: DataFile) -> int:
-    dead = file.delete_file.delete_count if file.delete_file is not None else 0
-    return (file.record_count or 0) - dead - len(file.inlined_deletes)
 
 
 def _may_mix(file: DataFile, before: int) -> bool:
@@ -145,7 +137,7 @@ def _may_mix(file: DataFile, before: int) -> bool:
     assert file.layout is not None
     if file.begin_snapshot > before or (file.partial_max or before + 1) <= before:
         return False
-    return any(f.id == SNAPSHOT_FIELD for f in file.layout.fields)
+    return file.layout.has_field(SNAPSHOT_FIELD)
 
 
 def _of_older_files(plan: ChangePlan, before: int) -> ChangePlan:
@@ -173,13 +165,7 @@ def _versions(part: InlinedRows) -> list[tuple[int, int]]:
 
 
 def _only(part: InlinedRows, chosen: set[tuple[int, int]]) -> InlinedRows:
-    kept = [n for n, version in enumerate(_versions(part)) if version in chosen]
-    return InlinedRows(
-        part.columns,
-        tuple(part.rows[n] for n in kept),
-        tuple(part.row_ids[n] for n in kept),
-        tuple(part.begin_snapshots[n] for n in kept),
-    )
+    return part.at([n for n, version in enumerate(_versions(part)) if version in chosen])
 
 
 def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
@@ -193,16 +179,9 @@ def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
         now,
         then.columns,
         then.comments,
-        _retyped(now, then),
+        # Values of the later type are in the bounds of these.
+        retyped(now.columns, then.columns),
         partition=None if now.partition == then.partition else then.partition,
         sort=None if now.sort == then.sort else then.sort,
         properties=None if same_properties else then.properties,
-    )
-
-
-def _retyped(now: TableVersion, then: TableVersion) -> frozenset[FieldId]:
-    """Return the leaves that get another type: values of the later type are in their bounds."""
-    known = {f.id: f.shape for f in now.columns.leaves()}
-    return frozenset(
-        f.id for f in then.columns.leaves() if f.id in known and known[f.id] != f.shape
     )

@@ -63,7 +63,7 @@ class FeedFile:
     def knows_snapshots(self) -> bool:
         """True when each row of the file says in which snapshot it came."""
         assert self.file.layout is not None
-        return any(f.id == SNAPSHOT_FIELD for f in self.file.layout.fields)
+        return self.file.layout.has_field(SNAPSHOT_FIELD)
 
 
 @dataclass(frozen=True, slots=True)

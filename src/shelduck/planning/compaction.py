@@ -82,7 +82,7 @@ def small_file_bins(
     Files with deleted rows are left alone. A bin has at least ``min_files`` files; ``max_files``
     bounds the files of all bins together. Bins that older snapshots need come after the others.
     """
-    small = [f for f in files if f.file_size_bytes < target * _ENOUGH and not dead_rows(f)]
+    small = [f for f in files if f.file_size_bytes < target * _ENOUGH and not f.dead_rows]
     found = [b for b in _packed(small, partitions, history, target) if len(b.files) >= min_files]
     return _limited(found, max_files, min_files)
 
@@ -98,7 +98,7 @@ def dead_row_bins(
     Older snapshots always need the sources.
     """
     worth = [
-        f for f in files if (dead := dead_rows(f)) and dead >= threshold * (f.record_count or dead)
+        f for f in files if (dead := f.dead_rows) and dead >= threshold * (f.record_count or dead)
     ]
     return chosen_bins(worth, partitions, target)
 
@@ -108,12 +108,6 @@ def chosen_bins(
 ) -> list[Bin]:
     """Return bins of these files; older snapshots keep the sources."""
     return _packed(list(files), partitions, None, target)
-
-
-def dead_rows(file: DataFile) -> int:
-    """Return how many rows of a file are deleted."""
-    stored = file.delete_file.delete_count if file.delete_file is not None else 0
-    return stored + len(file.inlined_deletes)
 
 
 def batches(bins: Iterable[Bin]) -> Iterable[list[Bin]]:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
+from shelduck.model.buckets import LONG_DIGITS, UNITS
 from shelduck.model.temporal import MICROSECONDS
 from shelduck.model.types import FLOATS, Decimal, Leaf
 from shelduck.spark import store_rules
@@ -21,8 +22,6 @@ from shelduck.spark.bridge import bridge_for
 from shelduck.spark.moments import clock_micros, floor_div, micros, zone_seconds
 
 _MASK = 0xFFFFFFFF
-_LONG_DIGITS = 18
-_UNITS = {"timestamp_s": 10**6, "timestamp_ms": 10**3}
 _AS_THEY_ARE = frozenset({"boolean", "int8", "int16", "int32", "int64", "timestamp_ns"})
 _UNKNOWN = frozenset({"interval", "geometry", "variant", "unknown", "time_ns"})
 _GREATEST_OFFSET = 57_599
@@ -59,7 +58,7 @@ def decimal_text(value: Column, leaf: Decimal) -> Column:
 def _number(value: Column, leaf: Leaf) -> Column | None:
     """Return the bigint or double whose eight bytes are hashed; None where it is text or bytes."""
     if isinstance(leaf, Decimal):
-        if leaf.precision > _LONG_DIGITS:
+        if leaf.precision > LONG_DIGITS:
             return None
         return (value * F.lit(Number(10**leaf.scale))).cast("bigint")
     name = leaf.name
@@ -71,7 +70,7 @@ def _number(value: Column, leaf: Leaf) -> Column | None:
     if name == "date":
         return F.unix_date(value).cast("bigint")
     if name in MICROSECONDS:
-        return floor_div(micros(value, leaf), _UNITS.get(name, 1))
+        return floor_div(micros(value, leaf), UNITS.get(name, 1))
     if name == "time":
         return clock_micros(value)
     if name == "timetz":

@@ -12,20 +12,14 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import Unsupported
 from shelduck.planning.changes import FeedDeletes, FeedFile
 from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
-from shelduck.spark.public_read import FILE_ID
-from shelduck.spark.reader_options import READER_OPTIONS
+from shelduck.spark.physical import SNAPSHOT_COLUMN
+from shelduck.spark.public_read import DELETE_SCHEMA, FILE_ID
+from shelduck.spark.reader_options import LISTED_FILES
 
 DIED_FILE = "__shelduck_died_file"
 DIED_AT = "__shelduck_died_at"
 DIED_IN = "__shelduck_died_in"
 
-_SNAPSHOT = "_ducklake_internal_snapshot_id"
-_SCHEMA = T.StructType([T.StructField("pos", T.LongType()), T.StructField(_SNAPSHOT, T.LongType())])
-_OPTIONS = READER_OPTIONS | {
-    "mergeSchema": "false",
-    "recursiveFileLookup": "true",
-    "__globPaths__": "false",
-}
 _KEY, _PATH, _OWNER = "__shelduck_key", "__shelduck_path", "__shelduck_owner"
 # How much of the end of a path tells files apart: our own lie two directories below the table's.
 _PARTS = 3
@@ -66,16 +60,16 @@ def _stored(
         # Spark writes a path as a URI: percent signs and their like stand as codes.
         decoded = F.url_decode(F.replace(F.col(_PATH), F.lit("+"), F.lit("%2B")))
         rows = (
-            spark.read.schema(_SCHEMA)
-            .options(**_OPTIONS)
+            spark.read.schema(DELETE_SCHEMA)
+            .options(**LISTED_FILES)
             .parquet(*[d.file.path for _, d in batch])
-            .select("pos", _SNAPSHOT, F.col("_metadata.file_path").alias(_PATH))
+            .select("pos", SNAPSHOT_COLUMN, F.col("_metadata.file_path").alias(_PATH))
             .withColumn(_OWNER, F.substring_index(decoded, "/", -_PARTS))
         )
         joined = rows.join(F.broadcast(owners), rows[_OWNER] == owners[_KEY], "left")
         lost = F.raise_error(F.concat(F.lit("whose delete file is this: "), F.col(_PATH)))
         # A file that tells its rows' snapshots still counts only for those that see it.
-        died = F.greatest(F.col(_SNAPSHOT), F.col(_BEGIN))
+        died = F.greatest(F.col(SNAPSHOT_COLUMN), F.col(_BEGIN))
         yield joined.select(
             F.coalesce(F.col(DIED_FILE), lost).alias(DIED_FILE),
             F.col("pos").alias(DIED_AT),

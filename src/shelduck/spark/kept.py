@@ -50,7 +50,12 @@ def in_few_files(rows: DataFrame, count: int, files: Sequence[DataFile]) -> Data
     bytes_per_row = _ROW_BYTES
     if counted:
         bytes_per_row = math.ceil(sum(b for b, _ in counted) / sum(n for _, n in counted))
-    return rows.coalesce(max(1, math.ceil(count * bytes_per_row / _FILE_BYTES)))
+    return in_parts(rows, count * bytes_per_row)
+
+
+def in_parts(rows: DataFrame, size: int) -> DataFrame:
+    """Return rows in as many parts as files of a usual size hold ``size`` bytes."""
+    return rows.coalesce(max(1, math.ceil(size / _FILE_BYTES)))
 
 
 def of_files(rows: DataFrame) -> DataFrame:

@@ -12,29 +12,22 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import Unsupported
 from shelduck.model.files import DataFile
 from shelduck.planning.scan import ScanGroup
-from shelduck.spark.reader_options import READER_OPTIONS
+from shelduck.spark.physical import SNAPSHOT_COLUMN
+from shelduck.spark.reader_options import LISTED_FILES
 
 ROW_ID_START = "__shelduck_row_id_start"
 FILE_ID = "__shelduck_file_id"
 BEGIN_SNAPSHOT = "__shelduck_begin_snapshot"
 ROW_INDEX = "__shelduck_row_index"
+DELETE_SCHEMA = T.StructType(
+    [T.StructField("pos", T.LongType()), T.StructField(SNAPSHOT_COLUMN, T.LongType())]
+)
 
 _FILE = "__shelduck_file"
 _NAME = "__shelduck_name"
 _POSITION = "__shelduck_position"
 # A broadcast of more deleted positions than this is cut in several, by files.
 _BROADCAST_ROWS = 4_000_000
-_OPTIONS = READER_OPTIONS | {
-    "mergeSchema": "false",
-    "recursiveFileLookup": "true",
-    "__globPaths__": "false",
-}
-_DELETE_SCHEMA = T.StructType(
-    [
-        T.StructField("pos", T.LongType()),
-        T.StructField("_ducklake_internal_snapshot_id", T.LongType()),
-    ]
-)
 
 
 def public_group(
@@ -104,9 +97,7 @@ def _batches(group: ScanGroup) -> Iterator[list[int]]:
     open_batches: list[tuple[set[str], tuple[str | None, ...], list[int], int]] = []
     for number, (file, values) in enumerate(zip(group.files, group.values, strict=True)):
         names = {_name(file.path)} | ({_name(file.delete_file.path)} if file.delete_file else set())
-        rows = (file.delete_file.delete_count if file.delete_file else 0) + len(
-            file.inlined_deletes
-        )
+        rows = file.dead_rows
         for at, (known, shared, numbers, total) in enumerate(open_batches):
             if shared == values and not known & names and total + rows <= _BROADCAST_ROWS:
                 open_batches[at] = (known | names, shared, [*numbers, number], total + rows)
@@ -127,7 +118,7 @@ def _batch(
     origins: bool,
 ) -> DataFrame:
     files = [group.files[n] for n in numbers]
-    found = spark.read.schema(schema).options(**_OPTIONS).parquet(*[f.path for f in files])
+    found = spark.read.schema(schema).options(**LISTED_FILES).parquet(*[f.path for f in files])
     for name, value in zip(group.constants, group.values[numbers[0]], strict=True):
         found = found.withColumn(name, F.lit(value).cast(T.StringType()))
     if group.with_deletes or origins:
@@ -161,10 +152,10 @@ def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> D
         paths = [path for path, _ in stored.values()]
         pairs = [(name, _name(owner)) for name, (_, owner) in stored.items()]
         owners = spark.createDataFrame(pairs, f"__shelduck_delete string, {_NAME} string")
-        later = F.col("_ducklake_internal_snapshot_id") > F.lit(snapshot)
+        later = F.col(SNAPSHOT_COLUMN) > F.lit(snapshot)
         positions = (
-            spark.read.schema(_DELETE_SCHEMA)
-            .options(**_OPTIONS)
+            spark.read.schema(DELETE_SCHEMA)
+            .options(**LISTED_FILES)
             .parquet(*paths)
             .where(~F.coalesce(later, F.lit(False)))
             .select(F.col("_metadata.file_name").alias(_FILE), F.col("pos").alias(_POSITION))

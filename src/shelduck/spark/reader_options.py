@@ -10,3 +10,9 @@ READER_OPTIONS = {
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
 }
+# For files that are named one by one: their paths are no patterns, and their schema is given.
+LISTED_FILES = READER_OPTIONS | {
+    "mergeSchema": "false",
+    "recursiveFileLookup": "true",
+    "__globPaths__": "false",
+}

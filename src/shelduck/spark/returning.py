@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,9 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.quoting import backticked
 from shelduck.spark.changes import CHANGE_TYPE, ROW_ID, VERSION, Feed, departures
+from shelduck.spark.kept import in_parts
 from shelduck.spark.read import Origin
-
-_FILE_BYTES = 128 * 1024 * 1024
 
 
 class Frame(Protocol):
@@ -30,8 +28,7 @@ def lost_rows(spark: SparkSession, feed: Feed, seen_at: int, row_id: str) -> Dat
     names = [F.col(backticked(n)) for n in feed.table.columns.names]
     size = sum(f.file_size_bytes for f, _ in feed.plan.ended)
     size += sum(f.file_size_bytes for f in feed.plan.thinned)
-    parts = max(1, math.ceil(size / _FILE_BYTES))
-    return found.select(*names, F.col(ROW_ID).alias(row_id)).coalesce(parts)
+    return in_parts(found.select(*names, F.col(ROW_ID).alias(row_id)), size)
 
 
 def later_rows(spark: SparkSession, frame: Frame, seen_at: int) -> DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.schema import Path
 from shelduck.model.types import DataType, parse_type
@@ -91,6 +93,15 @@ class Cursor:
         if not found:
             self.at -= 1
             raise self.failure(f"{what} that is not empty")
+        return found
+
+    def new_column(self, taken: Iterable[str]) -> str:
+        """Take a column's name that is not among those before it, whatever the case."""
+        start = self.at
+        found = self.name("a column")
+        if found.lower() in (name.lower() for name in taken):
+            self.at = start
+            raise self.failure("each column only once")
         return found
 
     def path(self, what: str = "a column") -> Path:

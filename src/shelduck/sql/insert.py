@@ -82,11 +82,7 @@ def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
     cursor.expect("(")
     found: list[PartitionValue] = []
     while True:
-        start = cursor.at
-        column = cursor.name("a column")
-        if column.lower() in (p.column.lower() for p in found):
-            cursor.at = start
-            raise cursor.failure("each column only once")
+        column = cursor.new_column(p.column for p in found)
         found.append(PartitionValue(column, literal_text(cursor) if cursor.accept("=") else None))
         if not cursor.accept(","):
             break

@@ -13,7 +13,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.quoting import backticked, quote_name
+from shelduck.model.quoting import backticked, double_quoted, quote_name
 from shelduck.model.sorting import SortKey
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind, tokenize
@@ -107,7 +107,7 @@ def duckdb_name(name: str) -> str:
     """Return a column's name as DuckDB writes it: in quotes only where it must be."""
     if _PLAIN.fullmatch(name) and name.upper() not in _RESERVED:
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return double_quoted(name)
 
 
 def _key(cursor: Cursor) -> SortKey:

@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.quoting import double_quoted
 from shelduck.sql.statements import Query, Relation, TableName
 
 # What DuckLake puts where a view names its own catalog.
@@ -58,7 +59,7 @@ def refusal_query(names: Sequence[str], reason: str) -> str:
     """Return a DuckDB query with these columns that fails with ``reason`` whatever is asked."""
     # A NULL would let DuckDB answer `WHERE column = 1` without looking: every part has to fail.
     failure = "error('" + reason.replace("'", "''") + "')"
-    columns = ", ".join(f"{failure} AS {_quoted(n)}" for n in names)
+    columns = ", ".join(f"{failure} AS {double_quoted(n)}" for n in names)
     return f"SELECT {columns} WHERE {failure}"
 
 
@@ -226,10 +227,6 @@ def _version_of(table: exp.Table) -> int | None:
     if str(time.args.get("kind")).upper() == "VERSION" and isinstance(number, exp.Literal):
         return int(number.name)
     raise Unsupported(f"{table.sql('duckdb')!r} has a time that is no version")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def require_columns(names: Sequence[str], aliases: Sequence[str], view: str) -> tuple[str, ...]:

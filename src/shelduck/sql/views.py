@@ -71,11 +71,7 @@ def _query(cursor: Cursor) -> tuple[Query, str]:
 def _columns(cursor: Cursor) -> tuple[ViewColumn, ...]:
     columns: list[ViewColumn] = []
     while True:
-        start = cursor.at
-        name = cursor.name("a column")
-        if name.lower() in (c.name.lower() for c in columns):
-            cursor.at = start
-            raise cursor.failure("each column only once")
+        name = cursor.new_column(c.name for c in columns)
         comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
         columns.append(ViewColumn(name, comment))
         if not cursor.accept(","):

@@ -125,7 +125,7 @@ class Planner:
     def _resume(self, known: Imported, state: State) -> None:
         """Take the table up where the import stopped; InvalidRequest when it was changed since."""
         self._columns = known_columns(known.table, state.metadata)
-        here = {f.path: _dead_count(f) for f in known.files}
+        here = {f.path: f.dead_rows for f in known.files}
         there = {p: a.vector.cardinality if a.vector else 0 for p, a in state.files.items()}
         left_out = there.keys() - here.keys()
         same = all(there.get(path) == dead for path, dead in here.items()) and all(
@@ -218,11 +218,6 @@ class Planner:
                 work.deletes.pop(path, None)
                 dead = self._dead(live) if live.added.vector is not None else None
                 self._add(live.added, dead, columns, work)
-
-
-def _dead_count(file: DataFile) -> int:
-    stored = file.delete_file.delete_count if file.delete_file is not None else 0
-    return stored + len(file.inlined_deletes)
 
 
 def _told_of(root: str, state: State, commit: Commit) -> tuple[str, str]:
