@@ -113,6 +113,21 @@ def test_a_failed_statement_leaves_the_transaction_open(lake):
     assert sorted(rows(lake.sql("SELECT * FROM u"))) == [(1,), (2,)]
 
 
+def test_a_table_that_could_not_be_replaced_is_still_there(lake):
+    before = newest(lake)
+    lake.sql("BEGIN; INSERT INTO t VALUES (2, 'two')")
+    with pytest.raises(Exception, match="not today"):
+        lake.sql(
+            "CREATE OR REPLACE TABLE t AS SELECT id, CAST(raise_error('not today') AS INT) AS x"
+            " FROM t"
+        )
+    assert rows(lake.sql("SELECT id FROM t ORDER BY id")) == [(1,), (2,)]
+    lake.sql("COMMIT")
+
+    assert newest(lake) == before + 1
+    assert rows(lake.sql("SELECT id FROM t ORDER BY id")) == [(1,), (2,)]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

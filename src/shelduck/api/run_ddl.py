@@ -69,8 +69,10 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
         return carry_out(runner.state, runner.unit, stage)
 
     def prepare(unit: UnitOfWork) -> Done:
+        workspace = unit.workspace
+        replaced = workspace.table(name) if workspace.has_table(name) else None
         stage(unit)
-        made = unit.workspace.table(name)
+        made = workspace.table(name)
         try:
             return append_rows(
                 runner.state.spark,
@@ -80,7 +82,9 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
                 inline_limit=0 if runner.unit else inline_limit(runner.state.store, made),
             )
         except BaseException:
-            unit.workspace.drop_table(made)
+            workspace.drop_table(made)
+            if replaced is not None:
+                workspace.drop_table(replaced, undo=True)
             raise
 
     return carry_out_rows(runner.state, runner.unit, prepare)

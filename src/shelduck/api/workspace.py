@@ -318,9 +318,9 @@ class Workspace:
         self._tables[made.id] = _TableWork(None, made)
         return made
 
-    def drop_table(self, table: TableVersion) -> None:
-        """Stage the end of a table."""
-        self._work(table).dropped = True
+    def drop_table(self, table: TableVersion, *, undo: bool = False) -> None:
+        """Stage the end of a table, or take that back."""
+        self._work(table).dropped = not undo
 
     def rename_table(self, table: TableVersion, new_name: str) -> None:
         """Stage another name in the same schema."""
