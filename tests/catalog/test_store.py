@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import duckdb
 import psycopg
 import pytest
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from shelduck.catalog import duckdb as duckdb_catalog
@@ -337,6 +337,21 @@ def test_connection_lost_during_commit_is_outcome_unknown(postgres_store, postgr
         write(postgres_store, adding(1), lambda _: end_other_connections(postgres_url))
 
     assert snapshot_ids(postgres_store) == [0]
+
+
+def test_an_interrupt_during_commit_is_outcome_unknown(store, monkeypatch):
+    real = Connection.commit
+
+    def interrupted(connection):
+        real(connection)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Connection, "commit", interrupted)
+    with pytest.raises(OutcomeUnknown, match="was interrupted, and may have been carried out"):
+        write(store, adding(1))
+    monkeypatch.undo()
+
+    assert snapshot_ids(store) == [0, 1]
 
 
 def test_commit_of_a_transaction_that_failed_is_refused(postgres_store):

@@ -229,34 +229,40 @@ def test_a_job_that_is_cancelled_while_it_runs_leaves_no_trace(lake, monkeypatch
     assert everything(lake) == old
 
 
+def dying(land, landed):
+    """Land the first of some files, and die."""
+
+    def dies(parts, commit):
+        landed.extend(land(parts[:1], commit))
+        raise KeyboardInterrupt
+
+    return dies
+
+
 def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
     _, lake = copied
     lake.set_option("target_file_size", 1, table="t")
     job = lake.table("t").alter(*THREE)
     real, landed = SchemaChangeJob._land, []
-
-    def dies(self, part, table):
-        real(self, part, table)
-        landed.append(part)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(SchemaChangeJob, "_land", dies)
+    monkeypatch.setattr(jobs, "land", dying(jobs.land, landed))
     with pytest.raises(KeyboardInterrupt):
         job.wait()
-    monkeypatch.setattr(SchemaChangeJob, "_land", real)
+    monkeypatch.undo()
     assert job.state is JobState.RUNNING
     assert len(landed) == 1
 
-    converted = []
-    monkeypatch.setattr(
-        SchemaChangeJob,
-        "_land",
-        lambda self, part, table: (converted.append(part), real(self, part, table)),
-    )
+    def counts(self, table, parts):
+        landed.extend(parts)
+        return real(self, table, parts)
+
+    monkeypatch.setattr(SchemaChangeJob, "_land", counts)
     [again] = lake.jobs()
+    before = newest(lake)
     again.wait()
 
-    assert len(converted) == 2
+    # The two files that were left in one snapshot, and the new columns in another.
+    assert len(landed) == 3
+    assert newest(lake) == before + 2
     assert everything(lake) == expected(range(60))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from shelduck.api.results import Committed, TableName
 from shelduck.api.state import LakeState
@@ -13,6 +14,8 @@ from shelduck.operations.compact import RewrittenBin, Survey, write_bins
 from shelduck.operations.done import Done, discard
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
+
+Parts = Sequence[RewrittenBin]
 
 
 def rewrite(
@@ -43,7 +46,7 @@ def rewrite(
                 compression=found.table.options.parquet_compression,
                 report=report,
             )
-            for snapshot, parts in _land(state, written, f"{what} {name}"):
+            for snapshot, parts in land(written, partial(_commit, state, f"{what} {name}")):
                 snapshots.append(snapshot)
                 landed.extend(parts)
     done = sum(len(part.bin.files) for part in landed)
@@ -64,19 +67,20 @@ def refuse_in_transaction(unit: UnitOfWork | None, what: str) -> None:
         raise InvalidRequest(f"{what} commits by itself; run it outside of the transaction")
 
 
-def _land(
-    state: LakeState, parts: Sequence[RewrittenBin], message: str
-) -> list[tuple[int, Sequence[RewrittenBin]]]:
-    """Commit the parts together, or, when one loses to another commit, those that do not."""
+def land(parts: Parts, commit: Callable[[Parts], int]) -> list[tuple[int, Parts]]:
+    """Commit the parts together, or, when one loses to another commit, those that do not.
+
+    ``commit`` returns the snapshot. The files of what does not land are removed.
+    """
     try:
-        return [(_commit(state, parts, message), parts)]
+        return [(commit(parts), parts)]
     except OutcomeUnknown:
         raise
     except Conflict:
-        found: list[tuple[int, Sequence[RewrittenBin]]] = []
+        found: list[tuple[int, Parts]] = []
         for part in parts:
             try:
-                found.append((_commit(state, [part], message), [part]))
+                found.append((commit([part]), [part]))
             except Conflict:
                 discard(part.done.table, part.done.paths)
         return found
@@ -86,7 +90,7 @@ def _land(
         raise
 
 
-def _commit(state: LakeState, parts: Sequence[RewrittenBin], message: str) -> int:
+def _commit(state: LakeState, message: str, parts: Parts) -> int:
     table = parts[0].done.table
     changes = tuple(change for part in parts for change in part.done.changes)
     unit = UnitOfWork(state, state.commit_info(message))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
+from shelduck.api.compaction import land
 from shelduck.api.results import Committed, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.table_flush import FlushVerbs
 from shelduck.catalog import jobs as catalog_jobs
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.commit import Landed, commit
-from shelduck.errors import Conflict, InvalidRequest, NotFound, OutcomeUnknown, Unsupported
+from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.model.change import Change
 from shelduck.model.job import OPEN_STATES, Conversion, Job, JobState, JobStep, NewJob
 from shelduck.model.names import split_name
@@ -19,7 +21,6 @@ from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
 from shelduck.operations.compact import RewrittenBin, Survey, survey, write_bins
 from shelduck.operations.convert import derived, told_of_bad_values, unconverted
-from shelduck.operations.done import discard
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import (
@@ -120,8 +121,17 @@ class SchemaChangeJob:
         if isinstance(shadows, str):
             self.cancel(shadows)
             return None
-        FlushVerbs(self._state, TableName(table.schema.name, table.name)).flush_inlined_data()
+        try:
+            FlushVerbs(self._state, TableName(table.schema.name, table.name)).flush_inlined_data()
+        except Conflict:
+            return None
         found = survey(self._state.store, self._version(job), self._state.layouts)
+        if found.without_ids:
+            self.cancel(
+                f"rows of {found.without_ids[0].path} have no ids, so it is not written anew; add"
+                " the file again, or delete its rows and insert them"
+            )
+            return None
         left = {f.id for f in unconverted(found, shadows)}
         total = len(found.rows.files)
         self._step(JobState.RUNNING, OPEN_STATES, done=total - len(left), total=total)
@@ -142,8 +152,8 @@ class SchemaChangeJob:
         with bin_progress(name, bins, "convert", show=show) as report:
             for lot in batches(bins):
                 written = self._written(found, lot, shadows, report)
-                for part in written:
-                    self._land(part, found.table)
+                # What others changed meanwhile is left out, and converted again later.
+                land(written, partial(self._land, found.table))
 
     def _written(
         self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: object
@@ -162,17 +172,9 @@ class SchemaChangeJob:
             self.cancel(told or str(error))
             raise
 
-    def _land(self, part: RewrittenBin, table: TableVersion) -> None:
-        """Commit one converted bin; what others changed meanwhile is converted again later."""
-        try:
-            self._commit(part.done.changes, table, JobState.RUNNING)
-        except OutcomeUnknown:
-            raise
-        except Conflict:
-            discard(part.done.table, part.done.paths)
-        except BaseException:
-            discard(part.done.table, part.done.paths)
-            raise
+    def _land(self, table: TableVersion, parts: Sequence[RewrittenBin]) -> int:
+        changes = [change for part in parts for change in part.done.changes]
+        return self._commit(changes, table, JobState.RUNNING).snapshot.id
 
     def _version(self, job: Job) -> TableVersion:
         with self._state.store.read() as connection:

@@ -178,6 +178,14 @@ class Store:
             self._roll_back(connection)
             self._translate(error, committing=True)
             raise
+        except BaseException as interrupted:
+            # Ctrl-C that comes while COMMIT runs is raised when it is done, and nobody knows how
+            # it ended: files that it may have published must not be removed.
+            connection.invalidate()
+            raise OutcomeUnknown(
+                f"the commit to {self.where} was interrupted, and may have been carried out; look"
+                " for its snapshot before you repeat it"
+            ) from interrupted
 
     def _roll_back(self, connection: Connection) -> None:
         try:

@@ -46,11 +46,15 @@ class Derived:
 
 @dataclass(frozen=True)
 class Survey:
-    """The files of a table that may be written anew, and what has to be known of them."""
+    """The files of a table that may be written anew, and what has to be known of them.
+
+    Those of ``without_ids`` may not: their rows have no ids to keep.
+    """
 
     rows: TableRows
     partitions: dict[int, Partition]
     history: History
+    without_ids: tuple[DataFile, ...] = ()
 
     @property
     def table(self) -> TableVersion:
@@ -110,7 +114,8 @@ def survey(store: Store, table: TableVersion, layouts: LayoutMemory) -> Survey:
         )
         partitions = read_upkeep.partitions(connection, table)
     files = tuple(f for f in rows.files if _knows_row_ids(f))
-    return Survey(replace(rows, files=files, inlined=()), partitions, history)
+    others = tuple(f for f in rows.files if not _knows_row_ids(f))
+    return Survey(replace(rows, files=files, inlined=()), partitions, history, others)
 
 
 def write_bins(

@@ -1,0 +1,120 @@
+"""Jobs in each kind of catalog: reserved ids, guarded steps, and the proof that nothing is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from shelduck.catalog import jobs
+from shelduck.catalog.commit import commit
+from shelduck.errors import AlreadyExists, Conflict, NotFound
+from shelduck.model.change import AlterTable, CommitInfo
+from shelduck.model.job import OPEN_STATES, Conversion, JobState, JobStep, NewJob
+from shelduck.model.schema import Schema
+from shelduck.model.types import Primitive
+from tests.support.lake import Lake
+
+
+@pytest.fixture
+def lake(lake_url, data_path):
+    made = Lake(lake_url, data_path)
+    made.create(a="int", b="string")
+    made.append("t", [{"a": 1, "b": "1"}], {1: ("1", "1", 0)})
+    yield made
+    made.store.close()
+
+
+def shadow(table):
+    [_, old] = table.columns
+    return replace(old, id=3, shape=Primitive("int32"))
+
+
+def begun(lake):
+    """A job that takes id 3 for a column in the place of b."""
+    table = lake.table("t")
+    reserve = AlterTable(table, table.columns, table.comments, reserved=(shadow(table),))
+    conversion = Conversion(2, 3, "varchar", "int32")
+    return carried_out(lake, [reserve], NewJob(table.id, "main.t", (conversion,), 60)).job
+
+
+def carried_out(lake, changes, job):
+    head = lake.head()
+    return commit(lake.store, lake.info, changes, base=head.id, info=CommitInfo(), job=job)
+
+
+def look(lake, number):
+    with lake.store.read() as connection:
+        return jobs.job(connection, number)
+
+
+def test_a_job_is_recorded_with_the_ids_that_it_takes(lake):
+    started = datetime.now(UTC)
+    assert begun(lake) == 1
+
+    found = look(lake, 1)
+    assert (found.state, found.base, found.message) == (JobState.PENDING, lake.head().id, "")
+    assert found.conversions == (Conversion(2, 3, "varchar", "int32"),)
+    assert abs((found.created - started).total_seconds()) < 60
+    table = lake.table("t")
+    assert table.columns.names == ["a", "b"]
+    assert table.max_column_id == 3
+    lake.tell("ALTER TABLE t ADD COLUMN c INTEGER")
+    assert lake.table("t").columns.get(("c",)).id == 4
+    assert lake.ask("SELECT * FROM t") == [(1, "1", None)]
+
+
+def test_a_table_has_one_open_job(lake):
+    begun(lake)
+    before = lake.head()
+    with pytest.raises(AlreadyExists, match=r"job 1 changes the types of main.t already \(PEND"):
+        begun(lake)
+    assert lake.head() == before
+
+    step = JobStep(1, OPEN_STATES, JobState.CANCELLED, "user cancelled")
+    carried_out(lake, [], step)
+    assert lake.head() == before
+    assert look(lake, 1).finished is not None
+    assert begun(lake) == 2
+    with lake.store.read() as connection:
+        assert [j.id for j in jobs.jobs(connection)] == [2, 1]
+        assert jobs.open_job(connection, lake.table("t").id).id == 2
+        with pytest.raises(NotFound, match="job '9' does not exist; there are '2', '1'"):
+            jobs.job(connection, 9)
+
+
+def test_a_step_that_comes_too_late_takes_its_commit_with_it(lake):
+    begun(lake)
+    carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.CANCELLED, "user cancelled"))
+    table, before = lake.table("t"), lake.head()
+    change = AlterTable(table, table.columns, {None: "x"})
+
+    with pytest.raises(Conflict, match="job 1 is CANCELLED by now: user cancelled"):
+        carried_out(lake, [change], JobStep(1, OPEN_STATES, JobState.FINISHED))
+    assert lake.head() == before
+    assert lake.table("t").comments == {}
+
+
+def test_columns_are_published_only_where_no_other_rows_are(lake):
+    begun(lake)
+    table = lake.table("t")
+    [first, _] = table.columns
+    columns = Schema((first, shadow(table)))
+    step = JobStep(1, OPEN_STATES, JobState.FINISHED)
+    known = frozenset(f.id for f in lake.files("t"))
+
+    publish = AlterTable(table, columns, {}, only_files=frozenset())
+    with pytest.raises(Conflict, match=r"t has got 1 other data file\(s\) meanwhile"):
+        carried_out(lake, [publish], step)
+    lake.tell("INSERT INTO t VALUES (2, '2')", inline=10)
+    table = lake.table("t")
+    with pytest.raises(Conflict, match="the catalog keeps rows of"):
+        carried_out(lake, [AlterTable(table, columns, {}, only_files=known)], step)
+    assert look(lake, 1).state is JobState.PENDING
+    lake.tell("DELETE FROM t WHERE a = 2", inline=10)
+    table = lake.table("t")
+    done = carried_out(lake, [AlterTable(table, columns, {}, only_files=known)], step)
+
+    assert look(lake, 1).published == done.snapshot.id == lake.head().id
+    assert [(f.name, f.id) for f in lake.table("t").columns] == [("a", 1), ("b", 3)]
