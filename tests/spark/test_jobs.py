@@ -316,6 +316,8 @@ def test_jobs_are_shown_with_the_thirteen_columns_of_doris(lake):
     ]
     ordered = lake.sql("SHOW ALTER TABLE COLUMN ORDER BY JobId")
     assert [r.JobId for r in ordered.collect()] == [1, 2]
+    lake.create_table("`od.d`", {"a": "int"}).alter(change_type("a", "string"))
+    assert lake.sql("SHOW ALTER TABLE COLUMN LIMIT 1").first().TableName == "od.d"
 
 
 def test_a_plan_tells_what_a_job_would_write_anew(lake):

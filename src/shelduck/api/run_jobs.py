@@ -11,6 +11,7 @@ from shelduck.api.results import Unchanged
 from shelduck.api.runner import Answer, Runner
 from shelduck.errors import InvalidRequest
 from shelduck.model.job import Job, JobState
+from shelduck.model.names import split_name
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.session import DataFrame
 from shelduck.sql import upkeep_statements as up
@@ -49,7 +50,7 @@ def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
 
 
 def _row(job: Job) -> tuple[object, ...]:
-    name = job.table_name.rpartition(".")[2]
+    name = split_name(job.table_name)[-1]
     is_running = job.state is JobState.RUNNING
     return (
         *(job.id, name, _time(job.created), _time(job.finished), name, job.table_id, job.table_id),
