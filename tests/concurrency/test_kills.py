@@ -137,7 +137,7 @@ def test_a_killed_process_leaves_the_lake_as_before_or_as_after(case, sqlite_url
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("point", ["after", "job", _WRITTEN, _REWRITTEN, "statement 20"])
+@pytest.mark.parametrize("point", ["after", "job", _WRITTEN, _REWRITTEN])
 def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_path, spark, point):
     """``after``: its columns are reserved, and nothing else."""
     filled(sqlite_url, data_path, "t", spark)
