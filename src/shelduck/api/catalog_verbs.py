@@ -110,12 +110,7 @@ class CatalogVerbs:
             if if_not_exists and unit.workspace.has_table(name):
                 return
             unit.workspace.create_table(
-                name,
-                columns,
-                comments,
-                partition=layout.partition,
-                sort=layout.sort_texts,
-                properties=properties,
+                name, columns, comments, layout=layout, properties=properties
             )
 
         return carry_out(self._state, self._unit, stage)

@@ -39,13 +39,7 @@ def rewrite(
     snapshots: list[int] = []
     with bin_progress(name, bins, what, show=state.show_progress) as report:
         for lot in batches(bins):
-            written = write_bins(
-                state.spark,
-                found.rows,
-                lot,
-                compression=found.table.options.parquet_compression,
-                report=report,
-            )
+            written = write_bins(state.spark, found.rows, lot, report=report)
             for snapshot, parts in land(written, partial(_commit, state, f"{what} {name}")):
                 snapshots.append(snapshot)
                 landed.extend(parts)

@@ -15,6 +15,7 @@ from shelduck.borders.delta.steps import Imported, ImportStep
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.batches import newest_landed
 from shelduck.errors import AlreadyExists
+from shelduck.evolution.layout import LayoutDraft
 from shelduck.model.batch import Batch
 from shelduck.model.change import AlterTable, CommitInfo
 from shelduck.model.files import DataFile
@@ -131,7 +132,7 @@ class _Import:
         if step.is_first:
             workspace.create_table(
                 *(self.name, columns.schema, columns.comments),
-                partition=columns.partition,
+                layout=LayoutDraft(columns.partition, ()),
                 properties=columns.properties,
             )
         table = workspace.table(self.name)

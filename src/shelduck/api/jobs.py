@@ -13,13 +13,13 @@ from shelduck.api.table_flush import FlushVerbs
 from shelduck.catalog import jobs as catalog_jobs
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.commit import Landed, commit
-from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.model.change import Change
 from shelduck.model.job import OPEN_STATES, Conversion, Job, JobState, JobStep, NewJob
 from shelduck.model.names import split_name
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
-from shelduck.operations.compact import RewrittenBin, Survey, survey, write_bins
+from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
 from shelduck.operations.convert import derived, told_of_bad_values, unconverted
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
@@ -156,15 +156,14 @@ class SchemaChangeJob:
                 land(written, partial(self._land, found.table))
 
     def _written(
-        self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: object
+        self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
     ) -> list[RewrittenBin]:
         try:
             return write_bins(
                 self._state.spark,
                 found.rows,
                 lot,
-                compression=found.table.options.parquet_compression,
-                report=report,  # type: ignore[arg-type]
+                report=report,
                 derived=derived(found, shadows),
             )
         except InvalidRequest as error:
@@ -232,8 +231,7 @@ def submit(
         info=state.commit_info(),
         job=NewJob(table.id, str(name), conversions, TIMEOUT),
     )
-    if landed.job is None:
-        raise Unsupported(f"the job on {name} was not recorded")
+    assert landed.job is not None
     return SchemaChangeJob(state, landed.job)
 
 

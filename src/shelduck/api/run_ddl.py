@@ -56,14 +56,7 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
     def stage(unit: UnitOfWork) -> None:
         if statement.or_replace and unit.workspace.has_table(name):
             unit.workspace.drop_table(unit.workspace.table(name))
-        unit.workspace.create_table(
-            name,
-            columns,
-            comments,
-            partition=layout.partition,
-            sort=layout.sort_texts,
-            properties=properties,
-        )
+        unit.workspace.create_table(name, columns, comments, layout=layout, properties=properties)
 
     if rows is None:
         return carry_out(runner.state, runner.unit, stage)

@@ -9,6 +9,7 @@ from typing import Any
 from shelduck.api.jobs import SchemaChangeJob, jobs_of
 from shelduck.api.results import Unchanged
 from shelduck.api.runner import Answer, Runner
+from shelduck.catalog.jobs import open_job
 from shelduck.errors import InvalidRequest
 from shelduck.model.job import Job, JobState
 from shelduck.model.names import split_name
@@ -38,14 +39,12 @@ def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame:
 def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
     """CANCEL ALTER TABLE COLUMN."""
     table = runner.version(statement.name)
-    chosen = [j for j in jobs_of(runner.state) if j.table_id == table.id and j.is_open]
-    if statement.jobs:
-        chosen = [j for j in chosen if j.id in statement.jobs]
-    if not chosen:
+    with runner.state.store.read() as connection:
+        job = open_job(connection, table.id)
+    if job is None or (statement.jobs and job.id not in statement.jobs):
         told = f" (job {', '.join(map(str, statement.jobs))})" if statement.jobs else ""
         raise InvalidRequest(f"table {table.full_name} is not under SCHEMA_CHANGE{told}")
-    for job in chosen:
-        SchemaChangeJob(runner.state, job.id).cancel()
+    SchemaChangeJob(runner.state, job.id).cancel()
     return Unchanged(table.snapshot.id)
 
 

@@ -38,18 +38,8 @@ class DeltaExportVerbs(ExportBase):
         before = published(location, self._version())
         found = self._delta_survey(before)
         if rewrite and not found.report.is_ready:
-            found = self._delta_ready(found, before)
+            found = self._made_ready(found, lambda: self._delta_survey(before))
         return export(self._state.spark, found, location, before)
-
-    def _delta_ready(self, found: Survey, before: Published | None) -> Survey:
-        if found.report.inlined_rows:
-            self.flush_inlined_data()
-        # What was flushed may be in columns of older days.
-        found = self._delta_survey(before)
-        if found.report.rewrites:
-            self._write_anew(found.report)
-            found = self._delta_survey(before)
-        return found
 
     def _delta_survey(self, before: Published | None) -> Survey:
         return survey(self._rows(), None if before is None else before.mode)

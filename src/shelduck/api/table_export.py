@@ -62,7 +62,7 @@ class ExportVerbs(DeltaExportVerbs):
         location = self._location(path)
         found = self._iceberg(location, format_version)
         if rewrite and not found.report.is_ready:
-            found = self._made_ready(found, location, format_version)
+            found = self._made_ready(found, lambda: self._iceberg(location, format_version))
         found.report.require_ready()
         before = newest_metadata(location, found.table)
         if before is not None and self._is_shown(found, before):
@@ -83,16 +83,6 @@ class ExportVerbs(DeltaExportVerbs):
         last, now = before.snapshot, found.table.snapshot.id
         with self._state.store.read() as connection:
             return last == now or not touches(connection, found.table, last + 1, now)
-
-    def _made_ready(self, found: Survey, location: str, format_version: int | None) -> Survey:
-        if found.report.inlined_rows:
-            self.flush_inlined_data()
-        # What was flushed may be in columns of older days.
-        found = self._iceberg(location, format_version)
-        if found.report.rewrites:
-            self._write_anew(found.report)
-            found = self._iceberg(location, format_version)
-        return found
 
     def _iceberg(self, location: str, format_version: int | None) -> Survey:
         rows = self._rows()

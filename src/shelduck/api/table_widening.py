@@ -24,7 +24,7 @@ from shelduck.model.schema import Path, path_text
 from shelduck.model.table import TableVersion
 from shelduck.operations.compact import survey
 from shelduck.operations.older_types import files_of_older_types
-from shelduck.operations.rows import table_rows
+from shelduck.operations.rows import TableRows, table_rows
 from shelduck.planning.older_types import OlderType
 from shelduck.planning.type_changes import TypeChange, type_changes
 
@@ -73,7 +73,7 @@ class WideningVerbs(TableHandle):
         (``key``, ``value``, ``element``, dotted). Columns whose type never changed are left out. A
         rename keeps the history, a drop ends it.
         """
-        changes = self._type_changes()
+        changes = self._type_changes(self._version())
         return {path_text(p): [c.as_delta() for c in found] for p, found in changes.items()}
 
     def pending_type_rewrites(self) -> PendingRewrites:
@@ -84,11 +84,7 @@ class WideningVerbs(TableHandle):
         table = self._version()
         staged = self._unit.workspace.staged_rows(table) if self._unit is not None else None
         rows = table_rows(self._state.store, table, self._state.layouts, staged)
-        files = tuple(
-            OlderFile(file.id, file.path, file.file_size_bytes, columns)
-            for file, columns in files_of_older_types(rows)
-        )
-        return PendingRewrites(self.name, files)
+        return PendingRewrites(self.name, _older_files(rows))
 
     def drop_feature(self, name: str) -> Committed | Unchanged:
         """Leave a feature: ``typeWidening`` is the one that there is.
@@ -125,7 +121,7 @@ class WideningVerbs(TableHandle):
         table = unit.workspace.table(self.name)
         self._require_today(table)
         has_feature = TYPE_WIDENING in table.properties or TYPE_WIDENING_FEATURE in table.properties
-        if not has_feature and not self._type_changes():
+        if not has_feature and not self._type_changes(table):
             return
         unit.workspace.alter_table(
             AlterTable(
@@ -138,19 +134,15 @@ class WideningVerbs(TableHandle):
         )
 
     def _require_today(self, table: TableVersion) -> None:
-        rows = table_rows(self._state.store, table, self._state.layouts)
-        left = files_of_older_types(rows)
+        left = _older_files(table_rows(self._state.store, table, self._state.layouts))
         if left:
-            file, columns = left[0]
-            told = OlderFile(file.id, file.path, file.file_size_bytes, columns)
             raise Conflict(
-                f"{len(left)} file(s) of {table.full_name} still hold older types, {told} among"
+                f"{len(left)} file(s) of {table.full_name} still hold older types, {left[0]} among"
                 " them: others wrote them meanwhile, or their rows have no ids; drop the feature"
                 " again"
             )
 
-    def _type_changes(self) -> dict[Path, tuple[TypeChange, ...]]:
-        table = self._version()
+    def _type_changes(self, table: TableVersion) -> dict[Path, tuple[TypeChange, ...]]:
         if table.id < 0:
             return {}
         with self._state.store.read() as connection:
@@ -161,3 +153,10 @@ class WideningVerbs(TableHandle):
             at=table.snapshot.id,
             forgotten_at=forgotten_at(table.properties),
         )
+
+
+def _older_files(rows: TableRows) -> tuple[OlderFile, ...]:
+    return tuple(
+        OlderFile(file.id, file.path, file.file_size_bytes, columns)
+        for file, columns in files_of_older_types(rows)
+    )

@@ -19,6 +19,7 @@ from shelduck.catalog.options import read_table_options
 from shelduck.catalog.read import Connection
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.evolution.alter import altered
+from shelduck.evolution.layout import NO_LAYOUT, LayoutDraft
 from shelduck.model.change import (
     AlterTable,
     Change,
@@ -286,8 +287,7 @@ class Workspace:
         columns: Schema,
         comments: Mapping[FieldId | None, str] | None = None,
         *,
-        partition: tuple[PartitionColumn, ...] = (),
-        sort: tuple[str, ...] = (),
+        layout: LayoutDraft = NO_LAYOUT,
         properties: Mapping[str, str] | None = None,
     ) -> TableVersion:
         """Stage a new table and return it under a provisional id."""
@@ -308,9 +308,9 @@ class Workspace:
             max_column_id=max(f.id for f in columns.walk()),
             first_names={f.id: f.name for f in columns.walk()},
             comments=dict(comments or {}),
-            partition_id=self._partition_id() if partition else None,
-            partition=partition,
-            sort=sort,
+            partition_id=self._partition_id() if layout.partition else None,
+            partition=layout.partition,
+            sort=layout.sort_texts,
             properties=dict(properties or {}),
         )
         with self.reading() as connection:

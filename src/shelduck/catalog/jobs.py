@@ -31,10 +31,9 @@ _c = _TABLE.c
 _OPEN = tuple(sorted(state.value for state in OPEN_STATES))
 
 
-def jobs(connection: Connection, table: TableId | None = None) -> list[Job]:
-    """Return the jobs of a table, or all, the newest first; two statements at most."""
-    query = select(_TABLE).order_by(_c.job_id.desc())
-    return _read(connection, query if table is None else query.where(_c.table_id == table))
+def jobs(connection: Connection) -> list[Job]:
+    """Return all jobs, the newest first; two statements at most."""
+    return _read(connection, select(_TABLE).order_by(_c.job_id.desc()))
 
 
 def job(connection: Connection, number: int) -> Job:

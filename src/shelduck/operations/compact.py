@@ -123,7 +123,6 @@ def write_bins(
     rows: TableRows,
     bins: Sequence[Bin],
     *,
-    compression: str = "snappy",
     report: Report | None = None,
     derived: Derived | None = None,
 ) -> list[RewrittenBin]:
@@ -132,9 +131,7 @@ def write_bins(
     ``report`` is told of each that is written. When one fails all that was written is removed.
     """
     with ThreadPoolExecutor(at_once(spark)) as pool:
-        running = [
-            pool.submit(_write, spark, rows, one, compression, report, derived) for one in bins
-        ]
+        running = [pool.submit(_write, spark, rows, one, report, derived) for one in bins]
         try:
             return [future.result() for future in running]
         except BaseException:
@@ -146,11 +143,10 @@ def write_bins(
             raise
 
 
-def _write(  # noqa: PLR0917 - what write_bins was asked for
+def _write(
     spark: SparkSession,
     rows: TableRows,
     one: Bin,
-    compression: str,
     report: Report | None,
     derived: Derived | None,
 ) -> RewrittenBin:
@@ -160,7 +156,7 @@ def _write(  # noqa: PLR0917 - what write_bins was asked for
     target = rows.table
     if derived is not None:
         frame, target = derived.frame(frame), derived.table
-    written = write_together(spark, frame, target, snapshots=snapshots, compression=compression)
+    written = write_together(spark, frame, target, snapshots=snapshots)
     if one.partition.id is not None:
         written = replace(written, files=_beside(written.files, one.files[0], rows.table))
     results = tuple(_result(file, one, snapshots, rows.table) for file in written.files)

@@ -83,7 +83,6 @@ class _Flushing:
             frame,
             version,
             lineage=_LINEAGE,
-            compression=self.table.options.parquet_compression,
             sorts=self.table.options.sort_on_insert,
             # Keys may be of columns that this version does not have.
             arranges=columns == self.table.columns,

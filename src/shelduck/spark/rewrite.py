@@ -25,7 +25,6 @@ def write_together(
     table: TableVersion,
     *,
     snapshots: bool,
-    compression: str = "snappy",
 ) -> WrittenFiles:
     """Write rows of one partition into one file, by one task.
 
@@ -42,9 +41,7 @@ def write_together(
     order = _order(table)
     if order:
         together = together.sortWithinPartitions(*order)
-    return write_files(
-        spark, together, table, lineage=tuple(kept), arranges=False, compression=compression
-    )
+    return write_files(spark, together, table, lineage=tuple(kept), arranges=False)
 
 
 def at_once(spark: SparkSession) -> int:
