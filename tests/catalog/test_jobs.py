@@ -9,6 +9,7 @@ import pytest
 
 from shelduck.catalog import jobs
 from shelduck.catalog.commit import commit
+from shelduck.catalog.failures import Contention
 from shelduck.errors import AlreadyExists, Conflict, NotFound
 from shelduck.model.change import AlterTable, CommitInfo
 from shelduck.model.job import OPEN_STATES, Conversion, JobState, JobStep, NewJob
@@ -63,6 +64,24 @@ def test_a_job_is_recorded_with_the_ids_that_it_takes(lake):
     lake.tell("ALTER TABLE t ADD COLUMN c INTEGER")
     assert lake.table("t").columns.get(("c",)).id == 4
     assert lake.ask("SELECT * FROM t") == [(1, "1", None)]
+
+
+def test_a_step_is_repeated_where_the_catalog_was_busy(lake, monkeypatch):
+    begun(lake)
+    take = jobs.step_job
+    busy = iter([True, True, False])
+
+    def raced(*arguments):
+        if next(busy):
+            raise Contention("busy")
+        take(*arguments)
+
+    monkeypatch.setattr(jobs, "step_job", raced)
+    jobs.move_job(lake.store, JobStep(1, OPEN_STATES, JobState.RUNNING, None, 1, 2))
+
+    found = look(lake, 1)
+    assert (found.state, found.done, found.total) == (JobState.RUNNING, 1, 2)
+    assert list(busy) == []
 
 
 def test_a_table_has_one_open_job(lake):

@@ -198,8 +198,7 @@ class SchemaChangeJob:
         total: int | None = None,
     ) -> None:
         step = JobStep(self.id, expected, state, message, done, total)
-        with self._state.store.write() as connection:
-            catalog_jobs.step_job(connection, step, 0)
+        catalog_jobs.move_job(self._state.store, step)
 
     def _commit(self, changes: Sequence[Change], table: TableVersion, state: JobState) -> Landed:
         step = JobStep(self.id, frozenset({JobState.RUNNING}), state)

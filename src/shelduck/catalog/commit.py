@@ -90,7 +90,7 @@ def commit(
                 return Landed(read.snapshot(connection), is_new=False, is_repeat=True)
             head = _check_head(connection, changes, base)
             if isinstance(job, JobStep):
-                step_job(connection, job, head.id + (not work.is_empty))
+                step_job(connection, job, SnapshotId(head.id + (not work.is_empty)))
             if work.is_empty:
                 done = Landed(head, is_new=False)
             else:

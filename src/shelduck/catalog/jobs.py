@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, insert, select, update
 
 from shelduck.catalog import own_tables, queries
+from shelduck.catalog.retry import with_retries
 from shelduck.catalog.store import Store
 from shelduck.errors import AlreadyExists, Conflict, NotFound
 from shelduck.model.job import (
@@ -23,7 +24,7 @@ from shelduck.model.job import (
     conversions_text,
     parse_conversions,
 )
-from shelduck.model.schema import TableId
+from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.table import Snapshot
 
 _TABLE = own_tables.job
@@ -83,8 +84,24 @@ def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snap
     return int(number)
 
 
-def step_job(connection: Connection, step: JobStep, snapshot: int) -> None:
-    """Move a job on; Conflict when it is in another state than the step expects."""
+def move_job(store: Store, step: JobStep) -> None:
+    """Move a job on in a transaction of its own, which waits for others as every commit does.
+
+    Raises Conflict when the job is in another state than the step expects.
+    """
+
+    def attempt() -> None:
+        with store.write() as connection:
+            step_job(connection, step)
+
+    with_retries(attempt)
+
+
+def step_job(connection: Connection, step: JobStep, snapshot: SnapshotId | None = None) -> None:
+    """Move a job on; Conflict when it is in another state than the step expects.
+
+    ``snapshot`` is the one that the same transaction makes.
+    """
     told = {"message": step.message, "done_files": step.done, "total_files": step.total}
     values: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
     values["state"] = step.state.value
