@@ -12,7 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.literals import integer_range
-from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, DataType, Decimal, Leaf, Primitive
+from shelduck.spark.nested_conversions import converted_parts, lost_parts
 from shelduck.spark.store_rules import FORMS
 from shelduck.spark.types import spark_type
 
@@ -20,10 +21,13 @@ _WIDEST = T.DecimalType(38, 18)
 _INTEGERS = frozenset({*SIGNED, *UNSIGNED})
 _TEXTS = frozenset({"varchar", "json"})
 _MOMENTS = frozenset({"date", "timestamp_s", "timestamp_ms", "timestamp", "timestamptz"})
+# Days from 1970 that microseconds count.
+_MOST_DAYS = 106_751_990
 _STEPS = {"timestamp_s": 1_000_000, "timestamp_ms": 1000}
-# As Doris reads dates: the form of the text, and what Spark calls it.
+# As Doris reads dates: the form of the text, and what Spark calls it. The first one, which is the
+# usual one, Spark casts five times as fast as it parses it; there is no year 0.
+_USUAL_DATE = r"(?!0000)\d{4}-\d{1,2}-\d{1,2}"
 _DATES = (
-    (r"\d{4}-\d{1,2}-\d{1,2}", "y-M-d"),
     (r"\d{2}-\d{1,2}-\d{1,2}", "yy-M-d"),
     (r"\d{8}", "yyyyMMdd"),
     (r"\d{6}", "yyMMdd"),
@@ -32,11 +36,25 @@ _DATES = (
 )
 
 
-def converted(value: Column, source: Leaf, target: Leaf) -> Column:
+def converted(value: Column, source: DataType, target: DataType) -> Column:
     """Return ``value`` as the target's Spark type; NULL for what has no counterpart there.
 
-    The pair must be one that `shelduck.model.promotions` does not refuse.
+    Inside nested values it is the leaf that is NULL, or a map whose keys do not survive as keys.
+    The pair must be one that `shelduck.model.conversion` does not refuse.
     """
+    if isinstance(source, Primitive | Decimal) and isinstance(target, Primitive | Decimal):
+        return _leaf(value, source, target)
+    return converted_parts(value, source, target, _leaf)
+
+
+def lost(value: Column, source: DataType, target: DataType) -> Column:
+    """Tell whether ``value``, or any part inside it, does not survive as the target; never NULL."""
+    if isinstance(source, Primitive | Decimal) and isinstance(target, Primitive | Decimal):
+        return _leaf(value, source, target).isNull() & value.isNotNull()
+    return lost_parts(value, source, target, _leaf)
+
+
+def _leaf(value: Column, source: Leaf, target: Leaf) -> Column:
     wanted = spark_type(target)
     if str(target) in FORMS:
         text = F.lower(F.trim(value.cast("string"))) if str(target) == "uuid" else F.trim(value)
@@ -71,13 +89,12 @@ def _date(text: Column) -> Column:
     for form, words in reversed(_DATES):
         read = F.try_to_timestamp(text, F.lit(words)).cast("date")
         found = F.when(text.rlike(f"^{form}$"), read).otherwise(found)
-    return found
+    return F.when(text.rlike(f"^{_USUAL_DATE}$"), text.try_cast("date")).otherwise(found)
 
 
 def _to_text(value: Column, source: Leaf, target: Leaf) -> Column:
     if str(source) == "blob":
-        text = F.decode(value, "utf-8")
-        return F.when(F.encode(text, "utf-8") == value, text)
+        return F.try_validate_utf8(value.cast("string"))
     if str(target) == "json" and str(source) in (*_MOMENTS, "uuid", "time", "timetz"):
         listed = F.to_json(F.array(value))
         return F.when(value.isNotNull(), listed.substr(F.lit(2), F.length(listed) - 2))
@@ -93,6 +110,8 @@ def _moment(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) -> Co
         return F.when(value >= 0, _date(F.when(F.length(digits) == 8, digits)))
     if str(target) == "date":
         return value.cast(wanted)
+    if str(source) == "date":
+        value = F.when(F.abs(F.unix_date(value)) < _MOST_DAYS, value)
     return _stepped(value.cast(wanted), target)
 
 

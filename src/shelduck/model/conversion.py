@@ -1,0 +1,137 @@
+"""What a change of type asks for, at any depth: as much as the most demanding of its parts.
+
+Leaves are judged by `shelduck.model.promotions`. Struct members are matched by name without case,
+lists by their element, maps by key and value. NOT NULL inside a nested type says nothing here,
+since DuckLake keeps it for top-level columns only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from shelduck.model.accepted import Engine
+from shelduck.model.promotions import Promotion, Verdict, promotion
+from shelduck.model.schema import Path, path_text
+from shelduck.model.types import DataType, Decimal, List, Map, Primitive, Struct
+
+Finding = tuple[Path, Promotion]
+
+_DEMANDS = tuple(Verdict)
+# Types that stay as they are in metadata, but not where the values around them are written anew.
+NOT_WRITTEN = frozenset({"timestamp_ns", "time_ns", "interval", "geometry", "variant", "unknown"})
+
+
+def conversion_verdict(source: DataType, target: DataType) -> Promotion:
+    """Return what changing values of ``source`` to ``target`` needs, whatever types they are.
+
+    The reason names the first part that decides by its path, such as ``a.element.b``; none for the
+    whole. Members that only the target has are NULL for old values, those that only the source has
+    are dropped, and the target's order counts: metadata, but for members of a map's key.
+    """
+    found = _whole(list(_findings(source, target, ())), promotion(target, target))
+    if found.verdict is Verdict.CONVERT:
+        for path, reason in _unwritable(target, ()):
+            return Promotion(Verdict.REFUSED, _told(path, reason))
+    return found
+
+
+def _whole(findings: Sequence[Finding], same: Promotion) -> Promotion:
+    others = [(path, part) for path, part in findings if part.verdict is not Verdict.SAME]
+    if not others:
+        return same
+    path, worst = max(others, key=lambda f: _DEMANDS.index(f[1].verdict))
+    parts = [part for _, part in others]
+    return replace(
+        worst,
+        reason=_told(path, worst.reason),
+        bounds_hold=all(p.bounds_hold for p in parts),
+        same_grain=all(p.same_grain for p in parts),
+        accepted_by=frozenset.intersection(*(p.accepted_by for p in parts)),
+    )
+
+
+def _told(path: Path, reason: str) -> str:
+    return f"{path_text(path)}: {reason}" if path else reason
+
+
+def _findings(
+    source: DataType, target: DataType, path: Path, *, in_key: bool = False
+) -> Iterator[Finding]:
+    """Yield the verdicts on all parts of a pair in pre-order."""
+    match source, target:
+        case Struct(), Struct():
+            yield from _of_members(source, target, path, in_key=in_key)
+        case List(), List():
+            below = (*path, "element")
+            yield from _findings(source.element, target.element, below, in_key=in_key)
+        case Map(), Map():
+            yield from _findings(source.key, target.key, (*path, "key"), in_key=True)
+            yield from _findings(source.value, target.value, (*path, "value"), in_key=in_key)
+        case ((Primitive() | Decimal()), (Primitive() | Decimal())):
+            yield path, promotion(source, target)
+        case _:
+            reason = f"no rule makes values of {target} from {source}; use USING to say how"
+            yield path, Promotion(Verdict.REFUSED, reason)
+
+
+def _of_members(source: Struct, target: Struct, path: Path, *, in_key: bool) -> Iterator[Finding]:
+    known = {m.name.lower(): m for m in source.members}
+    wanted = {m.name.lower() for m in target.members}
+    kept = [m.name for m in source.members if m.name.lower() in wanted]
+    if kept != [m.name for m in target.members if m.name.lower() in known]:
+        yield path, _reshaped("members are put in another order, or spelled otherwise")
+    for member in source.members:
+        if member.name.lower() not in wanted:
+            yield (*path, member.name), _dropped(in_key=in_key)
+    for member in target.members:
+        below = (*path, member.name)
+        old = known.get(member.name.lower())
+        if old is None:
+            yield below, _reshaped("a new member is NULL in old values")
+        else:
+            yield from _findings(old.type, member.type, below, in_key=in_key)
+
+
+def _reshaped(reason: str) -> Promotion:
+    """Return the verdict on a struct's shape; what other engines do with it was not measured."""
+    ours = frozenset({Engine.DUCKLAKE, Engine.DUCKDB})
+    return Promotion(Verdict.SAFE, reason, same_grain=True, accepted_by=ours)
+
+
+def _dropped(*, in_key: bool) -> Promotion:
+    if in_key:
+        return Promotion(Verdict.CONVERT, "keys that differ in it alone would become the same key")
+    return _reshaped("the member is dropped")
+
+
+def _unwritable(target: DataType, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the parts of a type of which Spark cannot write values, and why."""
+    match target:
+        case Primitive(name):
+            if name in NOT_WRITTEN:
+                yield path, f"Spark has no column type for {target} that keeps its values"
+        case Struct(members):
+            for member in members:
+                yield from _unwritable(member.type, (*path, member.name))
+        case List(element):
+            yield from _unwritable(element, (*path, "element"))
+        case Map(key, value):
+            if _holds_map(key):
+                yield (*path, "key"), "Spark makes no maps whose keys hold maps"
+            yield from _unwritable(key, (*path, "key"))
+            yield from _unwritable(value, (*path, "value"))
+        case _:
+            pass
+
+
+def _holds_map(data_type: DataType) -> bool:
+    match data_type:
+        case Map():
+            return True
+        case List(element):
+            return _holds_map(element)
+        case Struct(members):
+            return any(_holds_map(m.type) for m in members)
+        case _:
+            return False

@@ -1,0 +1,173 @@
+"""What a change of type asks for at any depth, and which part of it decides."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from shelduck.model.accepted import Engine
+from shelduck.model.conversion import NOT_WRITTEN, conversion_verdict
+from shelduck.model.promotions import Verdict, promotion
+from shelduck.model.types import PRIMITIVES, Decimal, Member, Primitive, Struct, parse_type
+
+SAME, SAFE, EXACT, CONVERT, REFUSED = Verdict
+LEAVES = [Primitive(name) for name in sorted(PRIMITIVES)] + [Decimal(9, 2), Decimal(18, 2)]
+NOT_STORED = "values of varchar are not stored as int32 is"
+NOT_HELD = "int32 does not hold every int64"
+AS_DOUBLE = "DuckDB stores int128 as a double, which loses digits; use DECIMAL(38,0)"
+NEW = "a new member is NULL in old values"
+MOVED = "members are put in another order, or spelled otherwise"
+ONE_KEY = "keys that differ in it alone would become the same key"
+CASES = [
+    ("int", "bigint", SAFE, "int64 holds every int32"),
+    ("string", "int", CONVERT, NOT_STORED),
+    ("struct<a: int>", "struct<a: int>", SAME, "the type is the same"),
+    ("struct<a: int>", "struct<a: int not null>", SAME, "the type is the same"),
+    ("struct<a: int>", "struct<A: int>", SAFE, MOVED),
+    ("struct<a: int, b: int>", "struct<b: int, a: int>", SAFE, MOVED),
+    ("struct<a: int>", "struct<a: int, b: int>", SAFE, f"b: {NEW}"),
+    ("struct<a: int>", "struct<b: int, a: int>", SAFE, f"b: {NEW}"),
+    ("struct<a: int, b: int>", "struct<b: int>", SAFE, "a: the member is dropped"),
+    ("struct<a: int>", "struct<b: int>", SAFE, "a: the member is dropped"),
+    ("struct<a: int>", "struct<a: bigint>", SAFE, "a: int64 holds every int32"),
+    ("struct<a: int, b: float>", "struct<a: bigint, b: double>", EXACT, None),
+    ("struct<a: string>", "struct<a: int>", CONVERT, f"a: {NOT_STORED}"),
+    ("struct<`a.b`: string>", "struct<`a.b`: int>", CONVERT, f"`a.b`: {NOT_STORED}"),
+    ("struct<A: string>", "struct<a: int>", CONVERT, f"a: {NOT_STORED}"),
+    ("struct<a: int, b: bigint, c: string>", "struct<c: int, b: int>", CONVERT, f"c: {NOT_STORED}"),
+    ("struct<a: string, b: uuid>", "struct<a: int, b: blob>", REFUSED, None),
+    ("int[]", "bigint[]", SAFE, "element: int64 holds every int32"),
+    ("bigint[]", "int[]", CONVERT, f"element: {NOT_HELD}"),
+    ("bigint[][]", "int[][]", CONVERT, f"element.element: {NOT_HELD}"),
+    (
+        "struct<a: struct<b: string>[]>",
+        "struct<a: struct<b: int>[]>",
+        CONVERT,
+        f"a.element.b: {NOT_STORED}",
+    ),
+    ("map<string, bigint>", "map<string, int>", CONVERT, f"value: {NOT_HELD}"),
+    ("map<string, bigint>", "map<int, int>", CONVERT, f"key: {NOT_STORED}"),
+    ("map<int, float>", "map<bigint, double>", EXACT, None),
+    ("map<int, struct<a: string>>", "map<int, struct<a: int>>", CONVERT, f"value.a: {NOT_STORED}"),
+    # Without a member, keys that are two may become one; as a value it is only a member less.
+    ("map<struct<a: int, b: int>, int>", "map<struct<a: int>, int>", CONVERT, f"key.b: {ONE_KEY}"),
+    (
+        "map<struct<a: int, b: int>[], int>",
+        "map<struct<a: int>[], int>",
+        CONVERT,
+        f"key.element.b: {ONE_KEY}",
+    ),
+    ("map<struct<a: int>, int>", "map<struct<a: int, b: int>, int>", SAFE, f"key.b: {NEW}"),
+    ("map<int, struct<a: int, b: int>>", "map<int, struct<a: int>>", SAFE, None),
+    *[
+        (one, other, REFUSED, f"no rule makes values of {other} from {one}; use USING to say how")
+        for one, other in [
+            ("array<int32>", "int32"),
+            ("int32", "array<int32>"),
+            ("array<int32>", "varchar"),
+            ("struct<a: int32>", "json"),
+            ("map<int32, int32>", "varchar"),
+            ("json", "struct<a: int32>"),
+            ("array<int32>", "struct<a: int32>"),
+            ("map<int32, int32>", "array<int32>"),
+        ]
+    ],
+    (
+        "struct<a: int, b: int[]>",
+        "struct<a: bigint, b: int>",
+        REFUSED,
+        "b: no rule makes values of int32 from array<int32>; use USING to say how",
+    ),
+    ("bigint[]", "hugeint[]", REFUSED, f"element: {AS_DOUBLE}"),
+    # What stays as it is in metadata would be written anew beside a value that is converted.
+    ("struct<a: timestamp_ns, b: int>", "struct<a: timestamp_ns, b: bigint>", SAFE, None),
+    (
+        "struct<a: timestamp_ns, b: string>",
+        "struct<a: timestamp_ns, b: int>",
+        REFUSED,
+        "a: Spark has no column type for timestamp_ns that keeps its values",
+    ),
+    (
+        "struct<b: string>",
+        "struct<b: int, a: variant[]>",
+        REFUSED,
+        "a.element: Spark has no column type for variant that keeps its values",
+    ),
+    ("struct<a: timestamp_ns, b: string>", "struct<b: int>", CONVERT, f"b: {NOT_STORED}"),
+    (
+        "map<map<int, int>, string>",
+        "map<map<int, int>, int>",
+        REFUSED,
+        "key: Spark makes no maps whose keys hold maps",
+    ),
+    ("map<map<int, int>, int>", "map<map<int, int>, bigint>", SAFE, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "target", "verdict", "reason"), CASES)
+def test_the_verdict_names_the_first_part_that_decides(source, target, verdict, reason):
+    found = conversion_verdict(parse_type(source), parse_type(target))
+
+    assert found.verdict is verdict
+    assert reason is None or found.reason == reason
+
+
+def test_leaves_have_the_verdicts_of_promotions():
+    pairs = itertools.product(LEAVES, LEAVES)
+
+    assert [p for p in pairs if conversion_verdict(*p) != promotion(*p)] == []
+
+
+def test_of_two_parts_the_worse_one_decides_whatever_the_order():
+    for one, other in itertools.product([*zip(LEAVES, LEAVES, strict=True), *_SAMPLES], _SAMPLES):
+        found = {
+            conversion_verdict(_struct(x[0], y[0]), _struct(x[1], y[1])).verdict
+            for x, y in ((one, other), (other, one))
+        }
+        worst = max((promotion(*one), promotion(*other)), key=_severity)
+
+        assert found <= {worst.verdict, REFUSED}
+        if not NOT_WRITTEN & {str(one[1]), str(other[1])}:
+            assert found == {worst.verdict}
+
+
+_SAMPLES = [
+    (parse_type(one), parse_type(other))
+    for one, other in (("int", "int"), ("int", "bigint"), ("float", "double"), ("string", "int"))
+] + [(Primitive("uuid"), Primitive("blob"))]
+
+
+def _severity(found):
+    return (SAME, SAFE, EXACT, CONVERT, REFUSED).index(found.verdict)
+
+
+def _struct(one, other):
+    return Struct((Member("x", one), Member("y", other)))
+
+
+def test_what_holds_of_bounds_grain_and_engines_holds_of_all_parts():
+    widened = conversion_verdict(
+        parse_type("struct<a: int, b: float>"), parse_type("struct<a: bigint, b: double>")
+    )
+    assert not widened.bounds_hold
+    assert widened.is_default
+    assert widened.is_finer
+    grown = conversion_verdict(parse_type("int[]"), parse_type("bigint[]"))
+    assert grown.bounds_hold
+    assert not grown.is_finer
+    apart = conversion_verdict(
+        parse_type("struct<a: int, b: date>"), parse_type("struct<a: decimal(10,0), b: date>")
+    )
+    assert apart.accepted_by == frozenset({Engine.DELTA, Engine.DUCKDB})
+    assert not apart.is_default
+
+
+def test_what_is_not_written_is_what_promotions_refuse_to_write():
+    refused = {
+        str(leaf)
+        for leaf in LEAVES
+        if "Spark has no column type" in promotion(Primitive("boolean"), leaf).reason
+    }
+
+    assert refused == NOT_WRITTEN
