@@ -12,9 +12,11 @@ from shelduck.catalog.commit import commit
 from shelduck.catalog.failures import Contention
 from shelduck.errors import AlreadyExists, Conflict, NotFound
 from shelduck.model.change import AlterTable, CommitInfo
-from shelduck.model.job import OPEN_STATES, Conversion, JobState, JobStep, NewJob
-from shelduck.model.schema import Schema
-from shelduck.model.types import Primitive
+from shelduck.model.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
+from shelduck.model.schema import Default, Schema
+from shelduck.model.schema_change import AddColumn, ChangeType, Position
+from shelduck.model.shadow import Conversion
+from shelduck.model.types import Primitive, parse_type
 from tests.support.lake import Lake
 
 
@@ -27,6 +29,16 @@ def lake(lake_url, data_path):
     made.store.close()
 
 
+WORK = JobWork(
+    (Conversion(2, 3, "varchar", "INT", using="b::int", clause=1),),
+    (
+        AddColumn(("s", "x"), parse_type("struct<a: array<decimal(9,2)>>"), position=Position("a")),
+        ChangeType(("b",), parse_type("int")),
+        AddColumn(("n",), parse_type("timestamp_ntz"), default=Default("2024-01-01 00:00:00")),
+    ),
+)
+
+
 def shadow(table):
     [_, old] = table.columns
     return replace(old, id=3, shape=Primitive("int32"))
@@ -36,8 +48,7 @@ def begun(lake):
     """A job that takes id 3 for a column in the place of b."""
     table = lake.table("t")
     reserve = AlterTable(table, table.columns, table.comments, reserved=(shadow(table),))
-    conversion = Conversion(2, 3, "varchar", "int32")
-    return carried_out(lake, [reserve], NewJob(table.id, "main.t", (conversion,), 60)).job
+    return carried_out(lake, [reserve], NewJob(table.id, "main.t", WORK, 60)).job
 
 
 def carried_out(lake, changes, job):
@@ -56,7 +67,7 @@ def test_a_job_is_recorded_with_the_ids_that_it_takes(lake):
 
     found = look(lake, 1)
     assert (found.state, found.base, found.message) == (JobState.PENDING, lake.head().id, "")
-    assert found.conversions == (Conversion(2, 3, "varchar", "int32"),)
+    assert found.work == WORK
     assert abs((found.created - started).total_seconds()) < 60
     table = lake.table("t")
     assert table.columns.names == ["a", "b"]
@@ -87,7 +98,7 @@ def test_a_step_is_repeated_where_the_catalog_was_busy(lake, monkeypatch):
 def test_a_table_has_one_open_job(lake):
     begun(lake)
     before = lake.head()
-    with pytest.raises(AlreadyExists, match=r"job 1 changes the types of main.t already \(PEND"):
+    with pytest.raises(AlreadyExists, match=r"under SCHEMA_CHANGE by job 1 \(PEND"):
         begun(lake)
     assert lake.head() == before
 
@@ -137,3 +148,38 @@ def test_columns_are_published_only_where_no_other_rows_are(lake):
 
     assert look(lake, 1).published == done.snapshot.id == lake.head().id
     assert [(f.name, f.id) for f in lake.table("t").columns] == [("a", 1), ("b", 3)]
+
+
+def test_one_worker_has_a_job_until_its_lease_is_over(lake, monkeypatch):
+    begun(lake)
+    assert jobs.claim_job(lake.store, 1, "one")
+    assert jobs.claim_job(lake.store, 1, "one")
+    assert not jobs.claim_job(lake.store, 1, "two")
+    now = datetime.now(UTC)
+    assert look(lake, 1).is_held(now)
+    assert not look(lake, 1).is_held(now + LEASE)
+
+    # What the second does where it knows that the first is dead, or that its time is over.
+    assert jobs.claim_job(lake.store, 1, "two", gone="one")
+    monkeypatch.setattr(jobs, "LEASE", -LEASE)
+    assert jobs.claim_job(lake.store, 1, "three")
+    monkeypatch.undo()
+    with pytest.raises(Conflict, match="job 1 is PENDING by now"):
+        carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.RUNNING, worker="two"))
+    carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.RUNNING, worker="three"))
+    jobs.release_job(lake.store, 1, "two")
+    assert look(lake, 1).worker == "three"
+    jobs.release_job(lake.store, 1, "three")
+    assert jobs.claim_job(lake.store, 1, "two")
+    carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.FINISHED))
+    assert not jobs.claim_job(lake.store, 1, "two")
+
+
+def test_signs_of_life_keep_a_job(lake):
+    begun(lake)
+    jobs.claim_job(lake.store, 1, "one")
+    before = look(lake, 1).heartbeat
+    with lake.store.write() as connection:
+        jobs.renew_workers(connection, ["one", "two"])
+
+    assert look(lake, 1).heartbeat > before

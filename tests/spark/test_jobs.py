@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from decimal import Decimal
 
 import pytest
@@ -15,10 +16,12 @@ from shelduck import (
     NotFound,
     SchemaChangeJob,
     Unsupported,
-    add_column,
     change_type,
+    rewrite_files,
+    set_not_null,
 )
-from shelduck.api import jobs
+from shelduck.api import job_worker
+from shelduck.api.job_worker import JobWorker
 from tests.support.lakes import newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -92,15 +95,15 @@ def test_row_ids_stay_and_a_restore_brings_the_old_columns_back(lake):
 
 def between(monkeypatch, act):
     """Do something once, after the job has looked for files and before it publishes."""
-    real, done = jobs.publication, []
+    real, done = job_worker.publication, []
 
-    def late(table, shadows, files):
+    def late(job, table, files):
         if not done:
             done.append(1)
             act()
-        return real(table, shadows, files)
+        return real(job, table, files)
 
-    monkeypatch.setattr(jobs, "publication", late)
+    monkeypatch.setattr(job_worker, "publication", late)
 
 
 @pytest.mark.parametrize(
@@ -201,8 +204,8 @@ def test_one_job_at_a_time_which_can_be_cancelled(copied, base):
     )
 
     assert told == (
-        "job 1 changes the types of main.t already (PENDING); wait for it, or CANCEL ALTER TABLE"
-        " COLUMN FROM main.t"
+        "table main.t is under SCHEMA_CHANGE by job 1 (PENDING): its state is not NORMAL; wait for"
+        " the job, or CANCEL ALTER TABLE COLUMN FROM main.t"
     )
     with pytest.raises(InvalidRequest, match=r"main.t is not under SCHEMA_CHANGE \(job 7\)"):
         lake.sql("CANCEL ALTER TABLE COLUMN FROM t (7)")
@@ -243,8 +246,8 @@ def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
     _, lake = copied
     lake.set_option("target_file_size", 1, table="t")
     job = lake.table("t").alter(*THREE)
-    real, landed = SchemaChangeJob._land, []
-    monkeypatch.setattr(jobs, "land", dying(jobs.land, landed))
+    real, landed = JobWorker._land, []
+    monkeypatch.setattr(job_worker, "land", dying(job_worker.land, landed))
     with pytest.raises(KeyboardInterrupt):
         job.wait()
     monkeypatch.undo()
@@ -255,7 +258,7 @@ def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
         landed.extend(parts)
         return real(self, table, parts)
 
-    monkeypatch.setattr(SchemaChangeJob, "_land", counts)
+    monkeypatch.setattr(JobWorker, "_land", counts)
     [again] = lake.jobs()
     before = newest(lake)
     again.wait()
@@ -266,9 +269,9 @@ def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
     assert everything(lake) == expected(range(60))
 
 
-def test_time_runs_out(lake, monkeypatch):
-    monkeypatch.setattr(jobs, "TIMEOUT", 0)
-    job = lake.table("t").alter(TO_INT)
+def test_time_runs_out(lake):
+    job = lake.table("t").alter(TO_INT, timeout=1)
+    time.sleep(1.1)
 
     with pytest.raises(InvalidRequest, match="job 1 was cancelled: Timeout"):
         job.wait()
@@ -333,14 +336,11 @@ def test_a_plan_tells_what_a_job_would_write_anew(lake):
 @pytest.mark.parametrize(
     ("changes", "error", "told"),
     [
-        ([TO_INT, add_column("n", "int")], Unsupported, "write two statements"),
+        ([TO_INT, set_not_null("d")], Unsupported, "write two statements"),
+        ([TO_INT, rewrite_files()], Unsupported, "REWRITE goes with SET PARTITIONED BY and SET"),
         ([TO_INT, TO_INT], InvalidRequest, "the type of v of main.t changes twice"),
-        (
-            [change_type("s.f", "int")],
-            Unsupported,
-            "only values of top-level columns",
-        ),
-        ([change_type("day", "array<int>", using="array(1)")], Unsupported, "not to nested ones"),
+        ([change_type("day", "variant", using="v")], Unsupported, "no column type for variant"),
+        ([change_type("s.f", "int", using="1")], Unsupported, "say it for the column"),
         ([change_type("k", "string")], Unsupported, "RESET PARTITIONED BY first"),
         ([change_type("def", "int")], Unsupported, "ALTER COLUMN def DROP DEFAULT first"),
     ],
@@ -352,6 +352,83 @@ def test_what_cannot_be_converted_is_refused_before_anything(copied, base, chang
 
     message = refusal(error, lambda: lake.table("t").alter(*changes), catalog, base.folder / "data")
     assert told in message
+
+
+NESTED = [
+    (
+        "CREATE TABLE n (id INT, s STRUCT<a: STRING, b: INT>, l ARRAY<STRUCT<x: STRING>>,"
+        " m MAP<STRING, STRING>)"
+    ),
+    (
+        "INSERT INTO n SELECT 1, named_struct('a', '7', 'b', 1),"
+        " array(named_struct('x', '8'), NULL), map('1', '9')"
+    ),
+    "INSERT INTO n SELECT 2, NULL, array(), NULL",
+]
+
+
+def test_values_inside_structs_lists_and_maps_are_converted(copied):
+    catalog, lake = copied
+    for statement in NESTED:
+        lake.sql(statement)
+    before, old = newest(lake), rows(lake.sql("SELECT * FROM n ORDER BY id"))
+    lake.sql(
+        "ALTER TABLE n ALTER COLUMN s.a TYPE INT, ALTER COLUMN l.element.x TYPE INT,"
+        " ALTER COLUMN m TYPE MAP<INT, DECIMAL(9,2)>, ADD COLUMN s2 STRUCT<a: INT>"
+    )
+
+    expected = [(1, (7, 1), [(8,), None], {1: Decimal(9)}, None), (2, None, [], None, None)]
+    assert rows(lake.sql("SELECT * FROM n ORDER BY id")) == expected
+    assert rows(lake.sql(f"SELECT * FROM n VERSION AS OF {before} ORDER BY id")) == old
+    assert rows(lake.sql("SELECT id FROM n WHERE s.a = 7")) == [(1,)]
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        found = duckdb.sql("SELECT id, s.a, s.b, l, m FROM n ORDER BY id")
+        assert found == [(1, 7, 1, [{"x": 8}, None], {1: Decimal(9)}), (2, None, None, [], None)]
+        assert duckdb.sql(f"SELECT s.a FROM n AT (VERSION => {before}) WHERE id = 1") == [("7",)]
+        duckdb.execute("INSERT INTO n VALUES (3, {'a': 1, 'b': 2}, [{'x': 3}], MAP {4: 5}, NULL)")
+    assert rows(lake.sql("SELECT s.a, l[0].x, m[4] FROM n WHERE id = 3")) == [(1, 3, Decimal(5))]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("ALTER COLUMN s.a TYPE INT", "1 value(s) of column 's' do not survive as struct<a: int32"),
+        ("ALTER COLUMN l.element.x TYPE DATE", "1 value(s) of column 'l' do not survive as array"),
+        ("ALTER COLUMN m TYPE MAP<INT, STRING>", "such as '{01 -> b, 1 -> a}'"),
+    ],
+)
+def test_a_nested_value_that_does_not_survive_cancels_the_job(lake, change, told):
+    for statement in NESTED:
+        lake.sql(statement)
+    lake.sql(
+        "INSERT INTO n SELECT 3, named_struct('a', 'zz', 'b', 1), array(), map('01', 'b', '1', 'a')"
+    )
+    seen = rows(lake.sql("SELECT * FROM n ORDER BY id"))
+    with pytest.raises(InvalidRequest) as refused:
+        lake.sql(f"ALTER TABLE n {change}")
+
+    assert told in str(refused.value)
+    assert rows(lake.sql("SELECT * FROM n ORDER BY id")) == seen
+
+
+def test_an_expression_makes_a_nested_column_by_the_names_of_its_fields(lake):
+    lake.sql(
+        "ALTER TABLE t ALTER COLUMN v TYPE STRUCT<number: INT, text: STRING>"
+        " USING named_struct('text', v, 'number', CAST(v AS INT))"
+    )
+
+    assert rows(lake.sql("SELECT v.number, v.text FROM t WHERE id = 7")) == [(70, "70")]
+
+
+def test_a_key_of_a_map_keeps_its_fields(lake):
+    lake.sql("CREATE TABLE k (m MAP<STRUCT<a: INT, b: INT>, INT>)")
+    lake.sql(
+        "INSERT INTO k SELECT map(named_struct('a', 1, 'b', 1), 1, named_struct('a', 2, 'b', 1), 2)"
+    )
+    with pytest.raises(Unsupported, match="keys that differ in it alone would become the same"):
+        lake.sql("ALTER TABLE k DROP COLUMN m.key.a")
+    with pytest.raises(InvalidRequest, match=r"1 value\(s\) of column 'm' do not survive"):
+        lake.sql("ALTER TABLE k ALTER COLUMN m.key TYPE STRUCT<b: INT>")
 
 
 def test_inside_a_transaction_it_is_refused(lake):

@@ -368,7 +368,7 @@ def test_an_alter_that_cannot_be_changes_nothing(copied, base, statement, kind, 
 
 def test_a_refused_change_takes_the_others_of_its_statement_along(copied, base):
     catalog, lake = copied
-    statement = "ALTER TABLE t ADD COLUMN c INT, DROP COLUMN n, ALTER f TYPE STRING"
+    statement = "ALTER TABLE t ADD COLUMN c INT, DROP COLUMN n, ALTER f TYPE DATE"
 
     refusal(Unsupported, lambda: lake.sql(statement), catalog, base.folder / "data")
 

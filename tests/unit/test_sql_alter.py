@@ -252,7 +252,6 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("ALTER TABLE tbl SET LOCATION 'x'", "ALTER TABLE ... SET"),
         ("ALTER TABLE tbl DROP FEATURE f TRUNCATE HISTORY", "CALL expire_snapshots"),
         ("ALTER TABLE tbl DROP FEATURE f, DROP COLUMN c", "write two statements"),
-        ("ALTER TABLE tbl MODIFY COLUMN c BIGINT", "write ALTER COLUMN c TYPE t"),
         ("ALTER TABLE tbl REPLACE COLUMNS (a INT)", "drop and add columns one by one"),
         ("ALTER TABLE tbl DROP a, RENAME TO b", "RENAME TO together with other changes"),
         ("ALTER TABLE tbl RENAME TO b, DROP a", "RENAME TO together with other changes"),

@@ -31,6 +31,44 @@ def test_a_type_change_says_how_values_are_converted(text, change):
     assert parse(f"ALTER TABLE t {change}") == [AlterTable(T, (change,))]
 
 
+def test_a_statement_says_how_its_job_is_done():
+    first, second = "ADD COLUMN a INT", "MODIFY COLUMN b INT"
+    for text in (
+        f"{first}, {second} PROPERTIES ('timeout' = '60', \"wait\" = 'false')",
+        f"{first} PROPERTIES ('timeout' = '60', wait = false), {second}",
+    ):
+        [found] = parse(f"ALTER TABLE t {text}")
+        assert len(found.changes) == 2
+        assert found.properties == {"timeout": "60", "wait": "false"}
+    with pytest.raises(InvalidRequest, match="PROPERTIES only once"):
+        parse(f"ALTER TABLE t {first} PROPERTIES ('a' = '1'), {second} PROPERTIES ('a' = '1')")
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("REWRITE", ["RewriteOlderFiles"]),
+        ("SET SORTED BY (a) REWRITE", ["SetSorting", "RewriteOlderFiles"]),
+        ("RESET PARTITIONED BY REWRITE", ["ResetPartitioning", "RewriteOlderFiles"]),
+        ("ORDER BY (a, `b c`)", ["OrderColumns"]),
+        ("MODIFY COLUMN a COMMENT 'x'", ["SetComment"]),
+        ("MODIFY COMMENT 'x'", ["SetComment"]),
+        ("ADD COLUMN z INT, ORDER BY (z, k)", ["AddColumn", "OrderColumns"]),
+        ("DROP COLUMN z, ORDER BY (k)", ["DropColumn", "OrderColumns"]),
+        ("ALTER COLUMN z TYPE LONG, ORDER BY (k)", ["ChangeType", "OrderColumns"]),
+        ("DROP COLUMN a, REWRITE", ["DropColumn", "RewriteOlderFiles"]),
+        ("ADD COLUMN z INT DEFAULT 1 PROPERTIES (timeout = 1)", ["AddColumn"]),
+        ("ADD COLUMN z INT DEFAULT '5' NULL", ["AddColumn"]),
+        ("RENAME COLUMN a b", ["RenameColumn"]),
+        ("ALTER COLUMN a TYPE INT USING f(b) PROPERTIES ('timeout' = '1')", ["ChangeType"]),
+    ],
+)
+def test_what_jobs_do_is_written_so(text, kinds):
+    [found] = parse(f"ALTER TABLE t {text}")
+
+    assert [type(change).__name__ for change in found.changes] == kinds
+
+
 def test_an_expression_ends_at_the_next_change():
     text = "ALTER TABLE t ALTER COLUMN a TYPE INT USING f(a, 1), RENAME COLUMN b TO c"
 
@@ -55,7 +93,7 @@ def test_statements_about_jobs(text, statement):
     [found] = parse(text)
     if statement is None:
         assert found.schema.schema == "s"
-        assert found.tail == "where State = 'RUNNING' order by JobId limit 2, 1"
+        assert found.tail == "where State = 'RUNNING' order by JobId LIMIT 1 OFFSET 2"
     else:
         assert found == statement
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.literals import blob_text
+from shelduck.model.modify import ModifyColumn, OrderColumns
 from shelduck.model.names import split_name
 from shelduck.model.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.properties import SetProperties, UnsetProperties
@@ -31,6 +32,7 @@ from shelduck.model.schema_change import (
     SetNullable,
 )
 from shelduck.model.sorting import ResetSorting, SetSorting
+from shelduck.model.table_change import RewriteOlderFiles
 from shelduck.model.types import parse_type
 from shelduck.sql.partitioning import partition_keys
 from shelduck.sql.sorting import sort_keys
@@ -95,7 +97,7 @@ def change_type(
     added, missing ones dropped.
 
     Args:
-        path: Dotted; values of top-level columns only can be converted.
+        path: Dotted.
         type: As in Spark SQL.
         using: A Spark SQL expression over the table's columns that makes the new values.
         on_error: What becomes of values that do not survive: an error, or NULL.
@@ -103,6 +105,39 @@ def change_type(
     if on_error not in ("fail", "null"):
         raise InvalidRequest(f"on_error is 'fail' or 'null', not {on_error!r}")
     return ChangeType(split_name(path), parse_type(type), using, on_error == "null")
+
+
+def modify_column(
+    path: str,
+    type: str,  # noqa: A002 - the word that everybody expects
+    *,
+    nullable: bool = True,
+    default: Value | None = None,
+    comment: str | None = None,
+    first: bool = False,
+    after: str | None = None,
+) -> ModifyColumn:
+    """Say anew what a column is, as Doris' MODIFY COLUMN does.
+
+    Its type and its place may change, and NOT NULL may be lifted; the default has to be the one
+    that it has. A comment that is left out stays.
+    """
+    position = _position(first, after)
+    given = _default(default)
+    return ModifyColumn(split_name(path), parse_type(type), nullable, given, comment, position)
+
+
+def order_columns(*names: str) -> OrderColumns:
+    """Put all columns of the table into this order."""
+    return OrderColumns(tuple(split_name(n)[0] for n in names))
+
+
+def rewrite_files() -> RewriteOlderFiles:
+    """Write the files that exist anew, by a job: with today's columns, types, defaults and layout.
+
+    Beside `set_partitioning` or `set_sorting` those count already.
+    """
+    return RewriteOlderFiles()
 
 
 def set_default(path: str, default: Value) -> SetDefault:

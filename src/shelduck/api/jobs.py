@@ -1,44 +1,32 @@
-"""Heavy schema changes as jobs: they convert file by file while everybody uses the table."""
+"""Heavy schema changes as jobs: submitted, looked at, waited for, cancelled."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 
-from shelduck.api.compaction import land
+from shelduck.api.job_worker import JobWorker
 from shelduck.api.results import Committed, TableName
 from shelduck.api.state import LakeState
-from shelduck.api.table_flush import FlushVerbs
 from shelduck.catalog import jobs as catalog_jobs
-from shelduck.catalog import read as catalog_read
-from shelduck.catalog.commit import Landed, commit
+from shelduck.catalog.commit import commit
 from shelduck.errors import Conflict, InvalidRequest, NotFound
+from shelduck.evolution.alter import AlterPlan
+from shelduck.jobs.identity import is_gone
 from shelduck.model.change import Change
-from shelduck.model.job import OPEN_STATES, Conversion, Job, JobState, JobStep, NewJob
+from shelduck.model.job import OPEN_STATES, TIMEOUT, Job, JobState, JobStep, JobWork, NewJob
 from shelduck.model.names import split_name
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
-from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
-from shelduck.operations.convert import derived, told_of_bad_values, unconverted
-from shelduck.operations.progress import bin_progress
-from shelduck.planning.compaction import Bin, batches
-from shelduck.planning.shadows import (
-    Shadow,
-    known_shadows,
-    plan_shadows,
-    publication,
-    reservation,
-)
-
-TIMEOUT = 86_400
-"""Seconds; Doris' alter_table_timeout_second."""
+from shelduck.planning.shadows import reservation
 
 
 class SchemaChangeJob:
-    """A heavy change of a table's types; get one from `Table.alter` or `Lake.jobs`.
+    """A heavy change of a table; get one from `Table.alter` or `Lake.jobs`.
 
-    Nothing runs before `wait`, which any process may call: files that are converted stay so.
+    Nothing runs before `wait`, which any process may call, or ``shelduck jobs run`` finds it: files
+    that are converted stay so.
     """
 
     def __init__(self, state: LakeState, number: int) -> None:
@@ -70,24 +58,22 @@ class SchemaChangeJob:
         with self._state.store.read() as connection:
             return catalog_jobs.job(connection, self.id)
 
-    def wait(self) -> Committed:
+    def wait(self, *, progress: bool | None = None) -> Committed:
         """Convert what is left and publish; return the snapshot that shows the new types.
 
-        Reads, writes and compaction by anybody go on meanwhile. What others write is converted too,
-        until a commit finds nothing left. After a crash the next call goes on with what is not
-        converted.
+        Where another process works on it, wait for that one, and go on if it dies. Reads, writes
+        and compaction by anybody go on meanwhile. What others write is converted too, until a
+        commit finds nothing left. After a crash the next call goes on with what is not converted.
+
+        Args:
+            progress: Whether to show it on stderr; where that is a terminal when None.
 
         Raises:
             InvalidRequest: a value does not survive, it ran out of time, or it was cancelled; the
                 table is as it was.
         """
-        try:
-            return self._run()
-        except BaseException:
-            job = self.look()
-            if job.state is JobState.CANCELLED:
-                raise InvalidRequest(f"job {job.id} was cancelled: {job.message}") from None
-            raise
+        show = self._state.show_progress if progress is None else progress
+        return JobWorker(self._state, self.id, show_progress=show).run()
 
     def cancel(self, message: str = "user cancelled") -> None:
         """Give it up; the table is as it was, and what was converted goes with later compaction.
@@ -97,141 +83,69 @@ class SchemaChangeJob:
         job = self.look()
         if not job.is_open:
             raise InvalidRequest(f"job {job.id} cannot be cancelled: it is {job.state.value}")
-        self._step(JobState.CANCELLED, OPEN_STATES, message=message)
-
-    def _run(self) -> Committed:
-        while True:
-            job = self.look()
-            if job.state is JobState.FINISHED:
-                assert job.published is not None
-                return Committed(job.published)
-            if not job.is_open:
-                raise InvalidRequest(f"job {job.id} was cancelled: {job.message}")
-            if datetime.now(UTC) > job.created + timedelta(seconds=job.timeout):
-                self.cancel("Timeout")
-                continue
-            published = self._advance(job)
-            if published is not None:
-                return published
-
-    def _advance(self, job: Job) -> Committed | None:
-        """Convert what is there now, or publish when there is nothing; None to look again."""
-        table = self._version(job)
-        shadows = known_shadows(table, job.conversions)
-        if isinstance(shadows, str):
-            self.cancel(shadows)
-            return None
-        try:
-            FlushVerbs(self._state, TableName(table.schema.name, table.name)).flush_inlined_data()
-        except Conflict:
-            return None
-        found = survey(self._state.store, self._version(job), self._state.layouts)
-        if found.without_ids:
-            self.cancel(
-                f"rows of {found.without_ids[0].path} have no ids, so it is not written anew; add"
-                " the file again, or delete its rows and insert them"
-            )
-            return None
-        left = {f.id for f in unconverted(found, shadows)}
-        total = len(found.rows.files)
-        self._step(JobState.RUNNING, OPEN_STATES, done=total - len(left), total=total)
-        if left:
-            self._convert(found, left, shadows)
-            return None
-        change = publication(found.table, shadows, frozenset(f.id for f in found.rows.files))
-        try:
-            landed = self._commit([change], found.table, JobState.FINISHED)
-        except Conflict:
-            return None
-        return Committed(landed.snapshot.id)
-
-    def _convert(self, found: Survey, left: set[int], shadows: tuple[Shadow, ...]) -> None:
-        bins = found.chosen(left, found.table.options.target_file_size)
-        name = TableName(found.table.schema.name, found.table.name)
-        show = self._state.show_progress
-        with bin_progress(name, bins, "convert", show=show) as report:
-            for lot in batches(bins):
-                written = self._written(found, lot, shadows, report)
-                # What others changed meanwhile is left out, and converted again later.
-                land(written, partial(self._land, found.table))
-
-    def _written(
-        self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
-    ) -> list[RewrittenBin]:
-        try:
-            return write_bins(
-                self._state.spark,
-                found.rows,
-                lot,
-                report=report,
-                derived=derived(found, shadows),
-            )
-        except InvalidRequest as error:
-            told = told_of_bad_values(self._state.spark, found, lot, shadows)
-            self.cancel(told or str(error))
-            raise
-
-    def _land(self, table: TableVersion, parts: Sequence[RewrittenBin]) -> int:
-        changes = [change for part in parts for change in part.done.changes]
-        return self._commit(changes, table, JobState.RUNNING).snapshot.id
-
-    def _version(self, job: Job) -> TableVersion:
-        with self._state.store.read() as connection:
-            at = catalog_read.snapshot(connection)
-            name = catalog_read.name_at(connection, job.table_id, at)
-            try:
-                found = catalog_read.table(connection, at, *(name or ("", "")), self._state.info)
-            except NotFound:
-                found = None
-        if found is None or found.id != job.table_id:
-            self.cancel("the table was dropped")
-            raise NotFound(f"table {job.table_name} was dropped")
-        return found
-
-    def _step(
-        self,
-        state: JobState,
-        expected: frozenset[JobState],
-        *,
-        message: str | None = None,
-        done: int | None = None,
-        total: int | None = None,
-    ) -> None:
-        step = JobStep(self.id, expected, state, message, done, total)
+        step = JobStep(self.id, OPEN_STATES, JobState.CANCELLED, message)
         catalog_jobs.move_job(self._state.store, step)
-
-    def _commit(self, changes: Sequence[Change], table: TableVersion, state: JobState) -> Landed:
-        step = JobStep(self.id, frozenset({JobState.RUNNING}), state)
-        return commit(
-            self._state.store,
-            self._state.info,
-            changes,
-            base=table.snapshot.id,
-            info=self._state.commit_info(f"job {self.id}"),
-            layouts_learned=self._state.layouts.unrecorded(),
-            job=step,
-        )
 
 
 def submit(
-    state: LakeState, name: TableName, table: TableVersion, changes: Sequence[TableChange]
+    state: LakeState,
+    table: TableVersion,
+    plan: AlterPlan,
+    changes: Sequence[TableChange],
+    timeout: int | None = None,
 ) -> SchemaChangeJob:
     """Reserve the columns of heavy changes in one short commit, and return their job.
 
-    Raises AlreadyExists when the table has an open job, and what `plan_shadows` raises.
+    A new layout counts at once, and the job has the files follow it. Raises AlreadyExists when the
+    table has an open job, and InvalidRequest for a timeout that is no number of seconds above 0.
     """
-    shadows = plan_shadows(table, changes)
-    conversions: tuple[Conversion, ...] = tuple(s.conversion for s in shadows)
+    if timeout is not None and timeout < 1:
+        raise InvalidRequest(f"a job's timeout is a number of seconds from 1 on, not {timeout}")
+    name = TableName(table.schema.name, table.name)
+    work = JobWork(tuple(s.conversion for s in plan.shadows), tuple(changes), plan.rewrites)
+    wanted: list[Change] = [reservation(table, plan.shadows)] if plan.shadows else []
+    if plan.rewrites and plan.change is not None:
+        wanted.append(plan.change)
     landed = commit(
         state.store,
         state.info,
-        [reservation(table, shadows)],
+        wanted,
         base=table.snapshot.id,
         info=state.commit_info(),
-        job=NewJob(table.id, str(name), conversions, TIMEOUT),
+        job=NewJob(table.id, str(name), work, TIMEOUT if timeout is None else timeout),
     )
     assert landed.job is not None
     return SchemaChangeJob(state, landed.job)
+
+
+def job_properties(values: Mapping[str, str]) -> tuple[int | None, bool]:
+    """Return the timeout in seconds and whether to wait, as ``PROPERTIES (…)`` of a statement say.
+
+    Raises InvalidRequest for a property that jobs do not have, or a value that it does not take.
+    """
+    known = {"timeout": "seconds", "wait": "true or false"}
+    for key, value in values.items():
+        if key not in known:
+            raise InvalidRequest(f"a job has no property {key!r}; there are timeout and wait")
+        is_valid = value.isdigit() if key == "timeout" else value.lower() in ("true", "false")
+        if not is_valid:
+            raise InvalidRequest(f"the property {key!r} of a job is {known[key]}, not {value!r}")
+    timeout = values.get("timeout")
+    waits = values.get("wait", "true").lower() == "true"
+    return None if timeout is None else int(timeout), waits
+
+
+def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
+    """Work on the open jobs that nobody alive works on, and return them."""
+    done: list[SchemaChangeJob] = []
+    for job in reversed(jobs_of(state)):
+        is_taken = job.is_held(datetime.now(UTC)) and not (job.worker and is_gone(job.worker))
+        if job.is_open and not is_taken:
+            found = SchemaChangeJob(state, job.id)
+            with suppress(InvalidRequest, Conflict, NotFound):
+                found.wait()
+            done.append(found)
+    return done
 
 
 def jobs_of(state: LakeState, schema: str | None = None) -> list[Job]:

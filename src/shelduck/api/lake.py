@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from shelduck.api.delta_import import LakeBorders
-from shelduck.api.jobs import SchemaChangeJob, jobs_of
+from shelduck.api.jobs import SchemaChangeJob, jobs_of, run_jobs
 from shelduck.api.options import Option, options, set_option
 from shelduck.api.results import Result, TableName
 from shelduck.api.session import SqlSession
@@ -102,6 +102,14 @@ class Lake(LakeBorders):
         found = SchemaChangeJob(self._state, number)
         _ = found.look()
         return found
+
+    def run_jobs(self) -> list[SchemaChangeJob]:
+        """Work on every open job that nobody else works on, one after the other; return them.
+
+        One that cannot be done is cancelled, or left to the next call where another commit was in
+        the way; its state tells.
+        """
+        return run_jobs(self._state)
 
     def transaction(
         self,

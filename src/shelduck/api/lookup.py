@@ -36,10 +36,14 @@ def read_version(
     return read_table(state.spark, state.store, found, state.layouts, columns, staged=staged)
 
 
-def rows_of(state: LakeState, unit: UnitOfWork, name: TableName) -> TableRows:
-    """Return where a table's rows are as the unit sees them."""
+def rows_of(
+    state: LakeState, unit: UnitOfWork, name: TableName, *, writes: bool = False
+) -> TableRows:
+    """Return where a table's rows are as the unit sees them; ``writes`` says that some will be."""
     found = unit.workspace.table(name)
     staged = unit.workspace.staged_rows(found)
+    if writes:
+        found = unit.writer.register(found)
     return table_rows(state.store, found, state.layouts, staged)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shelduck.api.jobs import SchemaChangeJob
+from shelduck.api.jobs import SchemaChangeJob, job_properties
 from shelduck.api.results import Result, Unchanged
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out, carry_out_rows
@@ -89,12 +89,18 @@ def drop_table(runner: Runner, statement: st.DropTable) -> Result:
 
 
 def alter_table(runner: Runner, statement: st.AlterTable) -> Result:
-    """ALTER TABLE and COMMENT ON: all changes in one snapshot."""
+    """ALTER TABLE and COMMENT ON: all changes in one snapshot; what takes a job is waited for.
+
+    ``PROPERTIES ("wait" = "false")`` leaves the job to a worker.
+    """
     name = runner.name(statement.name)
     if statement.if_exists and not runner.view().workspace.has_table(name):
         return Unchanged(runner.view().workspace.base.id)
-    done = runner.table(statement.name).alter(*statement.changes)
-    return done.wait() if isinstance(done, SchemaChangeJob) else done
+    timeout, waits = job_properties(statement.properties)
+    done = runner.table(statement.name).alter(*statement.changes, timeout=timeout)
+    if not isinstance(done, SchemaChangeJob):
+        return done
+    return done.wait() if waits else Unchanged(done.look().base)
 
 
 def rename_table(runner: Runner, statement: st.RenameTable) -> Result:

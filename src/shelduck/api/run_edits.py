@@ -52,7 +52,7 @@ def update(runner: Runner, statement: st.Update) -> Result:
 
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
-        rows = rows_of(runner.state, unit, inside.name(statement.name))
+        rows = rows_of(runner.state, unit, inside.name(statement.name), writes=True)
         with inside.views(condition, *(a.value for a in statement.assignments)) as named:
             where = Where(named(condition.text), target.alias) if condition else None
             return update_rows(
@@ -73,7 +73,7 @@ def merge(runner: Runner, statement: st.Merge) -> Result:
 
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
-        rows = rows_of(runner.state, unit, inside.name(statement.name))
+        rows = rows_of(runner.state, unit, inside.name(statement.name), writes=True)
         source = inside.query(statement.source)
         with inside.views(*_expressions(statement)) as named:
             wanted = Merge(

@@ -9,7 +9,7 @@ from typing import Any
 from shelduck.api.jobs import SchemaChangeJob, jobs_of
 from shelduck.api.results import Unchanged
 from shelduck.api.runner import Answer, Runner
-from shelduck.catalog.jobs import open_job
+from shelduck.catalog.jobs import LightChange, light_changes, open_job
 from shelduck.errors import InvalidRequest
 from shelduck.model.job import Job, JobState
 from shelduck.model.names import split_name
@@ -25,11 +25,24 @@ _COLUMNS = (
 
 
 def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame:
-    """SHOW ALTER TABLE COLUMN, newest first, with Doris' thirteen columns."""
+    """SHOW ALTER TABLE COLUMN, newest first, with Doris' thirteen columns.
+
+    Changes that took no job are told by the snapshots that made them, DuckDB's too; their JobId is
+    NULL.
+    """
     wanted = None if statement.schema is None else statement.schema.schema
     if wanted is not None:
         wanted = runner.view().workspace.schema(wanted).name
-    found = answer(runner.state.spark, _COLUMNS, [_row(j) for j in jobs_of(runner.state, wanted)])
+    with runner.state.store.read() as connection:
+        light = light_changes(connection)
+    told = [(j.created, _row(j)) for j in jobs_of(runner.state, wanted)]
+    told += [
+        (c.snapshot.time, _light_row(c))
+        for c in light
+        if wanted is None or c.table_name[0] == wanted
+    ]
+    newest = sorted(told, key=lambda one: one[0], reverse=True)
+    found = answer(runner.state.spark, _COLUMNS, [row for _, row in newest])
     if not statement.tail:
         return found
     word = "__shelduck_jobs__"
@@ -58,8 +71,16 @@ def _row(job: Job) -> tuple[object, ...]:
     )
 
 
+def _light_row(change: LightChange) -> tuple[object, ...]:
+    name, at = change.table_name[1], change.snapshot
+    return (
+        *(None, name, _time(at.time), _time(at.time), name, change.table_id, change.table_id),
+        *(f"{at.schema_version}:0", at.id, JobState.FINISHED.value, "", None, 1),
+    )
+
+
 def _time(when: datetime | None) -> str:
-    return "N/A" if when is None else when.strftime("%Y-%m-%d %H:%M:%S")
+    return "N/A" if when is None else when.isoformat(" ", "milliseconds").partition("+")[0]
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {

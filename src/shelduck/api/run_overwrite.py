@@ -43,7 +43,7 @@ def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
 
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
-        rows = rows_of(runner.state, unit, inside.name(statement.name))
+        rows = rows_of(runner.state, unit, inside.name(statement.name), writes=True)
         new = _named(statement, rows.table, _values(inside, source))
         alter = None
         if statement.schema_evolution:

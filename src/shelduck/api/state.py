@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.store import Store
+from shelduck.jobs.leases import Leases
 from shelduck.model.change import CommitInfo
 from shelduck.operations.layouts import LayoutMemory
 from shelduck.spark.session import SparkSession, session_for
@@ -24,6 +25,10 @@ class LakeState:
     default_schema: str = DEFAULT_SCHEMA
     layouts: LayoutMemory = field(default_factory=LayoutMemory)
     show_progress: bool | None = None
+    leases: Leases = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.leases = Leases(self.store)
 
     @property
     def spark(self) -> SparkSession:

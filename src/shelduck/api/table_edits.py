@@ -65,7 +65,7 @@ class EditVerbs(TableHandle):
         chosen = None if where is None else Where(where)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = rows_of(self._state, unit, self.name)
+            rows = rows_of(self._state, unit, self.name, writes=True)
             return update_rows(
                 self._state.spark,
                 rows,
@@ -118,7 +118,7 @@ class EditVerbs(TableHandle):
         wanted = Merge(_on(on), clauses, target_alias, source_alias, schema_evolution)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = rows_of(self._state, unit, self.name)
+            rows = rows_of(self._state, unit, self.name, writes=True)
             return merge_into(self._state, self._unit, rows, source, wanted)
 
         return carry_out_rows(self._state, self._unit, prepare)
@@ -139,7 +139,7 @@ class EditVerbs(TableHandle):
         chosen = None if where is None else Where(where)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = rows_of(self._state, unit, self.name)
+            rows = rows_of(self._state, unit, self.name, writes=True)
             if chosen is None:
                 return overwrite_table(
                     self._state.spark,
@@ -168,7 +168,7 @@ class EditVerbs(TableHandle):
         """
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = rows_of(self._state, unit, self.name)
+            rows = rows_of(self._state, unit, self.name, writes=True)
             return overwrite_partitions(
                 self._state.spark,
                 rows,

@@ -12,9 +12,11 @@ from shelduck.api.lookup import read_version
 from shelduck.api.results import Result, Staged
 from shelduck.api.unit import UnitOfWork, carry_out, counted
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
+from shelduck.jobs.writer import Writer
 from shelduck.operations.append import append_rows
 from shelduck.operations.done import Done, discard
 from shelduck.operations.inlining import inline_limit
+from shelduck.planning.shadows import fits_published
 from shelduck.spark.session import DataFrame
 
 
@@ -91,30 +93,43 @@ class RowVerbs(TableHandle):
         planned, alter = self._version(), None
         if merge_schema:
             planned, alter = evolved(planned, df.schema)
-        done = append_rows(
-            self._state.spark,
-            df,
-            planned,
-            by_position=by_position,
-            in_one_task=in_one_task,
-            show_progress=self._state.show_progress,
-            inline_limit=0 if self._unit or alter else inline_limit(self._state.store, planned),
-        )
-        return self._commit_append(replace(done, alter=alter))
+        if self._unit is not None:
+            writer = self._unit.writer
+        else:
+            writer = Writer(self._state.store, self._state.leases)
+        try:
+            done = append_rows(
+                self._state.spark,
+                df,
+                planned,
+                by_position=by_position,
+                in_one_task=in_one_task,
+                show_progress=self._state.show_progress,
+                inline_limit=0 if self._unit or alter else inline_limit(self._state.store, planned),
+                register=writer.register,
+            )
+            return self._commit_append(replace(done, alter=alter), writer)
+        finally:
+            if self._unit is None:
+                writer.give_up()
 
-    def _commit_append(self, done: Done) -> Result:
+    def _commit_append(self, done: Done, writer: Writer | None = None) -> Result:
         if done.is_nothing:
             return Staged() if self._unit else carry_out(self._state, None, lambda _unit: None)
         planned = done.table if done.alter is None else done.alter.table
 
         def stage(unit: UnitOfWork) -> None:
             current = unit.workspace.table(self.name)
-            if current.id != planned.id or current.columns != planned.columns:
+            is_same = current.columns == planned.columns
+            if current.id != planned.id or not (
+                is_same or fits_published(planned, current.columns)
+            ):
                 raise Conflict(
                     f"table {self.name} changed its columns while rows were written for it;"
                     " nothing was appended: append again"
                 )
             alter = None if done.alter is None else replace(done.alter, table=current)
+            unit.writer = writer or unit.writer
             unit.stage(replace(done, alter=alter))
 
         if self._unit is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
 from dataclasses import replace
 
 from shelduck.api.compaction import refuse_in_transaction
@@ -10,74 +10,67 @@ from shelduck.api.handle import TableHandle
 from shelduck.api.jobs import SchemaChangeJob, submit
 from shelduck.api.results import Result
 from shelduck.api.unit import UnitOfWork, carry_out
-from shelduck.evolution.alter import AlterPlan, AlterStep, plan_alter
-from shelduck.model.promotions import promotion
-from shelduck.model.table import TableVersion
+from shelduck.errors import Conflict
+from shelduck.evolution.alter import AlterPlan, plan_alter
 from shelduck.model.table_change import TableChange
 from shelduck.operations.check import require_no_null
 from shelduck.operations.compact import survey
-from shelduck.planning.shadows import is_heavy, plan_shadows
 
 
 class ShapeVerbs(TableHandle):
     """Changing columns and the name."""
 
-    def alter(self, *changes: TableChange) -> Result | SchemaChangeJob:
+    def alter(self, *changes: TableChange, timeout: int | None = None) -> Result | SchemaChangeJob:
         """Change the schema; all changes are one snapshot, and no file is rewritten.
 
-        Types that old values are not stored as are converted by a job, which is returned: its
-        `SchemaChangeJob.wait` does the work, in this process or any other.
+        Where values have to be converted, or files to be written anew, a job is returned: its
+        `SchemaChangeJob.wait` does the work, in this process or any other, and publishes all
+        changes of the call at once.
 
-        ``changes`` come from `shelduck.add_column`, `rename_column`, `set_partitioning` and their
-        like, and are applied in order.
+        Args:
+            changes: From `shelduck.add_column`, `rename_column`, `set_partitioning` and their like,
+                applied in order.
+            timeout: Seconds after which a job gives up, a day when None.
 
         Raises:
             NotFound, AlreadyExists, InvalidRequest: one of them cannot be done; nothing is changed.
-            Unsupported: one needs new bytes, or DuckLake has no place for it.
+                AlreadyExists too when a job changes the table already.
+            Unsupported: values cannot be converted, or DuckLake has no place for the change.
             Conflict: another commit changed the table at the same time, again and again.
         """
         table = self._version()
-        if any(is_heavy(table, change) for change in changes):
+        plan = plan_alter(table, changes)
+        if plan.is_heavy:
             refuse_in_transaction(self._unit, "a change that converts values")
-            return submit(self._state, self.name, table, changes)
+            return submit(self._state, table, plan, changes, timeout)
 
         def stage(unit: UnitOfWork) -> None:
-            plan = plan_alter(unit.workspace.table(self.name), changes)
-            if plan.change is None:
+            now = unit.workspace.table(self.name)
+            found = plan if now == table else plan_alter(now, changes)
+            if found.is_heavy:
+                raise Conflict(f"{self.name} was changed meanwhile; alter it again")
+            if found.change is None:
                 return
-            if plan.checks_null:
-                self._check_null(unit, plan)
-            unit.workspace.alter_table(plan.change)
+            if found.checks_null:
+                self._check_null(unit, found)
+            unit.workspace.alter_table(found.change)
 
         return carry_out(self._state, self._unit, stage)
 
     def plan_alter(self, *changes: TableChange) -> AlterPlan:
         """Return what `alter` would do, step by step, without doing it; print it.
 
-        Raises what `alter` raises, but does not look for NULL in rows.
+        Raises what `alter` raises, but does not look for NULL in rows. What a job would write anew
+        is told by the catalog and by footers; no row is read.
         """
         table = self._version()
-        if any(is_heavy(table, change) for change in changes):
-            return self._plan_conversion(table, changes)
-        return plan_alter(table, changes)
-
-    def _plan_conversion(self, table: TableVersion, changes: Sequence[TableChange]) -> AlterPlan:
-        """Return what converting columns takes; footers tell, no row is read."""
-        shadows = plan_shadows(table, changes)
+        plan = plan_alter(table, changes)
+        if not plan.is_heavy:
+            return plan
         files = survey(self._state.store, table, self._state.layouts).rows.files
+        rows = sum((f.record_count or 0) - f.dead_rows for f in files)
         size = sum(f.file_size_bytes for f in files)
-        steps = [
-            AlterStep(
-                str(change),
-                "heavy",
-                f"{promotion(s.source, s.target).reason}; a job writes the files anew, with all"
-                " columns that it converts at once, while everybody uses the table",
-                len(files),
-                size,
-            )
-            for change, s in zip(changes, shadows, strict=True)
-        ]
-        return AlterPlan(table.full_name, tuple(steps), None, frozenset())
+        return plan.rewriting(len(files), rows, size, os.cpu_count() or 1)
 
     def rename(self, new_name: str) -> Result:
         """Rename the table inside its schema; this object follows it, files stay where they are.

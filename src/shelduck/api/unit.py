@@ -11,6 +11,7 @@ from shelduck.api.workspace import Workspace
 from shelduck.catalog.batches import landed_in
 from shelduck.catalog.commit import commit
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
+from shelduck.jobs.writer import Writer
 from shelduck.model.batch import Batch
 from shelduck.model.change import CommitInfo
 from shelduck.model.table import TableVersion
@@ -34,6 +35,7 @@ class UnitOfWork:
         self._counts = Counts()
         self._owned: list[tuple[TableVersion, Sequence[str]]] = []
         self.batch: Batch | None = None
+        self.writer = Writer(state.store, state.leases)
 
     def stage(self, done: Done) -> None:
         """Add what a verb over rows has prepared."""
@@ -89,9 +91,11 @@ class UnitOfWork:
                 info=self.info,
                 layouts_learned=learned,
                 batch=self.batch,
+                writers=self.writer.ids,
             )
         except OutcomeUnknown:
             self.is_open = False
+            self.writer.ended()
             raise
         except BaseException:
             self.rollback()
@@ -100,6 +104,7 @@ class UnitOfWork:
             self.rollback()
             return Unchanged(landed.snapshot.id)
         self.is_open = False
+        self.writer.ended()
         published = self.workspace.published()
         for table, paths in self._owned:
             discard_unpublished(table, paths, published)
@@ -118,6 +123,7 @@ class UnitOfWork:
         self.is_open = False
         for table, paths in self._owned:
             discard(table, paths)
+        self.writer.give_up()
 
 
 def view_of(state: LakeState, unit: UnitOfWork | None) -> UnitOfWork:

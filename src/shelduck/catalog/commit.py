@@ -21,7 +21,7 @@ from shelduck.catalog.deletes import delete_rows
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.flush import flush_rows
 from shelduck.catalog.inlined_tables import renew_inlined_tables
-from shelduck.catalog.jobs import record_job, step_job
+from shelduck.catalog.jobs import record_job, reservations, step_job
 from shelduck.catalog.layouts import record_layouts
 from shelduck.catalog.retry import with_retries
 from shelduck.catalog.rewrites import rewrite_files
@@ -29,9 +29,10 @@ from shelduck.catalog.store import Store
 from shelduck.catalog.table_stats import add_column_stats
 from shelduck.catalog.view_writes import live_views, write_views
 from shelduck.catalog.work import Work, fold, versions
+from shelduck.catalog.writers import end_writers
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.batch import Batch
-from shelduck.model.change import Change, CommitInfo
+from shelduck.model.change import AlterTable, Change, CommitInfo
 from shelduck.model.conflict import find_conflict
 from shelduck.model.job import JobStep, NewJob
 from shelduck.model.layout import Layout
@@ -66,6 +67,7 @@ def commit(
     layouts_learned: Mapping[int, Layout] = _NOTHING_LEARNED,
     batch: Batch | None = None,
     job: NewJob | JobStep | None = None,
+    writers: Sequence[str] = (),
 ) -> Landed:
     """Make one snapshot of all changes, or none: everything is written or nothing.
 
@@ -73,7 +75,7 @@ def commit(
     files of others, by data file id, recorded on the way. Changes that amount to nothing make no
     snapshot and give the newest one back. ``batch`` is recorded with them; one that has landed
     already changes nothing. ``job`` is what becomes of a job in the same transaction; a step that
-    it does not allow any more is a Conflict.
+    it does not allow any more is a Conflict. ``writers`` are registered no more.
 
     Raises Conflict when another commit since ``base`` excludes this one, AlreadyExists and
     InvalidRequest when the changes do not fit the catalog, CatalogUnavailable when it is busy or
@@ -100,6 +102,7 @@ def commit(
             if isinstance(job, NewJob):
                 done = replace(done, job=record_job(store, connection, job, done.snapshot))
             record_layouts(store, connection, layouts_learned)
+            end_writers(connection, writers)
             return done
 
     return with_retries(attempt)
@@ -111,7 +114,12 @@ def _check_head(connection: Connection, changes: Sequence[Change], base: Snapsho
     if head.id < base:
         raise InvalidRequest(f"the changes were made on snapshot {base}, the newest is {head.id}")
     if head.id > base:
-        found = find_conflict(changes, read.entries_since(connection, base, head.id))
+        others = read.entries_since(connection, base, head.id)
+        found = find_conflict(changes, others)
+        if found is not None and not any(isinstance(c, AlterTable) for c in changes):
+            # A job that begins takes ids for its columns, and leaves the table's own alone.
+            begun = reservations(connection)
+            found = find_conflict(changes, [(n, e) for n, e in others if (n, e.id) not in begun])
         if found is not None:
             raise Conflict(f"{found}; read the table again and repeat the change")
     return head

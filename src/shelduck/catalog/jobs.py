@@ -6,30 +6,36 @@ transaction that does it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, insert, select, update
+from sqlalchemy import Connection, Select, func, insert, or_, select, update
 
-from shelduck.catalog import own_tables, queries
+from shelduck.catalog import own_tables, queries, read
 from shelduck.catalog.retry import with_retries
 from shelduck.catalog.store import Store
 from shelduck.errors import AlreadyExists, Conflict, NotFound
+from shelduck.model.change import Verb
+from shelduck.model.encoding import decode, encode
 from shelduck.model.job import (
+    LEASE,
     OPEN_STATES,
     Job,
     JobState,
     JobStep,
+    JobWork,
     NewJob,
-    conversions_text,
-    parse_conversions,
 )
 from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.table import Snapshot
+from shelduck.model.table_change import PARTS_OF_CHANGES
 
 _TABLE = own_tables.job
 _c = _TABLE.c
 _OPEN = tuple(sorted(state.value for state in OPEN_STATES))
+_KINDS = (JobWork, *PARTS_OF_CHANGES)
 
 
 def jobs(connection: Connection) -> list[Job]:
@@ -51,6 +57,43 @@ def open_job(connection: Connection, table: TableId) -> Job | None:
     return next(iter(_read(connection, query)), None)
 
 
+def reservations(connection: Connection) -> set[tuple[int, int]]:
+    """Return the snapshots that did no more than take ids for a job's columns, with the table."""
+    return {(j.base, j.table_id) for j in jobs(connection) if j.work.conversions}
+
+
+@dataclass(frozen=True, slots=True)
+class LightChange:
+    """A change of a table's shape that took no job: the snapshot that made it, and of what."""
+
+    snapshot: Snapshot
+    table_id: TableId
+    table_name: tuple[str, str]
+
+
+def light_changes(connection: Connection) -> list[LightChange]:
+    """Return the alterations that snapshots tell of and that are no part of a job, newest first.
+
+    Two statements, and one for each table that was altered.
+    """
+    of_jobs = {number for j in jobs(connection) for number in (j.base, j.published)}
+    names: dict[int, list[tuple[int, tuple[str, str]]]] = {}
+    found: list[LightChange] = []
+    for row in connection.execute(queries.snapshots_altering()):
+        snapshot = read.as_snapshot(row)
+        for entry in read.entries_of(snapshot):
+            if entry.verb is not Verb.ALTERED_TABLE or snapshot.id in of_jobs:
+                continue
+            table = TableId(entry.id or 0)
+            if table not in names:
+                rows = connection.execute(queries.names_of_table(table)).all()
+                names[table] = sorted((begin, (schema, name)) for begin, schema, name in rows)
+            called = [name for begin, name in names[table] if begin <= snapshot.id]
+            if called:
+                found.append(LightChange(snapshot, table, called[-1]))
+    return found[::-1]
+
+
 def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
     """Record a job in the transaction that reserves its columns, and return its id.
 
@@ -61,9 +104,9 @@ def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snap
     before = open_job(connection, new.table_id)
     if before is not None:
         raise AlreadyExists(
-            f"job {before.id} changes the types of {new.table_name} already"
-            f" ({before.state.value}); wait for it, or CANCEL ALTER TABLE COLUMN FROM"
-            f" {new.table_name}"
+            f"table {new.table_name} is under SCHEMA_CHANGE by job {before.id}"
+            f" ({before.state.value}): its state is not NORMAL; wait for the job, or CANCEL ALTER"
+            f" TABLE COLUMN FROM {new.table_name}"
         )
     number = (connection.execute(select(func.max(_c.job_id))).scalar() or 0) + 1
     row = {
@@ -72,7 +115,7 @@ def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snap
         "table_name": new.table_name,
         "state": JobState.PENDING.value,
         "created": datetime.now(UTC),
-        "conversions": conversions_text(new.conversions),
+        "work": encode(new.work),
         "timeout": new.timeout,
         "base_snapshot": snapshot.id,
         "schema_version": snapshot.schema_version,
@@ -102,21 +145,61 @@ def step_job(connection: Connection, step: JobStep, snapshot: SnapshotId | None 
 
     ``snapshot`` is the one that the same transaction makes.
     """
-    told = {"message": step.message, "done_files": step.done, "total_files": step.total}
+    told = {
+        "message": step.message,
+        "done_files": step.done,
+        "total_files": step.total,
+        "last_file": step.last_file,
+    }
     values: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
     values["state"] = step.state.value
     if step.state not in OPEN_STATES:
         values["finished"] = datetime.now(UTC)
     if step.state is JobState.FINISHED:
         values["published_snapshot"] = snapshot
-    moved = connection.execute(
-        update(_TABLE)
-        .where(_c.job_id == step.job_id, _c.state.in_(sorted(s.value for s in step.expected)))
-        .values(values)
-    )
-    if moved.rowcount != 1:
+    condition = [_c.job_id == step.job_id, _c.state.in_(sorted(s.value for s in step.expected))]
+    if step.worker is not None:
+        condition.append(_c.worker == step.worker)
+    if connection.execute(update(_TABLE).where(*condition).values(values)).rowcount != 1:
         now = job(connection, step.job_id)
         raise Conflict(f"job {now.id} is {now.state.value} by now: {now.message or 'no message'}")
+
+
+def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -> bool:
+    """Make an open job the worker's own; False where another one has it whose lease is not over.
+
+    ``gone`` is one that is known to be dead.
+    """
+    now = datetime.now(UTC)
+    free = or_(_c.worker.is_(None), _c.worker.in_([worker, gone]), _c.heartbeat < now - LEASE)
+    claimed = (
+        update(_TABLE)
+        .where(_c.job_id == number, _c.state.in_(_OPEN), free)
+        .values(worker=worker, heartbeat=now)
+    )
+
+    def attempt() -> bool:
+        with store.write() as connection:
+            return bool(connection.execute(claimed).rowcount == 1)
+
+    return with_retries(attempt)
+
+
+def release_job(store: Store, number: int, worker: str) -> None:
+    """Give a job back, so that another worker need not wait until its lease is over."""
+    released = update(_TABLE).where(_c.job_id == number, _c.worker == worker).values(worker=None)
+
+    def attempt() -> None:
+        with store.write() as connection:
+            connection.execute(released)
+
+    with_retries(attempt)
+
+
+def renew_workers(connection: Connection, workers: Collection[str]) -> None:
+    """Say that workers are alive; one statement."""
+    mine = update(_TABLE).where(_c.worker.in_(workers), _c.state.in_(_OPEN))
+    connection.execute(mine.values(heartbeat=datetime.now(UTC)))
 
 
 def _read(connection: Connection, query: Select[Any]) -> list[Job]:
@@ -129,7 +212,7 @@ def _read(connection: Connection, query: Select[Any]) -> list[Job]:
             table_name=row.table_name,
             state=JobState(row.state),
             created=row.created,
-            conversions=parse_conversions(row.conversions),
+            work=decode(row.work, _KINDS),
             timeout=row.timeout,
             base=row.base_snapshot,
             schema_version=row.schema_version,
@@ -138,6 +221,9 @@ def _read(connection: Connection, query: Select[Any]) -> list[Job]:
             message=row.message or "",
             done=row.done_files,
             total=row.total_files,
+            last_file=row.last_file,
+            worker=row.worker,
+            heartbeat=row.heartbeat,
         )
         for row in connection.execute(query)
     ]

@@ -59,7 +59,7 @@ job = Table(
     Column("state", TEXT),
     Column("created", TIMESTAMP),
     Column("finished", TIMESTAMP),
-    Column("conversions", TEXT),
+    Column("work", TEXT),
     Column("timeout", BIGINT),
     Column("base_snapshot", BIGINT),
     Column("schema_version", BIGINT),
@@ -67,6 +67,19 @@ job = Table(
     Column("message", TEXT),
     Column("done_files", BIGINT),
     Column("total_files", BIGINT),
+    Column("last_file", BIGINT),
+    Column("worker", TEXT),
+    Column("heartbeat", TIMESTAMP),
+)
+
+# Who is writing files for a table now: a job waits for those who began before it.
+writer = Table(
+    "shelduck_writer",
+    OWN,
+    Column("writer_id", TEXT, primary_key=True),
+    Column("table_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("snapshot_id", BIGINT),
+    Column("expires", TIMESTAMP),
 )
 
 _INDEXED = (

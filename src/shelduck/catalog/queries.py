@@ -122,6 +122,11 @@ def snapshots_naming(table_id: int, begins: Sequence[int]) -> Select[Any]:
     return every_snapshot().where(or_(named, t_snapshot.c.snapshot_id.in_(begins)))
 
 
+def snapshots_altering() -> Select[Any]:
+    """Ask for the snapshots that altered a table."""
+    return every_snapshot().where(t_changes.c.changes_made.like("%altered_table:%"))
+
+
 def schemas_at(snapshot: int) -> Select[Any]:
     """Ask for the schemas at a snapshot."""
     c = t_schema.c

@@ -179,6 +179,7 @@ def table(
         sort=tuple(s.text for s in _in_order(traits, "sort")),
         properties=_properties(traits),
         options=table_options(_settings(traits), schema_id=row.schema_id, table_id=row.table_id),
+        has_reserved=any(c.begin_snapshot == c.end_snapshot for c in columns),
     )
 
 

@@ -193,7 +193,7 @@ def alter_table(draft: Draft, work: TableWork) -> None:
     set_sorting(draft, work.id, work)
     if work.reserved:
         # A row without an extent is seen by nobody, and its id is never given again.
-        rows = rows_of(work.id, draft.id, [(f, None) for f in work.reserved])
+        rows = rows_of(work.id, draft.id, with_parents(Schema(work.reserved)))
         draft.connection.execute(_INSERT_COLUMNS, [r | {"end_snapshot": draft.id} for r in rows])
     if work.unsafe_bounds:
         for statement in (_CLEAR_FILE_BOUNDS, _DELETE_TABLE_BOUNDS):

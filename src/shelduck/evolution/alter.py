@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.evolution.layout import (
     LayoutDraft,
     apply_layout,
@@ -13,29 +13,37 @@ from shelduck.evolution.layout import (
     layout_of,
     refuse_lost_keys,
 )
+from shelduck.evolution.weights import NOT_ENABLED, Simple, Weight, weight_of
 from shelduck.model.change import AlterTable
-from shelduck.model.promotions import Verdict, promotion
-from shelduck.model.properties import PropertyChange, apply_properties
-from shelduck.model.schema import Field, FieldId
+from shelduck.model.modify import ModifyColumn, OrderColumns, expanded
+from shelduck.model.promotions import promotion
+from shelduck.model.properties import PropertyChange, allows_promotion, apply_properties
+from shelduck.model.schema import Field, FieldId, Kind, Schema, new_field, path_text
 from shelduck.model.schema_change import (
-    AddColumn,
     ChangeType,
+    DropColumn,
     SchemaDraft,
-    SetNullable,
     apply_changes,
+    with_default,
 )
+from shelduck.model.shadow import Conversion
 from shelduck.model.table import TableVersion
-from shelduck.model.table_change import LayoutChange, TableChange
+from shelduck.model.table_change import LayoutChange, RewriteOlderFiles, TableChange
+from shelduck.planning.shadows import Shadow, known_shadow, plan_shadow
+
+_BYTES_PER_SECOND = 10 << 20
+"""What a core converts, for estimates: half of what benchmarks/jobs.py sees."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlterStep:
-    """One schema change of a plan: its text, why it is light, and what it touches."""
+    """One schema change of a plan: its text, why it is light or heavy, and what it touches."""
 
     change: str
     weight: str
     reason: str
     files_to_rewrite: int = 0
+    rows_to_rewrite: int = 0
     bytes_to_rewrite: int = 0
 
 
@@ -44,51 +52,84 @@ class AlterPlan:
     """What an ALTER would do; printing it shows every step.
 
     ``change`` is None when nothing changes. ``checks_null`` are columns whose rows have to be shown
-    to hold no NULL before the commit.
+    to hold no NULL before the commit. ``shadows`` are the columns that a job has to fill before
+    ``change``, which has them in place; ``rewrites`` says that a job has to follow it.
+    ``cores`` are those that would do it.
     """
 
     table: str
     steps: tuple[AlterStep, ...]
     change: AlterTable | None
     checks_null: frozenset[FieldId]
+    shadows: tuple[Shadow, ...] = ()
+    rewrites: bool = False
+    cores: int = 1
+
+    @property
+    def is_heavy(self) -> bool:
+        """True when a job is needed."""
+        return bool(self.shadows) or self.rewrites
+
+    @property
+    def estimated_seconds(self) -> float:
+        """A rough guess at the time of the job, 0 without one: files are written once for all."""
+        size = max(step.bytes_to_rewrite for step in self.steps)
+        return size / _BYTES_PER_SECOND / self.cores
 
     def __str__(self) -> str:
-        lines = [f"ALTER TABLE {self.table}: {len(self.steps)} change(s) in one snapshot"]
+        how = "by a job, published in one snapshot" if self.is_heavy else "in one snapshot"
+        lines = [f"ALTER TABLE {self.table}: {len(self.steps)} change(s) {how}"]
         for number, step in enumerate(self.steps, 1):
             lines.append(f"  {number}. {step.change}")
             lines.append(f"     {step.weight}: {step.reason}")
             lines.append(
-                f"     files to rewrite: {step.files_to_rewrite}, bytes: {step.bytes_to_rewrite}"
+                f"     files to rewrite: {step.files_to_rewrite}, rows: {step.rows_to_rewrite},"
+                f" bytes: {step.bytes_to_rewrite}"
             )
+        if self.is_heavy:
+            lines.append(f"  estimate: {self.estimated_seconds:.0f} s on {self.cores} core(s)")
         return "\n".join(lines)
 
+    def rewriting(self, files: int, rows: int, size: int, cores: int) -> AlterPlan:
+        """Return the plan with what its heavy steps write anew."""
+        steps = tuple(
+            replace(s, files_to_rewrite=files, rows_to_rewrite=rows, bytes_to_rewrite=size)
+            if s.weight == "heavy"
+            else s
+            for s in self.steps
+        )
+        return replace(self, steps=steps, cores=max(1, cores))
 
-def plan_alter(table: TableVersion, changes: Sequence[TableChange]) -> AlterPlan:
+
+def plan_alter(
+    table: TableVersion,
+    changes: Sequence[TableChange],
+    known: Sequence[Conversion] | None = None,
+) -> AlterPlan:
     """Return the plan of these changes, in order, on that table version; no I/O.
 
-    Raises what `apply_changes` and `apply_layout` raise, and Unsupported for a change that would
-    leave the table partitioned or sorted by a column that is gone, before anything happened.
+    Heavy changes of types are planned as shadows: new ones, or, for a job that publishes, those of
+    the conversions that it ``known`` has made.
+
+    Raises what `apply_changes`, `apply_layout` and `plan_shadow` raise, and Unsupported for a
+    change that would leave the table partitioned or sorted by a column that is gone, before
+    anything happened.
     """
     name = table.full_name
     if not changes:
         raise InvalidRequest(f"ALTER TABLE {name} names no change")
-    before = SchemaDraft(
-        table.columns, table.max_column_id + 1, dict(table.comments), table.properties
+    fold = _Fold(table, known)
+    steps = tuple(fold.take(change, clause) for clause, change in enumerate(changes))
+    fold.finish()
+    after, layout = fold.after, fold.layout
+    return AlterPlan(
+        name,
+        steps,
+        _change(table, after, layout),
+        after.must_hold_no_null,
+        tuple(fold.shadows),
+        fold.rewrites,
     )
-    after, layout = before, layout_of(table)
-    steps: list[AlterStep] = []
-    for change in changes:
-        known = after
-        if isinstance(change, LayoutChange):
-            layout = apply_layout(layout, change, after.columns, name)
-        elif isinstance(change, PropertyChange):
-            after = replace(after, properties=apply_properties(after.properties, change, name))
-        else:
-            after = apply_changes(after, [change], name)
-            layout = follow(layout, change, known.columns)
-        steps.append(AlterStep(str(change), "light", _reason(change, known, after)))
-    refuse_lost_keys(table, layout, after.columns)
-    return AlterPlan(name, tuple(steps), _change(table, after, layout), after.must_hold_no_null)
 
 
 def altered(table: TableVersion, change: AlterTable) -> TableVersion:
@@ -102,6 +143,137 @@ def altered(table: TableVersion, change: AlterTable) -> TableVersion:
         max_column_id=max(table.max_column_id, *ids),
         first_names=ids | table.first_names,
     )
+
+
+class _Fold:
+    """The table while changes are applied to it, one clause after another."""
+
+    def __init__(self, table: TableVersion, known: Sequence[Conversion] | None) -> None:
+        self.table = table
+        self.after = SchemaDraft(
+            table.columns, table.max_column_id + 1, dict(table.comments), table.properties
+        )
+        self.layout = layout_of(table)
+        self.shadows: list[Shadow] = []
+        self.rewrites = False
+        self._known = None if known is None else {c.clause: c for c in known}
+        self._clauses: list[TableChange] = []
+
+    def take(self, change: TableChange, clause: int) -> AlterStep:
+        """Apply one clause and tell what it is."""
+        self._clauses.append(change)
+        parts: Sequence[Simple]
+        if isinstance(change, ModifyColumn | OrderColumns):
+            parts = expanded(change, self.after.columns, self.after.comments, self.table.full_name)
+        else:
+            parts = [change]
+        weights = [self._apply(part, clause, by=change) for part in parts]
+        reason = "; ".join(dict.fromkeys(w.reason for w in weights)) or "nothing changes"
+        return AlterStep(str(change), str(Weight(any(w.is_heavy for w in weights), "")), reason)
+
+    def finish(self) -> None:
+        """Raise what only all changes together show."""
+        name = self.table.full_name
+        refuse_lost_keys(self.table, self.layout, self.after.columns)
+        if self.rewrites and not all(
+            isinstance(c, LayoutChange | RewriteOlderFiles) for c in self._clauses
+        ):
+            raise Unsupported(
+                f"ALTER TABLE {name}: REWRITE goes with SET PARTITIONED BY and SET SORTED BY; write"
+                " two statements"
+            )
+        if self.shadows and self.after.must_hold_no_null:
+            raise Unsupported(
+                f"ALTER TABLE {name}: SET NOT NULL looks at rows, and others of the statement write"
+                " them anew; write two statements"
+            )
+        if self._known is not None and len(self.shadows) != len(self._known):
+            raise InvalidRequest(f"the columns of {name} are not those that the job converts")
+
+    def _apply(self, change: Simple, clause: int, by: TableChange) -> Weight:
+        name = self.table.full_name
+        known = self.after
+        if isinstance(change, RewriteOlderFiles):
+            self.rewrites = True
+            return weight_of(change, None)
+        if isinstance(change, LayoutChange):
+            self.layout = apply_layout(self.layout, change, known.columns, name)
+            return weight_of(change, None)
+        if isinstance(change, PropertyChange):
+            properties = apply_properties(known.properties, change, name)
+            self.after = replace(known, properties=properties)
+            return weight_of(change, None)
+        if isinstance(change, ChangeType):
+            return self._retype(change, clause, is_restated=isinstance(by, ModifyColumn))
+        if isinstance(change, DropColumn):
+            _refuse_shorter_keys(known.columns, change, name)
+        self.after = apply_changes(known, [change], name)
+        self.layout = follow(self.layout, change, known.columns)
+        return weight_of(change, None)
+
+    def _retype(self, change: ChangeType, clause: int, *, is_restated: bool) -> Weight:
+        name = self.table.full_name
+        if self._known is not None and clause in self._known:
+            self._place(self._known_shadow(self._known[clause]))
+            return Weight(True, "the values are converted")
+        old = self.after.columns.get(change.path, name)
+        top = self.after.columns.get(change.path[:1], name)
+        if any(top.id == s.field.id for s in self.shadows):
+            raise InvalidRequest(f"the type of {path_text(change.path)} of {name} changes twice")
+        if old.id > self.table.max_column_id and len(change.path) == 1:
+            return self._retype_new(old, change)
+        weight = weight_of(change, top)
+        if is_restated and not weight.is_heavy and not self._allows(old, change):
+            weight = Weight(True, f"{weight.reason}; {NOT_ENABLED}")
+        if weight.is_heavy:
+            columns, number = self.after.columns, self.after.next_id
+            self._place(plan_shadow(self.table, columns, change, number, clause))
+            return weight
+        self.after = apply_changes(self.after, [change], name)
+        return weight_of(change, top, self.after.columns.get(change.path[:1], name))
+
+    def _allows(self, old: Field, change: ChangeType) -> bool:
+        """Tell whether the table's properties allow a promotion; nested ones are judged later."""
+        found = promotion(old.type, change.type)
+        return not found.is_light or allows_promotion(self.after.properties, found)
+
+    def _retype_new(self, old: Field, change: ChangeType) -> Weight:
+        """A column that the statement itself adds has no values to convert."""
+        made = new_field(old.name, change.type, self.after.next_id, nullable=old.nullable)
+        placed = replace(made, order=old.order)
+        self._put(old, with_default(placed, old.default, self.table.full_name))
+        return Weight(False, "the column is new")
+
+    def _known_shadow(self, conversion: Conversion) -> Shadow:
+        old = self.after.columns.by_id(conversion.column_id)
+        if old is None:
+            raise InvalidRequest(f"column {conversion.column_id} was dropped")
+        return known_shadow(old, conversion, self.table.full_name)
+
+    def _place(self, shadow: Shadow) -> None:
+        self.shadows.append(shadow)
+        self._put(shadow.old, shadow.field)
+
+    def _put(self, old: Field, new: Field) -> None:
+        comments = {new.id if k == old.id else k: text for k, text in self.after.comments.items()}
+        last = max(f.id for f in new.walk())
+        self.after = replace(
+            self.after,
+            columns=self.after.columns.replace((old.name,), new),
+            comments=comments,
+            next_id=max(self.after.next_id, last + 1),
+        )
+
+
+def _refuse_shorter_keys(columns: Schema, change: DropColumn, table: str) -> None:
+    """Keys of a map that differ in a field alone would become the same key without it."""
+    for length in range(1, len(change.path) - 1):
+        above = columns.find(change.path[:length])
+        if above is not None and above.shape is Kind.MAP and change.path[length].lower() == "key":
+            raise Unsupported(
+                f"cannot drop {path_text(change.path)} of {table}: keys that differ in it alone"
+                " would become the same; change the type of the column, which looks at its values"
+            )
 
 
 def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> AlterTable | None:
@@ -121,27 +293,3 @@ def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> Alt
         sort=None if sort == table.sort else sort,
         properties=None if same_properties else dict(after.properties),
     )
-
-
-def _reason(change: TableChange, before: SchemaDraft, after: SchemaDraft) -> str:
-    if isinstance(change, PropertyChange):
-        return "a property of the table"
-    if isinstance(change, LayoutChange):
-        return "for files to come; those that exist stay as they are"
-    if isinstance(change, AddColumn):
-        return "files that lack the new id read its initial default"
-    if isinstance(change, ChangeType):
-        return _promotions(before.columns.get(change.path), after.columns.get(change.path))
-    if isinstance(change, SetNullable) and not change.nullable:
-        return "metadata only, after a check that no row holds NULL"
-    return "metadata only: columns are found by id"
-
-
-def _promotions(old: Field, new: Field) -> str:
-    """Return what becomes of the values, by the table of facts about promotions."""
-    known = {leaf.id: leaf.type for leaf in old.leaves()}
-    found = (promotion(known[leaf.id], leaf.type) for leaf in new.leaves() if leaf.id in known)
-    told = dict.fromkeys(
-        f"{one.verdict.value}: {one.reason}" for one in found if one.verdict is not Verdict.SAME
-    )
-    return "; ".join(told) or "no type changes"

@@ -1,43 +1,51 @@
-"""A heavy schema change as a job: what it converts, and the states that it goes through."""
+"""A heavy schema change as a job: what it is to do, and the states that it goes through."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import Enum
 
-from shelduck.model.schema import FieldId, TableId
+from shelduck.model.schema import TableId
+from shelduck.model.shadow import Conversion
+from shelduck.model.table_change import TableChange
+
+LEASE = timedelta(seconds=60)
+"""How long a writer or a worker that says nothing more counts as alive."""
+BEAT = timedelta(seconds=15)
+"""How often they say that they are."""
+TIMEOUT = 86_400
+"""Seconds until a job gives up; Doris' alter_table_timeout_second."""
 
 
 class JobState(Enum):
     """Doris' states of a schema change job."""
 
     PENDING = "PENDING"
-    """Submitted, nothing is converted yet."""
+    """Submitted, nobody has begun."""
+    WAITING_TXN = "WAITING_TXN"
+    """Writers that began before the job, and do not know of it, are waited for."""
     RUNNING = "RUNNING"
     """Files are converted."""
     FINISHED = "FINISHED"
     CANCELLED = "CANCELLED"
 
 
-OPEN_STATES = frozenset({JobState.PENDING, JobState.RUNNING})
+OPEN_STATES = frozenset({JobState.PENDING, JobState.WAITING_TXN, JobState.RUNNING})
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
-    """One column that gets another type: ``shadow_id`` is the id of the column that replaces it.
+class JobWork:
+    """What a job is to do.
 
-    ``using`` is a Spark SQL expression over the table's columns, None for the conversion by the
-    types. ``on_error_null``: values that do not survive become NULL instead of an error.
+    ``clauses`` are the changes of the ALTER TABLE that the job publishes; conversions are made for
+    some of them. ``rewrites``: all files that are older than the job are written anew as the table
+    is now, and nothing is published.
     """
 
-    column_id: FieldId
-    shadow_id: FieldId
-    source: str
-    target: str
-    using: str | None = None
-    on_error_null: bool = False
+    conversions: tuple[Conversion, ...] = ()
+    clauses: tuple[TableChange, ...] = ()
+    rewrites: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,8 @@ class Job:
     """A job as the catalog has it; ``done`` and ``total`` count files while it runs.
 
     ``base`` is the snapshot that reserved its columns, ``published`` the one that shows them.
+    ``timeout`` is in seconds. ``last_file`` is the newest data file when it began to run.
+    ``worker`` is who does it, and said so at ``heartbeat``.
     """
 
     id: int
@@ -52,7 +62,7 @@ class Job:
     table_name: str
     state: JobState
     created: datetime
-    conversions: tuple[Conversion, ...]
+    work: JobWork
     timeout: int
     base: int
     schema_version: int
@@ -61,11 +71,24 @@ class Job:
     message: str = ""
     done: int = 0
     total: int = 0
+    last_file: int | None = None
+    worker: str | None = None
+    heartbeat: datetime | None = None
 
     @property
     def is_open(self) -> bool:
         """True until it has finished or is cancelled."""
         return self.state in OPEN_STATES
+
+    def is_late(self, now: datetime) -> bool:
+        """Tell whether it has had more time than it was given."""
+        return now > self.created + timedelta(seconds=self.timeout)
+
+    def is_held(self, now: datetime) -> bool:
+        """Tell whether somebody alive works on it."""
+        if not self.is_open or self.worker is None or self.heartbeat is None:
+            return False
+        return now < self.heartbeat + LEASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +97,15 @@ class NewJob:
 
     table_id: TableId
     table_name: str
-    conversions: tuple[Conversion, ...]
-    timeout: int
+    work: JobWork
+    timeout: int = TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
     """What a commit does to a job, on the condition that it is still in one of the states.
 
-    None leaves a count or message as it is.
+    None leaves a count or message as it is. With ``worker`` it must be that one's still.
     """
 
     job_id: int
@@ -91,13 +114,5 @@ class JobStep:
     message: str | None = None
     done: int | None = None
     total: int | None = None
-
-
-def conversions_text(conversions: tuple[Conversion, ...]) -> str:
-    """Return conversions as the catalog keeps them."""
-    return json.dumps([asdict(c) for c in conversions])
-
-
-def parse_conversions(text: str) -> tuple[Conversion, ...]:
-    """Read back `conversions_text`."""
-    return tuple(Conversion(**entry) for entry in json.loads(text))
+    last_file: int | None = None
+    worker: str | None = None

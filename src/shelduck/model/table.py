@@ -8,6 +8,7 @@ from datetime import datetime
 from shelduck.model.options import TableOptions
 from shelduck.model.quoting import quote_name
 from shelduck.model.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
+from shelduck.model.shadow import Conversion
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,10 @@ class TableVersion:
     properties: dict[str, str] = field(default_factory=dict)
     options: TableOptions = field(default_factory=TableOptions)
     """What holds for writes; options have no history."""
+    conversions: tuple[Conversion, ...] = ()
+    """What an open job converts: files that are written now hold its columns too."""
+    has_reserved: bool = False
+    """False when no job has ever reserved a column, so that there is none to ask for."""
 
     @property
     def full_name(self) -> str:

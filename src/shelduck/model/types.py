@@ -121,6 +121,8 @@ _SPELLINGS = {
     "timestamp_ntz": "timestamp",
     "timestamp_us": "timestamp",
     "datetime": "timestamp",
+    "datetimev2": "timestamp",
+    "datev2": "date",
 }
 _SPARK_WORDS = {
     "int8": "TINYINT",
@@ -134,6 +136,7 @@ _SPARK_WORDS = {
     "timestamptz": "TIMESTAMP",
     "timestamp": "TIMESTAMP_NTZ",
 }
+_CLOCKS = ("time", "timestamp_ntz", "datetime", "datetimev2")
 _LENGTH_IGNORED = frozenset({"varchar", "char", "character", "string", "text", "binary", "blob"})
 
 
@@ -220,7 +223,7 @@ class _TypeParser:
             return Map(key, value)
         if word in ("struct", "row") and self._peek() in _CLOSING:
             return self._struct()
-        if word in ("decimal", "numeric", "dec"):
+        if word in ("decimal", "numeric", "dec", "decimalv2", "decimalv3"):
             return self._decimal()
         return self._primitive(word)
 
@@ -275,12 +278,12 @@ class _TypeParser:
         zoned = self._zone_words() if word in ("time", "timestamp") else None
         if word == "double" and self._peek().lower() == "precision":
             self._take()
-        if self._peek() == "(" and (word in _LENGTH_IGNORED or word in ("time", "timestamp_ntz")):
+        if self._peek() == "(" and (word in _LENGTH_IGNORED or word in _CLOCKS):
             self._take()
             digits = self._number()
             self._expect(")")
-            if word == "time" and digits > 6:
-                raise InvalidRequest(f"{self.text!r}: times have microseconds, at most time(6)")
+            if word in _CLOCKS and digits > 6:
+                raise InvalidRequest(f"{self.text!r}: times have microseconds, at most {word}(6)")
         if zoned is not None:
             name = ("timestamptz" if zoned else "timestamp") if word == "timestamp" else "time"
             return Primitive("timetz" if word == "time" and zoned else name)

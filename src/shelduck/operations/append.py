@@ -5,11 +5,11 @@ from __future__ import annotations
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Done, appended, discard, inlined
 from shelduck.operations.progress import write_progress
+from shelduck.operations.write_rows import Register, write_rows
 from shelduck.spark.assign import assign
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.small import small_rows
 from shelduck.spark.small_files import rows_of_files
-from shelduck.spark.write import write_files
 from shelduck.sql.defaults import expression_for_spark
 
 
@@ -22,11 +22,13 @@ def append_rows(
     show_progress: bool | None = None,
     inline_limit: int = 0,
     in_one_task: bool = False,
+    register: Register | None = None,
 ) -> Done:
     """Write rows as new files of a table and return what was written; nothing is committed.
 
     At most ``inline_limit`` rows are kept for the catalog instead, and no file is left. They are
-    taken without a Spark job where Spark's plan holds them already.
+    taken without a Spark job where Spark's plan holds them already. ``register`` is called before
+    files are written.
 
     Raises InvalidRequest, before any work when names or types do not fit, and while writing when a
     value does not; no file is left behind then.
@@ -38,9 +40,11 @@ def append_rows(
             return inlined(table, batch)
     if in_one_task:
         fitting = fitting.coalesce(1)
+    if register is not None:
+        table = register(table)
     with write_progress(spark, table.full_name, show=show_progress) as progress:
-        done = appended(table, write_files(spark, fitting, table, progress=progress))
-    if not 0 < done.counts.rows <= inline_limit:
+        done = appended(table, write_rows(spark, fitting, table, progress=progress))
+    if table.conversions or not 0 < done.counts.rows <= inline_limit:
         return done
     batch = rows_of_files([table.path + path for path in done.paths], table.columns)
     if not batch.can_be_kept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 from shelduck.catalog import read_upkeep
 from shelduck.catalog.store import Store
@@ -27,10 +28,11 @@ from shelduck.planning.compaction import (
 from shelduck.spark.matching import Where
 from shelduck.spark.placing import directory_beside, place_files
 from shelduck.spark.read import Origin
-from shelduck.spark.rewrite import at_once, file_ids, write_together
+from shelduck.spark.rewrite import at_once, file_ids, write_arranged, write_together
 from shelduck.spark.session import DataFrame, SparkSession
 
 Report = Callable[[Bin], None]
+WriteBin = Callable[[SparkSession, TableRows, Bin], tuple[NewDataFile, ...]]
 
 
 @dataclass(frozen=True)
@@ -125,13 +127,16 @@ def write_bins(
     *,
     report: Report | None = None,
     derived: Derived | None = None,
+    arranges: bool = False,
 ) -> list[RewrittenBin]:
     """Write each bin into a file, several side by side; nothing is committed.
 
-    ``report`` is told of each that is written. When one fails all that was written is removed.
+    With ``arranges`` a bin becomes as many files as the table's partitions ask for now. ``report``
+    is told of each that is written. When one fails all that was written is removed.
     """
+    write = _write_arranged if arranges else partial(_write_together, derived=derived)
     with ThreadPoolExecutor(at_once(spark)) as pool:
-        running = [pool.submit(_write, spark, rows, one, report, derived) for one in bins]
+        running = [pool.submit(_write, spark, rows, one, write, report) for one in bins]
         try:
             return [future.result() for future in running]
         except BaseException:
@@ -144,12 +149,21 @@ def write_bins(
 
 
 def _write(
-    spark: SparkSession,
-    rows: TableRows,
-    one: Bin,
-    report: Report | None,
-    derived: Derived | None,
+    spark: SparkSession, rows: TableRows, one: Bin, write: WriteBin, report: Report | None
 ) -> RewrittenBin:
+    results = write(spark, rows, one)
+    sources = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in one.files)
+    change = RewriteFiles(rows.table, sources, results, one.keeps_history)
+    counts = Counts(files=len(results), bytes=sum(f.file_size_bytes for f in results))
+    done = Done(rows.table, (change,), tuple(f.path for f in results), counts)
+    if report is not None:
+        report(one)
+    return RewrittenBin(one, done)
+
+
+def _write_together(
+    spark: SparkSession, rows: TableRows, one: Bin, *, derived: Derived | None
+) -> tuple[NewDataFile, ...]:
     snapshots = one.keeps_history and _has_several_snapshots(one.files)
     origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)
     frame = replace(rows, files=one.files).frame(spark, origins=origins)
@@ -159,14 +173,12 @@ def _write(
     written = write_together(spark, frame, target, snapshots=snapshots)
     if one.partition.id is not None:
         written = replace(written, files=_beside(written.files, one.files[0], rows.table))
-    results = tuple(_result(file, one, snapshots, rows.table) for file in written.files)
-    sources = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in one.files)
-    change = RewriteFiles(rows.table, sources, results, one.keeps_history)
-    counts = Counts(files=len(results), bytes=written.bytes)
-    done = Done(rows.table, (change,), tuple(f.path for f in written.files), counts)
-    if report is not None:
-        report(one)
-    return RewrittenBin(one, done)
+    return tuple(_result(file, one, snapshots, rows.table) for file in written.files)
+
+
+def _write_arranged(spark: SparkSession, rows: TableRows, one: Bin) -> tuple[NewDataFile, ...]:
+    frame = replace(rows, files=one.files).frame(spark, origins=(Origin.ROW_ID,))
+    return write_arranged(spark, frame, rows.table).files
 
 
 def _beside(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from shelduck.model.files import DataFile
 from shelduck.operations.compact import Derived, Survey
-from shelduck.planning.compaction import Bin
+from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.shadows import Shadow, with_shadows
 from shelduck.spark.read import Origin
 from shelduck.spark.session import SparkSession
@@ -20,6 +20,16 @@ def unconverted(found: Survey, shadows: Sequence[Shadow]) -> list[DataFile]:
     """Return the files that lack one of the converted columns, by what their footers tell."""
     wanted = {s.field.id for s in shadows}
     return [f for f in found.rows.files if not wanted <= _ids(f)]
+
+
+def older(found: Survey, last: int) -> set[int]:
+    """Return the files up to the id ``last``, and those of another partitioning than today's."""
+    wanted = found.table.partition_id if found.table.partition else None
+    return {
+        f.id
+        for f in found.rows.files
+        if f.id <= last or found.partitions.get(f.id, NO_PARTITION).id != wanted
+    }
 
 
 def derived(found: Survey, shadows: Sequence[Shadow]) -> Derived:
@@ -45,7 +55,7 @@ def told_of_bad_values(
             more = f" and {len(bad) - _MOST_TOLD} more file(s)" if len(bad) > _MOST_TOLD else ""
             return (
                 f"{count} value(s) of column {shadow.old.name!r} do not survive as"
-                f" {shadow.target}, such as {bad[0].example!r}, in {where}{more}; correct them,"
+                f" {shadow.field.type}, such as {bad[0].example!r}, in {where}{more}; correct them,"
                 " give a conversion with USING, or accept NULL with ON ERROR NULL"
             )
     return None

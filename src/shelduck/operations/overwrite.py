@@ -13,11 +13,11 @@ from shelduck.operations.delete import delete_rows, truncate_rows
 from shelduck.operations.done import Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.rows import TableRows
+from shelduck.operations.write_rows import write_rows
 from shelduck.spark.assign import assign
 from shelduck.spark.matching import Where
 from shelduck.spark.replacing import InPartitions, counting_misfits
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write import write_files
 from shelduck.sql.defaults import expression_for_spark
 
 Deleting = Callable[[tuple[NewDataFile, ...]], Done]
@@ -110,7 +110,7 @@ def _replaced(
 ) -> Done:
     table = rows.table
     with write_progress(spark, table.full_name, show=show_progress) as progress:
-        written = write_files(spark, fitting, table, progress=progress)
+        written = write_rows(spark, fitting, table, progress=progress)
     try:
         gone = delete(written.files)
     except BaseException:

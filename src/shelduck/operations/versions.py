@@ -11,12 +11,12 @@ from shelduck.operations.delete import deleted
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.rows import TableRows
+from shelduck.operations.write_rows import write_rows
 from shelduck.spark import kept
 from shelduck.spark.delete_files import DeadRows, write_delete_files
 from shelduck.spark.matching import row_ids
 from shelduck.spark.physical import ROW_ID_COLUMN
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write import write_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def write_versions(
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         try:
             for frame, lineage in _writes(rows, versions):
-                files += write_files(spark, frame, table, progress=progress, lineage=lineage).files
+                files += write_rows(spark, frame, table, progress=progress, lineage=lineage).files
             gone = _deletes(spark, rows, versions.dead, few)
         except BaseException:
             discard(table, [f.path for f in files])

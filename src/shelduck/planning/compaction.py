@@ -110,16 +110,17 @@ def chosen_bins(
     return _packed(list(files), partitions, None, target)
 
 
-def batches(bins: Iterable[Bin]) -> Iterable[list[Bin]]:
+def batches(bins: Iterable[Bin], most: int = _BIN_COUNT) -> Iterable[list[Bin]]:
     """Yield bins in lots that are committed one by one, so that what is done stays done.
 
-    All of a lot leave history to their results, or all do not: DuckLake tells the two apart.
+    A lot has at most ``most`` bins. All of a lot leave history to their results, or all do not:
+    DuckLake tells the two apart.
     """
     lot: list[Bin] = []
     size = 0
     for one in bins:
         differs = bool(lot) and lot[0].keeps_history != one.keeps_history
-        if lot and (differs or len(lot) == _BIN_COUNT or size + one.bytes > _BIN_BYTES):
+        if lot and (differs or len(lot) == most or size + one.bytes > _BIN_BYTES):
             yield lot
             lot, size = [], 0
         lot.append(one)

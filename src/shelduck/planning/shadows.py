@@ -1,4 +1,4 @@
-"""Which type changes need new bytes, and what columns they make: planned, nothing is written."""
+"""Columns that take the place of others of another type: planned, and found again."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.change import AlterTable
-from shelduck.model.job import Conversion
+from shelduck.model.conversion import conversion_verdict
 from shelduck.model.literals import canonical_text
-from shelduck.model.promotions import Verdict, promotion
-from shelduck.model.schema import Default, Field, FieldId, Kind, Schema, path_text
+from shelduck.model.promotions import Promotion, Verdict, promotion
+from shelduck.model.schema import Default, Field, FieldId, Kind, Path, Schema, new_field, path_text
 from shelduck.model.schema_change import ChangeType
+from shelduck.model.shadow import Conversion
 from shelduck.model.table import TableVersion
-from shelduck.model.table_change import TableChange
-from shelduck.model.types import Decimal, Leaf, Primitive, ducklake_type
+from shelduck.model.types import (
+    DataType,
+    Decimal,
+    List,
+    Map,
+    Member,
+    Primitive,
+    Struct,
+    parse_type,
+    type_text,
+)
+
+_ANY_TEXT = Primitive("varchar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,51 +37,52 @@ class Shadow:
     field: Field
     conversion: Conversion
 
-    @property
-    def source(self) -> Leaf:
-        """The type that values come from."""
-        assert not isinstance(self.old.shape, Kind)
-        return self.old.shape
 
-    @property
-    def target(self) -> Leaf:
-        """The type that they get."""
-        assert not isinstance(self.field.shape, Kind)
-        return self.field.shape
+def verdict_on(column: Field, change: ChangeType) -> Promotion:
+    """Return what a change of the type of a top-level column, or of a part of it, needs.
+
+    It is judged as a whole: what changes in a map's key concerns the map, and what is written anew
+    is all of the column.
+    """
+    return conversion_verdict(column.type, _with_type(column, change.path[1:], change.type))
 
 
-def is_heavy(table: TableVersion, change: TableChange) -> bool:
-    """Tell whether a change needs new bytes: a type that old values are not stored as."""
-    if not isinstance(change, ChangeType):
-        return False
-    if change.using is not None:
-        return True
-    old = table.columns.find(change.path)
-    if old is None or isinstance(old.shape, Kind) or not _is_leaf(change):
-        return False
-    return promotion(old.type, change.type).verdict is Verdict.CONVERT
+def plan_shadow(
+    table: TableVersion, columns: Schema, change: ChangeType, number: int, clause: int
+) -> Shadow:
+    """Return the column that a heavy change needs, under ids from ``number`` on.
 
-
-def plan_shadows(table: TableVersion, changes: Sequence[TableChange]) -> tuple[Shadow, ...]:
-    """Return the columns that heavy changes need, with ids that the table never used.
-
-    Raises Unsupported for light changes among them, nested columns, partition keys and types that
-    values cannot be made into; NotFound for a column that is not there.
+    ``columns`` are those of the table as the clauses before leave them. What changes below a
+    top-level column replaces all of it. Raises Unsupported for partition keys and for types that
+    values cannot be made into.
     """
     name = table.full_name
-    found: list[Shadow] = []
-    for change in changes:
-        if not isinstance(change, ChangeType) or not is_heavy(table, change):
-            raise Unsupported(
-                f"ALTER TABLE {name}: {change} changes metadata only, and others of the statement"
-                " need new bytes; write two statements"
-            )
-        number = FieldId(table.max_column_id + 1 + len(found))
-        shadow = _shadow(table, change, number)
-        if any(s.old.id == shadow.old.id for s in found):
-            raise InvalidRequest(f"the type of {path_text(change.path)} of {name} changes twice")
-        found.append(shadow)
-    return tuple(found)
+    old = columns.get(change.path[:1], name)
+    below = columns.get(change.path, name)
+    told = f"cannot change {path_text(change.path)} of {name} from {below.type} to {change.type}"
+    if change.using is not None:
+        _require_usable(change, told)
+    if any(key.column_id == old.id for key in table.partition):
+        raise Unsupported(
+            f"{told}: the table is partitioned by it; ALTER TABLE {name} RESET PARTITIONED BY first"
+        )
+    target = _with_type(old, change.path[1:], change.type)
+    conversion = Conversion(
+        old.id,
+        FieldId(number),
+        str(old.type),
+        type_text(target),
+        change.using,
+        change.on_error_null,
+        clause,
+    )
+    return Shadow(old, _field(old, target, number, name), conversion)
+
+
+def known_shadow(old: Field, conversion: Conversion, table: str) -> Shadow:
+    """Return a shadow again, for the column as it is by now."""
+    target = parse_type(conversion.target)
+    return Shadow(old, _field(old, target, conversion.shadow_id, table), conversion)
 
 
 def known_shadows(
@@ -81,10 +94,12 @@ def known_shadows(
         old = table.columns.by_id(c.column_id)
         if old is None:
             return f"column {c.column_id} was dropped"
-        if str(old.shape) != c.source:
+        if str(old.type) != c.source:
             return f"the type of {old.name!r} was changed to {old.type} meanwhile"
-        target = ducklake_type(c.target)
-        found.append(Shadow(old, _field(old, target, c.shadow_id, table.full_name), c))
+        try:
+            found.append(known_shadow(old, c, table.full_name))
+        except Unsupported as error:
+            return str(error)
     return tuple(found)
 
 
@@ -92,19 +107,6 @@ def reservation(table: TableVersion, shadows: Sequence[Shadow]) -> AlterTable:
     """Return the change that takes the ids of shadows; nobody sees the columns."""
     fields = tuple(s.field for s in shadows)
     return AlterTable(table, table.columns, table.comments, reserved=fields)
-
-
-def publication(
-    table: TableVersion, shadows: Sequence[Shadow], files: frozenset[int]
-) -> AlterTable:
-    """Return the change that puts shadows in their places, right where ``files`` are all files."""
-    by_old = {s.old.id: s.field for s in shadows}
-    columns = Schema(tuple(by_old.get(f.id, f) for f in table.columns))
-    comments = {
-        by_old[k].id if k is not None and k in by_old else k: text
-        for k, text in table.comments.items()
-    }
-    return AlterTable(table, columns, comments, only_files=files)
 
 
 def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion:
@@ -121,50 +123,65 @@ def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion
     )
 
 
+def fits_published(written: TableVersion, columns: Schema) -> bool:
+    """Tell whether files of a writer that served a job have all columns that there are by now.
+
+    ``written`` is the table as the writer knew it; the job may have published since.
+    """
+    shadows = known_shadows(written, written.conversions)
+    if not shadows or isinstance(shadows, str):
+        return False
+    held = {f.id: f for f in (*written.columns, *(s.field for s in shadows))}
+    return all(
+        f.id in held and f.type == held[f.id].type and (f.nullable or not held[f.id].nullable)
+        for f in columns
+    )
+
+
 def shadow_name(shadow: Shadow) -> str:
     """Return what rows call a shadow while they are written."""
     return f"__shelduck_shadow_{shadow.field.id}"
 
 
-def _is_leaf(change: ChangeType) -> bool:
-    return isinstance(change.type, Primitive | Decimal)
+def _require_usable(change: ChangeType, told: str) -> None:
+    """Whatever an expression makes, it is written: as text is, where that can be any type."""
+    if len(change.path) > 1:
+        raise Unsupported(f"{told}: USING makes the values of whole columns; say it for the column")
+    if change.on_error_null and not isinstance(change.type, Primitive | Decimal):
+        raise Unsupported(f"{told}: USING … ON ERROR NULL makes single values only")
+    for leaf in new_field("c", change.type, 0).leaves():
+        found = promotion(_ANY_TEXT, leaf.type)
+        if found.verdict is Verdict.REFUSED:
+            raise Unsupported(f"{told}: {found.reason}")
 
 
-def _shadow(table: TableVersion, change: ChangeType, number: FieldId) -> Shadow:
-    name = table.full_name
-    old = table.columns.get(change.path, name)
-    here = path_text(change.path)
-    told = f"cannot change {here} of {name} from {old.type} to {change.type}"
-    if len(change.path) > 1 or isinstance(old.shape, Kind):
-        raise Unsupported(
-            f"{told}: {promotion(old.type, change.type).reason}, and only values of top-level"
-            " columns are converted; add a field of the new type, fill it and drop the old one"
-        )
-    if not isinstance(change.type, Primitive | Decimal):
-        raise Unsupported(f"{told}: values are converted to single values, not to nested ones")
-    found = promotion(old.type, change.type)
-    if found.verdict is Verdict.REFUSED and (change.using is None or "DuckDB" in found.reason):
-        raise Unsupported(f"{told}: {found.reason}")
-    if any(key.column_id == old.id for key in table.partition):
-        raise Unsupported(
-            f"{told}: the table is partitioned by it; ALTER TABLE {name} RESET PARTITIONED BY first"
-        )
-    conversion = Conversion(
-        old.id, number, str(old.shape), str(change.type), change.using, change.on_error_null
-    )
-    return Shadow(old, _field(old, change.type, number, name), conversion)
+def _with_type(field: Field, below: Path, wanted: DataType) -> DataType:
+    """Return the type of a column in which what ``below`` leads to has another type."""
+    if not below:
+        return wanted
+    name = below[0].lower()
+    parts = [
+        Member(c.name, _with_type(c, below[1:], wanted) if c.name.lower() == name else c.type)
+        for c in field.children
+    ]
+    if field.shape is Kind.LIST:
+        return List(parts[0].type)
+    if field.shape is Kind.MAP:
+        return Map(parts[0].type, parts[1].type)
+    return Struct(tuple(parts))
 
 
-def _field(old: Field, target: Leaf, number: FieldId, table: str) -> Field:
+def _field(old: Field, target: DataType, number: int, table: str) -> Field:
+    made = new_field(old.name, target, number, nullable=old.nullable)
     default = old.default
     if default is not None:
         default = _default(old, default, target, table)
-    return replace(old, id=number, shape=target, initial_default=None, default=default)
+    return replace(made, order=old.order, default=default)
 
 
-def _default(old: Field, default: Default, target: Leaf, table: str) -> Default:
+def _default(old: Field, default: Default, target: DataType, table: str) -> Default:
     try:
-        if default.literal:
+        if default.literal and isinstance(target, Primitive | Decimal):
             return Default(canonical_text(target, default.text))
     except InvalidRequest:
         pass

@@ -44,6 +44,16 @@ def write_together(
     return write_files(spark, together, table, lineage=tuple(kept), arranges=False)
 
 
+def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) -> WrittenFiles:
+    """Write rows into files as new ones are: by the table's partitions, sorted by its sort order.
+
+    ``rows`` are those of `shelduck.spark.read.read_rows` with the origin ROW_ID.
+    """
+    columns = [F.col(backticked(f.name)) for f in table.columns]
+    kept = rows.select(*columns, F.col(Origin.ROW_ID).alias(ROW_ID_COLUMN))
+    return write_files(spark, kept.coalesce(1), table, lineage=(ROW_ID_COLUMN,), sorts=True)
+
+
 def at_once(spark: SparkSession) -> int:
     """Return how many files may be written side by side."""
     if bridge_for(spark) is None:

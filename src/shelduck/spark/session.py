@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-__all__ = ["DataFrame", "PySparkException", "SparkSession", "StructType", "session_for"]
+__all__ = [
+    "AnalysisException",
+    "DataFrame",
+    "PySparkException",
+    "SparkSession",
+    "StructType",
+    "session_for",
+]
 
 
 def session_for(given: SparkSession | None) -> SparkSession:

@@ -10,10 +10,13 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.quoting import backticked
 from shelduck.planning.shadows import Shadow, shadow_name
-from shelduck.spark.conversions import converted
+from shelduck.spark.assign import Assigning
+from shelduck.spark.conversions import converted, lost
 from shelduck.spark.read import Origin
 from shelduck.spark.store_rules import fail
 from shelduck.spark.types import spark_type
+
+LOST = " does not survive as "
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class BadValues:
 
 def add_shadows(rows: DataFrame, shadows: Sequence[Shadow]) -> DataFrame:
     """Return the rows with the converted columns; a value that does not survive fails the job."""
-    return rows.withColumns({shadow_name(s): _checked(s) for s in shadows})
+    return rows.withColumns({shadow_name(s): _checked(rows, s) for s in shadows})
 
 
 def bad_values(rows: DataFrame, shadow: Shadow) -> list[BadValues]:
@@ -37,9 +40,9 @@ def bad_values(rows: DataFrame, shadow: Shadow) -> list[BadValues]:
     """
     file = F.col(Origin.FILE_ID)
     found = (
-        rows.where(_is_bad(shadow))
+        rows.where(_is_bad(rows, shadow))
         .groupBy(file)
-        .agg(F.count(F.lit(1)), F.min(_source(shadow).cast("string")))
+        .agg(F.count(F.lit(1)), F.min(_text(shadow)))
         .orderBy(file)
     )
     return [BadValues(*row) for row in found.collect()]
@@ -49,29 +52,56 @@ def _source(shadow: Shadow) -> Column:
     return F.col(backticked(shadow.old.name))
 
 
-def _made(shadow: Shadow) -> Column:
+def _made(rows: DataFrame, shadow: Shadow) -> Column:
     using = shadow.conversion.using
     if using is None:
-        return converted(_source(shadow), shadow.source, shadow.target)
-    wanted = spark_type(shadow.target)
+        return converted(_source(shadow), shadow.old.type, shadow.field.type)
+    if not shadow.field.is_leaf:
+        return _assigned(rows, shadow, using)
+    wanted = spark_type(shadow.field.type)
     made = F.expr(using)
     return made.try_cast(wanted) if shadow.conversion.on_error_null else made.cast(wanted)
 
 
-def _is_bad(shadow: Shadow) -> Column:
+def _assigned(rows: DataFrame, shadow: Shadow, using: str) -> Column:
+    """Return what an expression makes as a nested column, struct fields by name as in any write."""
+    [given] = rows.select(F.expr(using)).schema
+    assigning = Assigning(f"the job that changes {shadow.old.name}", str)
+    step = assigning.step(given.dataType, shadow.field, shadow.old.name)
+    assigning.finish()
+    return step.convert(F.expr(using)) if step.convert else F.expr(using)
+
+
+def _is_bad(rows: DataFrame, shadow: Shadow) -> Column:
     """Tell a value that is lost; an expression of the user's own may make NULL where that fits."""
-    lost = _made(shadow).isNull()
-    if not shadow.old.nullable:
-        return lost
-    own_rules = shadow.conversion.using is not None or shadow.conversion.on_error_null
-    return F.lit(False) if own_rules else lost & _source(shadow).isNotNull()
+    bad = F.lit(False)
+    if not _has_own_rules(shadow):
+        bad = lost(_source(shadow), shadow.old.type, shadow.field.type)
+    return bad if shadow.old.nullable else bad | _made(rows, shadow).isNull()
 
 
-def _checked(shadow: Shadow) -> Column:
-    wanted = spark_type(shadow.target)
+def _has_own_rules(shadow: Shadow) -> bool:
+    return shadow.conversion.using is not None or shadow.conversion.on_error_null
+
+
+def _text(shadow: Shadow) -> Column:
+    """Return the value for people; a cast takes values of every type, nested ones included."""
+    return _source(shadow).cast("string")
+
+
+def _checked(rows: DataFrame, shadow: Shadow) -> Column:
+    wanted = spark_type(shadow.field.type)
     told = F.concat(
         F.lit(f"column {shadow.old.name}: "),
-        F.coalesce(_source(shadow).cast("string"), F.lit("NULL")),
-        F.lit(f" does not survive as {shadow.target}"),
+        F.coalesce(_text(shadow), F.lit("NULL")),
+        F.lit(f"{LOST}{shadow.field.type}"),
     )
-    return F.when(_is_bad(shadow), fail(told, wanted)).otherwise(_made(shadow))
+    failing, made = fail(told, wanted), _made(rows, shadow)
+    if _has_own_rules(shadow):
+        return made if shadow.old.nullable else F.coalesce(made, failing)
+    if not (shadow.old.is_leaf and shadow.field.is_leaf):
+        return F.when(_is_bad(rows, shadow), failing).otherwise(made)
+    # What Spark shall compute once stands there once.
+    if shadow.old.nullable:
+        failing = F.when(_source(shadow).isNotNull(), failing)
+    return F.coalesce(made, failing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shelduck.model.modify import ModifyColumn, OrderColumns
 from shelduck.model.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.schema import Path
 from shelduck.model.schema_change import (
@@ -15,7 +16,7 @@ from shelduck.model.schema_change import (
     SetNullable,
 )
 from shelduck.model.sorting import ResetSorting, SetSorting
-from shelduck.model.table_change import TableChange
+from shelduck.model.table_change import RewriteOlderFiles, TableChange
 from shelduck.sql.columns import (
     CONSTRAINTS,
     Definition,
@@ -27,21 +28,23 @@ from shelduck.sql.cursor import Cursor
 from shelduck.sql.expressions import skip_expression
 from shelduck.sql.lexer import Kind
 from shelduck.sql.partitioning import read_partition_keys
-from shelduck.sql.properties import begins_property_change, read_property_change
+from shelduck.sql.properties import (
+    begins_property_change,
+    read_properties,
+    read_property_change,
+)
 from shelduck.sql.sorting import read_sort_keys
 from shelduck.sql.statements import AlterTable, RenameTable, TableName
 from shelduck.sql.upkeep_statements import DropFeature
 
-_ACTIONS = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE")
+_ACTIONS = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE", "MODIFY")
 _OTHER_ACTIONS = {
     "SET": "there are SET PARTITIONED BY, SET SORTED BY and SET TBLPROPERTIES",
     "UNSET": "there is UNSET TBLPROPERTIES",
     "RESET": "there are RESET PARTITIONED BY and RESET SORTED BY",
     "REPLACE": "drop and add columns one by one",
     "CLUSTER": "write SET SORTED BY (...)",
-    "MODIFY": "write ALTER COLUMN c TYPE t",
     "RECOVER": "leave it out",
-    "ORDER": "move columns with ALTER COLUMN c FIRST or AFTER x",
 }
 _LAYOUTS = ("PARTITIONED", "SORTED")
 _NOT_COLUMNS = CONSTRAINTS | {"PARTITION", "FEATURE", "ROLLUP"}
@@ -61,12 +64,24 @@ def read_alter(cursor: Cursor) -> AlterTable | RenameTable | DropFeature:
         cursor.end()
         return RenameTable(name, new_name, if_exists)
     changes = _action(cursor)
+    properties = _job_properties(cursor, {})
     while cursor.accept(","):
         if _renames_table(cursor):
             raise cursor.refusal("RENAME TO together with other changes", "write two statements")
         changes += _action(cursor)
+        properties = _job_properties(cursor, properties)
     cursor.end()
-    return AlterTable(name, tuple(changes), if_exists)
+    return AlterTable(name, tuple(changes), if_exists, properties)
+
+
+def _job_properties(cursor: Cursor, before: dict[str, str]) -> dict[str, str]:
+    """Take ``PROPERTIES (…)``, which may stand behind any one of the actions."""
+    if not cursor.sees("PROPERTIES", "("):
+        return before
+    if before:
+        raise cursor.failure("PROPERTIES only once")
+    cursor.expect("PROPERTIES")
+    return read_properties(cursor)
 
 
 def _drop_feature(cursor: Cursor, name: TableName, if_exists: bool) -> DropFeature:
@@ -117,15 +132,20 @@ def _renames_table(cursor: Cursor) -> bool:
 
 def _action(cursor: Cursor) -> list[TableChange]:
     if _begins_layout(cursor):
-        return [_layout(cursor)]
+        changed = _layout(cursor)
+        return [changed, RewriteOlderFiles()] if cursor.accept("REWRITE") else [changed]
     if begins_property_change(cursor):
         return [read_property_change(cursor)]
+    if _begins_order(cursor):
+        return [_order(cursor)]
+    if cursor.accept("REWRITE"):
+        return [RewriteOlderFiles()]
     word = cursor.accept_any(*_ACTIONS)
     if not word:
         found = cursor.peek()
         if found.key in _OTHER_ACTIONS:
             raise cursor.refusal(f"ALTER TABLE ... {found.key}", _OTHER_ACTIONS[found.key])
-        raise cursor.failure("one of ADD, DROP, RENAME, ALTER, CHANGE")
+        raise cursor.failure("one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE")
     if word != "ALTER" and cursor.peek().key in _NOT_COLUMNS and cursor.peek(1).key != "TO":
         raise cursor.refusal(
             f"ALTER TABLE ... {word} {cursor.peek().key}",
@@ -137,6 +157,8 @@ def _action(cursor: Cursor) -> list[TableChange]:
         return _drop(cursor)
     if word == "RENAME":
         return _rename(cursor)
+    if word == "MODIFY":
+        return [_modify(cursor)]
     return _change(cursor) if word == "CHANGE" else _alter_columns(cursor)
 
 
@@ -197,6 +219,8 @@ def _goes_on(cursor: Cursor, bracket: bool) -> bool:
         cursor.peek(1).key in _ACTIONS
         or _begins_layout(cursor, 1)
         or begins_property_change(cursor, 1)
+        or _begins_order(cursor, 1)
+        or (cursor.peek(1).key == "REWRITE" and not cursor.peek(2).may_name)
     )
     if cursor.sees(",") and (bracket or not begins_action):
         cursor.expect(",")
@@ -207,7 +231,8 @@ def _goes_on(cursor: Cursor, bracket: bool) -> bool:
 def _rename(cursor: Cursor) -> list[TableChange]:
     cursor.accept("COLUMN")
     path = cursor.path()
-    cursor.expect("TO")
+    # Doris may leave it out.
+    cursor.accept("TO")
     start = cursor.at
     new = cursor.path("the new name")
     if len(new) > 1:
@@ -230,6 +255,43 @@ def _change(cursor: Cursor) -> list[TableChange]:
     return changes
 
 
+def _modify(cursor: Cursor) -> TableChange:
+    """Read Doris' MODIFY, which says the whole column again, or its comment alone."""
+    if cursor.accept("COMMENT"):
+        return SetComment((), cursor.string("the comment as a string"))
+    cursor.accept("COLUMN")
+    start = cursor.at
+    path = cursor.path()
+    if cursor.accept("COMMENT"):
+        return SetComment(path, cursor.string("the comment as a string"))
+    cursor.at = start
+    found = read_definition(cursor)
+    return ModifyColumn(
+        found.path,
+        found.type,
+        nullable=found.nullable,
+        default=found.default,
+        comment=found.comment,
+        position=found.position,
+    )
+
+
+def _begins_order(cursor: Cursor, ahead: int = 0) -> bool:
+    """Tell ORDER BY (…) from a column that is called so."""
+    words = tuple(cursor.peek(ahead + n).key for n in range(3))
+    return words == ("ORDER", "BY", "(")
+
+
+def _order(cursor: Cursor) -> OrderColumns:
+    cursor.expect("ORDER", "BY")
+    cursor.expect("(")
+    names = [cursor.name("a column")]
+    while cursor.accept(","):
+        names.append(cursor.name("a column"))
+    cursor.expect(")")
+    return OrderColumns(tuple(names))
+
+
 def _alter_columns(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
     changes = _alter_column(cursor)
@@ -248,7 +310,7 @@ def _alter_column(cursor: Cursor) -> list[TableChange]:
 
 def _details(cursor: Cursor, path: Path) -> list[TableChange]:
     changes: list[TableChange] = []
-    while cursor.peek().kind is Kind.WORD:
+    while cursor.peek().kind is Kind.WORD and not cursor.sees("PROPERTIES", "("):
         changes.append(_detail(cursor, path))
     return changes
 
@@ -281,7 +343,7 @@ def _type_change(cursor: Cursor, path: Path) -> ChangeType:
     kind = cursor.type()
     using = None
     if cursor.accept("USING"):
-        first, behind = skip_expression(cursor, ("ON", ","), what="an expression")
+        first, behind = skip_expression(cursor, ("ON", ",", "PROPERTIES"), what="an expression")
         start, end = cursor.tokens[first].start, cursor.tokens[behind - 1].end
         using = cursor.text[start:end]
     on_error_null = cursor.accept("ON", "ERROR", "NULL")

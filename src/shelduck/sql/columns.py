@@ -86,6 +86,9 @@ def _default_ends(cursor: Cursor, start: int) -> bool:
         return True
     if cursor.at == start:
         return cursor.peek().key in (",", ")")
+    before = cursor.tokens[cursor.at - 1].key
     if cursor.sees("NOT", "NULL"):
-        return cursor.tokens[cursor.at - 1].key != "IS"
-    return cursor.peek().key in _ENDS_DEFAULT
+        return before != "IS"
+    if cursor.sees("NULL"):
+        return before not in ("IS", "NOT")
+    return cursor.peek().key in _ENDS_DEFAULT or cursor.sees("PROPERTIES", "(")

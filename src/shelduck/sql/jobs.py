@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind
 from shelduck.sql.upkeep_statements import CancelJob, ShowJobs
 
 _TAILS = ("WHERE", "ORDER", "LIMIT")
+# Doris' LIMIT says first how many rows to leave out.
+_LIMIT = re.compile(r"\bLIMIT\s+(\d+)\s*,\s*(\d+)\s*$", re.IGNORECASE)
 
 
 def read_show_jobs(cursor: Cursor) -> ShowJobs:
@@ -20,7 +24,8 @@ def read_show_jobs(cursor: Cursor) -> ShowJobs:
     start = cursor.peek().start
     while cursor.peek().kind is not Kind.END:
         cursor.take()
-    return ShowJobs(schema, cursor.text[start : cursor.peek().start].strip())
+    tail = cursor.text[start : cursor.peek().start].strip()
+    return ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", tail))
 
 
 def read_cancel(cursor: Cursor) -> CancelJob:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shelduck.model.partition import PartitionBy
@@ -122,11 +123,15 @@ class DropTable:
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
-    """ALTER TABLE or COMMENT ON: the changes of one statement, in order."""
+    """ALTER TABLE or COMMENT ON: the changes of one statement, in order.
+
+    ``properties`` are those of the job that it may take, such as its timeout.
+    """
 
     name: TableName
     changes: tuple[TableChange, ...]
     if_exists: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

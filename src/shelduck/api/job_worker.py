@@ -1,0 +1,265 @@
+"""The worker of a job: it goes from state to state, and converts file by file, until it ends.
+
+A worker may die anywhere. What is done is in the catalog and in the files, so the next one looks,
+and goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+from shelduck.api.compaction import land
+from shelduck.api.results import Committed, TableName
+from shelduck.api.state import LakeState
+from shelduck.api.table_flush import FlushVerbs
+from shelduck.catalog import jobs as catalog_jobs
+from shelduck.catalog import read as catalog_read
+from shelduck.catalog.commit import Landed, commit
+from shelduck.catalog.writers import begin_running, writers_before
+from shelduck.errors import Conflict, InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.evolution.alter import plan_alter
+from shelduck.jobs.identity import is_gone, new_identity
+from shelduck.model.change import AlterTable, Change
+from shelduck.model.job import OPEN_STATES, Job, JobState, JobStep
+from shelduck.model.table import TableVersion
+from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
+from shelduck.operations.convert import derived, older, told_of_bad_values, unconverted
+from shelduck.operations.progress import bin_progress
+from shelduck.planning.compaction import Bin, batches
+from shelduck.planning.shadows import Shadow, known_shadows
+from shelduck.spark.rewrite import at_once
+from shelduck.spark.session import AnalysisException
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+# Bins for each task that runs at once, until they are committed: what a crash may cost.
+_LOT = 4
+# Smaller files than this are not worth a core of their own.
+_LEAST_BIN = 16 << 20
+_RUNNING = frozenset({JobState.RUNNING})
+
+
+class JobWorker:
+    """Works on one job; another worker of it is waited for, and followed when it dies."""
+
+    def __init__(self, state: LakeState, number: int, *, show_progress: bool | None) -> None:
+        self._state = state
+        self._number = number
+        self._show = show_progress
+        self._name = new_identity()
+
+    def run(self) -> Committed:
+        """Bring the job to its end; raises what `SchemaChangeJob.wait` raises."""
+        try:
+            with self._at_work():
+                return self._run()
+        except BaseException:
+            job = self._look()
+            if job.state is JobState.CANCELLED:
+                raise InvalidRequest(f"job {job.id} was cancelled: {job.message}") from None
+            raise
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        try:
+            with self._state.leases.worker(self._name):
+                yield
+        finally:
+            with suppress(ShelduckError):
+                catalog_jobs.release_job(self._state.store, self._number, self._name)
+
+    def _run(self) -> Committed:
+        pauses = _pauses()
+        while True:
+            job = self._look()
+            if job.state is JobState.FINISHED:
+                assert job.published is not None
+                return Committed(job.published)
+            if not job.is_open:
+                raise InvalidRequest(f"job {job.id} was cancelled: {job.message}")
+            if job.is_late(datetime.now(UTC)):
+                self._cancel("Timeout")
+            elif not self._claim(job):
+                time.sleep(next(pauses))
+            else:
+                published = self._go_on(job, lambda: time.sleep(next(pauses)))
+                if published is not None:
+                    return published
+
+    def _claim(self, job: Job) -> bool:
+        if job.worker == self._name:
+            return True
+        gone = job.worker if job.worker is not None and is_gone(job.worker) else None
+        return catalog_jobs.claim_job(self._state.store, job.id, self._name, gone)
+
+    def _go_on(self, job: Job, pause: Callable[[], None]) -> Committed | None:
+        """Do what the job's state asks for next; None to look again."""
+        try:
+            if job.state is JobState.PENDING:
+                self._step(JobState.WAITING_TXN, frozenset({JobState.PENDING}))
+                return None
+            if job.state is JobState.WAITING_TXN:
+                self._wait_for_writers(job, pause)
+                return None
+            return self._rewrite(job) if job.work.rewrites else self._advance(job)
+        except Conflict:
+            # Somebody cancelled or took the job, or changed the table: look again.
+            return None
+
+    def _wait_for_writers(self, job: Job, pause: Callable[[], None]) -> None:
+        with self._state.store.read() as connection:
+            found = writers_before(connection, job.table_id, job.base)
+        alive = [writer for writer in found if not is_gone(writer)]
+        waiting = frozenset({JobState.WAITING_TXN})
+        if alive:
+            told = f"waits for {len(alive)} writer(s)"
+            if job.message != told:
+                self._step(JobState.WAITING_TXN, waiting, message=told)
+            pause()
+            return
+        step = JobStep(job.id, waiting, JobState.RUNNING, "", worker=self._name)
+        begin_running(self._state.store, step, job)
+
+    def _advance(self, job: Job) -> Committed | None:
+        """Convert what is there now, or publish when there is nothing."""
+        table = self._version(job)
+        shadows = known_shadows(table, job.work.conversions)
+        if isinstance(shadows, str):
+            self._cancel(shadows)
+            return None
+        FlushVerbs(self._state, TableName(table.schema.name, table.name)).flush_inlined_data()
+        found = survey(self._state.store, self._version(job), self._state.layouts)
+        if found.without_ids:
+            self._cancel(
+                f"rows of {found.without_ids[0].path} have no ids, so it is not written anew; add"
+                " the file again, or delete its rows and insert them"
+            )
+            return None
+        if self._convert(found, {f.id for f in unconverted(found, shadows)}, shadows):
+            return None
+        try:
+            change = publication(job, found.table, frozenset(f.id for f in found.rows.files))
+        except (InvalidRequest, Unsupported) as error:
+            self._cancel(str(error))
+            return None
+        return Committed(self._commit([change], found.table, JobState.FINISHED).snapshot.id)
+
+    def _rewrite(self, job: Job) -> Committed | None:
+        """Write older files anew, or finish when there is none."""
+        found = survey(self._state.store, self._version(job), self._state.layouts)
+        assert job.last_file is not None
+        if self._convert(found, older(found, job.last_file), ()):
+            return None
+        return Committed(self._commit([], found.table, JobState.FINISHED).snapshot.id)
+
+    def _convert(self, found: Survey, left: set[int], shadows: tuple[Shadow, ...]) -> bool:
+        """Write files anew and commit them lot by lot; False when there are none."""
+        total = len(found.rows.files)
+        self._step(JobState.RUNNING, _RUNNING, done=total - len(left), total=total)
+        if not left:
+            return False
+        bins = self._bins(found, left)
+        name = TableName(found.table.schema.name, found.table.name)
+        what = "convert" if shadows else "rewrite"
+        with bin_progress(name, bins, what, show=self._show) as report:
+            for lot in batches(bins, _LOT * at_once(self._state.spark)):
+                written = self._written(found, lot, shadows, report)
+                # What others changed meanwhile is left out, and converted again later.
+                land(written, partial(self._land, found.table))
+                if self._look().is_late(datetime.now(UTC)):
+                    break
+        return True
+
+    def _bins(self, found: Survey, left: set[int]) -> list[Bin]:
+        """Return what is written into one file each: no more of it than keeps all cores busy."""
+        size = sum(f.file_size_bytes for f in found.rows.files if f.id in left)
+        share = max(_LEAST_BIN, -(-size // at_once(self._state.spark)))
+        return found.chosen(left, min(found.table.options.target_file_size, share))
+
+    def _written(
+        self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
+    ) -> list[RewrittenBin]:
+        spark = self._state.spark
+        how = derived(found, shadows) if shadows else None
+        try:
+            return write_bins(
+                spark, found.rows, lot, report=report, derived=how, arranges=not shadows
+            )
+        except (InvalidRequest, Unsupported) as error:
+            self._cancel(told_of_bad_values(spark, found, lot, shadows) or str(error))
+            raise
+        except AnalysisException as error:
+            self._cancel(f"an expression cannot be evaluated: {str(error).splitlines()[0]}")
+            raise
+
+    def _land(self, table: TableVersion, parts: Sequence[RewrittenBin]) -> int:
+        changes = [change for part in parts for change in part.done.changes]
+        return self._commit(changes, table, JobState.RUNNING).snapshot.id
+
+    def _version(self, job: Job) -> TableVersion:
+        with self._state.store.read() as connection:
+            at = catalog_read.snapshot(connection)
+            name = catalog_read.name_at(connection, job.table_id, at)
+            try:
+                found = catalog_read.table(connection, at, *(name or ("", "")), self._state.info)
+            except NotFound:
+                found = None
+        if found is None or found.id != job.table_id:
+            self._cancel("the table was dropped")
+            raise NotFound(f"table {job.table_name} was dropped")
+        return found
+
+    def _look(self) -> Job:
+        with self._state.store.read() as connection:
+            return catalog_jobs.job(connection, self._number)
+
+    def _cancel(self, message: str) -> None:
+        step = JobStep(self._number, OPEN_STATES, JobState.CANCELLED, message)
+        # It may have ended meanwhile, which the next look shows.
+        with suppress(Conflict):
+            catalog_jobs.move_job(self._state.store, step)
+
+    def _step(
+        self,
+        state: JobState,
+        expected: frozenset[JobState],
+        *,
+        message: str | None = None,
+        done: int | None = None,
+        total: int | None = None,
+    ) -> None:
+        step = JobStep(self._number, expected, state, message, done, total, worker=self._name)
+        catalog_jobs.move_job(self._state.store, step)
+
+    def _commit(self, changes: Sequence[Change], table: TableVersion, state: JobState) -> Landed:
+        return commit(
+            self._state.store,
+            self._state.info,
+            changes,
+            base=table.snapshot.id,
+            info=self._state.commit_info(f"job {self._number}"),
+            layouts_learned=self._state.layouts.unrecorded(),
+            job=JobStep(self._number, _RUNNING, state, worker=self._name),
+        )
+
+
+def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTable:
+    """Return the change that shows what a job has made, right where ``files`` are all files.
+
+    The clauses of its statement meet the table as it is by now. Raises what `plan_alter` raises.
+    """
+    change = plan_alter(table, job.work.clauses, job.work.conversions).change
+    assert change is not None
+    return replace(change, only_files=files)
+
+
+def _pauses() -> Iterator[float]:
+    """Yield how long to wait before each look at what others do."""
+    pause = _FIRST_PAUSE
+    while True:
+        yield pause
+        pause = min(pause * 1.5, _LONGEST_PAUSE)

@@ -1,0 +1,96 @@
+"""Which operation is light and which is heavy, and why: the table of facts.
+
+Light is one short commit of metadata, however large the table. Heavy means that bytes have to
+change, which a job does. Types have a table of their own, `shelduck.model.promotions`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shelduck.model.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.promotions import Verdict, promotion
+from shelduck.model.properties import SetProperties, UnsetProperties
+from shelduck.model.schema import Field
+from shelduck.model.schema_change import (
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+    SchemaChange,
+    SetComment,
+    SetDefault,
+    SetNullable,
+)
+from shelduck.model.sorting import ResetSorting, SetSorting
+from shelduck.model.table_change import LayoutChange, RewriteOlderFiles
+from shelduck.planning.shadows import verdict_on
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """Whether a change needs new bytes, and the reason in words for people."""
+
+    is_heavy: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return "heavy" if self.is_heavy else "light"
+
+
+NOT_ENABLED = "type widening is not enabled, so a job writes the values anew"
+_BY_ID = Weight(False, "metadata only: columns are found by id")
+_NEW_FILES = Weight(False, "for files to come; those that exist stay as they are")
+_PROPERTY = Weight(False, "a property of the table")
+_NOT_NULL = Weight(False, "metadata only, after a check that no row holds NULL")
+
+WEIGHTS: dict[type, Weight] = {
+    AddColumn: Weight(False, "files that lack the new id read its initial default"),
+    DropColumn: _BY_ID,
+    RenameColumn: _BY_ID,
+    MoveColumn: _BY_ID,
+    SetComment: _BY_ID,
+    SetDefault: _BY_ID,
+    SetNullable: _BY_ID,
+    SetPartitioning: _NEW_FILES,
+    ResetPartitioning: _NEW_FILES,
+    SetSorting: _NEW_FILES,
+    ResetSorting: _NEW_FILES,
+    SetProperties: _PROPERTY,
+    UnsetProperties: _PROPERTY,
+    RewriteOlderFiles: Weight(True, "a job writes the files that exist anew, as the table is"),
+}
+"""All changes but those of types, by what they are."""
+
+Simple = SchemaChange | LayoutChange | SetProperties | UnsetProperties | RewriteOlderFiles
+
+
+def weight_of(change: Simple, old: Field | None, new: Field | None = None) -> Weight:
+    """Return the weight of a change; the fields are the column that changes its type, all of it."""
+    if isinstance(change, SetNullable) and not change.nullable:
+        return _NOT_NULL
+    if not isinstance(change, ChangeType):
+        return WEIGHTS[type(change)]
+    assert old is not None
+    why = "values are made by an expression"
+    if change.using is None:
+        found = verdict_on(old, change)
+        if found.verdict is not Verdict.CONVERT:
+            return Weight(False, _promotions(old, new or old))
+        why = found.reason
+    return Weight(
+        True,
+        f"{why}; a job writes the files anew, with all columns that it converts at once, while"
+        " everybody uses the table",
+    )
+
+
+def _promotions(old: Field, new: Field) -> str:
+    """Return what becomes of the values, by the table of facts about promotions."""
+    known = {leaf.id: leaf.type for leaf in old.leaves()}
+    found = (promotion(known[leaf.id], leaf.type) for leaf in new.leaves() if leaf.id in known)
+    told = dict.fromkeys(
+        f"{one.verdict.value}: {one.reason}" for one in found if one.verdict is not Verdict.SAME
+    )
+    return "; ".join(told) or "no type changes"

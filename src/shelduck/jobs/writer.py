@@ -1,0 +1,62 @@
+"""A writer of files: registered before it writes, so that it and the jobs of a table meet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.catalog.retry import with_retries
+from shelduck.catalog.store import Store
+from shelduck.catalog.writers import end_writers, register_writer
+from shelduck.jobs.identity import new_identity
+from shelduck.jobs.leases import Leases
+from shelduck.model.schema import TableId
+from shelduck.model.shadow import Conversion
+from shelduck.model.table import TableVersion
+
+
+class Writer:
+    """What one commit writes, to however many tables.
+
+    A job that begins after `register` is served: the table version that comes back says what it
+    converts. One that begins before waits until `ended`, or until this process is dead.
+    """
+
+    def __init__(self, store: Store, leases: Leases) -> None:
+        self._store = store
+        self._leases = leases
+        self._tables: dict[TableId, tuple[Conversion, ...]] = {}
+        self._id = new_identity()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """What the commit takes out of the catalog."""
+        return (self._id,) if self._tables else ()
+
+    def register(self, table: TableVersion) -> TableVersion:
+        """Register once for a table, and return it with the conversions of its open job."""
+        if table.id < 0:
+            return table
+        if table.id not in self._tables:
+            job = register_writer(self._store, self._id, table.id)
+            if not self._tables:
+                self._leases.hold_writer(self._id)
+            self._tables[table.id] = () if job is None else job.work.conversions
+        return replace(table, conversions=self._tables[table.id])
+
+    def ended(self) -> None:
+        """Note that the commit has taken it out of the catalog."""
+        if self._tables:
+            self._leases.release_writer(self._id)
+            self._tables.clear()
+
+    def give_up(self) -> None:
+        """Take it out of the catalog without a commit."""
+        if not self._tables:
+            return
+        self.ended()
+
+        def attempt() -> None:
+            with self._store.write() as connection:
+                end_writers(connection, [self._id])
+
+        with_retries(attempt)

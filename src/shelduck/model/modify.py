@@ -1,0 +1,167 @@
+"""Doris' changes that restate: MODIFY COLUMN a whole column, ORDER BY the order of all of them.
+
+Each stands for simpler changes, which depend on the table that it meets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.literals import canonical_text
+from shelduck.model.quoting import quote_text
+from shelduck.model.schema import Default, Field, FieldId, Kind, Path, Schema, path_text
+from shelduck.model.schema_change import (
+    ChangeType,
+    MoveColumn,
+    Position,
+    SchemaChange,
+    SetComment,
+    SetNullable,
+)
+from shelduck.model.types import DataType, List, Map, Primitive, Struct
+
+_TEXT = Primitive("varchar")
+
+
+@dataclass(frozen=True, slots=True)
+class ModifyColumn:
+    """Say anew what a column is: its type and its place may change, NOT NULL may be lifted.
+
+    What is left out counts as said: without NOT NULL the column takes NULL, without DEFAULT it has
+    none. A comment that is left out stays.
+    """
+
+    path: Path
+    type: DataType
+    nullable: bool = True
+    default: Default | None = None
+    comment: str | None = None
+    position: Position | None = None
+
+    def __str__(self) -> str:
+        text = f"MODIFY COLUMN {path_text(self.path)} {self.type}"
+        if not self.nullable:
+            text += " NOT NULL"
+        if self.default is not None:
+            text += f" DEFAULT {self.default}"
+        if self.comment is not None:
+            text += f" COMMENT {quote_text(self.comment)}"
+        return f"{text} {self.position}" if self.position else text
+
+
+@dataclass(frozen=True, slots=True)
+class OrderColumns:
+    """Put all columns of a table into this order."""
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"ORDER BY ({', '.join(path_text((n,)) for n in self.names)})"
+
+
+Restatement = ModifyColumn | OrderColumns
+
+
+def expanded(
+    change: Restatement,
+    columns: Schema,
+    comments: dict[FieldId | None, str],
+    table: str,
+) -> list[SchemaChange]:
+    """Return the simple changes that a restatement means for these columns.
+
+    Nothing for text that is text still: its length is not kept. Raises NotFound for a column that
+    is not there, and InvalidRequest for what only an explicit ALTER COLUMN may change, and where
+    nothing changes.
+    """
+    if isinstance(change, OrderColumns):
+        return _moves(change, columns, table)
+    old = columns.get(change.path, table)
+    _refuse_loss(change, old, table)
+    found: list[SchemaChange] = []
+    if change.type != old.type:
+        found.append(ChangeType(change.path, change.type))
+    if change.nullable and not old.nullable:
+        found.append(SetNullable(change.path, nullable=True))
+    if change.comment is not None and change.comment != comments.get(old.id):
+        found.append(SetComment(change.path, change.comment))
+    if change.position is not None:
+        found.append(MoveColumn(change.path, change.position))
+    # Where text is said to be text, its length may be all that was meant to change.
+    if not found and not any(leaf.type == _TEXT for leaf in old.leaves()):
+        raise InvalidRequest(f"{change} changes nothing of {table}: the column is so already")
+    return found
+
+
+def _refuse_loss(change: ModifyColumn, old: Field, table: str) -> None:
+    here = f"{path_text(change.path)} of {table}"
+    if old.nullable and not change.nullable:
+        raise InvalidRequest(
+            f"cannot change {here} from nullable to NOT NULL by MODIFY COLUMN; ALTER COLUMN"
+            f" {path_text(change.path)} SET NOT NULL looks at the rows first"
+        )
+    if not _is_same_default(change.default, old):
+        before = "no default" if old.default is None else f"the default {old.default}"
+        raise InvalidRequest(
+            f"cannot change the default of {here} by MODIFY COLUMN: it has {before}, so say the"
+            f" same; ALTER COLUMN {path_text(change.path)} SET DEFAULT or DROP DEFAULT changes it"
+        )
+
+    _refuse_lost_fields(old.type, change.type, here)
+
+
+def _refuse_lost_fields(old: DataType, new: DataType, here: str) -> None:
+    """Fields of structs stay, in their order, and others may come behind them."""
+    match old, new:
+        case Struct(before), Struct(after):
+            names = [m.name.lower() for m in before]
+            if names != [m.name.lower() for m in after[: len(before)]]:
+                raise InvalidRequest(
+                    f"MODIFY COLUMN keeps the fields of {here} in their order and may add others"
+                    " behind them; DROP COLUMN, RENAME COLUMN and ALTER COLUMN … FIRST or AFTER"
+                    " change them one by one"
+                )
+            for one, other in zip(before, after, strict=False):
+                _refuse_lost_fields(one.type, other.type, f"{one.name} in {here}")
+        case List(before), List(after):
+            _refuse_lost_fields(before, after, f"elements of {here}")
+        case Map(key, value), Map(new_key, new_value):
+            _refuse_lost_fields(key, new_key, f"keys of {here}")
+            _refuse_lost_fields(value, new_value, f"values of {here}")
+
+
+def _is_same_default(given: Default | None, old: Field) -> bool:
+    if given is None or old.default is None:
+        return given is old.default
+    if given == old.default:
+        return True
+    if not (given.literal and old.default.literal) or isinstance(old.shape, Kind):
+        return False
+    try:
+        return canonical_text(old.shape, given.text) == old.default.text
+    except InvalidRequest:
+        return False
+
+
+def _moves(change: OrderColumns, columns: Schema, table: str) -> list[SchemaChange]:
+    known = {f.name.lower(): f.name for f in columns}
+    wanted = [name.lower() for name in change.names]
+    for name in change.names:
+        if name.lower() not in known:
+            raise NotFound.named("column", name, list(known.values()), where=table)
+    twice = [name for name, count in Counter(wanted).items() if count > 1]
+    if twice:
+        raise InvalidRequest(f"ORDER BY names column {twice[0]!r} of {table} twice")
+    missing = [name for lowered, name in known.items() if lowered not in wanted]
+    if missing:
+        raise InvalidRequest(
+            f"ORDER BY has to name all columns of {table}; {missing[0]!r} is missing"
+        )
+    found: list[SchemaChange] = []
+    before: str | None = None
+    for name in wanted:
+        found.append(MoveColumn((known[name],), Position(before)))
+        before = known[name]
+    return found

@@ -1,0 +1,48 @@
+"""Rows of writers into files, which also hold what an open job of the table converts.
+
+A value that the new type cannot hold fails the write that brings it, and does the job no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.quoting import backticked
+from shelduck.model.table import TableVersion
+from shelduck.planning.shadows import known_shadows, shadow_name, with_shadows
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.shadow_rows import LOST, add_shadows
+from shelduck.spark.write import Progress, WrittenFiles, write_files
+
+Register = Callable[[TableVersion], TableVersion]
+"""Tells the catalog that files are about to be written, and returns the table as they shall be."""
+
+
+def write_rows(
+    spark: SparkSession,
+    rows: DataFrame,
+    table: TableVersion,
+    *,
+    progress: Progress | None = None,
+    lineage: Sequence[str] = (),
+) -> WrittenFiles:
+    """Write assigned rows as `write_files` does, and beside them the columns of an open job.
+
+    A job whose columns are not there any more gets nothing: it ends by itself.
+    """
+    shadows = known_shadows(table, table.conversions)
+    if not shadows or isinstance(shadows, str):
+        return write_files(spark, rows, table, progress=progress, lineage=lineage)
+    names = (*table.columns.names, *(shadow_name(s) for s in shadows), *lineage)
+    with_both = add_shadows(rows, shadows).select(*map(backticked, names))
+    target = with_shadows(table, shadows)
+    try:
+        return write_files(spark, with_both, target, progress=progress, lineage=lineage)
+    except InvalidRequest as error:
+        if LOST not in str(error):
+            raise
+        raise InvalidRequest(
+            f"{error}; a job is changing types of {table.full_name}, and new rows have to fit those"
+            f" too: correct them, or CANCEL ALTER TABLE COLUMN FROM {table.full_name}"
+        ) from error

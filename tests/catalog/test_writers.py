@@ -1,0 +1,128 @@
+"""Writers in each kind of catalog: registered, waited for, and gone with their commit or lease."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from shelduck.catalog import writers
+from shelduck.catalog.commit import commit
+from shelduck.catalog.jobs import job as look_up
+from shelduck.jobs import identity
+from shelduck.jobs.leases import Leases
+from shelduck.jobs.writer import Writer
+from shelduck.model.change import AlterTable, CommitInfo
+from shelduck.model.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
+from shelduck.model.shadow import Conversion
+from tests.support.lake import Lake
+
+
+@pytest.fixture
+def lake(lake_url, data_path):
+    made = Lake(lake_url, data_path)
+    made.create(a="int")
+    yield made
+    made.store.close()
+
+
+def waited_for(lake, snapshot):
+    with lake.store.read() as connection:
+        return writers.writers_before(connection, lake.table("t").id, snapshot)
+
+
+def change(lake, job=None, writers=()):
+    """A commit that makes a snapshot."""
+    table = lake.table("t")
+    comment = {None: f"at {table.snapshot.id}"}
+    return commit(
+        lake.store,
+        lake.info,
+        [AlterTable(table, table.columns, comment)],
+        base=table.snapshot.id,
+        info=CommitInfo(),
+        job=job,
+        writers=writers,
+    )
+
+
+def test_a_writer_is_registered_until_its_commit(lake):
+    number, before = lake.table("t").id, lake.head().id
+    assert writers.register_writer(lake.store, "w", number) is None
+    assert waited_for(lake, before + 1) == ["w"]
+    assert waited_for(lake, before) == []
+    change(lake, writers=["w"])
+
+    assert waited_for(lake, before + 1) == []
+
+
+def test_a_writer_and_a_job_know_of_each_other_whoever_comes_first(lake):
+    table = lake.table("t")
+    work = JobWork((Conversion(1, 2, "int32", "STRING"),))
+    writer = Writer(lake.store, Leases(lake.store))
+    assert writer.register(table).conversions == ()
+    [name] = writer.ids
+    base = change(lake, NewJob(table.id, "main.t", work, 60)).snapshot.id
+    assert waited_for(lake, base) == [name]
+    later = Writer(lake.store, Leases(lake.store))
+
+    assert later.register(table).conversions == work.conversions
+    assert later.register(table).conversions == work.conversions
+    assert waited_for(lake, base) == [name]
+    writer.give_up()
+    assert waited_for(lake, base) == []
+    assert writer.ids == ()
+    later.give_up()
+
+
+def test_a_dead_writer_is_waited_for_until_its_lease_is_over(lake, monkeypatch):
+    number = lake.table("t").id
+    monkeypatch.setattr(writers, "LEASE", -LEASE)
+    writers.register_writer(lake.store, "dead", number)
+    monkeypatch.undo()
+    assert waited_for(lake, lake.head().id + 1) == []
+
+    job = change(lake, NewJob(number, "main.t", JobWork(), 60)).job
+    with lake.store.read() as connection:
+        found = look_up(connection, job)
+    step = JobStep(job, OPEN_STATES, JobState.RUNNING)
+    writers.begin_running(lake.store, step, found)
+
+    with lake.store.read() as connection:
+        assert connection.exec_driver_sql("SELECT * FROM shelduck_writer").all() == []
+        assert look_up(connection, job).last_file == lake.head().next_file_id - 1
+
+
+def test_who_is_at_work_says_so_from_time_to_time(lake):
+    number = lake.table("t").id
+    leases = Leases(lake.store, beat=0.02)
+    writers.register_writer(lake.store, "w", number)
+    first = expiry(lake)
+    leases.hold_writer("w")
+    with leases.worker("nobody"):
+        until = time.monotonic() + 20
+        while expiry(lake) == first:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    [thread] = [t for t in threading.enumerate() if t.name == "shelduck leases"]
+    leases.release_writer("w")
+    thread.join(20)
+
+    assert not thread.is_alive()
+
+
+def expiry(lake):
+    with lake.store.read() as connection:
+        return connection.exec_driver_sql(
+            "SELECT CAST(expires AS TEXT) FROM shelduck_writer"
+        ).scalar()
+
+
+def test_a_process_of_this_machine_is_known_to_be_dead(monkeypatch):
+    mine = identity.new_identity()
+    host, process, _ = mine.split("/")
+    assert not identity.is_gone(mine)
+    assert identity.is_gone(f"{host}/999999999/x")
+    assert not identity.is_gone(f"elsewhere/{process}/x")
+    assert not identity.is_gone("no identity")

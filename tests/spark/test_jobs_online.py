@@ -1,0 +1,388 @@
+"""What others do while a job is open: writers serve it, workers follow each other, it gives up."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from shelduck import InvalidRequest, JobState, NotFound, add_column, change_type
+from shelduck.api import job_worker, table_rows
+from shelduck.api.job_worker import JobWorker
+from shelduck.catalog.writers import register_writer
+from shelduck.errors import Conflict
+from shelduck.model.job import Job
+from tests.support.lakes import newest, rows
+from tests.support.oracle import DuckDBOracle
+
+STATEMENTS = [
+    "CALL set_option('data_inlining_row_limit', 0)",
+    "CREATE TABLE t (id INT NOT NULL, v STRING, n INT)",
+    *(
+        f"INSERT INTO t SELECT CAST(id AS INT), CAST(id * 10 AS STRING), 0 FROM range({n}, {n + 5})"
+        for n in (0, 5, 10)
+    ),
+]
+TO_INT = change_type("v", "int")
+SOURCE = "SELECT 3 AS id, '9' AS v, 1 AS n UNION ALL SELECT 20, '7', 1"
+BOTH = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+OLD = [(n, str(n * 10), 0) for n in range(15)]
+NEW = [(n, n * 10, 0) for n in range(15)]
+
+
+def everything(lake, at=""):
+    return rows(lake.sql(f"SELECT * FROM t{at} ORDER BY id"))
+
+
+@pytest.fixture
+def converted(monkeypatch):
+    """The files that jobs write anew, in lots."""
+    lots, write = [], job_worker.write_bins
+
+    def noted(spark, rows, lot, **options):
+        lots.append([f.id for one in lot for f in one.files])
+        return write(spark, rows, lot, **options)
+
+    monkeypatch.setattr(job_worker, "write_bins", noted)
+    return lots
+
+
+def until(true, seconds=60):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("INSERT INTO t SELECT 20, '7', 1", [*NEW, (20, 7, 1)]),
+        ("INSERT INTO t VALUES (20, '7', 1)", [*NEW, (20, 7, 1)]),
+        ("UPDATE t SET v = '8' WHERE id = 3", [*NEW[:3], (3, 8, 0), *NEW[4:]]),
+        (
+            f"MERGE INTO t USING ({SOURCE}) AS s ON t.id = s.id {BOTH}",
+            [*NEW[:3], (3, 9, 1), *NEW[4:], (20, 7, 1)],
+        ),
+        ("INSERT OVERWRITE t SELECT 1, '1', 1", [(1, 1, 1)]),
+    ],
+    ids=["insert", "small insert", "update", "merge", "overwrite"],
+)
+def test_what_we_write_meanwhile_needs_no_conversion(copied, converted, statement, expected):
+    catalog, lake = copied
+    lake.set_option("data_inlining_row_limit", 100)
+    first = lake.table("t").files().collect()
+    job = lake.table("t").alter(TO_INT)
+    old = everything(lake)
+    lake.sql(statement)
+    before, seen = newest(lake), everything(lake)
+    assert seen != old
+    job.wait()
+
+    assert {n for lot in converted for n in lot} <= {f.data_file_id for f in first}
+    assert everything(lake) == expected
+    assert everything(lake, f" VERSION AS OF {before}") == seen
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        assert duckdb.rows("t") == expected
+        assert duckdb.rows("t", version=before) == seen
+        assert duckdb.sql("SELECT count(DISTINCT rowid) FROM t") == [(len(expected),)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO t SELECT 20, 'zz', 1",
+        "INSERT INTO t VALUES (20, 'zz', 1)",
+        "UPDATE t SET v = 'zz' WHERE id = 3",
+    ],
+)
+def test_a_value_that_the_new_type_cannot_hold_fails_the_load_and_not_the_job(lake, statement):
+    lake.set_option("data_inlining_row_limit", 100)
+    job = lake.table("t").alter(TO_INT)
+    before = newest(lake)
+    with pytest.raises(InvalidRequest) as refused:
+        lake.sql(statement)
+
+    assert str(refused.value) == (
+        "column v: zz does not survive as int32; a job is changing types of main.t, and new rows"
+        " have to fit those too: correct them, or CANCEL ALTER TABLE COLUMN FROM main.t"
+    )
+    assert newest(lake) == before
+    assert job.state is JobState.PENDING
+    job.wait()
+    assert everything(lake) == NEW
+
+
+def test_a_load_under_way_lands_after_the_job_that_it_served(copied, monkeypatch):
+    catalog, lake = copied
+    job = lake.table("t").alter(TO_INT)
+    write = table_rows.append_rows
+
+    def slow(*arguments, **options):
+        done = write(*arguments, **options)
+        job.wait()
+        return done
+
+    monkeypatch.setattr(table_rows, "append_rows", slow)
+    lake.sql("INSERT INTO t SELECT 20, '7', 1")
+
+    assert job.state is JobState.FINISHED
+    assert everything(lake) == [*NEW, (20, 7, 1)]
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        assert duckdb.rows("t") == everything(lake)
+        assert duckdb.sql("SELECT id FROM t WHERE v = 7") == [(20,)]
+
+
+def test_a_load_that_lacks_a_new_column_is_repeated(lake, monkeypatch):
+    job = lake.table("t").alter(TO_INT, add_column("x", "int"))
+    write = table_rows.append_rows
+
+    def slow(*arguments, **options):
+        done = write(*arguments, **options)
+        job.wait()
+        return done
+
+    monkeypatch.setattr(table_rows, "append_rows", slow)
+    with pytest.raises(Conflict, match="changed its columns while rows were written"):
+        lake.sql("INSERT INTO t SELECT 20, '7', 1")
+    assert len(everything(lake)) == 15
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_job_waits_for_writers_that_began_before_it(lake, spark, converted, end):
+    with ThreadPoolExecutor(1) as pool:
+        tx = lake.transaction()
+        tx.table("t").append(spark.createDataFrame([(20, "7", 1)], "id int, v string, n int"))
+        job = lake.table("t").alter(TO_INT)
+        waiting = pool.submit(job.wait)
+        until(lambda: job.look().message)
+        assert job.state is JobState.WAITING_TXN
+        assert job.look().message == "waits for 1 writer(s)"
+        assert everything(lake) == OLD
+        getattr(tx, end)()
+        waiting.result(60)
+
+    assert job.look().message == ""
+    assert everything(lake) == NEW + ([(20, 7, 1)] if end == "commit" else [])
+    # The one file of the transaction was converted with the others: it was waited for.
+    assert len(converted) == 1
+
+
+def test_a_writer_whose_process_is_dead_is_not_waited_for(lake):
+    register_writer(lake._state.store, "elsewhere/1/x", lake.table("t")._version().id)
+    job = lake.table("t").alter(TO_INT)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(job.wait)
+        until(lambda: job.look().message)
+        with lake._state.store.write() as connection:
+            connection.exec_driver_sql("UPDATE shelduck_writer SET expires = '2024-01-01'")
+        waiting.result(60)
+
+    assert everything(lake) == NEW
+
+
+def test_a_second_worker_waits_for_the_first_and_follows_it(lake, monkeypatch):
+    job = lake.table("t").alter(TO_INT)
+    reached, go_on, worked = threading.Event(), threading.Event(), []
+    land = job_worker.land
+
+    def slow(parts, commit):
+        worked.append(threading.current_thread().name)
+        if len(worked) == 1:
+            reached.set()
+            go_on.wait(60)
+            raise KeyboardInterrupt
+        return land(parts, commit)
+
+    monkeypatch.setattr(job_worker, "land", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(job.wait)
+        reached.wait(60)
+        assert lake.run_jobs() == []
+        second = pool.submit(lake.job(job.id).wait)
+        time.sleep(0.3)
+        assert len(worked) == 1
+        go_on.set()
+        with pytest.raises(KeyboardInterrupt):
+            first.result(60)
+        second.result(60)
+
+    assert len(worked) == 2
+    assert everything(lake) == NEW
+
+
+def test_a_worker_that_lost_its_job_lands_nothing(lake, monkeypatch):
+    """It was away for longer than its lease, and another one has begun meanwhile."""
+    job = lake.table("t").alter(TO_INT)
+    real, lost = JobWorker._land, []
+
+    def late(self, table, parts):
+        if not lost:
+            lost.append(1)
+            with self._state.store.write() as connection:
+                connection.exec_driver_sql("UPDATE shelduck_job SET worker = 'other'")
+        return real(self, table, parts)
+
+    monkeypatch.setattr(JobWorker, "_land", late)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(job.wait)
+        until(lambda: lost)
+        time.sleep(0.3)
+        assert job.progress[0] == 0
+        with lake._state.store.write() as connection:
+            connection.exec_driver_sql("UPDATE shelduck_job SET worker = NULL")
+        waiting.result(60)
+
+    assert everything(lake) == NEW
+
+
+STATES = [JobState.PENDING, JobState.WAITING_TXN, JobState.RUNNING]
+
+
+def reach(job, state):
+    """Let a worker bring a job into a state, and die there."""
+
+    def dies(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Job, "is_late", lambda *_: False)
+        if state is JobState.WAITING_TXN:
+            patch.setattr(JobWorker, "_wait_for_writers", dies)
+        elif state is JobState.RUNNING:
+            patch.setattr(JobWorker, "_written", dies)
+        if state is not JobState.PENDING:
+            with pytest.raises(KeyboardInterrupt):
+                job.wait()
+    assert job.state is state
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("end", ["cancel", "timeout"])
+def test_a_job_is_given_up_in_every_state(lake, state, end):
+    job = lake.table("t").alter(TO_INT, timeout=None if end == "cancel" else 1)
+    columns = lake.table("t").columns
+    reach(job, state)
+    if end == "cancel":
+        lake.sql("CANCEL ALTER TABLE COLUMN FROM t")
+    else:
+        time.sleep(1.1)
+    told = "user cancelled" if end == "cancel" else "Timeout"
+    with pytest.raises(InvalidRequest, match=f"job {job.id} was cancelled: {told}"):
+        job.wait()
+
+    assert job.state is JobState.CANCELLED
+    assert job.look().finished is not None
+    assert lake.table("t").columns == columns
+    assert everything(lake) == OLD
+    lake.sql("INSERT INTO t SELECT 20, 'zz', 1")
+    lake.sql("DELETE FROM t WHERE id = 20")
+    lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
+    assert everything(lake) == NEW
+
+
+def test_a_bad_value_that_comes_meanwhile_is_found_too(copied, monkeypatch):
+    catalog, lake = copied
+    real = job_worker.publication
+
+    def late(job, table, files):
+        with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+            duckdb.execute("INSERT INTO t VALUES (20, 'zz', 1)")
+        return real(job, table, files)
+
+    monkeypatch.setattr(job_worker, "publication", late)
+    job = lake.table("t").alter(TO_INT)
+    with pytest.raises(InvalidRequest, match=r"1 value\(s\) of column 'v' do not survive"):
+        job.wait()
+
+    assert everything(lake) == [*OLD, (20, "zz", 1)]
+
+
+@pytest.mark.parametrize("bad", [0, 14], ids=["first file", "last file"])
+def test_a_bad_value_cancels_wherever_it_is(lake, bad):
+    lake.set_option("target_file_size", 1, table="t")
+    lake.sql(f"UPDATE t SET v = 'zz' WHERE id = {bad}")
+    seen = everything(lake)
+    with pytest.raises(InvalidRequest, match=r"1 value\(s\) of column 'v' .* such as 'zz'"):
+        lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
+
+    assert everything(lake) == seen
+
+
+def test_light_and_heavy_changes_of_a_statement_are_published_at_once(copied):
+    catalog, lake = copied
+    before = newest(lake)
+    lake.sql(
+        "ALTER TABLE t RENAME COLUMN n TO m, MODIFY COLUMN v INT AFTER m,"
+        " ADD COLUMN day DATE DEFAULT '2024-02-29' FIRST, ALTER COLUMN v SET DEFAULT 7,"
+        " ALTER COLUMN v COMMENT 'a number'"
+    )
+    lake.sql("INSERT INTO t (id) VALUES (20)")
+
+    day = dt.date(2024, 2, 29)
+    expected = [(day, n, 0, n * 10) for n in range(15)] + [(day, 20, None, 7)]
+    assert everything(lake) == expected
+    assert rows(lake.sql("DESCRIBE t"))[3] == ("v", "int", "a number")
+    assert everything(lake, f" VERSION AS OF {before}") == OLD
+    columns = {len(lake.sql(f"SELECT * FROM t VERSION AS OF {n}").columns) for n in (before,)}
+    assert columns == {3}
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        assert duckdb.rows("t") == sorted(expected)
+        assert duckdb.rows("t", version=before) == OLD
+
+
+def test_a_change_of_others_that_excludes_the_statement_cancels_it(lake):
+    job = lake.table("t").alter(TO_INT, add_column("x", "int"))
+    lake.sql("ALTER TABLE t ADD COLUMN x STRING")
+    with pytest.raises(InvalidRequest, match="was cancelled: column x already exists"):
+        job.wait()
+
+    assert lake.table("t").columns.names == ["id", "v", "n", "x"]
+
+
+def test_an_expression_that_cannot_be_evaluated_cancels_the_job(lake):
+    with pytest.raises(InvalidRequest, match="was cancelled: an expression cannot be evaluated"):
+        lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT USING nothing_like_this + 1")
+
+    assert everything(lake) == OLD
+
+
+def test_jobs_are_left_to_a_worker(lake):
+    before = newest(lake)
+    lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT PROPERTIES ('wait' = 'false', timeout = 100)")
+    [job] = lake.jobs()
+    assert (job.state, job.look().timeout) == (JobState.PENDING, 100)
+    assert everything(lake) == OLD
+
+    assert [found.id for found in lake.run_jobs()] == [job.id]
+    assert everything(lake) == NEW
+    assert newest(lake) > before
+    assert lake.run_jobs() == []
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        ("'timeout' = 'soon'", "is seconds, not 'soon'"),
+        ("'timeout' = '0'", "a number of seconds from 1 on, not 0"),
+        ("'wait' = 'maybe'", "is true or false, not 'maybe'"),
+        ("'storage_format' = 'v2'", "a job has no property 'storage_format'"),
+    ],
+)
+def test_properties_of_a_job_are_checked(lake, properties, told):
+    with pytest.raises(InvalidRequest, match=told):
+        lake.sql(f"ALTER TABLE t ALTER COLUMN v TYPE INT PROPERTIES ({properties})")
+    assert lake.jobs() == []
+
+
+def test_a_table_that_is_dropped_meanwhile_ends_its_job(lake):
+    job = lake.table("t").alter(TO_INT)
+    lake.sql("DROP TABLE t")
+    lake.run_jobs()
+
+    assert job.state is JobState.CANCELLED
+    with pytest.raises((NotFound, InvalidRequest, Conflict), match="the table was dropped"):
+        job.wait()

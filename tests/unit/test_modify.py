@@ -1,0 +1,155 @@
+"""MODIFY COLUMN and ORDER BY: which simpler changes they mean, and what only others may change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.evolution.alter import plan_alter
+from shelduck.model.encoding import decode, encode
+from shelduck.model.modify import ModifyColumn, OrderColumns
+from shelduck.model.schema import Default, new_field
+from shelduck.model.schema_change import AddColumn, ChangeType, Position
+from shelduck.model.types import parse_type
+from shelduck.sql.parse import parse
+from tests.support.scans import column, table
+
+INT, TEXT, BIG, DOUBLE = (parse_type(t) for t in ("int", "string", "bigint", "double"))
+PLAIN = table(
+    column("id", "int32", 1),
+    column("v", "varchar", 2),
+    replace(column("d", "int32", 3), default=Default("7")),
+    replace(column("n", "int32", 4), nullable=False),
+    new_field("s", parse_type("struct<a: int, b: string>"), 5),
+)
+
+
+def planned(*changes):
+    return plan_alter(PLAIN, changes)
+
+
+def modified(text):
+    [statement] = parse(f"ALTER TABLE t MODIFY COLUMN {text}")
+    return planned(*statement.changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [
+        ("id BIGINT", "light"),
+        ("v INT", "heavy"),
+        ("v INT COMMENT 'x' AFTER n", "heavy"),
+        ("v STRING FIRST", "light"),
+        ("n INT NULL", "light"),
+        ("n INT", "light"),
+        ("d BIGINT DEFAULT '7'", "light"),
+        ("d BIGINT DEFAULT 07", "light"),
+        ("id INT COMMENT 'of somebody'", "light"),
+        ("s STRUCT<a: BIGINT, b: STRING, c: DATE>", "light"),
+        ("s STRUCT<a: INT, b: INT>", "heavy"),
+        ("id DOUBLE", "heavy"),
+    ],
+)
+def test_a_column_is_said_anew(text, weight):
+    plan = modified(text)
+
+    assert [step.weight for step in plan.steps] == [weight]
+    assert plan.change is not None
+
+
+def test_all_that_differs_changes():
+    change = modified("n BIGINT COMMENT 'x' AFTER id").change
+
+    assert [(f.name, str(f.type), f.nullable) for f in change.columns][:2] == [
+        *[("id", "int32", True), ("n", "int64", True)]
+    ]
+    assert change.comments == {4: "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "told"),
+    [
+        ("id INT", InvalidRequest, "changes nothing of main.t: the column is so already"),
+        ("s STRUCT<a: INT>", InvalidRequest, "MODIFY COLUMN keeps the fields of s of main.t"),
+        ("s STRUCT<b: STRING, a: INT>", InvalidRequest, "and may add others behind them"),
+        ("s STRUCT<a: INT, c: STRING>", InvalidRequest, "RENAME COLUMN"),
+        ("id INT NOT NULL", InvalidRequest, "from nullable to NOT NULL by MODIFY COLUMN"),
+        ("d BIGINT", InvalidRequest, "it has the default '7', so say the same"),
+        ("d BIGINT DEFAULT 8", InvalidRequest, "it has the default '7', so say the same"),
+        ("id INT DEFAULT 8", InvalidRequest, "it has no default, so say the same"),
+        ("x INT", NotFound, "column 'x' does not exist"),
+        ("v INT AFTER x", InvalidRequest, "column 'x' to go after does not exist"),
+        ("v INT AFTER v", InvalidRequest, "cannot go after itself"),
+    ],
+)
+def test_what_a_restatement_may_not_change_is_told(text, error, told):
+    with pytest.raises(error) as caught:
+        modified(text)
+    assert told in str(caught.value)
+
+
+def test_the_length_of_text_is_not_kept():
+    assert modified("v VARCHAR(20)").change is None
+    assert modified("v CHAR(3) COMMENT 'x'").change.comments == {2: "x"}
+
+
+def test_a_promotion_that_the_table_does_not_allow_is_a_job():
+    widening = {"delta.enableTypeWidening": "true"}
+    light = plan_alter(replace(PLAIN, properties=widening), [ModifyColumn(("id",), DOUBLE)])
+
+    assert [s.weight for s in light.steps] == ["light"]
+    with pytest.raises(Unsupported, match="type widening is not enabled"):
+        planned(ChangeType(("id",), DOUBLE))
+
+
+def test_a_column_that_the_statement_adds_may_be_modified():
+    added = AddColumn(("x",), INT, default=Default("7"))
+    change = planned(added, ModifyColumn(("x",), TEXT, default=Default("7"))).change
+
+    made = change.columns.get(("x",))
+    assert (str(made.type), made.initial_default, made.default) == ("varchar", "7", Default("7"))
+
+
+def test_columns_are_put_in_order():
+    change = planned(OrderColumns(("n", "D", "v", "s", "id"))).change
+
+    assert change.columns.names == ["n", "d", "v", "s", "id"]
+    assert planned(OrderColumns(("id", "v", "d", "n", "s"))).change is None
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "told"),
+    [
+        (("id", "v", "d", "s"), InvalidRequest, "'n' is missing"),
+        (("id", "v", "d", "n", "V"), InvalidRequest, "names column 'v' of main.t twice"),
+        (("id", "v", "d", "x"), NotFound, "column 'x' does not exist"),
+    ],
+)
+def test_an_order_names_each_column_once(names, error, told):
+    with pytest.raises(error) as caught:
+        planned(OrderColumns(names))
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ModifyColumn(("a", "b c"), TEXT, False, Default("it's"), "x", Position("a b")),
+        ModifyColumn(("a",), BIG, position=Position()),
+        OrderColumns(("a", "b c")),
+    ],
+)
+def test_the_text_of_a_restatement_reads_back(change):
+    [statement] = parse(f"ALTER TABLE t {change}")
+
+    assert statement.changes == (change,)
+
+
+def test_values_of_the_model_read_back_from_what_the_catalog_keeps():
+    change = ModifyColumn(("a",), parse_type("map<string, struct<x: decimal(9,2)>>"), True)
+    kinds = {type(change), type(change.type), *map(type, (TEXT, change.type.value))}
+    kinds |= {type(change.type.value.members[0]), type(change.type.value.members[0].type)}
+
+    assert decode(encode(change), kinds) == change
