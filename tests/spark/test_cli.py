@@ -200,3 +200,26 @@ def test_the_demo_begins_nothing_when_it_cannot_read_the_rows(monkeypatch, capsy
         told = fail(monkeypatch, capsys, "demo", *options)
         assert told == f"InvalidRequest: --input {tmp_path / name} {problem}\n"
     assert not (tmp_path / "kept").exists()
+
+
+def test_a_worker_does_the_jobs_that_are_queued(url, spark):
+    wait = "PROPERTIES ('wait' = 'false')"
+    with shelduck.connect(url, spark=spark) as lake:
+        lake.sql(f"ALTER TABLE t ALTER COLUMN id TYPE STRING {wait}")
+        lake.sql("CREATE TABLE bad AS SELECT 'zz' AS v")
+        lake.sql(f"ALTER TABLE bad ALTER COLUMN v TYPE INT {wait}")
+        lake.sql("CREATE TABLE no AS SELECT 1 AS v")
+        lake.sql(f"ALTER TABLE no ALTER COLUMN v TYPE STRING {wait}")
+    assert run("jobs", "cancel", 3, "-c", url) == "job 3 on main.no: CANCELLED: user cancelled\n"
+    told = run("jobs", "run", "--once", "-c", url).splitlines()
+
+    assert told[0] == "job 1 on main.t: FINISHED"
+    assert told[1].startswith("job 2 on main.bad: CANCELLED: 1 value(s) of column 'v' do not")
+    listed = json_lines("jobs", "list", "-c", url)
+    assert [(j["job"], j["state"]) for j in listed] == [
+        *[(3, "CANCELLED"), (2, "CANCELLED"), (1, "FINISHED")]
+    ]
+    assert json_lines("jobs", "list", "--open", "-c", url) == []
+    assert json_lines("sql", "SELECT id FROM t ORDER BY id", "-c", url) == [
+        *[{"id": "1"}, {"id": "2"}]
+    ]

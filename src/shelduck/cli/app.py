@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table as Grid
 
 from shelduck.api.connect import connect, connect_existing
+from shelduck.cli import jobs
 from shelduck.cli.demo import run_demo
+from shelduck.cli.options import Catalog, Json, console, print_rows
 from shelduck.errors import ShelduckError
 from shelduck.model.quoting import quote_name
 from shelduck.model.table import Snapshot
@@ -26,19 +26,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
-
-Catalog = Annotated[
-    str,
-    typer.Option("--catalog", "-c", envvar="SHELDUCK_CATALOG", help="catalog URL, sqlite:////a.db"),
-]
 DataPath = Annotated[
     str | None,
     typer.Option(
         "--data-path", "-d", envvar="SHELDUCK_DATA_PATH", help="where a new lake's files go"
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="print JSON lines")]
+app.add_typer(jobs.app, name="jobs")
 
 
 @app.command()
@@ -65,7 +59,7 @@ def tables(catalog: Catalog, schema: str | None = None, json: Json = False) -> N
     """List the tables of a lake."""
     with connect_existing(catalog) as lake:
         rows = [{"schema": t.schema, "table": t.name} for t in lake.tables(schema)]
-    _print(rows, ["schema", "table"], as_json=json)
+    print_rows(rows, ["schema", "table"], as_json=json)
 
 
 @app.command()
@@ -88,7 +82,9 @@ def schema(
         }
         for f in columns
     ]
-    _print(rows, ["id", "column", "type", "nullable", "initial_default", "default"], as_json=json)
+    print_rows(
+        rows, ["id", "column", "type", "nullable", "initial_default", "default"], as_json=json
+    )
 
 
 @app.command()
@@ -101,7 +97,7 @@ def history(
     with connect_existing(catalog) as lake:
         found = lake.table(table).history() if table else lake.snapshots()
     keys = ["snapshot", "time", "schema_version", "changes", "author", "message"]
-    _print([_snapshot_row(s) for s in found], keys, as_json=json)
+    print_rows([_snapshot_row(s) for s in found], keys, as_json=json)
 
 
 @app.command()
@@ -146,14 +142,3 @@ def _snapshot_row(found: Snapshot) -> dict[str, Any]:
         "author": found.author,
         "message": found.commit_message,
     }
-
-
-def _print(rows: list[dict[str, Any]], keys: list[str], *, as_json: bool) -> None:
-    if as_json:
-        for row in rows:
-            typer.echo(json.dumps(row))
-        return
-    grid = Grid(*keys)
-    for row in rows:
-        grid.add_row(*("" if row[k] is None else escape(str(row[k])) for k in keys))
-    console.print(grid)

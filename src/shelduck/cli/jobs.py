@@ -1,0 +1,66 @@
+"""``shelduck jobs``: work on the jobs of a lake, list and cancel them."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from shelduck.api.connect import connect_existing
+from shelduck.api.jobs import SchemaChangeJob
+from shelduck.cli.options import Catalog, Json, console, print_rows
+
+app = typer.Typer(help="Work on heavy schema changes, list and cancel them.", no_args_is_help=True)
+
+
+@app.command()
+def run(
+    catalog: Catalog,
+    once: Annotated[bool, typer.Option("--once", help="end when no job is left")] = False,
+    poll: Annotated[float, typer.Option(help="seconds between two looks for jobs")] = 5.0,
+) -> None:
+    """Work on every open job that nobody works on, until interrupted.
+
+    As many of these may run as you like, on any machine that reaches the catalog and the files.
+    """
+    with connect_existing(catalog) as lake:
+        while True:
+            for job in lake.run_jobs():
+                console.print(str(job), markup=False, highlight=False, soft_wrap=True)
+            if once:
+                return
+            time.sleep(poll)
+
+
+@app.command("list")
+def list_jobs(
+    catalog: Catalog,
+    is_open: Annotated[bool, typer.Option("--open", help="only those that have not ended")] = False,
+    json: Json = False,
+) -> None:
+    """List jobs, the newest first."""
+    with connect_existing(catalog) as lake:
+        rows = [_row(job) for job in lake.jobs() if not is_open or job.look().is_open]
+    print_rows(rows, ["job", "table", "state", "files", "created", "message"], as_json=json)
+
+
+@app.command()
+def cancel(number: Annotated[int, typer.Argument(help="the job's id")], catalog: Catalog) -> None:
+    """Cancel a job; its table is as it was."""
+    with connect_existing(catalog) as lake:
+        job = lake.job(number)
+        job.cancel()
+        console.print(str(job), markup=False, highlight=False, soft_wrap=True)
+
+
+def _row(job: SchemaChangeJob) -> dict[str, object]:
+    found = job.look()
+    return {
+        "job": found.id,
+        "table": found.table_name,
+        "state": found.state.value,
+        "files": f"{found.done}/{found.total}",
+        "created": found.created.isoformat(sep=" ", timespec="seconds"),
+        "message": found.message,
+    }
