@@ -1,8 +1,8 @@
 """A Spark process that runs one statement and is killed on the way: run by test_kills.py.
 
 Where it dies is told by a word: ``job`` (as soon as a file appears below the lake's directory),
-``before`` or ``after`` COMMIT, ``statement 7`` of the commit, or a function of Shelduck's after
-whose first return it dies.
+``before`` or ``after`` COMMIT, ``commit 3`` (after the third), ``statement 7`` of the commit, or a
+function of Shelduck's after whose first return it dies.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def arm(point: str, data: Path) -> None:
     elif point.startswith("statement"):
         Store._commit = _dying(Store._commit, before=True)
         event.listen(Engine, "after_cursor_execute", _Death(int(point.split()[1])))
+    elif point.startswith("commit"):
+        Store._commit = _dying(Store._commit, calls=int(point.split()[1]))
     elif point in ("before", "after"):
         Store._commit = _dying(Store._commit, before=point == "before")
     else:
@@ -76,12 +78,19 @@ class _Death:
                 die()
 
 
-def _dying(function: Callable[..., object], *, before: bool = False) -> Callable[..., object]:
+def _dying(
+    function: Callable[..., object], *, before: bool = False, calls: int = 1
+) -> Callable[..., object]:
+    left = iter(range(calls - 1, -1, -1))
+
     @wraps(function)
     def dying(*arguments: object, **more: object) -> object:
+        found = None
         if not before:
-            function(*arguments, **more)
-        die()
+            found = function(*arguments, **more)
+        if next(left) == 0:
+            die()
+        return found
 
     return dying
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from contextlib import closing
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -65,14 +66,15 @@ CASES = [("t", s, p) for s, points in POINTS.items() for p in points] + [
 ]
 
 
-def filled(url, data, table, spark):
-    """A lake with one table of six files, or of that many for each partition."""
+def filled(url, data, table, spark, files=6):
+    """A lake with one table of so many files, or of that many for each partition."""
     with shelduck.connect(url, data, spark) as lake:
         keys = " PARTITIONED BY (k)" if table == "p" else ""
         lake.sql(_TABLE.format(table) + keys)
     with DuckDBOracle(url, None, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
-        for first in range(0, 360, 60):
-            oracle.execute(_FILL.format(table, first, 400 if first == 300 else first + 60))
+        ends = [*(60 * n for n in range(1, 6)), *range(301, 295 + files), 400]
+        for first, end in pairwise([0, *ends]):
+            oracle.execute(_FILL.format(table, first, end))
 
 
 def run_victim(url, data, statement, point):
@@ -136,11 +138,17 @@ def test_a_killed_process_leaves_the_lake_as_before_or_as_after(case, sqlite_url
         assert oracle.rows(table, version=base) == BEFORE
 
 
+# Submitted, claimed, WAITING_TXN, RUNNING, counted, the first lot, the second …, published.
+STEPS = [f"commit {n}" for n in range(1, 11)]
+
+
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("point", ["after", "job", _WRITTEN, _REWRITTEN])
+@pytest.mark.parametrize("point", [*STEPS, "job", _WRITTEN, _REWRITTEN])
 def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_path, spark, point):
-    """``after``: its columns are reserved, and nothing else."""
-    filled(sqlite_url, data_path, "t", spark)
+    filled(sqlite_url, data_path, "t", spark, files=12)
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        lake.set_option("target_file_size", 1, table="t")
+        base = lake.snapshots()[-1].id
     known = files_below(data_path)
 
     run_victim(sqlite_url, data_path, "ALTER TABLE t ALTER COLUMN v TYPE STRING", point)
@@ -148,13 +156,22 @@ def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_p
     left = files_below(data_path) - known
     after = [(n, k, str(v)) for n, k, v in BEFORE]
     with shelduck.connect(sqlite_url, spark=spark) as lake:
-        assert_read(lake, sqlite_url, "t", BEFORE)
         [job] = lake.jobs()
-        assert job.look().is_open
+        if job.state is not shelduck.JobState.FINISHED:
+            assert_read(lake, sqlite_url, "t", BEFORE)
+        with DuckDBOracle(sqlite_url) as oracle:
+            landed = {f["path"] for f in oracle.dump_metadata()["ducklake_data_file"]}
+        orphans = {path for path in left if not path.endswith(tuple(landed))}
         job.wait()
         assert_read(lake, sqlite_url, "t", after)
-        assert set(lake.remove_orphans(older_than=timedelta(0)).files) == left
+        assert set(lake.remove_orphans(older_than=timedelta(0)).files) == orphans
         assert_read(lake, sqlite_url, "t", after)
+    with DuckDBOracle(sqlite_url) as oracle:
+        # Twelve files that were there and twelve that took their places: none was written twice.
+        every = oracle.dump_metadata()["ducklake_data_file"]
+        assert len([f for f in every if f["end_snapshot"] is not None]) == 12
+        assert len(every) == 24
+        assert oracle.rows("t", version=base) == BEFORE
 
 
 @pytest.mark.timeout(600)
