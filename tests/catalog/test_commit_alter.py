@@ -12,13 +12,13 @@ from shelduck.model.change import (
     AppendFiles,
     RenameTable,
 )
+from shelduck.model.definition import Position
 from shelduck.model.schema import Default
 from shelduck.model.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
     MoveColumn,
-    Position,
     RenameColumn,
     SetComment,
     SetDefault,

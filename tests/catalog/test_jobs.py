@@ -12,9 +12,10 @@ from shelduck.catalog.commit import commit
 from shelduck.catalog.failures import Contention
 from shelduck.errors import AlreadyExists, Conflict, NotFound
 from shelduck.model.change import AlterTable, CommitInfo
+from shelduck.model.definition import Position
 from shelduck.model.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.schema import Default, Schema
-from shelduck.model.schema_change import AddColumn, ChangeType, Position
+from shelduck.model.schema_change import AddColumn, ChangeType
 from shelduck.model.shadow import Conversion
 from shelduck.model.types import Primitive, parse_type
 from tests.support.lake import Lake

@@ -14,6 +14,7 @@ from shelduck.api import job_worker, table_rows
 from shelduck.api.job_worker import JobWorker
 from shelduck.catalog.writers import register_writer
 from shelduck.errors import Conflict
+from shelduck.jobs.writer import Writer
 from shelduck.model.job import Job
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
@@ -116,9 +117,7 @@ def test_a_value_that_the_new_type_cannot_hold_fails_the_load_and_not_the_job(la
     assert everything(lake) == NEW
 
 
-def test_a_load_under_way_lands_after_the_job_that_it_served(copied, monkeypatch):
-    catalog, lake = copied
-    job = lake.table("t").alter(TO_INT)
+def publish_before_appends_land(monkeypatch, job):
     write = table_rows.append_rows
 
     def slow(*arguments, **options):
@@ -127,6 +126,12 @@ def test_a_load_under_way_lands_after_the_job_that_it_served(copied, monkeypatch
         return done
 
     monkeypatch.setattr(table_rows, "append_rows", slow)
+
+
+def test_a_load_under_way_lands_after_the_job_that_it_served(copied, monkeypatch):
+    catalog, lake = copied
+    job = lake.table("t").alter(TO_INT)
+    publish_before_appends_land(monkeypatch, job)
     lake.sql("INSERT INTO t SELECT 20, '7', 1")
 
     assert job.state is JobState.FINISHED
@@ -138,14 +143,7 @@ def test_a_load_under_way_lands_after_the_job_that_it_served(copied, monkeypatch
 
 def test_a_load_that_lacks_a_new_column_is_repeated(lake, monkeypatch):
     job = lake.table("t").alter(TO_INT, add_column("x", "int"))
-    write = table_rows.append_rows
-
-    def slow(*arguments, **options):
-        done = write(*arguments, **options)
-        job.wait()
-        return done
-
-    monkeypatch.setattr(table_rows, "append_rows", slow)
+    publish_before_appends_land(monkeypatch, job)
     with pytest.raises(Conflict, match="changed its columns while rows were written"):
         lake.sql("INSERT INTO t SELECT 20, '7', 1")
     assert len(everything(lake)) == 15
@@ -237,6 +235,45 @@ def test_a_worker_that_lost_its_job_lands_nothing(lake, monkeypatch):
         waiting.result(60)
 
     assert everything(lake) == NEW
+
+
+def statements_of(lake, act):
+    before = lake._state.store.statements
+    act()
+    return lake._state.store.statements - before
+
+
+def test_a_lot_costs_the_catalog_the_same_however_many_files_it_has(lake):
+    lake.set_option("target_file_size", 1)
+    lake.sql("CREATE TABLE few (v STRING); CREATE TABLE many (v STRING)")
+    lake.sql("INSERT INTO few SELECT CAST(id AS STRING) FROM range(0, 9, 1, 2)")
+    lake.sql("INSERT INTO many SELECT CAST(id AS STRING) FROM range(0, 9, 1, 8)")
+    assert [lake.table(t).files().count() for t in ("few", "many")] == [2, 8]
+
+    lake.sql("CREATE TABLE first AS SELECT '1' AS v")
+    # The first one makes known what its files look like.
+    lake.table("first").alter(TO_INT).wait()
+    few, many = (lake.table(t).alter(TO_INT) for t in ("few", "many"))
+    assert statements_of(lake, many.wait) == statements_of(lake, few.wait)
+
+
+def test_who_writes_files_registers_by_four_statements(lake, monkeypatch):
+    """Are the tables there, the snapshot, its row, the job; and one more with the commit."""
+    lake.sql("INSERT INTO t SELECT 20, '7', 1")
+    with_it = statements_of(lake, lambda: lake.sql("INSERT INTO t SELECT 20, '7', 1"))
+    monkeypatch.setattr(Writer, "register", lambda _, table: table)
+    without = statements_of(lake, lambda: lake.sql("INSERT INTO t SELECT 20, '7', 1"))
+    monkeypatch.undo()
+    lake.set_option("data_inlining_row_limit", 10)
+    lake.sql("INSERT INTO t VALUES (21, '7', 1)")
+    small = statements_of(lake, lambda: lake.sql("INSERT INTO t VALUES (21, '7', 1)"))
+    lake.table("t").alter(TO_INT).wait()
+    lake.sql("INSERT INTO t VALUES (21, 7, 1)")
+    after = statements_of(lake, lambda: lake.sql("INSERT INTO t VALUES (21, 7, 1)"))
+
+    assert with_it == without + 5
+    # Whether a job is open is asked where one ever was.
+    assert after == small + 2
 
 
 STATES = [JobState.PENDING, JobState.WAITING_TXN, JobState.RUNNING]

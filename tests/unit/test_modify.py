@@ -8,10 +8,11 @@ import pytest
 
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter import plan_alter
+from shelduck.model.definition import Position
 from shelduck.model.encoding import decode, encode
 from shelduck.model.modify import ModifyColumn, OrderColumns
 from shelduck.model.schema import Default, new_field
-from shelduck.model.schema_change import AddColumn, ChangeType, Position
+from shelduck.model.schema_change import AddColumn, ChangeType
 from shelduck.model.types import parse_type
 from shelduck.sql.parse import parse
 from tests.support.scans import column, table
@@ -136,7 +137,7 @@ def test_an_order_names_each_column_once(names, error, told):
 @pytest.mark.parametrize(
     "change",
     [
-        ModifyColumn(("a", "b c"), TEXT, False, Default("it's"), "x", Position("a b")),
+        ModifyColumn(("a", "b c"), TEXT, Default("it's"), False, "x", Position("a b")),
         ModifyColumn(("a",), BIG, position=Position()),
         OrderColumns(("a", "b c")),
     ],
@@ -148,7 +149,7 @@ def test_the_text_of_a_restatement_reads_back(change):
 
 
 def test_values_of_the_model_read_back_from_what_the_catalog_keeps():
-    change = ModifyColumn(("a",), parse_type("map<string, struct<x: decimal(9,2)>>"), True)
+    change = ModifyColumn(("a",), parse_type("map<string, struct<x: decimal(9,2)>>"))
     kinds = {type(change), type(change.type), *map(type, (TEXT, change.type.value))}
     kinds |= {type(change.type.value.members[0]), type(change.type.value.members[0].type)}
 

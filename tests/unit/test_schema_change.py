@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.model.definition import Position
 from shelduck.model.names import split_name
 from shelduck.model.schema import Default, Schema, new_schema
 from shelduck.model.schema_change import (
@@ -14,7 +15,6 @@ from shelduck.model.schema_change import (
     ChangeType,
     DropColumn,
     MoveColumn,
-    Position,
     RenameColumn,
     SchemaChange,
     SchemaDraft,

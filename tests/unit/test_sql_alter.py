@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.definition import Position
 from shelduck.model.schema import Default
 from shelduck.model.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
     MoveColumn,
-    Position,
     RenameColumn,
     SetComment,
     SetDefault,

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.definition import Position
 from shelduck.model.literals import blob_text
 from shelduck.model.modify import ModifyColumn, OrderColumns
 from shelduck.model.names import split_name
@@ -25,7 +26,6 @@ from shelduck.model.schema_change import (
     ChangeType,
     DropColumn,
     MoveColumn,
-    Position,
     RenameColumn,
     SetComment,
     SetDefault,
@@ -124,7 +124,7 @@ def modify_column(
     """
     position = _position(first, after)
     given = _default(default)
-    return ModifyColumn(split_name(path), parse_type(type), nullable, given, comment, position)
+    return ModifyColumn(split_name(path), parse_type(type), given, nullable, comment, position)
 
 
 def order_columns(*names: str) -> OrderColumns:

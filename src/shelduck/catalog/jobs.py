@@ -51,10 +51,13 @@ def job(connection: Connection, number: int) -> Job:
     return found[0]
 
 
-def open_job(connection: Connection, table: TableId) -> Job | None:
-    """Return the job of a table that has not ended; there is at most one."""
+def open_job(connection: Connection, table: TableId, *, is_there: bool | None = None) -> Job | None:
+    """Return the job of a table that has not ended; there is at most one.
+
+    ``is_there`` says whether the catalog has a table of jobs, for who has looked already.
+    """
     query = select(_TABLE).where(_c.table_id == table, _c.state.in_(_OPEN))
-    return next(iter(_read(connection, query)), None)
+    return next(iter(_read(connection, query, is_there=is_there)), None)
 
 
 def reservations(connection: Connection) -> set[tuple[int, int]]:
@@ -202,8 +205,10 @@ def renew_workers(connection: Connection, workers: Collection[str]) -> None:
     connection.execute(mine.values(heartbeat=datetime.now(UTC)))
 
 
-def _read(connection: Connection, query: Select[Any]) -> list[Job]:
-    if not queries.present_tables(connection, [_TABLE.name]):
+def _read(connection: Connection, query: Select[Any], *, is_there: bool | None = None) -> list[Job]:
+    if is_there is None:
+        is_there = bool(queries.present_tables(connection, [_TABLE.name]))
+    if not is_there:
         return []
     return [
         Job(

@@ -31,7 +31,8 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
 
     def attempt() -> Job | None:
         with store.write() as connection:
-            if not queries.present_tables(connection, [_TABLE.name]):
+            needed = [_TABLE.name, own_tables.job.name]
+            if len(queries.present_tables(connection, needed)) < len(needed):
                 own_tables.ensure_own_tables(store, connection)
             row = {
                 "writer_id": writer,
@@ -40,7 +41,7 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
                 "expires": datetime.now(UTC) + LEASE,
             }
             connection.execute(insert(_TABLE), row)
-            return open_job(connection, table)
+            return open_job(connection, table, is_there=True)
 
     return with_retries(attempt)
 

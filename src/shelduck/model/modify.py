@@ -9,13 +9,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.definition import Definition, Position
 from shelduck.model.literals import canonical_text
-from shelduck.model.quoting import quote_text
-from shelduck.model.schema import Default, Field, FieldId, Kind, Path, Schema, path_text
+from shelduck.model.schema import Default, Field, FieldId, Kind, Schema, path_text
 from shelduck.model.schema_change import (
     ChangeType,
     MoveColumn,
-    Position,
     SchemaChange,
     SetComment,
     SetNullable,
@@ -26,29 +25,15 @@ _TEXT = Primitive("varchar")
 
 
 @dataclass(frozen=True, slots=True)
-class ModifyColumn:
+class ModifyColumn(Definition):
     """Say anew what a column is: its type and its place may change, NOT NULL may be lifted.
 
     What is left out counts as said: without NOT NULL the column takes NULL, without DEFAULT it has
     none. A comment that is left out stays.
     """
 
-    path: Path
-    type: DataType
-    nullable: bool = True
-    default: Default | None = None
-    comment: str | None = None
-    position: Position | None = None
-
     def __str__(self) -> str:
-        text = f"MODIFY COLUMN {path_text(self.path)} {self.type}"
-        if not self.nullable:
-            text += " NOT NULL"
-        if self.default is not None:
-            text += f" DEFAULT {self.default}"
-        if self.comment is not None:
-            text += f" COMMENT {quote_text(self.comment)}"
-        return f"{text} {self.position}" if self.position else text
+        return f"MODIFY COLUMN {self.text}"
 
 
 @dataclass(frozen=True, slots=True)

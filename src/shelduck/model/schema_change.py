@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
+from shelduck.model.definition import Definition, Position
 from shelduck.model.literals import canonical_text
 from shelduck.model.properties import Properties
 from shelduck.model.quoting import quote_text
@@ -30,36 +31,13 @@ from shelduck.model.types import DataType
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """Where a column goes: first, or after a sibling."""
-
-    after: str | None = None
-
-    def __str__(self) -> str:
-        return f"AFTER {path_text((self.after,))}" if self.after else "FIRST"
-
-
-@dataclass(frozen=True, slots=True)
-class AddColumn:
+class AddColumn(Definition):
     """Add a column or a struct field; rows that exist read ``default``."""
 
-    path: Path
-    type: DataType
-    default: Default | None = None
-    nullable: bool = True
-    comment: str | None = None
-    position: Position | None = None
     if_not_exists: bool = False
 
     def __str__(self) -> str:
-        text = f"ADD COLUMN {path_text(self.path)} {self.type}"
-        if not self.nullable:
-            text += " NOT NULL"
-        if self.default is not None:
-            text += f" DEFAULT {self.default}"
-        if self.comment is not None:
-            text += f" COMMENT {quote_text(self.comment)}"
-        return f"{text} {self.position}" if self.position else text
+        return f"ADD COLUMN {self.text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shelduck.model.definition import Position
 from shelduck.model.modify import ModifyColumn, OrderColumns, Restatement
 from shelduck.model.partition import PartitionBy, ResetPartitioning, SetPartitioning, Transform
 from shelduck.model.properties import PropertyChange, SetProperties, UnsetProperties
@@ -13,7 +14,6 @@ from shelduck.model.schema_change import (
     ChangeType,
     DropColumn,
     MoveColumn,
-    Position,
     RenameColumn,
     SchemaChange,
     SetComment,

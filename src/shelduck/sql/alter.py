@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
+from shelduck.model.definition import Definition
 from shelduck.model.modify import ModifyColumn, OrderColumns
 from shelduck.model.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.schema import Path
@@ -19,7 +23,6 @@ from shelduck.model.sorting import ResetSorting, SetSorting
 from shelduck.model.table_change import RewriteOlderFiles, TableChange
 from shelduck.sql.columns import (
     CONSTRAINTS,
-    Definition,
     read_definition,
     take_default,
     take_position,
@@ -190,15 +193,11 @@ def _add(cursor: Cursor) -> list[TableChange]:
 
 
 def _added(found: Definition, if_not_exists: bool) -> AddColumn:
-    return AddColumn(
-        path=found.path,
-        type=found.type,
-        default=found.default,
-        nullable=found.nullable,
-        comment=found.comment,
-        position=found.position,
-        if_not_exists=if_not_exists,
-    )
+    return AddColumn(**_parts(found), if_not_exists=if_not_exists)
+
+
+def _parts(found: Definition) -> dict[str, Any]:
+    return {f.name: getattr(found, f.name) for f in fields(found)}
 
 
 def _drop(cursor: Cursor) -> list[TableChange]:
@@ -265,15 +264,7 @@ def _modify(cursor: Cursor) -> TableChange:
     if cursor.accept("COMMENT"):
         return SetComment(path, cursor.string("the comment as a string"))
     cursor.at = start
-    found = read_definition(cursor)
-    return ModifyColumn(
-        found.path,
-        found.type,
-        nullable=found.nullable,
-        default=found.default,
-        comment=found.comment,
-        position=found.position,
-    )
+    return ModifyColumn(**_parts(read_definition(cursor)))
 
 
 def _begins_order(cursor: Cursor, ahead: int = 0) -> bool:

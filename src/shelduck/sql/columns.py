@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
-from shelduck.model.schema import Default, Path
-from shelduck.model.schema_change import Position
-from shelduck.model.types import DataType
+from shelduck.model.definition import Definition, Position
+from shelduck.model.schema import Default
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.defaults import read_default
 from shelduck.sql.lexer import Kind
@@ -18,21 +17,10 @@ _ENDS_DEFAULT = frozenset(
 NO_CONSTRAINTS = "DuckLake keeps NOT NULL and defaults only; leave it out"
 
 
-@dataclass(slots=True)
-class Definition:
-    """What the words after a column's name say."""
-
-    path: Path
-    type: DataType
-    nullable: bool = True
-    default: Default | None = None
-    comment: str | None = None
-    position: Position | None = None
-
-
 def read_definition(cursor: Cursor) -> Definition:
     """Take a column's path, its type and its options in any order."""
-    found = Definition(cursor.path(), cursor.type())
+    path, kind = cursor.path(), cursor.type()
+    found: dict[str, Any] = {}
     seen: set[str] = set()
     while True:
         option = cursor.accept_any("NOT", "NULL", "DEFAULT", "COMMENT", "FIRST", "AFTER")
@@ -45,20 +33,20 @@ def read_definition(cursor: Cursor) -> Definition:
         seen.add(slot)
         if option == "NOT":
             cursor.expect("NULL")
-            found.nullable = False
+            found["nullable"] = False
         elif option == "DEFAULT":
-            found.default = take_default(cursor)
+            found["default"] = take_default(cursor)
         elif option == "COMMENT":
-            found.comment = cursor.string("the comment as a string")
+            found["comment"] = cursor.string("the comment as a string")
         elif option in ("FIRST", "AFTER"):
-            found.position = take_position(cursor, option)
+            found["position"] = take_position(cursor, option)
     if cursor.peek().key in CONSTRAINTS:
         raise cursor.refusal(f"the constraint {cursor.peek().key}", NO_CONSTRAINTS)
     if cursor.sees("GENERATED"):
         raise cursor.refusal("a generated column", "compute it when rows are written")
     if cursor.sees("COLLATE"):
         raise cursor.refusal("a collation", "DuckLake text has none; leave it out")
-    return found
+    return Definition(path, kind, **found)
 
 
 def take_position(cursor: Cursor, word: str) -> Position:
