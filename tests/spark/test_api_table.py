@@ -371,16 +371,16 @@ def test_a_plan_prints_what_would_happen_and_does_nothing(copied, base):
         "ALTER TABLE main.t: 4 change(s) in one snapshot\n"
         "  1. ADD COLUMN c varchar DEFAULT 'it\\'s'\n"
         "     light: files that lack the new id read its initial default\n"
-        "     files to rewrite: 0, bytes: 0\n"
+        "     files to rewrite: 0, rows: 0, bytes: 0\n"
         "  2. ALTER COLUMN n TYPE int32\n"
         "     light: safe: int32 holds every int8\n"
-        "     files to rewrite: 0, bytes: 0\n"
+        "     files to rewrite: 0, rows: 0, bytes: 0\n"
         "  3. ALTER COLUMN name SET NOT NULL\n"
         "     light: metadata only, after a check that no row holds NULL\n"
-        "     files to rewrite: 0, bytes: 0\n"
+        "     files to rewrite: 0, rows: 0, bytes: 0\n"
         "  4. RENAME COLUMN id TO key\n"
         "     light: metadata only: columns are found by id\n"
-        "     files to rewrite: 0, bytes: 0"
+        "     files to rewrite: 0, rows: 0, bytes: 0"
     )
     assert everything(catalog, base.folder / "data") == before
 

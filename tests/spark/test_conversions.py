@@ -27,15 +27,19 @@ CASES = [
     (
         "float64",
         "decimal(18,2)",
-        {"1.25": Decimal("1.25"), "1.1": Decimal("1.10"), "1.005": LOST, "NaN": LOST, "1e20": LOST},
+        {"1.25": Decimal("1.25"), "1.1": Decimal("1.10"), "1.005": LOST, "NaN": LOST, "1e20": LOST}
+        | {"-0.0": Decimal("0.00"), "1e13": Decimal("1E+13"), "Infinity": LOST, "-1e17": LOST}
+        | {t: Decimal(t) for t in ("9999999999999.99", "12345678901234.56")},
     ),
+    ("float64", "decimal(4,0)", {"9999": Decimal(9999), "10000": LOST, "2.5": LOST}),
     ("decimal(9,2)", "int32", {"7.00": 7, "7.50": LOST}),
     ("decimal(9,2)", "decimal(4,2)", {"99.99": Decimal("99.99"), "100.00": LOST}),
     ("decimal(9,2)", "float64", {"1.25": 1.25}),
     (
         "varchar",
         "int32",
-        {"11": 11, " -5 ": -5, "zz": LOST, "": LOST, "1.5": LOST, "2147483648": LOST},
+        {"11": 11, " -5 ": -5, "zz": LOST, "": LOST, "1.5": LOST, "2147483648": LOST}
+        | {"007": 7, "+7": 7, "7.0": LOST, "1e2": LOST, "-0": 0},
     ),
     ("varchar", "uint8", {"255": 255, "-1": LOST}),
     ("varchar", "decimal(5,2)", {"1.25": Decimal("1.25"), "1.255": LOST, "1000": LOST}),
@@ -47,7 +51,11 @@ CASES = [
         {
             **dict.fromkeys(("2024-02-29", "24-02-29", "20240229", "240229"), DAY),
             **dict.fromkeys(("2024/02/29", "24/2/29"), DAY),
+            **dict.fromkeys(("2024-2-29", " 2024-02-29 "), DAY),
             **dict.fromkeys(("2023-02-29", "29.02.2024", "2024-02-29x", ""), LOST),
+            **dict.fromkeys(("2024-2-9T", "2024-2-9 x", "2024-02-", "2024-123"), LOST),
+            **dict.fromkeys(("12024-2-9", "+2024-2-9", "-2024-2-9", "0000-01-01"), LOST),
+            **dict.fromkeys(("2024-02-2T", "00000101", "0000/1/1"), LOST),
         },
     ),
     (
@@ -70,6 +78,23 @@ CASES = [
     ("timestamp", "date", {"2024-02-29 23:59:59": DAY}),
     ("timestamp", "timestamp_s", {"2024-02-29 01:02:03.5": LOST}),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["decimal(18,2)", "decimal(38,0)", "decimal(9,9)"])
+def test_doubles_become_decimals_as_by_casts_there_and_back(spark, target):
+    """The quick way over digits in doubles, and the plain one, on all magnitudes."""
+    scale = int(target.rstrip(")").rpartition(",")[2])
+    rows = spark.range(0, 200_000, 1, 2).select(
+        (F.rand(7) * F.pow(F.lit(10.0), F.pmod("id", F.lit(19)) - 2)).alias("x")
+    )
+    rows = rows.select(F.explode(F.array("x", F.round("x", scale), -F.round("x", 1))).alias("x"))
+    plain = F.col("x").try_cast(target)
+    plain = F.when(plain.try_cast("double") == F.col("x"), plain)
+    quick = converted(F.col("x"), ducklake_type("float64"), ducklake_type(target))
+    found = rows.select("x", quick.alias("quick"), plain.alias("plain"))
+
+    assert found.where(~F.col("quick").eqNullSafe(F.col("plain"))).take(3) == []
+    assert found.where("quick IS NOT NULL").count() > 10_000
 
 
 @pytest.mark.parametrize(("source", "target", "values"), CASES)

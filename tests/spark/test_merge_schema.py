@@ -104,9 +104,9 @@ def test_columns_that_change_meanwhile_are_a_conflict(lake, wider, monkeypatch):
     table = lake.table("t")
     commit = type(table)._commit_append
 
-    def later(self, done):
+    def later(self, *arguments):
         lake.sql("ALTER TABLE t ADD COLUMN z INT")
-        return commit(self, done)
+        return commit(self, *arguments)
 
     monkeypatch.setattr(type(table), "_commit_append", later)
     with pytest.raises(Conflict, match="changed its columns while rows were written"):

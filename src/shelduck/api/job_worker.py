@@ -177,7 +177,8 @@ class JobWorker:
     def _bins(self, found: Survey, left: set[int]) -> list[Bin]:
         """Return what is written into one file each: no more of it than keeps all cores busy."""
         size = sum(f.file_size_bytes for f in found.rows.files if f.id in left)
-        share = max(_LEAST_BIN, -(-size // at_once(self._state.spark)))
+        # Files do not fit a share to the byte, and one bin too many would be waited for.
+        share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
         return found.chosen(left, min(found.table.options.target_file_size, share))
 
     def _written(

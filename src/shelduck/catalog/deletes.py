@@ -127,7 +127,7 @@ def insert_delete_files(
 
 
 def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> None:
-    end_inlined_rows(draft, work.id, change.inlined)
+    end_inlined_rows(draft, work.id, change.inlined, work.name)
     if not change.files:
         return
     seen = {f.data_file_id: f.seen for f in change.files}

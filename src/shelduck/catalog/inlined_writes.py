@@ -59,7 +59,9 @@ def write_inlined_rows(
     draft.has_stats_change = True
 
 
-def end_inlined_rows(draft: Draft, table: TableId, row_ids: Collection[int]) -> None:
+def end_inlined_rows(
+    draft: Draft, table: TableId, row_ids: Collection[int], table_name: str
+) -> None:
     """End live inlined rows of a table, each exactly once.
 
     Raises Conflict when one of them is not there any more. Two statements for each schema version
@@ -76,9 +78,9 @@ def end_inlined_rows(draft: Draft, table: TableId, row_ids: Collection[int]) -> 
             ended += draft.connection.execute(_ending(name), part).rowcount
     if ended != len(wanted):
         raise Conflict(
-            f"cannot change {len(wanted)} row(s) of table {table} that the catalog keeps: another"
-            f" commit changed or flushed some, {ended} are still there; read the table again and"
-            " repeat the change"
+            f"cannot change {len(wanted)} row(s) of table {table_name} that the catalog keeps:"
+            f" another commit changed or flushed some, {ended} are still there; read the table"
+            " again and repeat the change"
         )
     draft.entries.append(Entry(Verb.INLINED_DELETE, table))
 

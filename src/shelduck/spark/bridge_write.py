@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from shelduck.spark.bridge import Bridge
 from shelduck.spark.clustering import Clustering
-from shelduck.spark.physical import PhysicalSchema
+from shelduck.spark.physical import ROW_ID_COLUMN, PhysicalSchema
 
 
 def write_by_bridge(
@@ -22,4 +22,6 @@ def write_by_bridge(
     columns = physical.columns(with_ids=False)
     writer = rows.select(*columns, *clustering.columns).write.format(bridge.write_format)
     writer = writer.options(compression=compression, **bridge.id_options(physical.ids))
+    # Every row has another id: to look for repetitions among them costs time and finds none.
+    writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
     writer.partitionBy(*clustering.columns).save(place)
