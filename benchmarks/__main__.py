@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import alter, append, commits, compaction, opening, rows, scan
+from benchmarks import alter, append, commits, compaction, jobs, opening, rows, scan
 from benchmarks.harness import duration
 
 BENCHMARKS = {
@@ -21,6 +21,7 @@ BENCHMARKS = {
     "open": opening.run,
     "rows": rows.run,
     "compaction": compaction.run,
+    "jobs": jobs.run,
     "commits": commits.run,
 }
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
