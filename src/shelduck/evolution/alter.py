@@ -32,7 +32,7 @@ from shelduck.model.table_change import LayoutChange, RewriteOlderFiles, TableCh
 from shelduck.planning.shadows import Shadow, known_shadow, plan_shadow
 
 _BYTES_PER_SECOND = 10 << 20
-"""What a core converts, for estimates: half of what benchmarks/jobs.py sees."""
+"""What a core converts, for estimates: two thirds of what benchmarks/jobs.py saw."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import socket
 import uuid
+from pathlib import Path
 
 
 def new_identity() -> str:
     """Return a name for a writer or worker of this process that nobody else has."""
-    return f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4()}"
+    return f"{_place()}/{os.getpid()}/{uuid.uuid4()}"
 
 
 def is_gone(identity: str) -> bool:
     """Tell whether its process is known to be dead; False where only its lease can tell."""
-    host, _, rest = identity.partition("/")
+    place, _, rest = identity.partition("/")
     process = rest.partition("/")[0]
-    if host != socket.gethostname() or not process.isdigit():
+    if place != _place() or not process.isdigit():
         return False
     try:
         os.kill(int(process), 0)
@@ -25,3 +26,12 @@ def is_gone(identity: str) -> bool:
     except OSError:
         return False
     return False
+
+
+def _place() -> str:
+    """Return where process ids mean something: the host, and what a container sees of it."""
+    try:
+        space = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        space = ""
+    return f"{socket.gethostname()}{space}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from shelduck.catalog.retry import with_retries
 from shelduck.catalog.store import Store
 from shelduck.catalog.writers import end_writers, register_writer
+from shelduck.errors import ShelduckError
 from shelduck.jobs.identity import new_identity
 from shelduck.jobs.leases import Leases
 from shelduck.model.schema import TableId
@@ -17,8 +19,8 @@ from shelduck.model.table import TableVersion
 class Writer:
     """What one commit writes, to however many tables.
 
-    A job that begins after `register` is served: the table version that comes back says what it
-    converts. One that begins before waits until `ended`, or until this process is dead.
+    A job that has begun before `register` is served: the table version that comes back says what it
+    converts. One that begins later waits until `ended`, or until this process is dead.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -59,4 +61,6 @@ class Writer:
             with self._store.write() as connection:
                 end_writers(connection, [self._id])
 
-        with_retries(attempt)
+        # A catalog that is away says more about what failed before; the lease ends by itself.
+        with suppress(ShelduckError):
+            with_retries(attempt)
