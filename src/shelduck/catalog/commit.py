@@ -23,7 +23,7 @@ from shelduck.catalog.flush import flush_rows
 from shelduck.catalog.inlined_tables import renew_inlined_tables
 from shelduck.catalog.jobs import record_job, reservations, step_job
 from shelduck.catalog.layouts import record_layouts
-from shelduck.catalog.retry import with_retries
+from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.rewrites import rewrite_files
 from shelduck.catalog.store import Store
 from shelduck.catalog.table_stats import add_column_stats
@@ -84,28 +84,27 @@ def commit(
     work = fold(changes)
     base = min([base, *(version.snapshot.id for version in versions(changes))])
 
-    def attempt() -> Landed:
-        with store.write() as connection:
-            check_options(connection, lake, info)
-            before = landed_in(connection, batch) if batch is not None else None
-            if before is not None:
-                return Landed(read.snapshot(connection), is_new=False, is_repeat=True)
-            head = _check_head(connection, changes, base)
-            if isinstance(job, JobStep):
-                step_job(connection, job, SnapshotId(head.id + (not work.is_empty)))
-            if work.is_empty:
-                done = Landed(head, is_new=False)
-            else:
-                done = _carry_out(store, lake, Draft(connection, head), work, info)
-                if batch is not None:
-                    record_batch(store, connection, batch, done.snapshot.id)
-            if isinstance(job, NewJob):
-                done = replace(done, job=record_job(store, connection, job, done.snapshot))
-            record_layouts(store, connection, layouts_learned)
-            end_writers(connection, writers)
-            return done
+    def attempt(connection: Connection) -> Landed:
+        check_options(connection, lake, info)
+        before = landed_in(connection, batch) if batch is not None else None
+        if before is not None:
+            return Landed(read.snapshot(connection), is_new=False, is_repeat=True)
+        head = _check_head(connection, changes, base)
+        if isinstance(job, JobStep):
+            step_job(connection, job, SnapshotId(head.id + (not work.is_empty)))
+        if work.is_empty:
+            done = Landed(head, is_new=False)
+        else:
+            done = _carry_out(store, lake, Draft(connection, head), work, info)
+            if batch is not None:
+                record_batch(store, connection, batch, done.snapshot.id)
+        if isinstance(job, NewJob):
+            done = replace(done, job=record_job(store, connection, job, done.snapshot))
+        record_layouts(store, connection, layouts_learned)
+        end_writers(connection, writers)
+        return done
 
-    return with_retries(attempt)
+    return write_with_retries(store, attempt)
 
 
 def _check_head(connection: Connection, changes: Sequence[Change], base: SnapshotId) -> Snapshot:

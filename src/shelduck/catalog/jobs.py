@@ -6,7 +6,7 @@ transaction that does it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, insert, or_, select, update
 
 from shelduck.catalog import own_tables, queries, read
-from shelduck.catalog.retry import with_retries
+from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.store import Store
 from shelduck.errors import AlreadyExists, Conflict, NotFound
 from shelduck.model.change import Verb
@@ -74,12 +74,12 @@ class LightChange:
     table_name: tuple[str, str]
 
 
-def light_changes(connection: Connection) -> list[LightChange]:
-    """Return the alterations that snapshots tell of and that are no part of a job, newest first.
+def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightChange]:
+    """Return the alterations that snapshots tell of and that are no part of ``known`` jobs.
 
-    Two statements, and one for each table that was altered.
+    The newest first. One statement, and one for each table that was altered.
     """
-    of_jobs = {number for j in jobs(connection) for number in (j.base, j.published)}
+    of_jobs = {number for j in known for number in (j.base, j.published)}
     names: dict[int, list[tuple[int, tuple[str, str]]]] = {}
     found: list[LightChange] = []
     for row in connection.execute(queries.snapshots_altering()):
@@ -135,12 +135,12 @@ def move_job(store: Store, step: JobStep) -> None:
 
     Raises Conflict when the job is in another state than the step expects.
     """
+    write_with_retries(store, lambda connection: step_job(connection, step))
 
-    def attempt() -> None:
-        with store.write() as connection:
-            step_job(connection, step)
 
-    with_retries(attempt)
+def cancel_job(store: Store, number: int, message: str) -> None:
+    """Cancel a job that has not ended; Conflict when it has."""
+    move_job(store, JobStep(number, OPEN_STATES, JobState.CANCELLED, message))
 
 
 def step_job(connection: Connection, step: JobStep, snapshot: SnapshotId | None = None) -> None:
@@ -180,23 +180,13 @@ def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -
         .where(_c.job_id == number, _c.state.in_(_OPEN), free)
         .values(worker=worker, heartbeat=now)
     )
-
-    def attempt() -> bool:
-        with store.write() as connection:
-            return bool(connection.execute(claimed).rowcount == 1)
-
-    return with_retries(attempt)
+    return write_with_retries(store, lambda connection: connection.execute(claimed).rowcount == 1)
 
 
 def release_job(store: Store, number: int, worker: str) -> None:
     """Give a job back, so that another worker need not wait until its lease is over."""
     released = update(_TABLE).where(_c.job_id == number, _c.worker == worker).values(worker=None)
-
-    def attempt() -> None:
-        with store.write() as connection:
-            connection.execute(released)
-
-    with_retries(attempt)
+    write_with_retries(store, lambda connection: connection.execute(released))
 
 
 def renew_workers(connection: Connection, workers: Collection[str]) -> None:

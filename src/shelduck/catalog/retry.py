@@ -7,13 +7,29 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from sqlalchemy import Connection
+
 from shelduck.catalog.failures import Contention
+from shelduck.catalog.store import Store
 
 ATTEMPTS = 10
 FIRST_WAIT = 0.02
 GROWTH = 1.6
 
 T = TypeVar("T")
+
+
+def write_with_retries(store: Store, act: Callable[[Connection], T]) -> T:
+    """Return what ``act`` returns in a transaction of `Store.write`, which is committed then.
+
+    All of it is run again while it raises Contention.
+    """
+
+    def attempt() -> T:
+        with store.write() as connection:
+            return act(connection)
+
+    return with_retries(attempt)
 
 
 def with_retries(attempt: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from shelduck.catalog import own_tables, queries, read
 from shelduck.catalog.jobs import open_job, step_job
-from shelduck.catalog.retry import with_retries
+from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.store import Store
 from shelduck.model.job import LEASE, Job, JobStep
 from shelduck.model.schema import TableId
@@ -29,21 +29,20 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
     One short transaction: of a writer and a job that begin at once one always knows of the other.
     """
 
-    def attempt() -> Job | None:
-        with store.write() as connection:
-            needed = [_TABLE.name, own_tables.job.name]
-            if len(queries.present_tables(connection, needed)) < len(needed):
-                own_tables.ensure_own_tables(store, connection)
-            row = {
-                "writer_id": writer,
-                "table_id": table,
-                "snapshot_id": read.snapshot(connection).id,
-                "expires": datetime.now(UTC) + LEASE,
-            }
-            connection.execute(insert(_TABLE), row)
-            return open_job(connection, table, is_there=True)
+    def register(connection: Connection) -> Job | None:
+        needed = [_TABLE.name, own_tables.job.name]
+        if len(queries.present_tables(connection, needed)) < len(needed):
+            own_tables.ensure_own_tables(store, connection)
+        row = {
+            "writer_id": writer,
+            "table_id": table,
+            "snapshot_id": read.snapshot(connection).id,
+            "expires": datetime.now(UTC) + LEASE,
+        }
+        connection.execute(insert(_TABLE), row)
+        return open_job(connection, table, is_there=True)
 
-    return with_retries(attempt)
+    return write_with_retries(store, register)
 
 
 def end_writers(connection: Connection, writers: Collection[str]) -> None:
@@ -73,11 +72,10 @@ def begin_running(store: Store, step: JobStep, job: Job) -> None:
     """
     waited = delete(_TABLE).where(_c.table_id == job.table_id, _c.snapshot_id < job.base)
 
-    def attempt() -> None:
-        with store.write() as connection:
-            if queries.present_tables(connection, [_TABLE.name]):
-                connection.execute(waited)
-            last = read.snapshot(connection).next_file_id - 1
-            step_job(connection, replace(step, last_file=last))
+    def begin(connection: Connection) -> None:
+        if queries.present_tables(connection, [_TABLE.name]):
+            connection.execute(waited)
+        last = read.snapshot(connection).next_file_id - 1
+        step_job(connection, replace(step, last_file=last))
 
-    with_retries(attempt)
+    write_with_retries(store, begin)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 
-from shelduck.catalog.retry import with_retries
+from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.store import Store
 from shelduck.catalog.writers import end_writers, register_writer
 from shelduck.errors import ShelduckError
@@ -27,7 +28,11 @@ class Writer:
         self._store = store
         self._leases = leases
         self._tables: dict[TableId, tuple[Conversion, ...]] = {}
-        self._id = new_identity()
+
+    @cached_property
+    def _id(self) -> str:
+        # Every query makes a unit of work with a writer, and few of them write.
+        return new_identity()
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -56,11 +61,6 @@ class Writer:
         if not self._tables:
             return
         self.ended()
-
-        def attempt() -> None:
-            with self._store.write() as connection:
-                end_writers(connection, [self._id])
-
         # A catalog that is away says more about what failed before; the lease ends by itself.
         with suppress(ShelduckError):
-            with_retries(attempt)
+            write_with_retries(self._store, lambda connection: end_writers(connection, [self._id]))

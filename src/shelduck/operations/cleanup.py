@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shelduck.catalog import schedule
 from shelduck.catalog.create import LakeInfo
-from shelduck.catalog.retry import with_retries
+from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.schedule import ScheduledFile
 from shelduck.catalog.store import Store
 from shelduck.model.names import is_write_directory
@@ -58,12 +58,7 @@ def clean_up(
     if gone and not dry_run:
         delete_files(f.path for f in gone)
         _remove_empty(gone)
-
-        def forget() -> None:
-            with store.write() as connection:
-                schedule.forget_scheduled(connection, gone)
-
-        with_retries(forget)
+        write_with_retries(store, lambda connection: schedule.forget_scheduled(connection, gone))
     return Cleaned(tuple(f.path for f in gone), kept=kept)
 
 
