@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from shelduck.model.accepted import Engine
-from shelduck.model.conversion import NOT_WRITTEN, conversion_verdict
-from shelduck.model.promotions import Verdict, promotion
+from shelduck.model.conversion import conversion_verdict
+from shelduck.model.promotions import NOT_WRITTEN, Verdict, promotion
 from shelduck.model.types import PRIMITIVES, Decimal, Member, Primitive, Struct, parse_type
 
 SAME, SAFE, EXACT, CONVERT, REFUSED = Verdict

@@ -101,6 +101,9 @@ def test_a_promotion_that_the_table_does_not_allow_is_a_job():
     light = plan_alter(replace(PLAIN, properties=widening), [ModifyColumn(("id",), DOUBLE)])
 
     assert [s.weight for s in light.steps] == ["light"]
+    [heavy] = planned(ModifyColumn(("id",), DOUBLE)).steps
+    assert heavy.reason.startswith("float64 holds every int32, but DuckDB")
+    assert "type widening is not enabled; a job writes the files anew" in heavy.reason
     with pytest.raises(Unsupported, match="type widening is not enabled"):
         planned(ChangeType(("id",), DOUBLE))
 

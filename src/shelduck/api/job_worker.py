@@ -25,7 +25,7 @@ from shelduck.errors import Conflict, InvalidRequest, NotFound, ShelduckError, U
 from shelduck.evolution.alter import plan_alter
 from shelduck.jobs.identity import is_gone, new_identity
 from shelduck.model.change import AlterTable, Change
-from shelduck.model.job import OPEN_STATES, Job, JobState, JobStep
+from shelduck.model.job import Job, JobState, JobStep
 from shelduck.model.table import TableVersion
 from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
 from shelduck.operations.convert import derived, older, told_of_bad_values, unconverted
@@ -93,7 +93,7 @@ class JobWorker:
     def _claim(self, job: Job) -> bool:
         if job.worker == self._name:
             return True
-        gone = job.worker if job.worker is not None and is_gone(job.worker) else None
+        gone = job.worker if is_gone(job.worker) else None
         return catalog_jobs.claim_job(self._state.store, job.id, self._name, gone)
 
     def _go_on(self, job: Job, pause: Callable[[], None]) -> Committed | None:
@@ -139,7 +139,7 @@ class JobWorker:
                 " the file again, or delete its rows and insert them"
             )
             return None
-        if self._convert(found, {f.id for f in unconverted(found, shadows)}, shadows):
+        if self._convert(found, unconverted(found, shadows), shadows):
             return None
         try:
             change = publication(job, found.table, frozenset(f.id for f in found.rows.files))
@@ -219,10 +219,9 @@ class JobWorker:
             return catalog_jobs.job(connection, self._number)
 
     def _cancel(self, message: str) -> None:
-        step = JobStep(self._number, OPEN_STATES, JobState.CANCELLED, message)
         # It may have ended meanwhile, which the next look shows.
         with suppress(Conflict):
-            catalog_jobs.move_job(self._state.store, step)
+            catalog_jobs.cancel_job(self._state.store, self._number, message)
 
     def _step(
         self,

@@ -15,8 +15,7 @@ from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.evolution.alter import AlterPlan
 from shelduck.jobs.identity import is_gone
 from shelduck.model.change import Change
-from shelduck.model.job import OPEN_STATES, TIMEOUT, Job, JobState, JobStep, JobWork, NewJob
-from shelduck.model.names import split_name
+from shelduck.model.job import TIMEOUT, Job, JobState, JobWork, NewJob
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
 from shelduck.planning.shadows import reservation
@@ -83,8 +82,7 @@ class SchemaChangeJob:
         job = self.look()
         if not job.is_open:
             raise InvalidRequest(f"job {job.id} cannot be cancelled: it is {job.state.value}")
-        step = JobStep(self.id, OPEN_STATES, JobState.CANCELLED, message)
-        catalog_jobs.move_job(self._state.store, step)
+        catalog_jobs.cancel_job(self._state.store, self.id, message)
 
 
 def submit(
@@ -139,7 +137,7 @@ def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
     """Work on the open jobs that nobody alive works on, and return them."""
     done: list[SchemaChangeJob] = []
     for job in reversed(jobs_of(state)):
-        is_taken = job.is_held(datetime.now(UTC)) and not (job.worker and is_gone(job.worker))
+        is_taken = job.is_held(datetime.now(UTC)) and not is_gone(job.worker)
         if job.is_open and not is_taken:
             found = SchemaChangeJob(state, job.id)
             with suppress(InvalidRequest, Conflict, NotFound):
@@ -148,8 +146,7 @@ def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
     return done
 
 
-def jobs_of(state: LakeState, schema: str | None = None) -> list[Job]:
-    """Return what the catalog knows of all jobs, or those of a schema's tables; newest first."""
+def jobs_of(state: LakeState) -> list[Job]:
+    """Return what the catalog knows of all jobs, the newest first."""
     with state.store.read() as connection:
-        found = catalog_jobs.jobs(connection)
-    return [j for j in found if schema is None or split_name(j.table_name)[0] == schema]
+        return catalog_jobs.jobs(connection)

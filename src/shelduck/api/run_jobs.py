@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from shelduck.api.jobs import SchemaChangeJob, jobs_of
+from shelduck.api.jobs import SchemaChangeJob
 from shelduck.api.results import Unchanged
 from shelduck.api.runner import Answer, Runner
-from shelduck.catalog.jobs import LightChange, light_changes, open_job
+from shelduck.catalog.jobs import LightChange, jobs, light_changes, open_job
 from shelduck.errors import InvalidRequest
 from shelduck.model.job import Job, JobState
 from shelduck.model.names import split_name
@@ -34,15 +34,13 @@ def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame:
     if wanted is not None:
         wanted = runner.view().workspace.schema(wanted).name
     with runner.state.store.read() as connection:
-        light = light_changes(connection)
-    told = [(j.created, _row(j)) for j in jobs_of(runner.state, wanted)]
-    told += [
-        (c.snapshot.time, _light_row(c))
-        for c in light
-        if wanted is None or c.table_name[0] == wanted
-    ]
-    newest = sorted(told, key=lambda one: one[0], reverse=True)
-    found = answer(runner.state.spark, _COLUMNS, [row for _, row in newest])
+        heavy = jobs(connection)
+        light = light_changes(connection, heavy)
+    told = [(split_name(j.table_name)[0], j.created, _row(j)) for j in heavy]
+    told += [(c.table_name[0], c.snapshot.time, _light_row(c)) for c in light]
+    newest = sorted(told, key=lambda one: one[1], reverse=True)
+    rows = [row for schema, _, row in newest if wanted in (None, schema)]
+    found = answer(runner.state.spark, _COLUMNS, rows)
     if not statement.tail:
         return found
     word = "__shelduck_jobs__"

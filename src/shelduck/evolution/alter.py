@@ -13,7 +13,14 @@ from shelduck.evolution.layout import (
     layout_of,
     refuse_lost_keys,
 )
-from shelduck.evolution.weights import NOT_ENABLED, Simple, Weight, weight_of
+from shelduck.evolution.weights import (
+    Simple,
+    Weight,
+    converting,
+    weight_of,
+    weight_of_conversion,
+    weight_of_promotion,
+)
 from shelduck.model.change import AlterTable
 from shelduck.model.modify import ModifyColumn, OrderColumns, expanded
 from shelduck.model.promotions import promotion
@@ -169,7 +176,8 @@ class _Fold:
             parts = [change]
         weights = [self._apply(part, clause, by=change) for part in parts]
         reason = "; ".join(dict.fromkeys(w.reason for w in weights)) or "nothing changes"
-        return AlterStep(str(change), str(Weight(any(w.is_heavy for w in weights), "")), reason)
+        whole = Weight(any(w.is_heavy for w in weights), reason)
+        return AlterStep(str(change), str(whole), whole.reason)
 
     def finish(self) -> None:
         """Raise what only all changes together show."""
@@ -195,21 +203,21 @@ class _Fold:
         known = self.after
         if isinstance(change, RewriteOlderFiles):
             self.rewrites = True
-            return weight_of(change, None)
+            return weight_of(change)
         if isinstance(change, LayoutChange):
             self.layout = apply_layout(self.layout, change, known.columns, name)
-            return weight_of(change, None)
+            return weight_of(change)
         if isinstance(change, PropertyChange):
             properties = apply_properties(known.properties, change, name)
             self.after = replace(known, properties=properties)
-            return weight_of(change, None)
+            return weight_of(change)
         if isinstance(change, ChangeType):
             return self._retype(change, clause, is_restated=isinstance(by, ModifyColumn))
         if isinstance(change, DropColumn):
             _refuse_shorter_keys(known.columns, change, name)
         self.after = apply_changes(known, [change], name)
         self.layout = follow(self.layout, change, known.columns)
-        return weight_of(change, None)
+        return weight_of(change)
 
     def _retype(self, change: ChangeType, clause: int, *, is_restated: bool) -> Weight:
         name = self.table.full_name
@@ -222,20 +230,25 @@ class _Fold:
             raise InvalidRequest(f"the type of {path_text(change.path)} of {name} changes twice")
         if old.id > self.table.max_column_id and len(change.path) == 1:
             return self._retype_new(old, change)
-        weight = weight_of(change, top)
-        if is_restated and not weight.is_heavy and not self._allows(old, change):
-            weight = Weight(True, f"{weight.reason}; {NOT_ENABLED}")
-        if weight.is_heavy:
+        heavy = weight_of_conversion(change, top)
+        if heavy is None and is_restated:
+            heavy = self._not_allowed(old, change)
+        if heavy is not None:
             columns, number = self.after.columns, self.after.next_id
             self._place(plan_shadow(self.table, columns, change, number, clause))
-            return weight
+            return heavy
         self.after = apply_changes(self.after, [change], name)
-        return weight_of(change, top, self.after.columns.get(change.path[:1], name))
+        return weight_of_promotion(top, self.after.columns.get(change.path[:1], name))
 
-    def _allows(self, old: Field, change: ChangeType) -> bool:
-        """Tell whether the table's properties allow a promotion; nested ones are judged later."""
+    def _not_allowed(self, old: Field, change: ChangeType) -> Weight | None:
+        """Return the weight of a promotion that the table does not allow, None where it does.
+
+        Nested ones are judged when they are applied.
+        """
         found = promotion(old.type, change.type)
-        return not found.is_light or allows_promotion(self.after.properties, found)
+        if not found.is_light or allows_promotion(self.after.properties, found):
+            return None
+        return converting(f"{found.reason}, but type widening is not enabled")
 
     def _retype_new(self, old: Field, change: ChangeType) -> Weight:
         """A column that the statement itself adds has no values to convert."""

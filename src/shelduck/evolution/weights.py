@@ -39,7 +39,6 @@ class Weight:
         return "heavy" if self.is_heavy else "light"
 
 
-NOT_ENABLED = "type widening is not enabled, so a job writes the values anew"
 _BY_ID = Weight(False, "metadata only: columns are found by id")
 _NEW_FILES = Weight(False, "for files to come; those that exist stay as they are")
 _PROPERTY = Weight(False, "a property of the table")
@@ -66,19 +65,26 @@ WEIGHTS: dict[type, Weight] = {
 Simple = SchemaChange | LayoutChange | SetProperties | UnsetProperties | RewriteOlderFiles
 
 
-def weight_of(change: Simple, old: Field | None, new: Field | None = None) -> Weight:
-    """Return the weight of a change; the fields are the column that changes its type, all of it."""
+def weight_of(change: Simple) -> Weight:
+    """Return the weight of a change that is not of a type."""
     if isinstance(change, SetNullable) and not change.nullable:
         return _NOT_NULL
-    if not isinstance(change, ChangeType):
-        return WEIGHTS[type(change)]
-    assert old is not None
-    why = "values are made by an expression"
-    if change.using is None:
-        found = verdict_on(old, change)
-        if found.verdict is not Verdict.CONVERT:
-            return Weight(False, _promotions(old, new or old))
-        why = found.reason
+    return WEIGHTS[type(change)]
+
+
+def weight_of_conversion(change: ChangeType, column: Field) -> Weight | None:
+    """Return the weight of a change of a type, None where old values may stay as they are.
+
+    ``column`` is all of the column that changes, or in which something does.
+    """
+    if change.using is not None:
+        return converting("values are made by an expression")
+    found = verdict_on(column, change)
+    return converting(found.reason) if found.verdict is Verdict.CONVERT else None
+
+
+def converting(why: str) -> Weight:
+    """Return the weight of what a job converts."""
     return Weight(
         True,
         f"{why}; a job writes the files anew, with all columns that it converts at once, while"
@@ -86,11 +92,11 @@ def weight_of(change: Simple, old: Field | None, new: Field | None = None) -> We
     )
 
 
-def _promotions(old: Field, new: Field) -> str:
+def weight_of_promotion(old: Field, new: Field) -> Weight:
     """Return what becomes of the values, by the table of facts about promotions."""
     known = {leaf.id: leaf.type for leaf in old.leaves()}
     found = (promotion(known[leaf.id], leaf.type) for leaf in new.leaves() if leaf.id in known)
     told = dict.fromkeys(
         f"{one.verdict.value}: {one.reason}" for one in found if one.verdict is not Verdict.SAME
     )
-    return "; ".join(told) or "no type changes"
+    return Weight(False, "; ".join(told) or "no type changes")

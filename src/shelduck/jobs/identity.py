@@ -13,8 +13,10 @@ def new_identity() -> str:
     return f"{_place()}/{os.getpid()}/{uuid.uuid4()}"
 
 
-def is_gone(identity: str) -> bool:
-    """Tell whether its process is known to be dead; False where only its lease can tell."""
+def is_gone(identity: str | None) -> bool:
+    """Tell whether its process is known to be dead; False for None, and where a lease must tell."""
+    if identity is None:
+        return False
     place, _, rest = identity.partition("/")
     process = rest.partition("/")[0]
     if place != _place() or not process.isdigit():

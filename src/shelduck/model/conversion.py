@@ -11,15 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from shelduck.model.accepted import Engine
-from shelduck.model.promotions import Promotion, Verdict, promotion
+from shelduck.model.promotions import NOT_WRITTEN, Promotion, Verdict, promotion
 from shelduck.model.schema import Path, path_text
 from shelduck.model.types import DataType, Decimal, List, Map, Primitive, Struct
 
 Finding = tuple[Path, Promotion]
 
 _DEMANDS = tuple(Verdict)
-# Types that stay as they are in metadata, but not where the values around them are written anew.
-NOT_WRITTEN = frozenset({"timestamp_ns", "time_ns", "interval", "geometry", "variant", "unknown"})
 
 
 def conversion_verdict(source: DataType, target: DataType) -> Promotion:

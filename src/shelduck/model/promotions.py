@@ -27,7 +27,8 @@ _INTEGERS = frozenset({*SIGNED, *UNSIGNED})
 _SIGNIFICAND = {"float32": 24, "float64": 53}
 # Types whose values Spark writes and reads, so that a job could convert them one by one.
 _CONVERTIBLE = _INTEGERS | {*FLOATS, *TEMPORAL, "boolean", "varchar", "json", "uuid", "blob"}
-_NOT_WRITTEN = frozenset({"timestamp_ns", "time_ns", "interval", "geometry", "variant", "unknown"})
+# Types that Spark cannot store in a way that every DuckLake reader reads back.
+NOT_WRITTEN = frozenset({"timestamp_ns", "time_ns", "interval", "geometry", "variant", "unknown"})
 _TO_TEXT = frozenset({"varchar", "json"})
 
 
@@ -147,7 +148,7 @@ def _is_to_128_bits(_: Leaf, target: Leaf) -> bool:
 
 
 def _is_not_written(_: Leaf, target: Leaf) -> bool:
-    return str(target) in _NOT_WRITTEN
+    return str(target) in NOT_WRITTEN
 
 
 def _is_zoned(source: Leaf, target: Leaf) -> bool:

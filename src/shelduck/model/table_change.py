@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 from shelduck.model.definition import Position
-from shelduck.model.modify import ModifyColumn, OrderColumns, Restatement
+from shelduck.model.modify import Restatement
 from shelduck.model.partition import PartitionBy, ResetPartitioning, SetPartitioning, Transform
-from shelduck.model.properties import PropertyChange, SetProperties, UnsetProperties
+from shelduck.model.properties import PropertyChange
 from shelduck.model.schema import Default
-from shelduck.model.schema_change import (
-    AddColumn,
-    ChangeType,
-    DropColumn,
-    MoveColumn,
-    RenameColumn,
-    SchemaChange,
-    SetComment,
-    SetDefault,
-    SetNullable,
-)
+from shelduck.model.schema_change import SchemaChange
 from shelduck.model.shadow import Conversion
 from shelduck.model.sorting import ResetSorting, SetSorting, SortKey
-from shelduck.model.types import Decimal, List, Map, Member, Primitive, Struct
+from shelduck.model.types import DataType, Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +27,7 @@ class RewriteOlderFiles:
 LayoutChange = SetPartitioning | ResetPartitioning | SetSorting | ResetSorting
 TableChange = SchemaChange | LayoutChange | PropertyChange | Restatement | RewriteOlderFiles
 PARTS_OF_CHANGES: tuple[type, ...] = (
-    *(AddColumn, DropColumn, RenameColumn, ChangeType, SetDefault, SetNullable, MoveColumn),
-    *(SetComment, ModifyColumn, OrderColumns, Position, Default, Conversion),
-    *(SetPartitioning, ResetPartitioning, PartitionBy, Transform),
-    *(SetSorting, ResetSorting, SortKey, SetProperties, UnsetProperties, RewriteOlderFiles),
-    *(Primitive, Decimal, Struct, List, Map, Member),
+    *(*get_args(TableChange), *get_args(DataType), Member),
+    *(Position, Default, Conversion, PartitionBy, Transform, SortKey),
 )
 """All that changes and conversions are made of."""

@@ -201,20 +201,21 @@ def _result(file: NewDataFile, one: Bin, snapshots: bool, table: TableVersion) -
 
 def _has_several_snapshots(files: Sequence[DataFile]) -> bool:
     begins = {f.begin_snapshot for f in files}
-    return len(begins) > 1 or any(_embeds(f, SNAPSHOT_FIELD) for f in files)
+    return len(begins) > 1 or any(embeds(f, SNAPSHOT_FIELD) for f in files)
 
 
 def _last_snapshot(file: DataFile, table: TableVersion) -> int:
     if file.partial_max is not None:
         return file.partial_max
-    return table.snapshot.id if _embeds(file, SNAPSHOT_FIELD) else file.begin_snapshot
+    return table.snapshot.id if embeds(file, SNAPSHOT_FIELD) else file.begin_snapshot
 
 
 def _knows_row_ids(file: DataFile) -> bool:
-    return file.row_id_start is not None or _embeds(file, ROW_ID_FIELD)
+    return file.row_id_start is not None or embeds(file, ROW_ID_FIELD)
 
 
-def _embeds(file: DataFile, field_id: int) -> bool:
+def embeds(file: DataFile, field_id: int) -> bool:
+    """Tell whether a file has a top-level column of this id, by what its footer tells."""
     if file.mapping_id is not None or file.layout is None:
         return False
     return file.layout.has_field(field_id)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shelduck.model.files import DataFile
-from shelduck.operations.compact import Derived, Survey
+from shelduck.operations.compact import Derived, Survey, embeds
 from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.shadows import Shadow, with_shadows
 from shelduck.spark.read import Origin
@@ -16,10 +15,10 @@ from shelduck.spark.shadow_rows import add_shadows, bad_values
 _MOST_TOLD = 3
 
 
-def unconverted(found: Survey, shadows: Sequence[Shadow]) -> list[DataFile]:
+def unconverted(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
     """Return the files that lack one of the converted columns, by what their footers tell."""
-    wanted = {s.field.id for s in shadows}
-    return [f for f in found.rows.files if not wanted <= _ids(f)]
+    wanted = [s.field.id for s in shadows]
+    return {f.id for f in found.rows.files if not all(embeds(f, number) for number in wanted)}
 
 
 def older(found: Survey, last: int) -> set[int]:
@@ -59,9 +58,3 @@ def told_of_bad_values(
                 " give a conversion with USING, or accept NULL with ON ERROR NULL"
             )
     return None
-
-
-def _ids(file: DataFile) -> set[int | None]:
-    if file.mapping_id is not None or file.layout is None:
-        return set()
-    return {f.id for f in file.layout.fields}

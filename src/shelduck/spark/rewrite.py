@@ -10,6 +10,7 @@ from shelduck.model.quoting import backticked
 from shelduck.model.table import TableVersion
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.clustering import clustering_of
+from shelduck.spark.kept import versions
 from shelduck.spark.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.read import Origin
 from shelduck.spark.write import WrittenFiles, write_files
@@ -49,9 +50,8 @@ def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) ->
 
     ``rows`` are those of `shelduck.spark.read.read_rows` with the origin ROW_ID.
     """
-    columns = [F.col(backticked(f.name)) for f in table.columns]
-    kept = rows.select(*columns, F.col(Origin.ROW_ID).alias(ROW_ID_COLUMN))
-    return write_files(spark, kept.coalesce(1), table, lineage=(ROW_ID_COLUMN,), sorts=True)
+    own = versions(rows, table, with_row_ids=True).coalesce(1)
+    return write_files(spark, own, table, lineage=(ROW_ID_COLUMN,), sorts=True)
 
 
 def at_once(spark: SparkSession) -> int:

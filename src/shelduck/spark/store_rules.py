@@ -15,6 +15,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
 from shelduck.model.literals import canonical_text, integer_range
+from shelduck.model.promotions import NOT_WRITTEN
 from shelduck.model.temporal import MICROSECONDS
 from shelduck.model.types import UNSIGNED, Decimal, Leaf
 from shelduck.spark.types import spark_type
@@ -25,7 +26,6 @@ Conversion = Callable[[Column], Column]
 
 _TEXT = (T.StringType, T.CharType, T.VarcharType)
 _FRACTIONAL = (T.FloatType, T.DoubleType)
-_UNWRITABLE = frozenset({"timestamp_ns", "interval", "time_ns", "geometry", "variant", "unknown"})
 _CLOCK = r"(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?|24:00:00)"
 FORMS = {
     "uuid": r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
@@ -46,7 +46,7 @@ _CAST_YOURSELF = "cast it yourself if that is what you want"
 
 def is_writable(leaf: Leaf) -> bool:
     """True when Spark can store the type in a way that every DuckLake reader reads back."""
-    return str(leaf) not in _UNWRITABLE
+    return str(leaf) not in NOT_WRITTEN
 
 
 def fail(message: str | Column, data_type: T.DataType) -> Column:
