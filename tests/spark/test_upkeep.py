@@ -397,3 +397,23 @@ def test_a_checkpoint_does_all_that_the_options_ask_for(lake):
 def test_what_call_cannot_do_is_told(lake, statement, message):
     with pytest.raises(InvalidRequest, match=message):
         lake.sql(statement)
+
+
+def test_one_spark_job_writes_all_bins_each_into_a_file_of_its_own(lake):
+    lake.sql("CREATE TABLE w (k INT, v INT)")
+    for n in range(6):
+        lake.sql(f"INSERT INTO w SELECT {n}, id FROM range(50, 90, 1, 1)")
+    size = max(path.stat().st_size for path in parquet(lake))
+    tracker = lake.spark.sparkContext.statusTracker()
+    before = len(tracker.getJobIdsForGroup())
+
+    done = lake.table("w").compact(target_file_size=int(size * 2.5))
+
+    jobs = len(tracker.getJobIdsForGroup()) - before
+    assert (done.files, done.new_files) == (6, 3)
+    keys = [
+        {row.k for row in lake.spark.read.parquet(path).select("k").distinct().collect()}
+        for path in lake.table("w").read().inputFiles()
+    ]
+    assert sorted(map(sorted, keys)) == [[0, 1], [2, 3], [4, 5]]
+    assert jobs == 1

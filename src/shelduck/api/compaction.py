@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from shelduck.api.results import Committed, TableName
@@ -11,7 +12,7 @@ from shelduck.api.unit import UnitOfWork
 from shelduck.api.upkeep_results import Compacted
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.operations.compact import RewrittenBin, Survey, write_bins
-from shelduck.operations.done import Done, discard
+from shelduck.operations.done import Done, discard, discard_unpublished
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
 
@@ -73,15 +74,21 @@ def land(parts: Parts, commit: Callable[[Parts], int]) -> list[tuple[int, Parts]
     except Conflict:
         found: list[tuple[int, Parts]] = []
         for part in parts:
-            try:
+            with suppress(Conflict):
                 found.append((commit([part]), [part]))
-            except Conflict:
-                discard(part.done.table, part.done.paths)
+        _discard_lost(parts, [part for _, landed in found for part in landed])
         return found
     except BaseException:
         for part in parts:
             discard(part.done.table, part.done.paths)
         raise
+
+
+def _discard_lost(parts: Parts, landed: Parts) -> None:
+    """Remove the files of parts that did not land: parts may share a directory."""
+    table = parts[0].done.table
+    published = {table.path + path for part in landed for path in part.done.paths}
+    discard_unpublished(table, [path for part in parts for path in part.done.paths], published)
 
 
 def _commit(state: LakeState, message: str, parts: Parts) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 from shelduck.catalog import read_upkeep
 from shelduck.catalog.store import Store
+from shelduck.errors import CorruptLake
 from shelduck.model.change import RewriteFiles, RewrittenFile
 from shelduck.model.files import DataFile, NewDataFile, deletes_seen
 from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
@@ -28,11 +31,11 @@ from shelduck.planning.compaction import (
 from shelduck.spark.matching import Where
 from shelduck.spark.placing import directory_beside, place_files
 from shelduck.spark.read import Origin
-from shelduck.spark.rewrite import at_once, file_ids, write_arranged, write_together
+from shelduck.spark.rewrite import at_once, file_ids, write_arranged, write_together, writes_several
 from shelduck.spark.session import DataFrame, SparkSession
 
 Report = Callable[[Bin], None]
-WriteBin = Callable[[SparkSession, TableRows, Bin], tuple[NewDataFile, ...]]
+WriteBins = Callable[[SparkSession, TableRows, Sequence[Bin]], list[tuple[NewDataFile, ...]]]
 
 
 @dataclass(frozen=True)
@@ -134,60 +137,103 @@ def write_bins(
     With ``arranges`` a bin becomes as many files as the table's partitions ask for now. ``report``
     is told of each that is written. When one fails all that was written is removed.
     """
-    write = _write_arranged if arranges else partial(_write_together, derived=derived)
+    if arranges:
+        groups, write = [[one] for one in bins], _write_arranged
+    else:
+        groups, write = _groups(spark, bins), partial(_write_together, derived=derived)
     with ThreadPoolExecutor(at_once(spark)) as pool:
-        running = [pool.submit(_write, spark, rows, one, write, report) for one in bins]
+        running = [pool.submit(_write, spark, rows, group, write, report) for group in groups]
         try:
-            return [future.result() for future in running]
+            return [done for future in running for done in future.result()]
         except BaseException:
             for future in running:
                 future.cancel()
             for future in running:
                 if not future.cancelled() and future.exception() is None:
-                    discard(rows.table, future.result().done.paths)
+                    for part in future.result():
+                        discard(rows.table, part.done.paths)
             raise
 
 
+def _groups(spark: SparkSession, bins: Sequence[Bin]) -> list[list[Bin]]:
+    """Return the bins that one Spark job writes: jobs side by side plan and wait more."""
+    if not writes_several(spark):
+        return [[one] for one in bins]
+    groups: dict[tuple[bool, bool], list[Bin]] = defaultdict(list)
+    for one in bins:
+        groups[_keeps_snapshots(one), one.partition.id is not None].append(one)
+    return list(groups.values())
+
+
 def _write(
-    spark: SparkSession, rows: TableRows, one: Bin, write: WriteBin, report: Report | None
-) -> RewrittenBin:
-    results = write(spark, rows, one)
-    sources = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in one.files)
-    change = RewriteFiles(rows.table, sources, results, one.keeps_history)
-    counts = Counts(files=len(results), bytes=sum(f.file_size_bytes for f in results))
-    done = Done(rows.table, (change,), tuple(f.path for f in results), counts)
-    if report is not None:
-        report(one)
-    return RewrittenBin(one, done)
+    spark: SparkSession,
+    rows: TableRows,
+    group: Sequence[Bin],
+    write: WriteBins,
+    report: Report | None,
+) -> list[RewrittenBin]:
+    found: list[RewrittenBin] = []
+    for one, results in zip(group, write(spark, rows, group), strict=True):
+        sources = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in one.files)
+        change = RewriteFiles(rows.table, sources, results, one.keeps_history)
+        counts = Counts(files=len(results), bytes=sum(f.file_size_bytes for f in results))
+        done = Done(rows.table, (change,), tuple(f.path for f in results), counts)
+        found.append(RewrittenBin(one, done))
+        if report is not None:
+            report(one)
+    return found
 
 
 def _write_together(
-    spark: SparkSession, rows: TableRows, one: Bin, *, derived: Derived | None
-) -> tuple[NewDataFile, ...]:
-    snapshots = one.keeps_history and _has_several_snapshots(one.files)
+    spark: SparkSession, rows: TableRows, group: Sequence[Bin], *, derived: Derived | None
+) -> list[tuple[NewDataFile, ...]]:
+    snapshots = _keeps_snapshots(group[0])
     origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)
-    frame = replace(rows, files=one.files).frame(spark, origins=origins)
+    frames = [replace(rows, files=one.files).frame(spark, origins=origins) for one in group]
     target = rows.table
     if derived is not None:
-        frame, target = derived.frame(frame), derived.table
-    written = write_together(spark, frame, target, snapshots=snapshots)
-    if one.partition.id is not None:
-        written = replace(written, files=_beside(written.files, one.files[0], rows.table))
-    return tuple(_result(file, one, snapshots, rows.table) for file in written.files)
+        frames, target = [derived.frame(frame) for frame in frames], derived.table
+    written = write_together(spark, frames, target, snapshots=snapshots)
+    for one, files in zip(group, written, strict=True):
+        _require_file(one, files, rows.table)
+    if group[0].partition.id is not None:
+        written = _beside(written, [one.files[0] for one in group], rows.table)
+    return [
+        tuple(_result(file, one, snapshots, rows.table) for file in files)
+        for one, files in zip(group, written, strict=True)
+    ]
 
 
-def _write_arranged(spark: SparkSession, rows: TableRows, one: Bin) -> tuple[NewDataFile, ...]:
-    frame = replace(rows, files=one.files).frame(spark, origins=(Origin.ROW_ID,))
-    return write_arranged(spark, frame, rows.table).files
+def _require_file(one: Bin, files: Sequence[NewDataFile], table: TableVersion) -> None:
+    """Raise CorruptLake where rows of a bin went astray, into a file of another one."""
+    if not files and any((f.record_count or 0) > f.dead_rows for f in one.files):
+        raise CorruptLake(
+            f"no file of {table.full_name} came of {one.files[0].path} and its like, which have"
+            " rows; nothing is changed"
+        )
+
+
+def _write_arranged(
+    spark: SparkSession, rows: TableRows, group: Sequence[Bin]
+) -> list[tuple[NewDataFile, ...]]:
+    origins = (Origin.ROW_ID,)
+    frames = [replace(rows, files=one.files).frame(spark, origins=origins) for one in group]
+    return [write_arranged(spark, frame, rows.table).files for frame in frames]
 
 
 def _beside(
-    files: Sequence[NewDataFile], source: DataFile, table: TableVersion
-) -> tuple[NewDataFile, ...]:
-    """Move written files to the directory in which the files of their partition lie."""
-    write = files[0].path.partition("/")[0] if files else ""
-    where = directory_beside(table.path, source.path)
-    return place_files(table.path, write, files, [where] * len(files))
+    written: Sequence[tuple[NewDataFile, ...]], sources: Sequence[DataFile], table: TableVersion
+) -> list[tuple[NewDataFile, ...]]:
+    """Move what one write made to the directories in which the files of its partitions lie."""
+    every = [file for files in written for file in files]
+    where = [
+        directory_beside(table.path, source.path)
+        for files, source in zip(written, sources, strict=True)
+        for _ in files
+    ]
+    write = every[0].path.partition("/")[0] if every else ""
+    placed = iter(place_files(table.path, write, every, where))
+    return [tuple(islice(placed, len(files))) for files in written]
 
 
 def _result(file: NewDataFile, one: Bin, snapshots: bool, table: TableVersion) -> NewDataFile:
@@ -197,6 +243,10 @@ def _result(file: NewDataFile, one: Bin, snapshots: bool, table: TableVersion) -
     first = min(f.begin_snapshot for f in one.files)
     last = max(_last_snapshot(f, table) for f in one.files) if snapshots else None
     return replace(placed, begin_snapshot=first, partial_max=last)
+
+
+def _keeps_snapshots(one: Bin) -> bool:
+    return one.keeps_history and _has_several_snapshots(one.files)
 
 
 def _has_several_snapshots(files: Sequence[DataFile]) -> bool:

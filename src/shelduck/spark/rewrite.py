@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
+from shelduck.model.files import NewDataFile
 from shelduck.model.quoting import backticked
 from shelduck.model.table import TableVersion
 from shelduck.spark.bridge import bridge_for
@@ -18,31 +23,47 @@ from shelduck.spark.write import WrittenFiles, write_files
 _MOST_AT_ONCE = 16
 # Over Spark Connect nobody tells how many tasks run at once.
 _UNKNOWN = 4
+_TASK = re.compile(r"/part-(\d+)-")
 
 
 def write_together(
     spark: SparkSession,
-    rows: DataFrame,
+    parts: Sequence[DataFrame],
     table: TableVersion,
     *,
     snapshots: bool,
-) -> WrittenFiles:
-    """Write rows of one partition into one file, by one task.
+) -> list[tuple[NewDataFile, ...]]:
+    """Write the rows of each part into one file, by one task of one job; return the files of each.
 
-    ``rows`` are those of `shelduck.spark.read.read_rows` with the origin ROW_ID, and SNAPSHOT_ID
+    ``parts`` are rows of `shelduck.spark.read.read_rows` with the origin ROW_ID, and SNAPSHOT_ID
     where ``snapshots`` are kept. They are sorted by the table's sort order; without one they stay
-    as they are read.
+    as they are read. A part without rows has no file.
     """
     columns = [F.col(backticked(f.name)) for f in table.columns]
     kept = {ROW_ID_COLUMN: Origin.ROW_ID}
     if snapshots:
         kept[SNAPSHOT_COLUMN] = Origin.SNAPSHOT_ID
     columns += [F.col(origin).alias(name) for name, origin in kept.items()]
-    together = rows.select(*columns).coalesce(1)
     order = _order(table)
-    if order:
-        together = together.sortWithinPartitions(*order)
-    return write_files(spark, together, table, lineage=tuple(kept), arranges=False)
+    alone = [rows.select(*columns).coalesce(1) for rows in parts]
+    alone = [rows.sortWithinPartitions(*order) for rows in alone] if order else alone
+    together = reduce(DataFrame.unionAll, alone)
+    if len(alone) > 1:
+        # Spark puts parts of one partition each into one partition of a union, unless there is
+        # a part of which it does not know the partitions. This one has none, and no task.
+        nothing = spark.range(0).select(
+            *[F.lit(None).cast(f.dataType).alias(f.name) for f in together.schema]
+        )
+        together = together.unionAll(nothing)
+    written = write_files(spark, together, table, lineage=tuple(kept), arranges=False)
+    if len(alone) == 1:
+        return [written.files]
+    return [tuple(f for f in written.files if _task(f) == n) for n in range(len(alone))]
+
+
+def writes_several(spark: SparkSession) -> bool:
+    """Tell whether `write_together` takes several parts: the names of files have to tell tasks."""
+    return bridge_for(spark) is not None
 
 
 def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) -> WrittenFiles:
@@ -72,3 +93,9 @@ def _order(table: TableVersion) -> tuple[Column, ...]:
     except Unsupported:
         # A sort order is advice, and one that only DuckDB can evaluate is left to DuckDB.
         return ()
+
+
+def _task(file: NewDataFile) -> int:
+    found = _TASK.search(file.path)
+    assert found is not None, f"{file.path} is no name of Spark's"
+    return int(found[1])
