@@ -1,8 +1,8 @@
 """A Spark process that runs one statement and is killed on the way: run by test_kills.py.
 
 Where it dies is told by a word: ``job`` (as soon as a file appears below the lake's directory),
-``before`` or ``after`` COMMIT, ``commit 3`` (after the third), ``statement 7`` of the commit, or a
-function of Shelduck's after whose first return it dies.
+``before`` or ``after`` the first COMMIT, ``before 3`` or ``after 3`` the third, ``statement 7`` of
+the commit, or a function of Shelduck's after whose first return it dies.
 """
 
 from __future__ import annotations
@@ -51,10 +51,9 @@ def arm(point: str, data: Path) -> None:
     elif point.startswith("statement"):
         Store._commit = _dying(Store._commit, before=True)
         event.listen(Engine, "after_cursor_execute", _Death(int(point.split()[1])))
-    elif point.startswith("commit"):
-        Store._commit = _dying(Store._commit, calls=int(point.split()[1]))
-    elif point in ("before", "after"):
-        Store._commit = _dying(Store._commit, before=point == "before")
+    elif point.startswith(("before", "after")):
+        when, _, number = point.partition(" ")
+        Store._commit = _dying(Store._commit, before=when == "before", calls=int(number or 1))
     else:
         module, _, name = point.rpartition(".")
         _replace(getattr(import_module(module), name))
