@@ -30,6 +30,7 @@ from shelduck.api.changes import (
 from shelduck.api.connect import connect
 from shelduck.api.delta_import import DeltaImported
 from shelduck.api.jobs import SchemaChangeJob
+from shelduck.api.keys import aggregate, duplicate, unique
 from shelduck.api.lake import Lake
 from shelduck.api.merge_clauses import (
     when_matched_delete,
@@ -95,11 +96,13 @@ __all__ = [
     "Unchanged",
     "Unsupported",
     "add_column",
+    "aggregate",
     "change_type",
     "connect",
     "drop_column",
     "drop_default",
     "drop_not_null",
+    "duplicate",
     "modify_column",
     "move_column",
     "order_columns",
@@ -113,6 +116,7 @@ __all__ = [
     "set_partitioning",
     "set_properties",
     "set_sorting",
+    "unique",
     "unset_properties",
     "when_matched_delete",
     "when_matched_update",

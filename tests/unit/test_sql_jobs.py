@@ -87,6 +87,10 @@ def test_an_expression_ends_at_the_next_change():
         ),
         ("CANCEL ALTER TABLE COLUMN FROM s.t", CancelJob(TableName(("s", "t")))),
         ("CANCEL ALTER TABLE COLUMN FROM t (1, 22)", CancelJob(T, (1, 22))),
+        ("SHOW ALTER TABLE ROLLUP LIMIT 1", ShowJobs(None, "LIMIT 1", rollups=True)),
+        ("SHOW ALTER TABLE MATERIALIZED VIEW", ShowJobs(None, rollups=True)),
+        ("CANCEL ALTER TABLE ROLLUP FROM t (1)", CancelJob(T, (1,), rollups=True)),
+        ("CANCEL ALTER TABLE MATERIALIZED VIEW FROM t", CancelJob(T, rollups=True)),
     ],
 )
 def test_statements_about_jobs(text, statement):
@@ -102,7 +106,9 @@ def test_statements_about_jobs(text, statement):
     ("text", "told"),
     [
         ("SHOW ALTER TABLE COLUMN t", "expected FROM and a schema, WHERE, ORDER BY or LIMIT"),
+        ("SHOW ALTER TABLE t", "expected COLUMN, ROLLUP or MATERIALIZED VIEW"),
         ("CANCEL ALTER TABLE COLUMN t", "expected FROM"),
+        ("CANCEL ALTER TABLE x", "expected COLUMN, ROLLUP or MATERIALIZED VIEW"),
         ("CANCEL ALTER TABLE COLUMN FROM t (x)", "expected the id of a job"),
         ("CANCEL x", "expected ALTER TABLE COLUMN FROM and a table"),
         ("ALTER TABLE t ALTER COLUMN a TYPE INT USING", "expected an expression"),

@@ -1,4 +1,4 @@
-"""CALL flush_inlined_data."""
+"""CALL flush_inlined_data and fold."""
 
 from __future__ import annotations
 
@@ -34,4 +34,12 @@ def flush_inlined_data(
     return answer(runner.state.spark, columns, rows)
 
 
-PROCEDURES: dict[str, Callable[..., Answer]] = {"flush_inlined_data": flush_inlined_data}
+def fold(runner: Runner, table_name: Argument, *, schema: Argument = None) -> Answer:
+    """Make one row of those with the same key that other writers put into a table."""
+    return Table(runner.state, named_table(runner, table_name, schema), runner.unit).fold()
+
+
+PROCEDURES: dict[str, Callable[..., Answer]] = {
+    "flush_inlined_data": flush_inlined_data,
+    "fold": fold,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from shelduck.api.keys import with_aggregates
 from shelduck.api.lookup import table_name
 from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
@@ -11,7 +12,9 @@ from shelduck.api.table import Table
 from shelduck.api.unit import UnitOfWork, carry_out, view_of
 from shelduck.api.workspace import Workspace
 from shelduck.errors import InvalidRequest
+from shelduck.evolution.keys import keyed_table
 from shelduck.evolution.layout import NO_LAYOUT, LayoutDraft, new_layout
+from shelduck.model.keys import KeySpec
 from shelduck.model.names import split_name
 from shelduck.model.properties import checked_properties
 from shelduck.model.schema import FieldId, Schema, new_schema
@@ -60,6 +63,8 @@ class CatalogVerbs:
         partitioned_by: Sequence[str] = (),
         sorted_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
+        keys: KeySpec | None = None,
+        aggregates: Mapping[str, str] | None = None,
     ) -> Table:
         """Create a table and return it; no file is written.
 
@@ -74,6 +79,9 @@ class CatalogVerbs:
                 file holds rows of one value of each.
             sorted_by: By what the rows of a file are sorted: ``"ts DESC"``, ``"upper(name)"``.
             properties: Such as ``{"delta.enableTypeWidening": "true"}``.
+            keys: A key model from `shelduck.unique`, `shelduck.aggregate` or `shelduck.duplicate`.
+            aggregates: How each column that is no key of an AGGREGATE table is combined: ``sum``,
+                ``min``, ``max``, ``replace`` or ``replace_if_not_null``, by name.
 
         Raises:
             AlreadyExists: the name is taken by a table or a view.
@@ -84,14 +92,11 @@ class CatalogVerbs:
         made = new_schema(_members(columns))
         comments: dict[FieldId | None, str] = {None: comment} if comment else {}
         layout = new_layout(made, partition_keys(partitioned_by), sort_keys(sorted_by), name)
-        self.create_table_of(
-            self._name(name),
-            made,
-            comments,
-            layout,
-            if_not_exists=if_not_exists,
-            properties=checked_properties(properties or {}, name),
-        )
+        model = with_aggregates(keys, aggregates, name)
+        given = checked_properties(properties or {}, name)
+        wanted, layout = keyed_table(made, model, given, layout, name)
+        found = (self._name(name), made, comments, layout)
+        self.create_table_of(*found, if_not_exists=if_not_exists, properties=wanted)
         return Table(self._state, self._name(name), self._unit)
 
     def create_table_of(

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from shelduck.api.lake_upkeep import LakeUpkeep
 from shelduck.api.results import Committed, TableName
+from shelduck.api.row_work import carry_out_rows
 from shelduck.api.state import LakeState
-from shelduck.api.unit import UnitOfWork, carry_out_rows
+from shelduck.api.unit import UnitOfWork
 from shelduck.borders.delta.log import delta_root, read_log
 from shelduck.borders.delta.plan import ImportPlan, plan_import, stage_step
 from shelduck.borders.delta.steps import Imported, ImportStep

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shelduck.errors import Unsupported
+from shelduck.model.keys import table_keys
 from shelduck.model.partition import named_keys
 from shelduck.model.properties import shown_properties
 from shelduck.model.quoting import quote_name
@@ -12,7 +13,7 @@ from shelduck.model.schema import Field, Path, path_text
 from shelduck.model.sorting import parse_sort_key
 from shelduck.model.table import PartitionColumn, TableVersion
 from shelduck.spark.types import spark_type
-from shelduck.sql.render import create_table_text
+from shelduck.sql.render import create_table_text, key_clauses
 from shelduck.sql.sorting import key_text
 from shelduck.sql.statements import TableName
 
@@ -27,6 +28,7 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
     more.
     """
     rows: list[Row] = [(f.name, spark_text(f), table.comments.get(f.id)) for f in table.columns]
+    rows += _keys("# Keys", "Key", _key_texts(table))
     rows += _keys("# Partitioning", "Part", partition_texts(table))
     rows += _keys("# Sort Order", "Sort", sort_texts(table))
     if changes is None:
@@ -77,6 +79,7 @@ def create_statement(table: TableVersion) -> str:
         partition_texts(table),
         sort_texts(table),
         properties=shown_properties(table.properties),
+        keys=table_keys(table.properties),
     )
 
 
@@ -88,6 +91,11 @@ def partition_texts(table: TableVersion) -> list[str]:
 def sort_texts(table: TableVersion) -> list[str]:
     """Return the sort keys as DDL writes them."""
     return [key_text(parse_sort_key(text)) for text in table.sort]
+
+
+def _key_texts(table: TableVersion) -> list[str]:
+    keys = table_keys(table.properties)
+    return [] if keys is None else key_clauses(keys, table.columns).strip().split("\n")
 
 
 def _change_text(change: Mapping[str, str]) -> str:

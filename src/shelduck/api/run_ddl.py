@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from shelduck.api.jobs import SchemaChangeJob, job_properties
+from shelduck.api.keyed import folds, load
 from shelduck.api.results import Result, Unchanged
+from shelduck.api.row_work import carry_out_rows
 from shelduck.api.runner import Answer, Runner
-from shelduck.api.unit import UnitOfWork, carry_out, carry_out_rows
+from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.evolution.keys import keyed_table
 from shelduck.evolution.layout import new_layout
 from shelduck.model.properties import checked_properties
 from shelduck.model.schema import FieldId, Schema, new_schema
@@ -50,8 +53,9 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
         return Unchanged(view.base.id)
     rows = runner.query(statement.as_query) if statement.as_query else None
     columns, comments = _columns(statement, rows)
-    properties = checked_properties(statement.properties, str(statement.name))
+    wanted = checked_properties(statement.properties, str(statement.name))
     layout = new_layout(columns, statement.partitioned_by, statement.sorted_by, str(statement.name))
+    properties, layout = keyed_table(columns, statement.keys, wanted, layout, str(statement.name))
 
     def stage(unit: UnitOfWork) -> None:
         if statement.or_replace and unit.workspace.has_table(name):
@@ -67,6 +71,8 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
         stage(unit)
         made = workspace.table(name)
         try:
+            if folds(made):
+                return load(runner.state, unit, name, rows).done
             return append_rows(
                 runner.state.spark,
                 rows,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from shelduck.api.keyed import settled_rows
 from shelduck.api.lookup import few_deletes, rows_of
 from shelduck.api.results import Result
+from shelduck.api.row_work import carry_out_rows
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table_edits import merge_into
-from shelduck.api.unit import UnitOfWork, carry_out_rows
+from shelduck.api.unit import UnitOfWork
 from shelduck.model.table import TableVersion
 from shelduck.operations.delete import delete_rows
 from shelduck.operations.done import Done
@@ -52,7 +54,7 @@ def update(runner: Runner, statement: st.Update) -> Result:
 
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
-        rows = rows_of(runner.state, unit, inside.name(statement.name), writes=True)
+        rows = settled_rows(runner.state, unit, inside.name(statement.name))
         with inside.views(condition, *(a.value for a in statement.assignments)) as named:
             where = Where(named(condition.text), target.alias) if condition else None
             return update_rows(
@@ -73,7 +75,7 @@ def merge(runner: Runner, statement: st.Merge) -> Result:
 
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
-        rows = rows_of(runner.state, unit, inside.name(statement.name), writes=True)
+        rows = settled_rows(runner.state, unit, inside.name(statement.name))
         source = inside.query(statement.source)
         with inside.views(*_expressions(statement)) as named:
             wanted = Merge(

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from shelduck.api.describe import spark_text
 from shelduck.api.evolving import evolved_rows
-from shelduck.api.lookup import few_deletes, rows_of
+from shelduck.api.keyed import folds, load, settled_rows
+from shelduck.api.lookup import few_deletes
 from shelduck.api.results import Result
+from shelduck.api.row_work import carry_out_rows
 from shelduck.api.runner import Runner
-from shelduck.api.unit import UnitOfWork, carry_out_rows
+from shelduck.api.unit import UnitOfWork
 from shelduck.errors import InvalidRequest
 from shelduck.model.quoting import backticked, quote_name
 from shelduck.model.table import TableVersion
@@ -43,9 +45,12 @@ def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
 
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
-        rows = rows_of(runner.state, unit, inside.name(statement.name), writes=True)
+        rows = settled_rows(runner.state, unit, inside.name(statement.name))
         new = _named(statement, rows.table, _values(inside, source))
         alter = None
+        if statement.mode == "append" and folds(rows.table):
+            name, evolves = inside.name(statement.name), statement.schema_evolution
+            return load(runner.state, unit, name, new, merge_schema=evolves).done
         if statement.schema_evolution:
             rows, alter = evolved_rows(rows, new.schema)
         done = _written(runner, inside, statement, rows, new)

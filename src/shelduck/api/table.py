@@ -7,6 +7,7 @@ from shelduck.api.table_adoption import AdoptVerbs
 from shelduck.api.table_changes import ChangeVerbs
 from shelduck.api.table_edits import EditVerbs
 from shelduck.api.table_export import ExportVerbs
+from shelduck.api.table_keys import KeyVerbs
 from shelduck.api.table_restore import RestoreVerbs
 from shelduck.api.table_shape import ShapeVerbs
 from shelduck.api.table_streams import StreamVerbs
@@ -24,6 +25,7 @@ class Table(
     ExportVerbs,
     AdoptVerbs,
     ChangeVerbs,
+    KeyVerbs,
     MetadataVerbs,
     RestoreVerbs,
     ShapeVerbs,

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from shelduck.api.evolving import evolved_rows
 from shelduck.api.handle import TableHandle
+from shelduck.api.keyed import settled_rows
 from shelduck.api.lookup import few_deletes, rows_of
 from shelduck.api.merge_clauses import assignments
 from shelduck.api.results import Result
+from shelduck.api.row_work import carry_out_rows
 from shelduck.api.state import LakeState
-from shelduck.api.unit import UnitOfWork, carry_out_rows
+from shelduck.api.unit import UnitOfWork
 from shelduck.errors import InvalidRequest
 from shelduck.operations.delete import delete_rows, truncate_rows
 from shelduck.operations.done import Done
@@ -65,7 +67,7 @@ class EditVerbs(TableHandle):
         chosen = None if where is None else Where(where)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = rows_of(self._state, unit, self.name, writes=True)
+            rows = settled_rows(self._state, unit, self.name)
             return update_rows(
                 self._state.spark,
                 rows,
@@ -118,7 +120,7 @@ class EditVerbs(TableHandle):
         wanted = Merge(_on(on), clauses, target_alias, source_alias, schema_evolution)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = rows_of(self._state, unit, self.name, writes=True)
+            rows = settled_rows(self._state, unit, self.name)
             return merge_into(self._state, self._unit, rows, source, wanted)
 
         return carry_out_rows(self._state, self._unit, prepare)
@@ -139,7 +141,7 @@ class EditVerbs(TableHandle):
         chosen = None if where is None else Where(where)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = rows_of(self._state, unit, self.name, writes=True)
+            rows = settled_rows(self._state, unit, self.name)
             if chosen is None:
                 return overwrite_table(
                     self._state.spark,
@@ -168,7 +170,7 @@ class EditVerbs(TableHandle):
         """
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = rows_of(self._state, unit, self.name, writes=True)
+            rows = settled_rows(self._state, unit, self.name)
             return overwrite_partitions(
                 self._state.spark,
                 rows,

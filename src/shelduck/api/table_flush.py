@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from shelduck.api.handle import TableHandle
 from shelduck.api.results import Result
-from shelduck.api.unit import UnitOfWork, carry_out_rows
+from shelduck.api.row_work import carry_out_rows
+from shelduck.api.unit import UnitOfWork
 from shelduck.errors import InvalidRequest
 from shelduck.operations.done import Done
 from shelduck.operations.flush import flush_table

@@ -8,7 +8,8 @@ from datetime import datetime
 from shelduck.api.handle import TableHandle
 from shelduck.api.instants import instant
 from shelduck.api.results import Result, TableName
-from shelduck.api.unit import UnitOfWork, carry_out_rows
+from shelduck.api.row_work import carry_out_rows
+from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.change import AlterTable

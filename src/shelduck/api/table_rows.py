@@ -8,8 +8,10 @@ from datetime import datetime
 
 from shelduck.api.evolving import evolved
 from shelduck.api.handle import TableHandle
+from shelduck.api.keyed import folds, load
 from shelduck.api.lookup import read_version
 from shelduck.api.results import Result, Staged
+from shelduck.api.row_work import carry_out_rows
 from shelduck.api.unit import UnitOfWork, carry_out, counted
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.jobs.writer import Writer
@@ -54,15 +56,25 @@ class RowVerbs(TableHandle):
         )
 
     def append(
-        self, df: DataFrame, *, by_position: bool = False, merge_schema: bool = False
+        self,
+        df: DataFrame,
+        *,
+        by_position: bool = False,
+        merge_schema: bool = False,
+        delete_sign: str | None = None,
     ) -> Result:
         """Append rows. Columns go by name; missing ones get their default, extra ones are an error.
+
+        In a UNIQUE or AGGREGATE table rows of the same key take the place of those that are there,
+        or are combined with them; of several in ``df`` the last one is the last in its order.
 
         Args:
             df: The rows. docs/types.md says which types a column takes; nothing is cut or rounded.
             by_position: Take columns by their place instead; struct fields always go by name.
             merge_schema: Add columns and struct fields that the table lacks, and widen types where
                 the rows are wider, in the same snapshot.
+            delete_sign: A column of ``df``, of a UNIQUE table, that is true where the row of that
+                key is to be deleted. One called ``__DORIS_DELETE_SIGN__`` is found by itself.
 
         Raises:
             InvalidRequest: columns or types do not fit, told before any work; or a value does not
@@ -71,6 +83,11 @@ class RowVerbs(TableHandle):
             Conflict: the columns changed while rows were written; append again.
             OutcomeUnknown: look for the rows before appending them again.
         """
+        if delete_sign is not None:
+            self._require_frame(df, "append to")
+            return self._load(
+                df, by_position=by_position, merge_schema=merge_schema, delete_sign=delete_sign
+            )
         return self._append(df, by_position=by_position, merge_schema=merge_schema)
 
     def append_values(self, df: DataFrame, *, by_position: bool = False) -> Result:
@@ -91,6 +108,8 @@ class RowVerbs(TableHandle):
                 f"append to {self.name}: a schema is merged by names of columns, not by_position"
             )
         planned, alter = self._version(), None
+        if folds(planned):
+            return self._load(df, by_position=by_position, merge_schema=merge_schema)
         if merge_schema:
             planned, alter = evolved(planned, df.schema)
         if self._unit is not None:
@@ -112,6 +131,27 @@ class RowVerbs(TableHandle):
         finally:
             if self._unit is None:
                 writer.give_up()
+
+    def _load(
+        self,
+        df: DataFrame,
+        *,
+        by_position: bool = False,
+        merge_schema: bool = False,
+        delete_sign: str | None = None,
+    ) -> Result:
+        def prepare(unit: UnitOfWork) -> Done:
+            return load(
+                self._state,
+                unit,
+                self.name,
+                df,
+                by_position=by_position,
+                merge_schema=merge_schema,
+                delete_sign=delete_sign,
+            ).done
+
+        return carry_out_rows(self._state, self._unit, prepare, again=True)
 
     def _commit_append(self, done: Done, writer: Writer | None = None) -> Result:
         if done.is_nothing:

@@ -14,6 +14,8 @@ from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.jobs.writer import Writer
 from shelduck.model.batch import Batch
 from shelduck.model.change import CommitInfo
+from shelduck.model.schema import TableId
+from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard, discard_unpublished
 
@@ -35,6 +37,7 @@ class UnitOfWork:
         self._counts = Counts()
         self._owned: list[tuple[TableVersion, Sequence[str]]] = []
         self.batch: Batch | None = None
+        self._settlings: dict[TableId, Settling] = {}
         self.writer = Writer(state.store, state.leases)
 
     def stage(self, done: Done) -> None:
@@ -48,6 +51,14 @@ class UnitOfWork:
     def own(self, done: Done) -> None:
         """Take over the files of ``done``, to remove them when they do not land."""
         self._owned.append((done.table, done.paths))
+
+    def settle(self, settling: Settling) -> None:
+        """Say that the commit leaves a table as its key model or its base says."""
+        self._settlings.setdefault(settling.table, settling)
+
+    def settles(self, table: TableId) -> bool:
+        """Tell whether `settle` was called for a table."""
+        return table in self._settlings
 
     def annotate(self, info: CommitInfo) -> None:
         """Say of the commit what ``info`` says; what it leaves out stays."""
@@ -92,6 +103,7 @@ class UnitOfWork:
                 layouts_learned=learned,
                 batch=self.batch,
                 writers=self.writer.ids,
+                settlings=tuple(self._settlings.values()),
             )
         except OutcomeUnknown:
             self.is_open = False
@@ -167,31 +179,3 @@ def carry_out(
                 if attempt == _ATTEMPTS - 1:
                     raise
     raise AssertionError("unreachable")
-
-
-def carry_out_rows(
-    state: LakeState, unit: UnitOfWork | None, prepare: Callable[[UnitOfWork], Done]
-) -> Result:
-    """Do work over rows in the open unit, or in one of its own that is committed at once.
-
-    The rows were chosen by reading, so a commit of another writer that touches them is a Conflict;
-    nothing is tried again, because that would be another computation. Files are removed when the
-    unit does not land.
-    """
-    if unit is not None:
-        unit.require_open()
-        done = prepare(unit)
-        unit.own(done)
-        unit.stage(done)
-        return Staged(**counted(done.counts))
-    own = UnitOfWork(state, state.commit_info())
-    try:
-        done = prepare(own)
-        own.own(done)
-        own.stage(done)
-        return own.commit()
-    except OutcomeUnknown:
-        raise
-    except BaseException:
-        own.rollback()
-        raise

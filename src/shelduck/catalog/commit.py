@@ -25,6 +25,7 @@ from shelduck.catalog.jobs import record_job, reservations, step_job
 from shelduck.catalog.layouts import record_layouts
 from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.rewrites import rewrite_files
+from shelduck.catalog.settled import settle
 from shelduck.catalog.store import Store
 from shelduck.catalog.table_stats import add_column_stats
 from shelduck.catalog.view_writes import live_views, write_views
@@ -32,11 +33,12 @@ from shelduck.catalog.work import Work, fold, versions
 from shelduck.catalog.writers import end_writers
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.batch import Batch
-from shelduck.model.change import AlterTable, Change, CommitInfo
+from shelduck.model.change import AlterTable, Change, CommitInfo, Entry
 from shelduck.model.conflict import find_conflict
 from shelduck.model.job import JobStep, NewJob
 from shelduck.model.layout import Layout
 from shelduck.model.schema import SchemaId, SnapshotId, TableId
+from shelduck.model.settled import Settling
 from shelduck.model.table import Snapshot
 
 _NOTHING_LEARNED: Mapping[int, Layout] = MappingProxyType({})
@@ -68,14 +70,16 @@ def commit(
     batch: Batch | None = None,
     job: NewJob | JobStep | None = None,
     writers: Sequence[str] = (),
+    settlings: Sequence[Settling] = (),
 ) -> Landed:
     """Make one snapshot of all changes, or none: everything is written or nothing.
 
     ``base`` is the snapshot on which the changes were made. ``layouts_learned`` are layouts of
-    files of others, by data file id, recorded on the way. Changes that amount to nothing make no
-    snapshot and give the newest one back. ``batch`` is recorded with them; one that has landed
+    others' files, by id, recorded on the way. Changes that amount to nothing make no snapshot and
+    give the newest one back. ``batch`` is recorded with them; one that has landed
     already changes nothing. ``job`` is what becomes of a job in the same transaction; a step that
-    it does not allow any more is a Conflict. ``writers`` are registered no more.
+    it does not allow any more is a Conflict. ``writers`` are registered no more, ``settlings`` say
+    what holds of tables then.
 
     Raises Conflict when another commit since ``base`` excludes this one, AlreadyExists and
     InvalidRequest when the changes do not fit the catalog, CatalogUnavailable when it is busy or
@@ -89,15 +93,15 @@ def commit(
         before = landed_in(connection, batch) if batch is not None else None
         if before is not None:
             return Landed(read.snapshot(connection), is_new=False, is_repeat=True)
-        head = _check_head(connection, changes, base)
+        head, others = _check_head(connection, changes, base)
         if isinstance(job, JobStep):
             step_job(connection, job, SnapshotId(head.id + (not work.is_empty)))
         if work.is_empty:
             done = Landed(head, is_new=False)
         else:
             done = _carry_out(store, lake, Draft(connection, head), work, info)
-            if batch is not None:
-                record_batch(store, connection, batch, done.snapshot.id)
+            settled = [each.table for each in settlings if each.holds(others)]
+            _record(store, connection, done, batch, settled)
         if isinstance(job, NewJob):
             done = replace(done, job=record_job(store, connection, job, done.snapshot))
         record_layouts(store, connection, layouts_learned)
@@ -107,9 +111,29 @@ def commit(
     return write_with_retries(store, attempt)
 
 
-def _check_head(connection: Connection, changes: Sequence[Change], base: SnapshotId) -> Snapshot:
-    """Return the newest snapshot after making sure that nothing since ``base`` is in the way."""
+def _record(
+    store: Store,
+    connection: Connection,
+    done: Landed,
+    batch: Batch | None,
+    settled: Sequence[TableId],
+) -> None:
+    """Record what the new snapshot is besides its changes."""
+    if batch is not None:
+        record_batch(store, connection, batch, done.snapshot.id)
+    tables = [done.table_ids.get(table, table) for table in settled]
+    settle(store, connection, tables, done.snapshot.id)
+
+
+def _check_head(
+    connection: Connection, changes: Sequence[Change], base: SnapshotId
+) -> tuple[Snapshot, list[tuple[SnapshotId, Entry]]]:
+    """Return the newest snapshot after making sure that nothing since ``base`` is in the way.
+
+    And what others did since.
+    """
     head = read.snapshot(connection)
+    others: list[tuple[SnapshotId, Entry]] = []
     if head.id < base:
         raise InvalidRequest(f"the changes were made on snapshot {base}, the newest is {head.id}")
     if head.id > base:
@@ -121,7 +145,7 @@ def _check_head(connection: Connection, changes: Sequence[Change], base: Snapsho
             found = find_conflict(changes, [(n, e) for n, e in others if (n, e.id) not in begun])
         if found is not None:
             raise Conflict(f"{found}; read the table again and repeat the change")
-    return head
+    return head, others
 
 
 def _carry_out(

@@ -82,6 +82,14 @@ writer = Table(
     Column("expires", TIMESTAMP),
 )
 
+# Tables with a key model, and rollups: the newest snapshot that is known to keep what they promise.
+settled = Table(
+    "shelduck_settled",
+    OWN,
+    Column("table_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("snapshot_id", BIGINT),
+)
+
 _INDEXED = (
     (tables.column, ("table_id",)),
     (tables.data_file, ("table_id",)),

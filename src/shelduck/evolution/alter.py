@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.evolution.keys import KeyDraft
 from shelduck.evolution.layout import (
     LayoutDraft,
     apply_layout,
@@ -22,6 +23,7 @@ from shelduck.evolution.weights import (
     weight_of_promotion,
 )
 from shelduck.model.change import AlterTable
+from shelduck.model.keys import table_keys, with_keys
 from shelduck.model.modify import ModifyColumn, OrderColumns, expanded
 from shelduck.model.promotions import promotion
 from shelduck.model.properties import PropertyChange, allows_promotion, apply_properties
@@ -163,12 +165,16 @@ class _Fold:
         self.layout = layout_of(table)
         self.shadows: list[Shadow] = []
         self.rewrites = False
+        self.keys = KeyDraft(
+            table.full_name, table_keys(table.properties), partition=table.partition
+        )
         self._known = None if known is None else {c.clause: c for c in known}
         self._clauses: list[TableChange] = []
 
     def take(self, change: TableChange, clause: int) -> AlterStep:
         """Apply one clause and tell what it is."""
         self._clauses.append(change)
+        change = self.keys.allowed(change, self.after.columns)
         parts: Sequence[Simple]
         if isinstance(change, ModifyColumn | OrderColumns):
             parts = expanded(change, self.after.columns, self.after.comments, self.table.full_name)
@@ -182,6 +188,11 @@ class _Fold:
     def finish(self) -> None:
         """Raise what only all changes together show."""
         name = self.table.full_name
+        before = table_keys(self.table.properties)
+        self.layout = self.keys.finish(self.after.columns, self.layout, before, self.table.columns)
+        if self.keys.keys != before:
+            properties = with_keys(self.after.properties, self.keys.keys)
+            self.after = replace(self.after, properties=properties)
         refuse_lost_keys(self.table, self.layout, self.after.columns)
         if self.rewrites and not all(
             isinstance(c, LayoutChange | RewriteOlderFiles) for c in self._clauses
@@ -217,10 +228,13 @@ class _Fold:
             _refuse_shorter_keys(known.columns, change, name)
         self.after = apply_changes(known, [change], name)
         self.layout = follow(self.layout, change, known.columns)
+        self.keys.follow(change, self.after.columns, known.columns)
         return weight_of(change)
 
     def _retype(self, change: ChangeType, clause: int, *, is_restated: bool) -> Weight:
         name = self.table.full_name
+        if is_restated:
+            self.keys.allowed(change, self.after.columns)
         if self._known is not None and clause in self._known:
             self._place(self._known_shadow(self._known[clause]))
             return Weight(True, "the values are converted")
@@ -265,6 +279,7 @@ class _Fold:
 
     def _place(self, shadow: Shadow) -> None:
         self.shadows.append(shadow)
+        self.keys.placed(shadow)
         self._put(shadow.old, shadow.field)
 
     def _put(self, old: Field, new: Field) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shelduck.model.keys import Aggregation
 from shelduck.model.quoting import quote_text
 from shelduck.model.schema import Default, Path, path_text
 from shelduck.model.types import DataType
@@ -21,7 +22,10 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A column by its path, and all that is said of it; ``default`` None is NULL."""
+    """A column by its path, and all that is said of it; ``default`` None is NULL.
+
+    ``key`` and ``aggregation`` are for tables with a key model.
+    """
 
     path: Path
     type: DataType
@@ -29,11 +33,17 @@ class Definition:
     nullable: bool = True
     comment: str | None = None
     position: Position | None = None
+    key: bool = False
+    aggregation: Aggregation | None = None
 
     @property
     def text(self) -> str:
         """The definition as ALTER TABLE has it."""
         text = f"{path_text(self.path)} {self.type}"
+        if self.key:
+            text += " KEY"
+        if self.aggregation is not None:
+            text += f" {self.aggregation.value}"
         if not self.nullable:
             text += " NOT NULL"
         if self.default is not None:

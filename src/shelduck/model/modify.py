@@ -29,21 +29,30 @@ class ModifyColumn(Definition):
     """Say anew what a column is: its type and its place may change, NOT NULL may be lifted.
 
     What is left out counts as said: without NOT NULL the column takes NULL, without DEFAULT it has
-    none. A comment that is left out stays.
+    none. A comment that is left out stays. With ``rollup`` it moves inside that rollup.
     """
 
+    rollup: str | None = None
+
     def __str__(self) -> str:
-        return f"MODIFY COLUMN {self.text}"
+        return f"MODIFY COLUMN {self.text}" + _of_rollup(self.rollup)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderColumns:
-    """Put all columns of a table into this order."""
+    """Put all columns of a table, or of its ``rollup``, into this order."""
 
     names: tuple[str, ...]
+    rollup: str | None = None
 
     def __str__(self) -> str:
-        return f"ORDER BY ({', '.join(path_text((n,)) for n in self.names)})"
+        return f"ORDER BY ({', '.join(path_text((n,)) for n in self.names)})" + _of_rollup(
+            self.rollup
+        )
+
+
+def _of_rollup(rollup: str | None) -> str:
+    return "" if rollup is None else f" FROM {path_text((rollup,))}"
 
 
 Restatement = ModifyColumn | OrderColumns

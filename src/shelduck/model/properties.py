@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.keys import KEYS
 from shelduck.model.options import OPTION_NAMES
 from shelduck.model.promotions import Promotion, Verdict, promotion
 from shelduck.model.quoting import quote_text
+from shelduck.model.rollup import ROLLUP, ROLLUPS
 from shelduck.model.types import FLOATS, SIGNED, DataType, Decimal
 
 TYPE_WIDENING = "delta.enableTypeWidening"
@@ -23,7 +25,7 @@ AUTOMATIC_WIDENING = "shelduck.allowAutomaticWidening"
 FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
-_HIDDEN = frozenset({FORGOTTEN_TYPES})
+_HIDDEN = frozenset({FORGOTTEN_TYPES, KEYS, ROLLUP, ROLLUPS})
 _OURS = ("delta.", "shelduck.")
 _FLAGS = ("true", "false")
 

@@ -32,23 +32,31 @@ from shelduck.model.types import DataType
 
 @dataclass(frozen=True, slots=True)
 class AddColumn(Definition):
-    """Add a column or a struct field; rows that exist read ``default``."""
+    """Add a column or a struct field; rows that exist read ``default``.
+
+    With ``rollup`` it is added to that rollup of the table too.
+    """
 
     if_not_exists: bool = False
+    rollup: str | None = None
 
     def __str__(self) -> str:
-        return f"ADD COLUMN {self.text}"
+        return f"ADD COLUMN {self.text}{_of_rollup('TO', self.rollup)}"
 
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """Drop a column or a struct field; its id is never used again."""
+    """Drop a column or a struct field; its id is never used again.
+
+    With ``rollup`` only that rollup of the table loses it.
+    """
 
     path: Path
     if_exists: bool = False
+    rollup: str | None = None
 
     def __str__(self) -> str:
-        return f"DROP COLUMN {path_text(self.path)}"
+        return f"DROP COLUMN {path_text(self.path)}{_of_rollup('FROM', self.rollup)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +313,10 @@ _APPLY: dict[type, Callable[[SchemaDraft, Any, str], SchemaDraft]] = {
     MoveColumn: _move,
     SetComment: _set_comment,
 }
+
+
+def _of_rollup(word: str, rollup: str | None) -> str:
+    return "" if rollup is None else f" {word} {path_text((rollup,))}"
 
 
 def _parent(schema: Schema, path: Path, table: str) -> Field | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from shelduck.model.definition import Position
+from shelduck.model.keys import Aggregation
 from shelduck.model.modify import Restatement
 from shelduck.model.partition import PartitionBy, ResetPartitioning, SetPartitioning, Transform
 from shelduck.model.properties import PropertyChange
@@ -27,7 +28,7 @@ class RewriteOlderFiles:
 LayoutChange = SetPartitioning | ResetPartitioning | SetSorting | ResetSorting
 TableChange = SchemaChange | LayoutChange | PropertyChange | Restatement | RewriteOlderFiles
 PARTS_OF_CHANGES: tuple[type, ...] = (
-    *(*get_args(TableChange), *get_args(DataType), Member),
+    *(*get_args(TableChange), *get_args(DataType), Member, Aggregation),
     *(Position, Default, Conversion, PartitionBy, Transform, SortKey),
 )
 """All that changes and conversions are made of."""

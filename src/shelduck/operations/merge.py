@@ -6,6 +6,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.operations.delete import ORIGINS
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.rows import TableRows
+from shelduck.operations.unique_keys import require_unique
 from shelduck.operations.update import require_free_names
 from shelduck.operations.versions import Versions, write_versions
 from shelduck.spark.kept import distinct, kept
@@ -61,4 +62,5 @@ def merge_rows(
         inserted=by_action(found, Action.INSERT) if counts.inserted else None,
         dead=dead,
     )
+    require_unique(spark, rows, versions, "MERGE")
     return write_versions(spark, rows, versions, few=few, show_progress=show_progress)

@@ -13,6 +13,7 @@ from shelduck.operations.delete import delete_rows, truncate_rows
 from shelduck.operations.done import Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.rows import TableRows
+from shelduck.operations.unique_keys import folded_rows, require_apart
 from shelduck.operations.write_rows import write_rows
 from shelduck.spark.assign import assign
 from shelduck.spark.matching import Where
@@ -49,7 +50,9 @@ def overwrite_where(
     show_progress: bool | None = None,
 ) -> Done:
     """Return the replacement of the rows that match; InvalidRequest when a new row does not."""
-    fitting, misfits = counting_misfits(_fitting(new, rows, by_position=by_position), where)
+    fitting = _fitting(new, rows, by_position=by_position)
+    fitting = require_apart(spark, rows, fitting, where)
+    fitting, misfits = counting_misfits(fitting, where)
 
     def delete(files: tuple[NewDataFile, ...]) -> Done:
         # Spark may not count at all where there is no row.
@@ -97,7 +100,10 @@ def overwrite_partitions(
 
 
 def _fitting(new: DataFrame, rows: TableRows, *, by_position: bool) -> DataFrame:
-    return assign(new, rows.table, render_expression=expression_for_spark, by_position=by_position)
+    render = expression_for_spark
+    return folded_rows(
+        rows, assign(new, rows.table, render_expression=render, by_position=by_position)
+    )
 
 
 def _replaced(

@@ -11,6 +11,7 @@ from shelduck.model.table import TableVersion
 from shelduck.operations.delete import ORIGINS
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.rows import TableRows
+from shelduck.operations.unique_keys import require_unique, sets_keys
 from shelduck.operations.versions import Versions, write_versions
 from shelduck.spark.assignments import Assignments, SetValue, updated_rows
 from shelduck.spark.kept import kept
@@ -49,6 +50,8 @@ def update_rows(
     if count == 0:
         return Done(table)
     versions = Versions(Counts(updated=count), updated=found, dead=found)
+    if sets_keys(table, [value.path for value in values]):
+        require_unique(spark, rows, versions, "UPDATE")
     return write_versions(spark, rows, versions, few=few, show_progress=show_progress)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame
@@ -37,6 +37,7 @@ def assign(
     *,
     render_expression: RenderExpression,
     by_position: bool = False,
+    keep: Sequence[str] = (),
 ) -> DataFrame:
     """Return the rows of ``df`` in the columns, order and Spark types of ``table``.
 
@@ -44,14 +45,16 @@ def assign(
     the DataFrame leaves out gets its default. ``render_expression`` turns the text of a default
     that is an expression (DuckDB's SQL) into Spark's SQL. Every difference that types or names
     show is told in one InvalidRequest before anything runs; a single value that does not fit, and
-    a null in a NOT NULL column, fail the job that writes the rows (see `failure_of`).
+    a null in a NOT NULL column, fail the job that writes the rows (see `failure_of`). ``keep`` are
+    columns of ``df``, its last ones, that are none of the table's and stand behind them.
     """
-    source = df.toDF(*[f"c{n}" for n in range(len(df.columns))])
+    given = T.StructType(df.schema.fields[: len(df.columns) - len(keep)])
+    source = df.toDF(*[f"c{n}" for n in range(len(given))], *keep)
     assigning = Assigning(table.full_name, render_expression)
     positions = (
-        assigning.by_position(df.schema, table.columns.fields)
+        assigning.by_position(given, table.columns.fields)
         if by_position
-        else assigning.by_name(df.schema, table.columns.fields)
+        else assigning.by_name(given, table.columns.fields)
     )
     columns = [
         assigning.column(f, source.schema[at] if at is not None else None)
@@ -59,7 +62,7 @@ def assign(
     ]
     assigning.finish()
     return source.select(
-        *[c.alias(f.name) for f, c in zip(table.columns.fields, columns, strict=True)]
+        *[c.alias(f.name) for f, c in zip(table.columns.fields, columns, strict=True)], *keep
     )
 
 

@@ -33,11 +33,12 @@ from shelduck.sql.lexer import Kind
 from shelduck.sql.partitioning import read_partition_keys
 from shelduck.sql.properties import (
     begins_property_change,
-    read_properties,
+    read_job_properties,
     read_property_change,
 )
+from shelduck.sql.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
 from shelduck.sql.sorting import read_sort_keys
-from shelduck.sql.statements import AlterTable, RenameTable, TableName
+from shelduck.sql.statements import AlterRollups, AlterTable, RenameTable, TableName
 from shelduck.sql.upkeep_statements import DropFeature
 
 _ACTIONS = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE", "MODIFY")
@@ -50,15 +51,18 @@ _OTHER_ACTIONS = {
     "RECOVER": "leave it out",
 }
 _LAYOUTS = ("PARTITIONED", "SORTED")
-_NOT_COLUMNS = CONSTRAINTS | {"PARTITION", "FEATURE", "ROLLUP"}
+_NOT_COLUMNS = dict.fromkeys((*CONSTRAINTS, "PARTITION", "FEATURE"), "only columns can be changed")
+_NOT_COLUMNS |= {"ROLLUP": "there are ADD ROLLUP and DROP ROLLUP"}
 
 
-def read_alter(cursor: Cursor) -> AlterTable | RenameTable | DropFeature:
+def read_alter(cursor: Cursor) -> AlterTable | AlterRollups | RenameTable | DropFeature:
     """Read the statement behind ``ALTER TABLE``."""
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.table_name()
     if cursor.sees("DROP", "FEATURE") and cursor.peek(2).may_name:
         return _drop_feature(cursor, name, if_exists)
+    if begins_rollup_change(cursor):
+        return read_rollup_changes(cursor, name, if_exists)
     if _renames_table(cursor):
         cursor.expect("RENAME", "TO")
         new_name = cursor.table_name()
@@ -67,24 +71,16 @@ def read_alter(cursor: Cursor) -> AlterTable | RenameTable | DropFeature:
         cursor.end()
         return RenameTable(name, new_name, if_exists)
     changes = _action(cursor)
-    properties = _job_properties(cursor, {})
+    properties = read_job_properties(cursor, {})
     while cursor.accept(","):
+        if begins_rollup_change(cursor):
+            raise mixed_changes(cursor)
         if _renames_table(cursor):
             raise cursor.refusal("RENAME TO together with other changes", "write two statements")
         changes += _action(cursor)
-        properties = _job_properties(cursor, properties)
+        properties = read_job_properties(cursor, properties)
     cursor.end()
     return AlterTable(name, tuple(changes), if_exists, properties)
-
-
-def _job_properties(cursor: Cursor, before: dict[str, str]) -> dict[str, str]:
-    """Take ``PROPERTIES (…)``, which may stand behind any one of the actions."""
-    if not cursor.sees("PROPERTIES", "("):
-        return before
-    if before:
-        raise cursor.failure("PROPERTIES only once")
-    cursor.expect("PROPERTIES")
-    return read_properties(cursor)
 
 
 def _drop_feature(cursor: Cursor, name: TableName, if_exists: bool) -> DropFeature:
@@ -149,10 +145,11 @@ def _action(cursor: Cursor) -> list[TableChange]:
         if found.key in _OTHER_ACTIONS:
             raise cursor.refusal(f"ALTER TABLE ... {found.key}", _OTHER_ACTIONS[found.key])
         raise cursor.failure("one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE")
-    if word != "ALTER" and cursor.peek().key in _NOT_COLUMNS and cursor.peek(1).key != "TO":
+    what = cursor.peek().key
+    if word != "ALTER" and what in _NOT_COLUMNS and cursor.peek(1).key != "TO":
         raise cursor.refusal(
-            f"ALTER TABLE ... {word} {cursor.peek().key}",
-            "only columns can be changed; write COLUMN before the name of a column",
+            f"ALTER TABLE ... {word} {what}",
+            f"{_NOT_COLUMNS[what]}; write COLUMN before the name of a column",
         )
     if word == "ADD":
         return _add(cursor)
@@ -184,16 +181,20 @@ def _add(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     bracket = cursor.accept("(")
-    changes: list[TableChange] = [_added(read_definition(cursor), if_not_exists)]
+    found = [read_definition(cursor)]
     while _goes_on(cursor, bracket):
-        changes.append(_added(read_definition(cursor), if_not_exists))
+        found.append(read_definition(cursor))
     if bracket:
         cursor.expect(")")
-    return changes
+    rollup = _rollup(cursor, "TO", several=len(found) > 1 and not bracket)
+    return [AddColumn(**_parts(f), if_not_exists=if_not_exists, rollup=rollup) for f in found]
 
 
-def _added(found: Definition, if_not_exists: bool) -> AddColumn:
-    return AddColumn(**_parts(found), if_not_exists=if_not_exists)
+def _rollup(cursor: Cursor, word: str, *, several: bool = False) -> str | None:
+    """Take the rollup behind ``word``, which behind ``several`` columns could mean the last one."""
+    if several and cursor.sees(word):
+        raise cursor.failure("',' or the end (columns of a rollup stand in brackets)")
+    return cursor.name("a rollup") if cursor.accept(word) else None
 
 
 def _parts(found: Definition) -> dict[str, Any]:
@@ -204,12 +205,13 @@ def _drop(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
     if_exists = cursor.accept("IF", "EXISTS")
     bracket = cursor.accept("(")
-    changes: list[TableChange] = [DropColumn(cursor.path(), if_exists)]
+    paths = [cursor.path()]
     while _goes_on(cursor, bracket):
-        changes.append(DropColumn(cursor.path(), if_exists))
+        paths.append(cursor.path())
     if bracket:
         cursor.expect(")")
-    return changes
+    rollup = _rollup(cursor, "FROM", several=len(paths) > 1 and not bracket)
+    return [DropColumn(path, if_exists, rollup) for path in paths]
 
 
 def _goes_on(cursor: Cursor, bracket: bool) -> bool:
@@ -264,7 +266,8 @@ def _modify(cursor: Cursor) -> TableChange:
     if cursor.accept("COMMENT"):
         return SetComment(path, cursor.string("the comment as a string"))
     cursor.at = start
-    return ModifyColumn(**_parts(read_definition(cursor)))
+    found = read_definition(cursor)
+    return ModifyColumn(**_parts(found), rollup=_rollup(cursor, "FROM"))
 
 
 def _begins_order(cursor: Cursor, ahead: int = 0) -> bool:
@@ -280,7 +283,7 @@ def _order(cursor: Cursor) -> OrderColumns:
     while cursor.accept(","):
         names.append(cursor.name("a column"))
     cursor.expect(")")
-    return OrderColumns(tuple(names))
+    return OrderColumns(tuple(names), _rollup(cursor, "FROM"))
 
 
 def _alter_columns(cursor: Cursor) -> list[TableChange]:

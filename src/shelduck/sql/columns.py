@@ -5,31 +5,47 @@ from __future__ import annotations
 from typing import Any
 
 from shelduck.model.definition import Definition, Position
+from shelduck.model.keys import Aggregation
 from shelduck.model.schema import Default
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.defaults import read_default
 from shelduck.sql.lexer import Kind
 
 CONSTRAINTS = frozenset(("PRIMARY", "FOREIGN", "UNIQUE", "CHECK", "REFERENCES", "CONSTRAINT"))
+_AGGREGATIONS = frozenset(how.value for how in Aggregation)
+_NO_AGGREGATIONS = frozenset(("HLL_UNION", "BITMAP_UNION", "QUANTILE_UNION", "GENERIC"))
+_OPTIONS = ("NOT", "NULL", "DEFAULT", "COMMENT", "FIRST", "AFTER", "KEY", *_AGGREGATIONS)
+_SAME_OPTION = {"NOT": "NULL", "AFTER": "FIRST", **dict.fromkeys(_AGGREGATIONS, "SUM")}
+_NO_OPTIONS = {
+    "GENERATED": ("a generated column", "compute it when rows are written"),
+    "COLLATE": ("a collation", "DuckLake text has none; leave it out"),
+    "AUTO_INCREMENT": ("AUTO_INCREMENT", "give the values when rows are written"),
+}
 _ENDS_DEFAULT = frozenset(
-    ("DEFAULT", "COMMENT", "FIRST", "AFTER", "GENERATED", "COLLATE", *CONSTRAINTS, ",", ")")
-)
+    ("DEFAULT", "COMMENT", "FIRST", "AFTER", "KEY", "TO", "FROM", ",", ")")
+) | CONSTRAINTS.union(_AGGREGATIONS, _NO_AGGREGATIONS, _NO_OPTIONS)
+# In INTERVAL '1-2' YEAR TO MONTH no rollup is meant.
+_INTERVAL_UNITS = ("YEAR", "DAY", "HOUR", "MINUTE")
 NO_CONSTRAINTS = "DuckLake keeps NOT NULL and defaults only; leave it out"
 
 
 def read_definition(cursor: Cursor) -> Definition:
     """Take a column's path, its type and its options in any order."""
-    path, kind = cursor.path(), cursor.type()
+    path = cursor.path()
+    # Types such as HLL have one aggregation, which says more of them than an unknown type does.
+    _refuse_aggregation(cursor, ahead=1)
+    kind = cursor.type()
     found: dict[str, Any] = {}
     seen: set[str] = set()
     while True:
-        option = cursor.accept_any("NOT", "NULL", "DEFAULT", "COMMENT", "FIRST", "AFTER")
+        option = cursor.accept_any(*_OPTIONS)
         if not option:
             break
-        slot = {"NOT": "NULL", "AFTER": "FIRST"}.get(option, option)
+        slot = _SAME_OPTION.get(option, option)
         if slot in seen:
             cursor.at -= 1
-            raise cursor.failure(f"{option} only once")
+            what = "an aggregation" if option in _AGGREGATIONS else option
+            raise cursor.failure(f"{what} only once")
         seen.add(slot)
         if option == "NOT":
             cursor.expect("NULL")
@@ -40,12 +56,16 @@ def read_definition(cursor: Cursor) -> Definition:
             found["comment"] = cursor.string("the comment as a string")
         elif option in ("FIRST", "AFTER"):
             found["position"] = take_position(cursor, option)
-    if cursor.peek().key in CONSTRAINTS:
-        raise cursor.refusal(f"the constraint {cursor.peek().key}", NO_CONSTRAINTS)
-    if cursor.sees("GENERATED"):
-        raise cursor.refusal("a generated column", "compute it when rows are written")
-    if cursor.sees("COLLATE"):
-        raise cursor.refusal("a collation", "DuckLake text has none; leave it out")
+        elif option == "KEY":
+            found["key"] = True
+        elif option in _AGGREGATIONS:
+            found["aggregation"] = Aggregation(option)
+    _refuse_aggregation(cursor)
+    word = cursor.peek().key
+    if word in CONSTRAINTS:
+        raise cursor.refusal(f"the constraint {word}", NO_CONSTRAINTS)
+    if word in _NO_OPTIONS:
+        raise cursor.refusal(*_NO_OPTIONS[word])
     return Definition(path, kind, **found)
 
 
@@ -69,6 +89,15 @@ def take_default(cursor: Cursor) -> Default | None:
     return read_default(cursor.text[cursor.tokens[start].start : cursor.tokens[cursor.at - 1].end])
 
 
+def _refuse_aggregation(cursor: Cursor, ahead: int = 0) -> None:
+    word = cursor.peek(ahead).key
+    if word in _NO_AGGREGATIONS:
+        known = ", ".join(how.value for how in Aggregation)
+        raise cursor.refusal(
+            f"the aggregation {word}", f"Shelduck has no such aggregate, but {known}"
+        )
+
+
 def _default_ends(cursor: Cursor, start: int) -> bool:
     if cursor.peek().kind is Kind.END:
         return True
@@ -79,4 +108,9 @@ def _default_ends(cursor: Cursor, start: int) -> bool:
         return before != "IS"
     if cursor.sees("NULL"):
         return before not in ("IS", "NOT")
+    if cursor.peek().key in _AGGREGATIONS and cursor.peek(1).key == "(":
+        # A function, such as Spark's replace().
+        return False
+    if cursor.sees("TO") and before in _INTERVAL_UNITS:
+        return False
     return cursor.peek().key in _ENDS_DEFAULT or cursor.sees("PROPERTIES", "(")

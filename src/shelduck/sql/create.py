@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from shelduck.sql.columns import CONSTRAINTS, NO_CONSTRAINTS, read_definition
 from shelduck.sql.cursor import Cursor
+from shelduck.sql.key_clauses import KEY_CLAUSES, read_distribution, read_engine, taken_keys
 from shelduck.sql.lexer import Kind
 from shelduck.sql.partitioning import read_partition_keys
 from shelduck.sql.properties import read_properties
 from shelduck.sql.query import begins_query, read_query
+from shelduck.sql.rollups import read_create_rollup, read_drop_rollup, read_rollups
 from shelduck.sql.sorting import read_sort_keys
 from shelduck.sql.statements import (
+    AlterRollups,
     ColumnDefinition,
     CreateSchema,
     CreateTable,
@@ -29,6 +33,7 @@ _CLAUSES = {
     "OPTIONS": "leave it out",
     "CLUSTER": "write SORTED BY (...)",
     "CLUSTERED": "write PARTITIONED BY (bucket(N, c)), and SORTED BY (...)",
+    "PARTITION": "write PARTITIONED BY (...)",
     "LIKE": "write the columns, or CREATE TABLE ... AS SELECT ... LIMIT 0",
     "WITH": "leave it out",
     "ROW": "tables are Parquet files; leave it out",
@@ -36,7 +41,7 @@ _CLAUSES = {
 }
 
 
-def read_create(cursor: Cursor) -> CreateSchema | CreateTable | CreateView:
+def read_create(cursor: Cursor) -> CreateSchema | CreateTable | CreateView | AlterRollups:
     """Read the statement behind ``CREATE``."""
     if cursor.accept_any(*SCHEMA_WORDS):
         return _create_schema(cursor)
@@ -45,14 +50,17 @@ def read_create(cursor: Cursor) -> CreateSchema | CreateTable | CreateView:
         return _create_table(cursor, or_replace)
     if cursor.accept("VIEW"):
         return read_create_view(cursor, or_replace)
+    if cursor.accept("MATERIALIZED", "VIEW"):
+        return read_create_rollup(cursor, or_replace)
     if cursor.peek().kind is Kind.END:
         raise cursor.failure("SCHEMA, TABLE or VIEW")
     raise cursor.refusal(
-        f"CREATE {cursor.peek().text.upper()}", "there are CREATE SCHEMA, TABLE and VIEW"
+        f"CREATE {cursor.peek().text.upper()}",
+        "there are CREATE SCHEMA, TABLE, VIEW and MATERIALIZED VIEW",
     )
 
 
-def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView:
+def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | AlterRollups:
     """Read the statement behind ``DROP``."""
     if cursor.accept_any(*SCHEMA_WORDS):
         if_exists = cursor.accept("IF", "EXISTS")
@@ -69,10 +77,13 @@ def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView:
         return DropTable(table, if_exists)
     if cursor.accept("VIEW"):
         return read_drop_view(cursor)
+    if cursor.accept("MATERIALIZED", "VIEW"):
+        return read_drop_rollup(cursor)
     if cursor.peek().kind is Kind.END:
         raise cursor.failure("SCHEMA, TABLE or VIEW")
     raise cursor.refusal(
-        f"DROP {cursor.peek().text.upper()}", "there are DROP SCHEMA, TABLE and VIEW"
+        f"DROP {cursor.peek().text.upper()}",
+        "there are DROP SCHEMA, TABLE, VIEW and MATERIALIZED VIEW",
     )
 
 
@@ -96,6 +107,7 @@ def _create_table(cursor: Cursor, or_replace: bool) -> CreateTable:
     if cursor.sees("(") and not begins_query(cursor):
         columns = _columns(cursor)
     clauses = _clauses(cursor)
+    clauses["keys"] = taken_keys(cursor, columns, clauses)
     if cursor.accept("AS") or begins_query(cursor):
         if columns:
             cursor.at = opening
@@ -131,7 +143,13 @@ def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
             )
         columns.append(
             ColumnDefinition(
-                found.path[0], found.type, found.nullable, found.default, found.comment
+                found.path[0],
+                found.type,
+                found.nullable,
+                found.default,
+                found.comment,
+                found.key,
+                found.aggregation,
             )
         )
         if not cursor.accept(","):
@@ -142,30 +160,23 @@ def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
 
 def _clauses(cursor: Cursor) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    value: object
-    while True:
-        start = cursor.at
-        if cursor.accept("COMMENT"):
-            key, value = "comment", cursor.string("the comment as a string")
-        elif cursor.accept("USING"):
-            key, value = "using", _provider(cursor)
-        elif cursor.accept("PARTITIONED", "BY"):
-            key, value = "partitioned_by", read_partition_keys(cursor)
-        elif cursor.accept("SORTED", "BY"):
-            key, value = "sorted_by", read_sort_keys(cursor)
-        elif cursor.accept("TBLPROPERTIES"):
-            key, value = "properties", read_properties(cursor)
-        else:
-            break
+    while words := next((words for words in _READERS if cursor.sees(*words)), None):
+        key, read = _READERS[words]
         if key in found:
-            cursor.at = start
-            raise cursor.failure(f"{cursor.peek().key} only once")
-        found[key] = value
+            what = "a KEY clause" if key == "keys" else words[0]
+            raise cursor.failure(f"{what} only once")
+        cursor.expect(*words)
+        found[key] = read(cursor)
     word = cursor.peek().key
     if word in _CLAUSES and not (word == "WITH" and begins_query(cursor)):
         raise cursor.refusal(f"CREATE TABLE ... {word}", _CLAUSES[word])
-    found.pop("using", None)
+    for ignored in ("using", "engine"):
+        found.pop(ignored, None)
     return found
+
+
+def _comment(cursor: Cursor) -> str:
+    return cursor.string("the comment as a string")
 
 
 def _provider(cursor: Cursor) -> str:
@@ -175,3 +186,17 @@ def _provider(cursor: Cursor) -> str:
             f"USING {provider}", "tables of a lake are Parquet files; leave it out"
         )
     return provider
+
+
+_READERS: dict[tuple[str, ...], tuple[str, Callable[[Cursor], object]]] = {
+    ("COMMENT",): ("comment", _comment),
+    ("USING",): ("using", _provider),
+    ("ENGINE", "="): ("engine", read_engine),
+    ("PARTITIONED", "BY"): ("partitioned_by", read_partition_keys),
+    ("SORTED", "BY"): ("sorted_by", read_sort_keys),
+    ("DISTRIBUTED", "BY"): ("distributed_by", read_distribution),
+    **{words: ("keys", read) for words, read in KEY_CLAUSES.items()},
+    ("ROLLUP",): ("rollups", read_rollups),
+    ("TBLPROPERTIES",): ("properties", read_properties),
+    ("PROPERTIES",): ("doris_properties", read_properties),
+}

@@ -104,6 +104,21 @@ class Cursor:
             raise self.failure("each column only once")
         return found
 
+    def columns(self) -> tuple[str, ...]:
+        """Take the names of top-level columns in brackets, each only once."""
+        self.expect("(")
+        found: list[str] = []
+        while True:
+            start = self.at
+            found.append(self.new_column(found))
+            if self.sees("."):
+                self.at = start
+                raise self.failure("a top-level column (quote a name that holds a dot)")
+            if not self.accept(","):
+                break
+        self.expect(")")
+        return tuple(found)
+
     def path(self, what: str = "a column") -> Path:
         """Take names joined by dots."""
         parts = [self.name(what)]

@@ -70,7 +70,7 @@ def _columns_or_by_name(cursor: Cursor) -> tuple[tuple[str, ...] | None, bool]:
     by_name = cursor.accept("BY", "NAME")
     columns = None
     if cursor.sees("(") and not begins_query(cursor):
-        columns = _columns(cursor)
+        columns = cursor.columns()
     by_name = cursor.accept("BY", "NAME") or by_name
     if by_name and columns is not None:
         cursor.at -= 2
@@ -110,25 +110,6 @@ def _source(
     query = skip_query(cursor)
     texts = Rewriting(cursor, [condition, query], target=target)
     return texts.query(query), Selection(texts.target(None), texts.expression(condition))
-
-
-def _columns(cursor: Cursor) -> tuple[str, ...]:
-    cursor.expect("(")
-    names: list[str] = []
-    while True:
-        start = cursor.at
-        path = cursor.path()
-        if len(path) > 1:
-            cursor.at = start
-            raise cursor.failure("a top-level column (quote a name that holds a dot)")
-        if path[0].lower() in (n.lower() for n in names):
-            cursor.at = start
-            raise cursor.failure("each column only once")
-        names.append(path[0])
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
-    return tuple(names)
 
 
 def _without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:

@@ -1,4 +1,4 @@
-"""SHOW ALTER TABLE COLUMN and CANCEL ALTER TABLE COLUMN, as Doris has them."""
+"""SHOW ALTER TABLE and CANCEL ALTER TABLE, of columns and of rollups, as Doris has them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _LIMIT = re.compile(r"\bLIMIT\s+(\d+)\s*,\s*(\d+)\s*$", re.IGNORECASE)
 
 
 def read_show_jobs(cursor: Cursor) -> ShowJobs:
-    """Read the statement behind ``SHOW ALTER TABLE COLUMN``.
+    """Read the statement behind ``SHOW ALTER TABLE``.
 
     What chooses and orders rows is Spark SQL over the statement's own columns.
     """
+    rollups = _are_rollups(cursor)
     schema = cursor.schema_name() if cursor.accept_any("FROM", "IN") else None
     if cursor.peek().kind is not Kind.END and cursor.peek().key not in _TAILS:
         raise cursor.failure("FROM and a schema, WHERE, ORDER BY or LIMIT")
@@ -25,13 +26,14 @@ def read_show_jobs(cursor: Cursor) -> ShowJobs:
     while cursor.peek().kind is not Kind.END:
         cursor.take()
     tail = cursor.text[start : cursor.peek().start].strip()
-    return ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", tail))
+    return ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", tail), rollups)
 
 
 def read_cancel(cursor: Cursor) -> CancelJob:
     """Read the statement behind ``CANCEL``."""
-    if not cursor.accept("ALTER", "TABLE", "COLUMN"):
-        raise cursor.failure("ALTER TABLE COLUMN FROM and a table")
+    if not cursor.accept("ALTER", "TABLE"):
+        raise cursor.failure("ALTER TABLE COLUMN FROM and a table, or ROLLUP for COLUMN")
+    rollups = _are_rollups(cursor)
     cursor.expect("FROM")
     name = cursor.table_name()
     jobs: list[int] = []
@@ -41,7 +43,16 @@ def read_cancel(cursor: Cursor) -> CancelJob:
             jobs.append(_job(cursor))
         cursor.expect(")")
     cursor.end()
-    return CancelJob(name, tuple(jobs))
+    return CancelJob(name, tuple(jobs), rollups)
+
+
+def _are_rollups(cursor: Cursor) -> bool:
+    """Take COLUMN, ROLLUP or MATERIALIZED VIEW; tell whether it was one of the last two."""
+    if cursor.accept("COLUMN"):
+        return False
+    if cursor.accept("ROLLUP") or cursor.accept("MATERIALIZED", "VIEW"):
+        return True
+    raise cursor.failure("COLUMN, ROLLUP or MATERIALIZED VIEW")
 
 
 def _job(cursor: Cursor) -> int:

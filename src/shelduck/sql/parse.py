@@ -47,7 +47,7 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("VACUUM",): read_vacuum,
     ("RESTORE",): read_restore,
     ("CHECKPOINT",): read_checkpoint,
-    ("SHOW", "ALTER", "TABLE", "COLUMN"): read_show_jobs,
+    ("SHOW", "ALTER", "TABLE"): read_show_jobs,
     ("SHOW",): read_show,
     ("CANCEL",): read_cancel,
     ("DESCRIBE",): read_describe,

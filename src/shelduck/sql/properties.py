@@ -51,6 +51,16 @@ def read_properties(cursor: Cursor) -> dict[str, str]:
     return found
 
 
+def read_job_properties(cursor: Cursor, before: dict[str, str]) -> dict[str, str]:
+    """Take ``PROPERTIES (…)`` of a job if it stands next; ``before`` are those read already."""
+    if not cursor.sees("PROPERTIES", "("):
+        return before
+    if before:
+        raise cursor.failure("PROPERTIES only once")
+    cursor.expect("PROPERTIES")
+    return read_properties(cursor)
+
+
 def read_property_key(cursor: Cursor) -> str:
     """Read the name of a property, as a string or a dotted name."""
     if cursor.peek().kind is Kind.STRING:

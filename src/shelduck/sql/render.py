@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.keys import Aggregation, TableKeys, names_of
 from shelduck.model.quoting import quote_name, quote_text
 from shelduck.model.schema import Default, Field, FieldId, Schema
 from shelduck.model.types import DataType, Primitive, type_text
@@ -24,14 +25,18 @@ def create_table_text(
     sorted_by: Sequence[str] = (),
     *,
     properties: Mapping[str, str] | None = None,
+    keys: TableKeys | None = None,
 ) -> str:
     """Return the CREATE TABLE statement that makes a table like this one.
 
     Types without a Spark word keep DuckLake's. Comments and defaults of nested fields have no place
     in such a statement and are left out; a default that only DuckDB understands is a comment.
     """
-    lines = ",\n".join(f"  {_column(f, comments.get(f.id))}" for f in columns)
+    how = {} if keys is None else dict(keys.aggregations)
+    lines = ",\n".join(f"  {_column(f, comments.get(f.id), how.get(f.id))}" for f in columns)
     text = f"CREATE TABLE {name} (\n{lines}\n)"
+    if keys is not None:
+        text += key_clauses(keys, columns)
     if partitioned_by:
         text += f"\nPARTITIONED BY ({', '.join(partitioned_by)})"
     if sorted_by:
@@ -44,8 +49,25 @@ def create_table_text(
     return text
 
 
-def _column(field: Field, comment: str | None) -> str:
+def key_clauses(keys: TableKeys, columns: Schema) -> str:
+    """Return a key model as CREATE TABLE writes it behind the columns."""
+    text = f"\n{keys.model.value} KEY ({_listed(columns, keys.columns)})"
+    if keys.distributed_by:
+        text += f"\nDISTRIBUTED BY HASH ({_listed(columns, keys.distributed_by)})"
+    sequence = columns.by_id(keys.sequence or 0)
+    if sequence is not None:
+        text += f"\nPROPERTIES ('function_column.sequence_col' = {quote_text(sequence.name)})"
+    return text
+
+
+def _listed(columns: Schema, ids: Sequence[FieldId]) -> str:
+    return ", ".join(quote_name(name) for name in names_of(columns, ids))
+
+
+def _column(field: Field, comment: str | None, how: Aggregation | None) -> str:
     text = f"{quote_name(field.name)} {type_text(field.type)}"
+    if how is not None:
+        text += f" {how.value}"
     if not field.nullable:
         text += " NOT NULL"
     if field.default is not None:

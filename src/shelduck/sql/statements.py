@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shelduck.model.keys import Aggregation, KeySpec
 from shelduck.model.partition import PartitionBy
+from shelduck.model.rollup import RollupChange, RollupSpec
 from shelduck.model.schema import Default, Path
 from shelduck.model.sorting import SortKey
 from shelduck.model.table_change import TableChange
@@ -28,6 +30,7 @@ from shelduck.sql.upkeep_statements import (
 )
 
 __all__ = [
+    "AlterRollups",
     "AlterTable",
     "AlterView",
     "ColumnDefinition",
@@ -86,20 +89,23 @@ class UseSchema:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """One column of CREATE TABLE."""
+    """One column of CREATE TABLE; `CreateTable.keys` has ``key`` and ``aggregation`` too."""
 
     name: str
     type: DataType
     nullable: bool = True
     default: Default | None = None
     comment: str | None = None
+    key: bool = False
+    aggregation: Aggregation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
     """CREATE TABLE, with columns or with a query that gives them.
 
-    ``partitioned_by`` and ``sorted_by`` are how its files are laid out.
+    ``partitioned_by`` and ``sorted_by`` are how its files are laid out. ``doris_properties`` are
+    those of PROPERTIES, but for the sequence column, which ``keys`` has.
     """
 
     name: TableName
@@ -111,6 +117,9 @@ class CreateTable:
     partitioned_by: tuple[PartitionBy, ...] = ()
     sorted_by: tuple[SortKey, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
+    keys: KeySpec | None = None
+    rollups: tuple[RollupSpec, ...] = ()
+    doris_properties: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,20 @@ class AlterTable:
 
     name: TableName
     changes: tuple[TableChange, ...]
+    if_exists: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRollups:
+    """ADD ROLLUP, DROP ROLLUP, and CREATE and DROP MATERIALIZED VIEW: rollups of one table.
+
+    With ``if_exists`` neither the table nor a rollup to drop has to be there. ``properties`` are
+    those of the jobs that fill rollups.
+    """
+
+    name: TableName
+    changes: tuple[RollupChange, ...]
     if_exists: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
 
@@ -268,6 +291,7 @@ Statement = (
     | CreateTable
     | DropTable
     | AlterTable
+    | AlterRollups
     | RenameTable
     | CreateView
     | AlterView

@@ -10,18 +10,26 @@ from shelduck.sql.parts import SchemaName, Selection, TableName
 
 @dataclass(frozen=True, slots=True)
 class ShowJobs:
-    """SHOW ALTER TABLE COLUMN; ``tail`` is WHERE, ORDER BY and LIMIT as text."""
+    """SHOW ALTER TABLE COLUMN; ``tail`` is WHERE, ORDER BY and LIMIT as text.
+
+    With ``rollups`` it is SHOW ALTER TABLE ROLLUP, which MATERIALIZED VIEW is another word for.
+    """
 
     schema: SchemaName | None
     tail: str = ""
+    rollups: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CancelJob:
-    """CANCEL ALTER TABLE COLUMN: the open job of a table, or only if it is one of these."""
+    """CANCEL ALTER TABLE COLUMN: the open job of a table, or only if it is one of these.
+
+    With ``rollups`` it is CANCEL ALTER TABLE ROLLUP or MATERIALIZED VIEW.
+    """
 
     name: TableName
     jobs: tuple[int, ...] = ()
+    rollups: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,54 @@
+"""Statements over rows: prepared, followed by the rollups of their table, committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shelduck.api.results import Result, Staged
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork, counted
+from shelduck.errors import Conflict, OutcomeUnknown
+from shelduck.operations.done import Done
+
+_ATTEMPTS = 10
+
+Prepare = Callable[[UnitOfWork], Done]
+
+
+def carry_out_rows(
+    state: LakeState, unit: UnitOfWork | None, prepare: Prepare, *, again: bool = False
+) -> Result:
+    """Do work over rows in the open unit, or in one of its own that is committed at once.
+
+    The rows were chosen by reading, so a commit of another writer that touches them is a Conflict.
+    What it takes to try again is another computation, which is done where ``again`` says that the
+    work means the same on any snapshot, as a load does. Files are removed when the unit does not
+    land.
+    """
+    if unit is not None:
+        unit.require_open()
+        done = prepare(unit)
+        unit.own(done)
+        unit.stage(done)
+        return Staged(**counted(done.counts))
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _alone(state, prepare)
+        except Conflict:
+            if not again or attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _alone(state: LakeState, prepare: Prepare) -> Result:
+    own = UnitOfWork(state, state.commit_info())
+    try:
+        done = prepare(own)
+        own.own(done)
+        own.stage(done)
+        return own.commit()
+    except OutcomeUnknown:
+        raise
+    except BaseException:
+        own.rollback()
+        raise

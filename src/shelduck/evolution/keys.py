@@ -1,0 +1,270 @@
+"""What ALTER TABLE may do to a table with a key model; the rules are those of Apache Doris."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.evolution.layout import LayoutDraft
+from shelduck.model.definition import Definition, Position
+from shelduck.model.keys import (
+    KeyModel,
+    KeySpec,
+    TableKeys,
+    check_keys,
+    require_zero,
+    resolve_keys,
+    with_keys,
+)
+from shelduck.model.modify import ModifyColumn
+from shelduck.model.quoting import quote_name
+from shelduck.model.schema import Field, Schema
+from shelduck.model.schema_change import AddColumn, ChangeType, DropColumn
+from shelduck.model.sorting import SortKey
+from shelduck.model.table import PartitionColumn
+from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal
+from shelduck.planning.shadows import Shadow
+from shelduck.sql.sorting import duckdb_name
+
+
+def keyed_table(
+    columns: Schema,
+    spec: KeySpec | None,
+    properties: Mapping[str, str],
+    layout: LayoutDraft,
+    table: str,
+) -> tuple[dict[str, str], LayoutDraft]:
+    """Return the properties and the layout of a new table, which is sorted by its keys by default.
+
+    Raises what `resolve_keys` raises, and InvalidRequest for partitions by anything but keys: rows
+    of one key are in one of them.
+    """
+    if spec is None:
+        return dict(properties), layout
+    keys = resolve_keys(spec, columns, table)
+    for field in columns:
+        require_zero(keys.aggregation(field.id), field, table)
+    _refuse_partitions(keys, layout.partition, columns, table)
+    layout = replace(layout, sort=layout.sort or _sorting(keys, columns))
+    return with_keys(properties, keys), layout
+
+
+@dataclass
+class KeyDraft:
+    """The key model of a table while clauses of one ALTER are applied, None for a table without.
+
+    ``rows_fold``: a key of an AGGREGATE table is gone, so that rows become the same.
+    """
+
+    table: str
+    keys: TableKeys | None
+    partition: tuple[PartitionColumn, ...] = ()
+    rows_fold: bool = False
+
+    def allowed(self, change: Any, columns: Schema) -> Any:
+        """Return a change as the model has it, after making sure that the model allows it.
+
+        ``columns`` are those before it.
+        """
+        if isinstance(change, Definition) and (change.key or change.aggregation):
+            self._require_model(change)
+        if self.keys is None:
+            return change
+        match change:
+            case AddColumn():
+                return self._add(change, columns)
+            case DropColumn():
+                self._drop(change, columns)
+            case ModifyColumn():
+                self._modify(change, columns)
+            case ChangeType():
+                self._retype(change, columns)
+        return change
+
+    def follow(self, change: Any, columns: Schema, before: Schema) -> None:
+        """Take over what a change did to the columns, ``before`` which they were others."""
+        keys = self.keys
+        if keys is None:
+            return
+        if isinstance(change, AddColumn) and before.find(change.path) is None:
+            self._added(change, columns)
+        elif isinstance(change, DropColumn) and len(change.path) == 1:
+            left = {f.id for f in columns}
+            self.keys = replace(
+                keys,
+                columns=tuple(i for i in keys.columns if i in left),
+                aggregations=tuple(pair for pair in keys.aggregations if pair[0] in left),
+            )
+
+    def placed(self, shadow: Shadow) -> None:
+        """Take over that a column was replaced by one of another type."""
+        if self.keys is not None:
+            self.keys = self.keys.renumbered(shadow.old.id, shadow.field.id)
+
+    def finish(
+        self, columns: Schema, layout: LayoutDraft, before: TableKeys | None, old: Schema
+    ) -> LayoutDraft:
+        """Return the layout that follows the keys, where it did before.
+
+        Raises InvalidRequest where the columns do not fit the model any more.
+        """
+        keys = self.keys
+        if keys is None or before is None:
+            return layout
+        self.keys = keys = replace(
+            keys, columns=tuple(f.id for f in columns if f.id in keys.columns)
+        )
+        check_keys(keys, columns, self.table)
+        for field in columns:
+            require_zero(keys.aggregation(field.id), field, self.table)
+        _refuse_partitions(keys, layout.partition, columns, self.table)
+        if layout.sort == _sorting(before, old) or _follows(layout, before, columns):
+            return replace(layout, sort=_sorting(keys, columns))
+        return layout
+
+    def _require_model(self, change: Definition) -> None:
+        keys, name = self.keys, quote_name(change.path[-1])
+        if len(change.path) > 1:
+            raise InvalidRequest(
+                f"{name} is a field in a column of {self.table}: only columns are keys or combined"
+            )
+        if keys is None:
+            raise InvalidRequest(
+                f"{self.table} has no key model, so {name} can be no key and is not combined;"
+                " duplicate tables without keys do not support key columns"
+            )
+        if change.aggregation is None:
+            return
+        if change.key:
+            raise InvalidRequest(
+                f"cannot assign aggregation method on key column {name} of {self.table}"
+            )
+        if keys.model is not KeyModel.AGGREGATE:
+            raise InvalidRequest(
+                f"cannot assign aggregation method on column {name} in {keys.model.value.title()}"
+                f" data model table {self.table}"
+            )
+
+    def _is_key(self, change: Definition) -> bool:
+        assert self.keys is not None
+        is_aggregate = self.keys.model is KeyModel.AGGREGATE
+        return change.key or (is_aggregate and change.aggregation is None)
+
+    def _add(self, change: AddColumn, columns: Schema) -> AddColumn:
+        keys = self.keys
+        if keys is None or len(change.path) > 1 or change.position is not None:
+            return change
+        if not self._is_key(change):
+            return change
+        last = [f for f in columns if f.id in keys.columns][-1]
+        return replace(change, position=Position(after=last.name))
+
+    def _added(self, change: AddColumn, columns: Schema) -> None:
+        keys, field = self.keys, columns.find(change.path)
+        if keys is None or field is None or len(change.path) > 1:
+            return
+        if self._is_key(change):
+            self.keys = replace(keys, columns=(*keys.columns, field.id))
+        elif change.aggregation is not None:
+            pair = (field.id, change.aggregation)
+            self.keys = replace(keys, aggregations=(*keys.aggregations, pair))
+
+    def _drop(self, change: DropColumn, columns: Schema) -> None:
+        keys, field = self.keys, columns.find(change.path)
+        if keys is None or field is None or len(change.path) > 1:
+            return
+        here = f"column {quote_name(field.name)} of {self.table}"
+        if field.id in keys.distributed_by:
+            raise InvalidRequest(f"Distribution {here} cannot be dropped")
+        if any(p.column_id == field.id for p in self.partition):
+            raise InvalidRequest(f"Partition {here} cannot be dropped")
+        if field.id == keys.sequence:
+            raise InvalidRequest(f"cannot drop sequence {here}: it tells the last row of a key")
+        if field.id not in keys.columns:
+            return
+        if keys.model is KeyModel.UNIQUE:
+            raise InvalidRequest(
+                f"cannot drop key {here} in Unique data model table: rows would have the same key"
+            )
+        if len(keys.columns) == 1:
+            raise InvalidRequest(f"no key column left: {here} is the last one")
+        if keys.model is KeyModel.AGGREGATE:
+            self._refuse_replaced(here)
+            self.rows_fold = True
+
+    def _refuse_replaced(self, here: str) -> None:
+        assert self.keys is not None
+        if any(how.replaces for _, how in self.keys.aggregations):
+            raise InvalidRequest(
+                f"cannot drop key {here}: the table has value column with REPLACE aggregation"
+                " method, and which of the rows is the last is not known"
+            )
+
+    def _modify(self, change: ModifyColumn, columns: Schema) -> None:
+        keys, field = self.keys, columns.find(change.path)
+        if keys is None or field is None or len(change.path) > 1:
+            return
+        here = f"column {quote_name(field.name)} of {self.table}"
+        if change.key and field.id not in keys.columns:
+            raise InvalidRequest(f"cannot change {here} to a key: it holds values")
+        if change.aggregation is not keys.aggregation(field.id):
+            now = keys.aggregation(field.id)
+            raise InvalidRequest(
+                f"cannot change aggregation type of {here}: it is"
+                f" {'a key' if now is None else now.value}, so say the same"
+            )
+        if field.id in keys.distributed_by or any(p.column_id == field.id for p in self.partition):
+            raise InvalidRequest(f"cannot modify partition or distribution {here}")
+
+    def _retype(self, change: ChangeType, columns: Schema) -> None:
+        keys, field = self.keys, columns.find(change.path[:1])
+        if keys is None or field is None or change.type == field.type:
+            return
+        here = f"column {quote_name(field.name)} of {self.table}"
+        if field.id == keys.sequence:
+            raise InvalidRequest(f"cannot alter sequence {here}: its order tells the last row")
+        if field.id in keys.columns and keys.folds:
+            self._refuse_same_keys(field, change, here)
+
+    def _refuse_same_keys(self, field: Field, change: ChangeType, here: str) -> None:
+        if change.using is not None or not _stay_apart(field.type, change.type):
+            raise Unsupported(
+                f"cannot change key {here} from {field.type} to {change.type}: keys that differ"
+                " could become the same; create another table AS SELECT"
+            )
+
+
+def _stay_apart(old: DataType, new: DataType) -> bool:
+    """Tell whether values that differ still do in the new type, which holds them all."""
+    before, after = str(old), str(new)
+    whole = (*SIGNED, *UNSIGNED)
+    if before in whole:
+        return after in (*whole, "varchar") or (isinstance(new, Decimal) and new.scale >= 0)
+    if isinstance(old, Decimal):
+        return after == "varchar" or (isinstance(new, Decimal) and new.scale >= old.scale)
+    if before == "date":
+        return after.startswith("timestamp")
+    return after == "varchar" and before in ("uuid", "boolean")
+
+
+def _sorting(keys: TableKeys, columns: Schema) -> tuple[SortKey, ...]:
+    return tuple(SortKey(duckdb_name(f.name)) for f in keys.key_fields(columns))
+
+
+def _follows(layout: LayoutDraft, keys: TableKeys, columns: Schema) -> bool:
+    """Tell whether a table is sorted by the keys that it had, under the names of today."""
+    return bool(layout.sort) and layout.sort == _sorting(keys, columns)
+
+
+def _refuse_partitions(
+    keys: TableKeys, partition: tuple[PartitionColumn, ...], columns: Schema, table: str
+) -> None:
+    for part in partition if keys.folds else ():
+        field = columns.by_id(part.column_id)
+        if field is not None and field.id not in keys.columns:
+            raise InvalidRequest(
+                f"{table} cannot be partitioned by {quote_name(field.name)}: rows of one"
+                f" {keys.model.value} KEY would be in several partitions; partition by key columns"
+            )

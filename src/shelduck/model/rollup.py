@@ -1,0 +1,147 @@
+"""Rollups: tables that hold what a query over one base table gives, kept by every write of it.
+
+A rollup of a table ``t`` is the ordinary table ``t$name``. What it holds of its base is kept in a
+property of it, by column ids; the base has a property with the names of its rollups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from shelduck.model.encoding import decode, encode
+from shelduck.model.keys import Aggregation
+from shelduck.model.schema import FieldId
+
+ROLLUP = "shelduck.rollup"
+"""The property of a rollup that says of what it is one."""
+ROLLUPS = "shelduck.rollups"
+"""The property of a base that names its rollups."""
+
+
+class Measure(Enum):
+    """How a column of a rollup is made of all rows of one of its keys.
+
+    COUNT counts values that are not NULL, or rows where it has no column. The others are what
+    `Aggregation` calls so.
+    """
+
+    SUM = "SUM"
+    MIN = "MIN"
+    MAX = "MAX"
+    COUNT = "COUNT"
+    REPLACE = "REPLACE"
+    REPLACE_IF_NOT_NULL = "REPLACE_IF_NOT_NULL"
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """How measures of parts become that of the whole."""
+        return Aggregation.SUM if self is Measure.COUNT else Aggregation(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSpec:
+    """One measure as people write it: ``name`` is that of the rollup's column.
+
+    ``column`` is None for COUNT(*).
+    """
+
+    name: str
+    measure: Measure
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RollupSpec:
+    """A rollup as people write it.
+
+    ``columns`` are those of the base that it holds, keys first; ``duplicate_keys`` are those that
+    it is sorted by, None for the first ones. With ``measures``, which only DUPLICATE tables need,
+    it holds one row for each combination of values of ``columns``.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    measures: tuple[MeasureSpec, ...] = ()
+    duplicate_keys: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RollupColumn:
+    """One column of a rollup: ``source`` is the base's column, None for COUNT(*).
+
+    ``measure`` is None for a value that is taken as it is.
+    """
+
+    id: FieldId
+    source: FieldId | None
+    measure: Measure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """What a rollup holds of its base, which is known by its uuid."""
+
+    base: str
+    name: str
+    columns: tuple[RollupColumn, ...]
+
+    @property
+    def groups(self) -> bool:
+        """True when rows of the base are combined."""
+        return any(c.measure is not None for c in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class AddRollup:
+    """Make a rollup of a table; ``source`` is another rollup that it may be made from."""
+
+    spec: RollupSpec
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropRollup:
+    """Drop a rollup of a table."""
+
+    name: str
+
+
+RollupChange = AddRollup | DropRollup
+
+
+def rollup_of(properties: Mapping[str, str]) -> Rollup | None:
+    """Return what a table is a rollup of, None for one that is none."""
+    text = properties.get(ROLLUP)
+    return None if text is None else _decoded(text)
+
+
+def rollup_names(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of a base's rollups."""
+    text = properties.get(ROLLUPS)
+    return () if text is None else tuple(decode(text, ()))
+
+
+def with_rollup(properties: Mapping[str, str], rollup: Rollup) -> dict[str, str]:
+    """Return the properties of a rollup."""
+    return dict(properties) | {ROLLUP: encode(rollup)}
+
+
+def with_rollup_names(properties: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """Return the properties of a base with these rollups."""
+    rest = {k: v for k, v in properties.items() if k != ROLLUPS}
+    return rest | {ROLLUPS: encode(names)} if names else rest
+
+
+def rollup_table(base: str, name: str) -> str:
+    """Return the name of the table that is a rollup."""
+    return f"{base}${name}"
+
+
+@lru_cache(maxsize=256)
+def _decoded(text: str) -> Rollup:
+    found = decode(text, (Rollup, RollupColumn, Measure))
+    assert isinstance(found, Rollup)
+    return found

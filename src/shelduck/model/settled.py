@@ -1,0 +1,40 @@
+"""Whether a table holds what its key model, or its base, says that it holds.
+
+Shelduck keeps that true in every commit of its own. Other writers do not know of it, so what they
+do to the rows of a table, or of its base, makes it unsettled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shelduck.model.change import Entry, Verb
+from shelduck.model.schema import SnapshotId, TableId
+
+_ADDS = frozenset({Verb.INSERTED_INTO_TABLE, Verb.INLINED_INSERT})
+_TAKES = frozenset({Verb.DELETED_FROM_TABLE, Verb.INLINED_DELETE})
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """A table that is settled by a commit, if nobody else touched its ``sources`` meanwhile.
+
+    It was so on the snapshot ``since``, with what the commit does. Tables with a key model are
+    their own source, and rows that are taken from them leave the others ``alone``. Ids may be
+    provisional.
+    """
+
+    table: TableId
+    sources: frozenset[TableId]
+    since: SnapshotId
+    alone: bool = False
+
+    def holds(self, entries: Iterable[tuple[SnapshotId, Entry]]) -> bool:
+        """Tell whether none of the entries after ``since`` touches a source."""
+        verbs = _ADDS if self.alone else _ADDS | _TAKES
+        return not any(
+            entry.verb in verbs and entry.id in self.sources
+            for snapshot, entry in entries
+            if snapshot > self.since
+        )

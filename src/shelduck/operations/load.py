@@ -1,0 +1,101 @@
+"""LOAD: rows into a table with a key model, each key once, in one snapshot (merge on write)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shelduck.operations.delete import ORIGINS
+from shelduck.operations.done import Counts, Done
+from shelduck.operations.rows import TableRows
+from shelduck.operations.unique_keys import folding_of
+from shelduck.operations.update import require_free_names
+from shelduck.operations.versions import Versions, write_versions
+from shelduck.spark.kept import kept
+from shelduck.spark.key_ranges import near_keys
+from shelduck.spark.load_rows import (
+    folded_again,
+    fresh_rows,
+    matched_rows,
+    rows_of_keys,
+    tally_actions,
+)
+from shelduck.spark.merge_clauses import Action
+from shelduck.spark.merge_rows import by_action
+from shelduck.spark.read import Origin
+from shelduck.spark.session import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A load, and its rows after they were folded, kept, None where there were none."""
+
+    done: Done
+    rows: DataFrame | None = None
+
+
+def load_rows(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    *,
+    few: int = 0,
+    show_progress: bool | None = None,
+) -> Loaded:
+    """Return the load of ``new`` into a UNIQUE or AGGREGATE table; nothing is committed.
+
+    ``new`` are rows as `shelduck.spark.load_rows.ordered` leaves them. Rows of one key are folded
+    first; then the table's rows of these keys are looked up in the files whose range of keys meets
+    theirs, and replaced or combined. A row that changes keeps its row id.
+
+    Raises InvalidRequest for a value that does not fit its column, sums among them.
+    """
+    folding = folding_of(rows.table)
+    assert folding is not None
+    require_free_names(rows.table)
+    source = kept(folding.folded(new))
+    loaded = source.count()
+    if not loaded:
+        return Loaded(Done(rows.table))
+    needed = None
+    if folding.is_unique:
+        needed = [f.name for f in (*folding.key_fields, folding.sequence) if f is not None]
+    target = rows.frame(spark, needed, ORIGINS).where(near_keys(source, folding.key_fields))
+    matched = kept(matched_rows(target, source, folding, loaded))
+    actions = tally_actions(matched)
+    inserted = fresh_rows(source, matched, folding)
+    updated, deleted = actions.get(Action.UPDATE, 0), actions.get(Action.DELETE, 0)
+    counts = Counts(inserted.count(), updated, deleted)
+    if not counts.rows:
+        return Loaded(Done(rows.table))
+    changed = updated or deleted
+    versions = Versions(
+        counts,
+        updated=by_action(matched, Action.UPDATE) if updated else None,
+        inserted=inserted if counts.inserted else None,
+        dead=by_action(matched, Action.UPDATE, Action.DELETE) if changed else None,
+    )
+    done = write_versions(spark, rows, versions, few=few, show_progress=show_progress)
+    return Loaded(done, source)
+
+
+def fold_rows(
+    spark: SparkSession, rows: TableRows, since: int, *, show_progress: bool | None = None
+) -> Done:
+    """Return the folding of rows that others put into the table after snapshot ``since``.
+
+    Keys of which there is one row are left alone. Of the others the row with the greatest row id
+    came last, and the one that is left keeps the smallest.
+    """
+    folding = folding_of(rows.table)
+    assert folding is not None
+    require_free_names(rows.table)
+    frame = rows.frame(spark, None, (*ORIGINS, Origin.SNAPSHOT_ID))
+    found = kept(rows_of_keys(frame, folding, since))
+    again = kept(folded_again(found, folding))
+    left = again.count()
+    if not left:
+        return Done(rows.table)
+    dead = kept(rows_of_keys(found, folding, None, among=again))
+    counts = Counts(updated=left, deleted=dead.count() - left)
+    versions = Versions(counts, updated=again, dead=dead)
+    return write_versions(spark, rows, versions, show_progress=show_progress)

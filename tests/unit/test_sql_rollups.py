@@ -1,0 +1,220 @@
+"""ADD and DROP ROLLUP, and Doris' materialized views of one table, which are rollups."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.rollup import AddRollup, DropRollup, Measure, MeasureSpec, RollupSpec
+from shelduck.sql.parse import parse
+from shelduck.sql.statements import AlterRollups, TableName
+
+T = TableName(("t",))
+ST = TableName(("s", "t"))
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("t ADD ROLLUP r (a, b)", AlterRollups(T, (AddRollup(RollupSpec("r", ("a", "b"))),))),
+        (
+            (
+                "IF EXISTS s.t ADD ROLLUP `a r` (a, `b c`) DUPLICATE KEY (a) FROM r0"
+                ' PROPERTIES ("timeout" = "60"), r2 (b)'
+            ),
+            AlterRollups(
+                ST,
+                (
+                    AddRollup(RollupSpec("a r", ("a", "b c"), duplicate_keys=("a",)), "r0"),
+                    AddRollup(RollupSpec("r2", ("b",))),
+                ),
+                if_exists=True,
+                properties={"timeout": "60"},
+            ),
+        ),
+        ("t DROP ROLLUP r", AlterRollups(T, (DropRollup("r"),))),
+        (
+            "t DROP ROLLUP r, r2, ADD ROLLUP r (a), `drop` (b), DROP ROLLUP r3",
+            AlterRollups(
+                T,
+                (
+                    DropRollup("r"),
+                    DropRollup("r2"),
+                    AddRollup(RollupSpec("r", ("a",))),
+                    AddRollup(RollupSpec("drop", ("b",))),
+                    DropRollup("r3"),
+                ),
+            ),
+        ),
+    ],
+)
+def test_rollups_are_added_and_dropped(text, statement):
+    assert parse(f"ALTER TABLE {text}") == [statement]
+
+
+@pytest.mark.parametrize(
+    ("query", "spec"),
+    [
+        ("SELECT k1, `k 2` FROM t", RollupSpec("mv", ("k1", "k 2"))),
+        (
+            "SELECT k1, k2, v FROM t ORDER BY k1, k2",
+            RollupSpec("mv", ("k1", "k2", "v"), duplicate_keys=("k1", "k2")),
+        ),
+        (
+            (
+                "select k1, k2, sum(v) as x, COUNT(*), COUNT(v), MIN(v), MAX(`v w`) most"
+                " FROM t GROUP BY k2, K1 ORDER BY k1, k2"
+            ),
+            RollupSpec(
+                "mv",
+                ("k1", "k2"),
+                (
+                    MeasureSpec("x", Measure.SUM, "v"),
+                    MeasureSpec("count", Measure.COUNT),
+                    MeasureSpec("count_v", Measure.COUNT, "v"),
+                    MeasureSpec("min_v", Measure.MIN, "v"),
+                    MeasureSpec("most", Measure.MAX, "v w"),
+                ),
+            ),
+        ),
+        (
+            "SELECT sum, COUNT(sum) FROM t GROUP BY sum",
+            RollupSpec("mv", ("sum",), (MeasureSpec("count_sum", Measure.COUNT, "sum"),)),
+        ),
+    ],
+)
+def test_a_materialized_view_of_one_table_is_a_rollup(query, spec):
+    made = AlterRollups(T, (AddRollup(spec),))
+    assert parse(f"CREATE MATERIALIZED VIEW mv AS {query}") == [made]
+
+    made = AlterRollups(T, (AddRollup(spec),), properties={"timeout": "5"})
+    properties = 'PROPERTIES ("timeout" = "5")'
+    assert parse(f"CREATE MATERIALIZED VIEW mv AS {query} {properties}") == [made]
+    assert parse(f"CREATE MATERIALIZED VIEW mv {properties} AS {query}") == [made]
+
+
+def test_a_materialized_view_is_dropped_from_its_table():
+    assert parse("DROP MATERIALIZED VIEW mv ON s.t") == [AlterRollups(ST, (DropRollup("mv"),))]
+    assert parse("DROP MATERIALIZED VIEW IF EXISTS mv ON t") == [
+        AlterRollups(T, (DropRollup("mv"),), if_exists=True)
+    ]
+
+
+MIXED = "column changes cannot be mixed with rollup changes; write two statements"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("ADD COLUMN a INT, ADD ROLLUP r (a)", MIXED),
+        ("DROP COLUMN a, DROP ROLLUP r", MIXED),
+        ("ADD ROLLUP r (a), ADD COLUMN a INT", MIXED),
+        ("ADD ROLLUP r (a), ADD (a INT)", MIXED),
+        ("DROP ROLLUP r, DROP a", MIXED),
+        ("DROP ROLLUP r, ORDER BY (a)", MIXED),
+        ("ADD rollup INT", "a column called rollup has COLUMN before it"),
+        ("ADD ROLLUP (r (a))", "expected a rollup"),
+        ("ADD ROLLUP r ()", "expected a column"),
+        ("ADD ROLLUP r (a, a)", "expected each column only once"),
+        ("ADD ROLLUP r (s.a)", "expected a top-level column"),
+        ("DROP ROLLUP", "expected a rollup"),
+        ("DROP ROLLUP r s", "expected the end of the statement"),
+        (
+            "ADD ROLLUP r (a) PROPERTIES (a = 1), s (b) PROPERTIES (a = 1)",
+            "expected PROPERTIES only once",
+        ),
+    ],
+)
+def test_a_change_of_rollups_that_cannot_be_read_is_named(text, told):
+    with pytest.raises(InvalidRequest) as refused:
+        parse(f"ALTER TABLE t {text}")
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["RENAME ROLLUP r s", "RENAME ROLLUP r TO s", "MODIFY ROLLUP INT"])
+def test_other_changes_of_rollups_are_not_supported(text):
+    with pytest.raises(Unsupported, match="there are ADD ROLLUP and DROP ROLLUP; write COLUMN"):
+        parse(f"ALTER TABLE t {text}")
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT k, SUM(v) FROM t", "write GROUP BY k"),
+        ("SELECT k, SUM(v) FROM t GROUP BY k, j", "write GROUP BY k"),
+        ("SELECT k, j, SUM(v) FROM t GROUP BY k", "write GROUP BY k, j"),
+        ("SELECT k, j, SUM(v) FROM t GROUP BY k, j ORDER BY j", "write ORDER BY in that order"),
+        ("SELECT k, K FROM t", "expected a column that is not called K like one before it"),
+        ("SELECT k, SUM(v) AS k FROM t GROUP BY k", "a column that is not called k"),
+        ("SELECT count, COUNT(*) FROM t GROUP BY count", "a column that is not called count"),
+        ("SELECT k", "expected FROM"),
+        ("SELECT", "expected a column"),
+        ("SELECT k FROM", "expected a table"),
+        ("VALUES (1)", "expected SELECT"),
+    ],
+)
+def test_a_query_that_cannot_be_read_is_named(query, told):
+    with pytest.raises(InvalidRequest) as refused:
+        parse(f"CREATE MATERIALIZED VIEW mv AS {query}")
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT * FROM t", "'*' in a materialized view"),
+        ("SELECT DISTINCT k FROM t", "DISTINCT in a materialized view"),
+        ("SELECT k + 1 FROM t", "'+' behind a column"),
+        ("SELECT 1 FROM t", "'1' in a materialized view"),
+        ("SELECT k AS j FROM t", "'AS' behind a column"),
+        ("SELECT t.k FROM t", "'.' behind a column"),
+        ("SELECT upper(k) FROM t", "UPPER() in a materialized view"),
+        ("SELECT k, SUM(v), AVG(v) FROM t GROUP BY k", "AVG() in a materialized view"),
+        ("SELECT k, SUM(v + 1) FROM t GROUP BY k", "'+' behind a column"),
+        ("SELECT k, SUM(*) FROM t GROUP BY k", "'*' in a materialized view"),
+        ("SELECT k, COUNT(DISTINCT v) FROM t GROUP BY k", "DISTINCT in a materialized view"),
+        ("SELECT k, SUM(v) + 1 FROM t GROUP BY k", "'+' behind an aggregate"),
+        ("SELECT SUM(v), k FROM t GROUP BY k", "a column behind an aggregate"),
+        ("SELECT SUM(v) FROM t", "an aggregate of all rows"),
+        ("SELECT k FROM t GROUP BY k", "GROUP BY without an aggregate"),
+        ("SELECT k FROM t WHERE k > 1", "'WHERE' in a materialized view"),
+        ("SELECT k FROM t JOIN u", "'JOIN' in a materialized view"),
+        ("SELECT k FROM t, u", "',' in a materialized view"),
+        ("SELECT k FROM t x", "'x' in a materialized view"),
+        ("SELECT k FROM (SELECT 1 AS k)", "a subquery in a materialized view"),
+        ("SELECT k, SUM(v) FROM t GROUP BY k HAVING k > 1", "'HAVING' behind a column"),
+        ("SELECT k, SUM(v) FROM t GROUP BY ROLLUP (k)", "ROLLUP() in a materialized view"),
+        ("SELECT k, SUM(v) FROM t GROUP BY 1", "'1' in a materialized view"),
+        ("SELECT k FROM t ORDER BY k DESC", "'DESC' behind a column"),
+        ("SELECT k FROM t ORDER BY k LIMIT 1", "'LIMIT' behind a column"),
+    ],
+)
+def test_more_than_columns_and_groups_of_one_table_is_refused(query, told):
+    with pytest.raises(Unsupported) as refused:
+        parse(f"CREATE MATERIALIZED VIEW mv AS {query}")
+    assert told in str(refused.value)
+    assert "SUM(c), MIN(c), MAX(c), COUNT(c) and COUNT(*), of one table" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "told"),
+    [
+        ("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a FROM t", Unsupported, "drop it before"),
+        (
+            "CREATE MATERIALIZED VIEW IF NOT EXISTS v AS SELECT a FROM t",
+            Unsupported,
+            "leave it out",
+        ),
+        (
+            "CREATE MATERIALIZED VIEW v BUILD IMMEDIATE AS SELECT a FROM t",
+            InvalidRequest,
+            "a materialized view is kept by every write",
+        ),
+        ("DROP MATERIALIZED VIEW v", InvalidRequest, "expected ON and the table"),
+        ("CREATE MATERIALIZED x", Unsupported, "CREATE MATERIALIZED is not supported yet"),
+    ],
+)
+def test_what_materialized_views_do_not_have(text, error, told):
+    with pytest.raises(error) as refused:
+        parse(text)
+    assert told in str(refused.value)
