@@ -1,4 +1,4 @@
-"""CALL flush_inlined_data and fold."""
+"""CALL flush_inlined_data, fold and refresh_rollups."""
 
 from __future__ import annotations
 
@@ -39,7 +39,14 @@ def fold(runner: Runner, table_name: Argument, *, schema: Argument = None) -> An
     return Table(runner.state, named_table(runner, table_name, schema), runner.unit).fold()
 
 
+def refresh_rollups(runner: Runner, table_name: Argument, *, schema: Argument = None) -> Answer:
+    """Make all rollups of a table right that another writer left behind."""
+    name = named_table(runner, table_name, schema)
+    return Table(runner.state, name, runner.unit).refresh_rollups()
+
+
 PROCEDURES: dict[str, Callable[..., Answer]] = {
     "flush_inlined_data": flush_inlined_data,
     "fold": fold,
+    "refresh_rollups": refresh_rollups,
 }

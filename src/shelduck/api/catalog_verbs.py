@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from shelduck.api.keys import with_aggregates
 from shelduck.api.lookup import table_name
 from shelduck.api.results import Result, TableName
+from shelduck.api.rollup_shape import drop_with_rollups
 from shelduck.api.state import LakeState
 from shelduck.api.table import Table
 from shelduck.api.unit import UnitOfWork, carry_out, view_of
@@ -130,7 +131,7 @@ class CatalogVerbs:
         def stage(unit: UnitOfWork) -> None:
             if if_exists and not unit.workspace.has_table(wanted):
                 return
-            unit.workspace.drop_table(unit.workspace.table(wanted))
+            drop_with_rollups(unit, unit.workspace.table(wanted))
 
         return carry_out(self._state, self._unit, stage)
 

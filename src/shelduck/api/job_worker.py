@@ -15,13 +15,22 @@ from functools import partial
 
 from shelduck.api.compaction import land
 from shelduck.api.results import Committed, TableName
+from shelduck.api.rollup_builder import build_rollups, drop_unlisted
+from shelduck.api.rollup_shape import refresh_outdated
 from shelduck.api.state import LakeState
 from shelduck.api.table_flush import FlushVerbs
 from shelduck.catalog import jobs as catalog_jobs
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.commit import Landed, commit
 from shelduck.catalog.writers import begin_running, writers_before
-from shelduck.errors import Conflict, InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    ShelduckError,
+    Unsupported,
+)
 from shelduck.evolution.alter import plan_alter
 from shelduck.jobs.identity import is_gone, new_identity
 from shelduck.model.change import AlterTable, Change
@@ -105,6 +114,8 @@ class JobWorker:
             if job.state is JobState.WAITING_TXN:
                 self._wait_for_writers(job, pause)
                 return None
+            if job.work.rollups:
+                return self._roll_up(job)
             return self._rewrite(job) if job.work.rewrites else self._advance(job)
         except Conflict:
             # Somebody cancelled or took the job, or changed the table: look again.
@@ -146,7 +157,18 @@ class JobWorker:
         except (InvalidRequest, Unsupported) as error:
             self._cancel(str(error))
             return None
-        return Committed(self._commit([change], found.table, JobState.FINISHED).snapshot.id)
+        done = self._commit([change], found.table, JobState.FINISHED).snapshot.id
+        refresh_outdated(self._state, TableName(found.table.schema.name, found.table.name))
+        return Committed(done)
+
+    def _roll_up(self, job: Job) -> Committed:
+        """Make the rollups of a job, and show them all at once."""
+        try:
+            return build_rollups(self._state, job, self._version(job), self._name)
+        except (InvalidRequest, Unsupported, AlreadyExists) as error:
+            self._cancel(str(error))
+            drop_unlisted(self._state, job, self._version(job))
+            raise
 
     def _rewrite(self, job: Job) -> Committed | None:
         """Write older files anew, or finish when there is none."""

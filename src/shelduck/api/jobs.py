@@ -8,14 +8,18 @@ from datetime import UTC, datetime
 
 from shelduck.api.job_worker import JobWorker
 from shelduck.api.results import Committed, TableName
+from shelduck.api.rollup_builder import drop_unlisted, is_taken
 from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import jobs as catalog_jobs
 from shelduck.catalog.commit import commit
-from shelduck.errors import Conflict, InvalidRequest, NotFound
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
 from shelduck.evolution.alter import AlterPlan
+from shelduck.evolution.rollups import plan_rollup
 from shelduck.jobs.identity import is_gone
 from shelduck.model.change import Change
 from shelduck.model.job import TIMEOUT, Job, JobState, JobWork, NewJob
+from shelduck.model.rollup import RollupSpec, rollup_names
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
 from shelduck.planning.shadows import reservation
@@ -83,6 +87,8 @@ class SchemaChangeJob:
         if not job.is_open:
             raise InvalidRequest(f"job {job.id} cannot be cancelled: it is {job.state.value}")
         catalog_jobs.cancel_job(self._state.store, self.id, message)
+        if job.work.rollups:
+            drop_unlisted(self._state, job)
 
 
 def submit(
@@ -97,13 +103,44 @@ def submit(
     A new layout counts at once, and the job has the files follow it. Raises AlreadyExists when the
     table has an open job, and InvalidRequest for a timeout that is no number of seconds above 0.
     """
-    if timeout is not None and timeout < 1:
-        raise InvalidRequest(f"a job's timeout is a number of seconds from 1 on, not {timeout}")
-    name = TableName(table.schema.name, table.name)
     work = JobWork(tuple(s.conversion for s in plan.shadows), tuple(changes), plan.rewrites)
     wanted: list[Change] = [reservation(table, plan.shadows)] if plan.shadows else []
     if plan.rewrites and plan.change is not None:
         wanted.append(plan.change)
+    return _submitted(state, table, work, wanted, timeout)
+
+
+def submit_rollups(
+    state: LakeState,
+    unit: UnitOfWork,
+    table: TableVersion,
+    specs: Sequence[RollupSpec],
+    timeout: int | None = None,
+) -> SchemaChangeJob:
+    """Return the job that makes rollups of a table; nothing is changed yet.
+
+    Raises what `plan_rollup` raises, and AlreadyExists where a name is taken or the table has an
+    open job.
+    """
+    taken = {name.lower() for name in rollup_names(table.properties)}
+    for spec in specs:
+        plan_rollup(table, spec)
+        if spec.name.lower() in taken or is_taken(unit, table, spec.name):
+            raise AlreadyExists(f"Rollup index {spec.name} of {table.full_name} already exists")
+        taken.add(spec.name.lower())
+    return _submitted(state, table, JobWork(rollups=tuple(specs)), [], timeout)
+
+
+def _submitted(
+    state: LakeState,
+    table: TableVersion,
+    work: JobWork,
+    wanted: Sequence[Change],
+    timeout: int | None,
+) -> SchemaChangeJob:
+    if timeout is not None and timeout < 1:
+        raise InvalidRequest(f"a job's timeout is a number of seconds from 1 on, not {timeout}")
+    name = TableName(table.schema.name, table.name)
     landed = commit(
         state.store,
         state.info,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shelduck.api.evolving import evolved_rows
-from shelduck.api.lookup import few_deletes, rows_of
+from shelduck.api.following import stage_followed
+from shelduck.api.lookup import rows_of
 from shelduck.api.results import TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
@@ -13,8 +14,10 @@ from shelduck.catalog.settled import is_settled, settled_at
 from shelduck.errors import InvalidRequest
 from shelduck.model.keys import DELETE_SIGN, KeyModel, table_keys
 from shelduck.model.quoting import backticked, quote_name
+from shelduck.model.rollup import rollup_names, rollup_of, rollup_table
 from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
+from shelduck.operations.append import append_rows
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.load import Loaded, fold_rows, load_rows
 from shelduck.operations.rows import TableRows
@@ -30,20 +33,47 @@ def folds(table: TableVersion) -> bool:
     return keys is not None and keys.folds
 
 
+def is_plain(table: TableVersion) -> bool:
+    """Tell whether an append is no more than new rows: no key is folded, and no rollup follows."""
+    is_followed = bool(rollup_names(table.properties)) or rollup_of(table.properties) is not None
+    return not folds(table) and not is_followed
+
+
+def changed_rows(
+    state: LakeState, unit: UnitOfWork, name: TableName, *, writes: bool = False
+) -> TableRows:
+    """Return where a table's rows are, for a statement that deletes some, or ``writes`` some.
+
+    Raises InvalidRequest for a rollup, whose rows follow those of its base.
+    """
+    refuse_rollup(unit.workspace.table(name))
+    return rows_of(state, unit, name, writes=writes)
+
+
+def refuse_rollup(table: TableVersion) -> None:
+    """Raise InvalidRequest for a rollup: only its base is changed by people."""
+    rollup = rollup_of(table.properties)
+    if rollup is not None:
+        base = table.name.removesuffix(rollup_table("", rollup.name))
+        raise InvalidRequest(
+            f"{table.full_name} is rollup {rollup.name} of {base}: it follows what is done to"
+            f" {base}; change that, or DROP ROLLUP {rollup.name}"
+        )
+
+
 def settled_rows(state: LakeState, unit: UnitOfWork, name: TableName) -> TableRows:
     """Return where a table's rows are, for a statement that writes some.
 
     In a table with a key model, rows that another writer has put there without it are folded
     first, in the same commit.
     """
-    rows = rows_of(state, unit, name, writes=True)
+    rows = changed_rows(state, unit, name, writes=True)
     if not folds(rows.table) or unit.settles(rows.table.id):
         return rows
     done = folded_done(state, unit, rows)
     if done.is_nothing:
         return rows
-    unit.own(done)
-    unit.stage(replace(done, counts=Counts(files=done.counts.files)))
+    stage_followed(state, unit, replace(done, counts=Counts(files=done.counts.files)))
     return rows_of(state, unit, name, writes=True)
 
 
@@ -70,15 +100,25 @@ def load(
     by_position: bool = False,
     merge_schema: bool = False,
     delete_sign: str | None = None,
-    few: int | None = None,
+    in_one_task: bool = False,
 ) -> Loaded:
-    """Load rows into a UNIQUE or AGGREGATE table as one statement of ``unit``."""
+    """Load rows as one statement of ``unit``, by the key model of the table."""
     rows = settled_rows(state, unit, name)
     df, sign = _with_sign_last(df, rows.table, delete_sign)
     alter = None
     if merge_schema:
         _refuse_new_values(rows.table, df)
         rows, alter = evolved_rows(rows, df.schema)
+    if not folds(rows.table):
+        done = append_rows(
+            state.spark,
+            df,
+            rows.table,
+            by_position=by_position,
+            in_one_task=in_one_task,
+            show_progress=state.show_progress,
+        )
+        return Loaded(done if done.is_nothing else replace(done, alter=alter))
     fitting = assign(
         df,
         rows.table,
@@ -90,7 +130,6 @@ def load(
         state.spark,
         rows,
         ordered(fitting, sign),
-        few=few_deletes(state, unit, rows) if few is None else few,
         show_progress=state.show_progress,
     )
     done = loaded.done

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shelduck.api.following import stage_followed
 from shelduck.api.results import Result, Staged
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, counted
 from shelduck.errors import Conflict, OutcomeUnknown
 from shelduck.operations.done import Done
+from shelduck.operations.load import Loaded
 
 _ATTEMPTS = 10
 
-Prepare = Callable[[UnitOfWork], Done]
+Prepare = Callable[[UnitOfWork], Done | Loaded]
 
 
 def carry_out_rows(
@@ -27,9 +29,7 @@ def carry_out_rows(
     """
     if unit is not None:
         unit.require_open()
-        done = prepare(unit)
-        unit.own(done)
-        unit.stage(done)
+        done = stage_followed(state, unit, prepare(unit))
         return Staged(**counted(done.counts))
     for attempt in range(_ATTEMPTS):
         try:
@@ -43,9 +43,7 @@ def carry_out_rows(
 def _alone(state: LakeState, prepare: Prepare) -> Result:
     own = UnitOfWork(state, state.commit_info())
     try:
-        done = prepare(own)
-        own.own(done)
-        own.stage(done)
+        stage_followed(state, own, prepare(own))
         return own.commit()
     except OutcomeUnknown:
         raise

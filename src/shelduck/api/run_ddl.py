@@ -8,6 +8,7 @@ from typing import Any
 from shelduck.api.jobs import SchemaChangeJob, job_properties
 from shelduck.api.keyed import folds, load
 from shelduck.api.results import Result, Unchanged
+from shelduck.api.rollup_shape import create_with_rollups, drop_with_rollups
 from shelduck.api.row_work import carry_out_rows
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out
@@ -21,6 +22,7 @@ from shelduck.model.types import Member
 from shelduck.operations.append import append_rows
 from shelduck.operations.done import Done
 from shelduck.operations.inlining import inline_limit
+from shelduck.operations.load import Loaded
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
 from shelduck.sql import statements as st
@@ -59,20 +61,21 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
 
     def stage(unit: UnitOfWork) -> None:
         if statement.or_replace and unit.workspace.has_table(name):
-            unit.workspace.drop_table(unit.workspace.table(name))
+            drop_with_rollups(unit, unit.workspace.table(name))
         unit.workspace.create_table(name, columns, comments, layout=layout, properties=properties)
+        create_with_rollups(unit, name, statement.rollups)
 
     if rows is None:
         return carry_out(runner.state, runner.unit, stage)
 
-    def prepare(unit: UnitOfWork) -> Done:
+    def prepare(unit: UnitOfWork) -> Done | Loaded:
         workspace = unit.workspace
         replaced = workspace.table(name) if workspace.has_table(name) else None
         stage(unit)
         made = workspace.table(name)
         try:
             if folds(made):
-                return load(runner.state, unit, name, rows).done
+                return load(runner.state, unit, name, rows)
             return append_rows(
                 runner.state.spark,
                 rows,

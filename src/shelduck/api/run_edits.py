@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from shelduck.api.keyed import settled_rows
-from shelduck.api.lookup import few_deletes, rows_of
+from shelduck.api.keyed import changed_rows, settled_rows
+from shelduck.api.lookup import few_deletes
 from shelduck.api.results import Result
 from shelduck.api.row_work import carry_out_rows
 from shelduck.api.runner import Answer, Runner
@@ -34,7 +34,7 @@ def delete(runner: Runner, statement: st.Delete) -> Result:
 
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
-        rows = rows_of(runner.state, unit, inside.name(statement.name))
+        rows = changed_rows(runner.state, unit, inside.name(statement.name))
         with inside.views(condition) as named:
             where = Where(named(condition.text), statement.rows.target.alias)
             few = few_deletes(runner.state, runner.unit, rows)

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from shelduck.api.jobs import SchemaChangeJob
-from shelduck.api.results import Unchanged
+from shelduck.api.compaction import refuse_in_transaction
+from shelduck.api.jobs import SchemaChangeJob, job_properties, submit_rollups
+from shelduck.api.keyed import refuse_rollup
+from shelduck.api.results import Result, Unchanged
+from shelduck.api.rollup_shape import drop_rollup
 from shelduck.api.runner import Answer, Runner
+from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.catalog.jobs import LightChange, jobs, light_changes, open_job
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.job import Job, JobState
 from shelduck.model.names import split_name
+from shelduck.model.rollup import AddRollup, DropRollup, rollup_names
+from shelduck.model.table import TableVersion
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.session import DataFrame
+from shelduck.sql import statements as st
 from shelduck.sql import upkeep_statements as up
 
 _COLUMNS = (
     "JobId bigint, TableName string, CreateTime string, FinishTime string, IndexName string,"
     " IndexId bigint, OriginIndexId bigint, SchemaVersion string, TransactionId bigint,"
     " State string, Msg string, Progress string, Timeout bigint"
+)
+
+_ROLLUP_COLUMNS = (
+    "JobId bigint, TableName string, CreateTime string, FinishTime string, BaseIndexName string,"
+    " RollupIndexName string, RollupId bigint, TransactionId bigint, State string, Msg string,"
+    " Progress string, Timeout bigint"
 )
 
 
@@ -35,16 +48,64 @@ def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame:
         wanted = runner.view().workspace.schema(wanted).name
     with runner.state.store.read() as connection:
         heavy = jobs(connection)
-        light = light_changes(connection, heavy)
-    told = [(split_name(j.table_name)[0], j.created, _row(j)) for j in heavy]
+        light = [] if statement.rollups else light_changes(connection, heavy)
+    columns = _ROLLUP_COLUMNS if statement.rollups else _COLUMNS
+    told = [
+        (split_name(j.table_name)[0], j.created, row)
+        for j in heavy
+        if bool(j.work.rollups) is statement.rollups
+        for row in (_rollup_rows(j) if statement.rollups else [_row(j)])
+    ]
     told += [(c.table_name[0], c.snapshot.time, _light_row(c)) for c in light]
     newest = sorted(told, key=lambda one: one[1], reverse=True)
     rows = [row for schema, _, row in newest if wanted in (None, schema)]
-    found = answer(runner.state.spark, _COLUMNS, rows)
+    found = answer(runner.state.spark, columns, rows)
     if not statement.tail:
         return found
     word = "__shelduck_jobs__"
     return run_query(runner.state.spark, f"SELECT * FROM {word} {statement.tail}", {word: found})
+
+
+def alter_rollups(runner: Runner, statement: st.AlterRollups) -> Result:
+    """ALTER TABLE … ADD ROLLUP and DROP ROLLUP, and the same of materialized views."""
+    name = runner.name(statement.name)
+    view = runner.view()
+    if statement.if_exists and not view.workspace.has_table(name):
+        return Unchanged(view.workspace.base.id)
+    table = view.workspace.table(name)
+    refuse_rollup(table)
+    timeout, waits = job_properties(statement.properties)
+    adds = [c for c in statement.changes if isinstance(c, AddRollup)]
+    gone = [c.name for c in statement.changes if isinstance(c, DropRollup)]
+    if statement.if_exists:
+        known = {n.lower() for n in rollup_names(table.properties)}
+        gone = [n for n in gone if n.lower() in known]
+
+    def stage(unit: UnitOfWork) -> None:
+        for found in gone:
+            drop_rollup(unit, unit.workspace.table(name), found)
+
+    done: Result = Unchanged(view.workspace.base.id)
+    if gone:
+        done = carry_out(runner.state, runner.unit, stage)
+    if not adds:
+        return done
+    refuse_in_transaction(runner.unit, "making a rollup")
+    _require_sources(table, adds)
+    specs = [change.spec for change in adds]
+    job = submit_rollups(runner.state, view, table, specs, timeout)
+    return job.wait() if waits else Unchanged(job.look().base)
+
+
+def _require_sources(table: TableVersion, adds: Sequence[AddRollup]) -> None:
+    """Raise NotFound for a rollup that is to be made from one that is not there."""
+    known = (table.name, *rollup_names(table.properties))
+    for change in adds:
+        if change.source is not None and change.source.lower() not in map(str.lower, known):
+            raise NotFound(
+                f"Base index[{change.source}] does not exist in {table.full_name}; there are"
+                f" {', '.join(known)}"
+            )
 
 
 def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
@@ -52,9 +113,11 @@ def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
     table = runner.version(statement.name)
     with runner.state.store.read() as connection:
         job = open_job(connection, table.id)
-    if job is None or (statement.jobs and job.id not in statement.jobs):
+    is_other = job is not None and bool(job.work.rollups) is not statement.rollups
+    if job is None or is_other or (statement.jobs and job.id not in statement.jobs):
         told = f" (job {', '.join(map(str, statement.jobs))})" if statement.jobs else ""
-        raise InvalidRequest(f"table {table.full_name} is not under SCHEMA_CHANGE{told}")
+        what = "ROLLUP" if statement.rollups else "SCHEMA_CHANGE"
+        raise InvalidRequest(f"table {table.full_name} is not under {what}{told}")
     SchemaChangeJob(runner.state, job.id).cancel()
     return Unchanged(table.snapshot.id)
 
@@ -69,10 +132,34 @@ def _row(job: Job) -> tuple[object, ...]:
     )
 
 
+def _rollup_rows(job: Job) -> list[tuple[object, ...]]:
+    """Return a row for each rollup that a job makes."""
+    name = split_name(job.table_name)[-1]
+    progress = f"{job.done}/{job.total}" if job.state is JobState.RUNNING else None
+    when = (_time(job.created), _time(job.finished))
+    return [
+        (
+            *(job.id, name, *when, name, spec.name, None),
+            *(job.base, job.state.value, job.message, progress, job.timeout),
+        )
+        for spec in job.work.rollups
+    ]
+
+
 def _light_row(change: LightChange) -> tuple[object, ...]:
     name, at = change.table_name[1], change.snapshot
+    # A rollup is called after its table.
+    table, _, index = name.partition("$")
     return (
-        *(None, name, _time(at.time), _time(at.time), name, change.table_id, change.table_id),
+        *(
+            None,
+            table,
+            _time(at.time),
+            _time(at.time),
+            index or table,
+            change.table_id,
+            change.table_id,
+        ),
         *(f"{at.schema_version}:0", at.id, JobState.FINISHED.value, "", None, 1),
     )
 
@@ -84,4 +171,5 @@ def _time(when: datetime | None) -> str:
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     up.ShowJobs: show_jobs,
     up.CancelJob: cancel_job,
+    st.AlterRollups: alter_rollups,
 }

@@ -17,6 +17,7 @@ from shelduck.model.quoting import backticked, quote_name
 from shelduck.model.table import TableVersion
 from shelduck.operations.append import append_rows
 from shelduck.operations.done import Done
+from shelduck.operations.load import Loaded
 from shelduck.operations.overwrite import (
     overwrite_partitions,
     overwrite_table,
@@ -43,14 +44,14 @@ def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
             f"INSERT … {statement.name} PARTITION: list the columns where a value is DEFAULT"
         )
 
-    def prepare(unit: UnitOfWork) -> Done:
+    def prepare(unit: UnitOfWork) -> Done | Loaded:
         inside = Runner(runner.state, unit)
         rows = settled_rows(runner.state, unit, inside.name(statement.name))
         new = _named(statement, rows.table, _values(inside, source))
         alter = None
         if statement.mode == "append" and folds(rows.table):
             name, evolves = inside.name(statement.name), statement.schema_evolution
-            return load(runner.state, unit, name, new, merge_schema=evolves).done
+            return load(runner.state, unit, name, new, merge_schema=evolves)
         if statement.schema_evolution:
             rows, alter = evolved_rows(rows, new.schema)
         done = _written(runner, inside, statement, rows, new)

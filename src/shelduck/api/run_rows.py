@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from shelduck.api.keyed import folds
+from shelduck.api.keyed import is_plain
 from shelduck.api.results import Result
 from shelduck.api.run_overwrite import insert_over
 from shelduck.api.runner import Answer, Runner
@@ -62,7 +62,7 @@ def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
     def stage(unit: UnitOfWork) -> None:
         nonlocal has_staged
         table = unit.workspace.table(runner.name(statement.name))
-        if folds(table) or len(rows) > inline_limit(runner.state.store, table):
+        if not is_plain(table) or len(rows) > inline_limit(runner.state.store, table):
             return
         batch = literal_batch(table.columns, statement.columns, rows)
         if batch is not None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from shelduck.api.evolving import evolved_rows
 from shelduck.api.handle import TableHandle
-from shelduck.api.keyed import settled_rows
-from shelduck.api.lookup import few_deletes, rows_of
+from shelduck.api.keyed import changed_rows, settled_rows
+from shelduck.api.lookup import few_deletes
 from shelduck.api.merge_clauses import assignments
 from shelduck.api.results import Result
 from shelduck.api.row_work import carry_out_rows
@@ -41,7 +41,7 @@ class EditVerbs(TableHandle):
         chosen = Where(where)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = rows_of(self._state, unit, self.name)
+            rows = changed_rows(self._state, unit, self.name)
             few = few_deletes(self._state, self._unit, rows)
             return delete_rows(self._state.spark, rows, chosen, few=few)
 
@@ -187,7 +187,7 @@ class EditVerbs(TableHandle):
         """Delete all rows; no file is read. Older snapshots still show them."""
 
         def prepare(unit: UnitOfWork) -> Done:
-            return truncate_rows(self._state.spark, rows_of(self._state, unit, self.name))
+            return truncate_rows(self._state.spark, changed_rows(self._state, unit, self.name))
 
         return carry_out_rows(self._state, self._unit, prepare)
 

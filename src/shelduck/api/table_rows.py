@@ -8,7 +8,7 @@ from datetime import datetime
 
 from shelduck.api.evolving import evolved
 from shelduck.api.handle import TableHandle
-from shelduck.api.keyed import folds, load
+from shelduck.api.keyed import is_plain, load
 from shelduck.api.lookup import read_version
 from shelduck.api.results import Result, Staged
 from shelduck.api.row_work import carry_out_rows
@@ -18,6 +18,7 @@ from shelduck.jobs.writer import Writer
 from shelduck.operations.append import append_rows
 from shelduck.operations.done import Done, discard
 from shelduck.operations.inlining import inline_limit
+from shelduck.operations.load import Loaded
 from shelduck.planning.shadows import fits_published
 from shelduck.spark.session import DataFrame
 
@@ -108,8 +109,10 @@ class RowVerbs(TableHandle):
                 f"append to {self.name}: a schema is merged by names of columns, not by_position"
             )
         planned, alter = self._version(), None
-        if folds(planned):
-            return self._load(df, by_position=by_position, merge_schema=merge_schema)
+        if not is_plain(planned):
+            return self._load(
+                df, by_position=by_position, merge_schema=merge_schema, in_one_task=in_one_task
+            )
         if merge_schema:
             planned, alter = evolved(planned, df.schema)
         if self._unit is not None:
@@ -139,8 +142,9 @@ class RowVerbs(TableHandle):
         by_position: bool = False,
         merge_schema: bool = False,
         delete_sign: str | None = None,
+        in_one_task: bool = False,
     ) -> Result:
-        def prepare(unit: UnitOfWork) -> Done:
+        def prepare(unit: UnitOfWork) -> Loaded:
             return load(
                 self._state,
                 unit,
@@ -149,7 +153,8 @@ class RowVerbs(TableHandle):
                 by_position=by_position,
                 merge_schema=merge_schema,
                 delete_sign=delete_sign,
-            ).done
+                in_one_task=in_one_task,
+            )
 
         return carry_out_rows(self._state, self._unit, prepare, again=True)
 

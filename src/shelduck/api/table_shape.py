@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 from shelduck.api.compaction import refuse_in_transaction
+from shelduck.api.following import rollups_of
 from shelduck.api.handle import TableHandle
 from shelduck.api.jobs import SchemaChangeJob, submit
+from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result
+from shelduck.api.rollup_alter import names_rollup, parted
+from shelduck.api.rollup_shape import drop_with_rollups, refresh_outdated, rename_with_rollups
 from shelduck.api.unit import UnitOfWork, carry_out
-from shelduck.errors import Conflict
+from shelduck.errors import Conflict, Unsupported
 from shelduck.evolution.alter import AlterPlan, plan_alter
+from shelduck.model.rollup import rollup_names
+from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
 from shelduck.operations.check import require_no_null
 from shelduck.operations.compact import survey
@@ -38,7 +45,11 @@ class ShapeVerbs(TableHandle):
             Unsupported: values cannot be converted, or DuckLake has no place for the change.
             Conflict: another commit changed the table at the same time, again and again.
         """
-        table = self._version()
+        view = self._view()
+        table = view.workspace.table(self.name)
+        refuse_rollup(table)
+        if rollup_names(table.properties) or names_rollup(changes):
+            return self._alter_with_rollups(view, table, changes, timeout)
         plan = plan_alter(table, changes)
         if plan.is_heavy:
             refuse_in_transaction(self._unit, "a change that converts values")
@@ -47,15 +58,48 @@ class ShapeVerbs(TableHandle):
         def stage(unit: UnitOfWork) -> None:
             now = unit.workspace.table(self.name)
             found = plan if now == table else plan_alter(now, changes)
-            if found.is_heavy:
-                raise Conflict(f"{self.name} was changed meanwhile; alter it again")
-            if found.change is None:
-                return
-            if found.checks_null:
-                self._check_null(unit, found)
-            unit.workspace.alter_table(found.change)
+            self._stage(unit, found)
 
         return carry_out(self._state, self._unit, stage)
+
+    def _alter_with_rollups(
+        self,
+        view: UnitOfWork,
+        table: TableVersion,
+        changes: Sequence[TableChange],
+        timeout: int | None,
+    ) -> Result | SchemaChangeJob:
+        """Change a table and its rollups at once; a job leaves those to the next refresh."""
+        parts = parted(table, list(rollups_of(view, table)), changes)
+        if parts.own and plan_alter(table, parts.own).is_heavy:
+            refuse_in_transaction(self._unit, "a change that converts values")
+            if names_rollup(changes):
+                raise Unsupported(
+                    f"{self.name}: what converts values goes without changes of rollups; write two"
+                    " statements"
+                )
+            return submit(self._state, table, plan_alter(table, changes), changes, timeout)
+
+        def stage(unit: UnitOfWork) -> None:
+            now = unit.workspace.table(self.name)
+            found = parted(now, list(rollups_of(unit, now)), changes)
+            plan = plan_alter(now, found.own) if found.own else None
+            if plan is not None:
+                self._stage(unit, replace(plan, change=None))
+            found.stage(unit, None if plan is None else plan.change)
+
+        done = carry_out(self._state, self._unit, stage)
+        if self._unit is None:
+            refresh_outdated(self._state, self.name)
+        return done
+
+    def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
+        if plan.is_heavy:
+            raise Conflict(f"{self.name} was changed meanwhile; alter it again")
+        if plan.checks_null:
+            self._check_null(unit, plan)
+        if plan.change is not None:
+            unit.workspace.alter_table(plan.change)
 
     def plan_alter(self, *changes: TableChange) -> AlterPlan:
         """Return what `alter` would do, step by step, without doing it; print it.
@@ -79,7 +123,7 @@ class ShapeVerbs(TableHandle):
         """
 
         def stage(unit: UnitOfWork) -> None:
-            unit.workspace.rename_table(unit.workspace.table(self.name), new_name)
+            rename_with_rollups(unit, unit.workspace.table(self.name), new_name)
 
         result = carry_out(self._state, self._unit, stage)
         self.name = replace(self.name, name=new_name)
@@ -89,7 +133,7 @@ class ShapeVerbs(TableHandle):
         """Drop the table; older snapshots still show it."""
 
         def stage(unit: UnitOfWork) -> None:
-            unit.workspace.drop_table(unit.workspace.table(self.name))
+            drop_with_rollups(unit, unit.workspace.table(self.name))
 
         return carry_out(self._state, self._unit, stage)
 

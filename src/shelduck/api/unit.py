@@ -14,6 +14,7 @@ from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.jobs.writer import Writer
 from shelduck.model.batch import Batch
 from shelduck.model.change import CommitInfo
+from shelduck.model.job import JobStep
 from shelduck.model.schema import TableId
 from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
@@ -37,12 +38,17 @@ class UnitOfWork:
         self._counts = Counts()
         self._owned: list[tuple[TableVersion, Sequence[str]]] = []
         self.batch: Batch | None = None
+        self.job: JobStep | None = None
         self._settlings: dict[TableId, Settling] = {}
         self.writer = Writer(state.store, state.leases)
 
     def stage(self, done: Done) -> None:
         """Add what a verb over rows has prepared."""
         self._counts += done.counts
+        self.stage_unseen(done)
+
+    def stage_unseen(self, done: Done) -> None:
+        """Add what follows from something else, and is not counted."""
         if done.alter is not None:
             self.workspace.alter_table(done.alter)
         for change in done.changes:
@@ -104,6 +110,7 @@ class UnitOfWork:
                 batch=self.batch,
                 writers=self.writer.ids,
                 settlings=tuple(self._settlings.values()),
+                job=self.job,
             )
         except OutcomeUnknown:
             self.is_open = False

@@ -28,6 +28,7 @@ from shelduck.model.job import (
     JobWork,
     NewJob,
 )
+from shelduck.model.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.table import Snapshot
 from shelduck.model.table_change import PARTS_OF_CHANGES
@@ -35,7 +36,7 @@ from shelduck.model.table_change import PARTS_OF_CHANGES
 _TABLE = own_tables.job
 _c = _TABLE.c
 _OPEN = tuple(sorted(state.value for state in OPEN_STATES))
-_KINDS = (JobWork, *PARTS_OF_CHANGES)
+_KINDS = (JobWork, RollupSpec, MeasureSpec, Measure, *PARTS_OF_CHANGES)
 
 
 def jobs(connection: Connection) -> list[Job]:

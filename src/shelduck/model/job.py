@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
+from shelduck.model.rollup import RollupSpec
 from shelduck.model.schema import TableId
 from shelduck.model.shadow import Conversion
 from shelduck.model.table_change import TableChange
@@ -40,12 +41,13 @@ class JobWork:
 
     ``clauses`` are the changes of the ALTER TABLE that the job publishes; conversions are made for
     some of them. ``rewrites``: all files that are older than the job are written anew as the table
-    is now, and nothing is published.
+    is now, and nothing is published. ``rollups`` are made, and published together.
     """
 
     conversions: tuple[Conversion, ...] = ()
     clauses: tuple[TableChange, ...] = ()
     rewrites: bool = False
+    rollups: tuple[RollupSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from shelduck.spark.public_read import (
     metadata_of,
     public_group,
 )
+from shelduck.spark.rollup_rule import Chooser, chooser_for
 from shelduck.spark.types import spark_type
 from shelduck.spark.values import exists_default
 
@@ -54,6 +55,7 @@ def read_rows(
     prune: Prune | None = None,
     inlined: Sequence[InlinedRows] = (),
     origins: Sequence[Origin] = (),
+    choose: Chooser | None = None,
 ) -> DataFrame:
     """Return the rows of a plan, and of ``inlined``, with the table's current names and types.
 
@@ -62,10 +64,15 @@ def read_rows(
     row, or None for all. Without a bridge into the JVM (Spark Connect) it is not asked.
     ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every column
     is nullable.
+
+    ``choose`` is asked while Spark plans a query too, and may name a rollup that holds what it
+    wants of these rows. Rows that come from several groups or from the catalog are always read.
     """
     bridge = bridge_for(spark)
+    if len(plan.groups) != 1 or origins or any(rows.rows for rows in inlined):
+        choose = None
     frames = [
-        _group(spark, bridge, plan, group, prune=prune, origins=origins)
+        _group(spark, bridge, plan, group, prune=prune, origins=origins, choose=choose)
         for group in plan.groups
         if group.files
     ]
@@ -102,13 +109,15 @@ def _group(
     *,
     prune: Prune | None,
     origins: Sequence[Origin],
+    choose: Chooser | None,
 ) -> DataFrame:
     schema = _read_schema(group, row_ids=Origin.ROW_ID in origins)
     snapshot = plan.table.snapshot.id
     if bridge is None:
         found = public_group(spark, group, schema, snapshot, origins=bool(origins))
     else:
-        found = _bridged(bridge, group, schema, snapshot, prune)
+        asked = None if choose is None else chooser_for(bridge, plan, choose)
+        found = _bridged(bridge, group, schema, snapshot, prune=prune, chooser=asked)
     if group.snapshot_column is not None:
         found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
     # Metadata of the read schema says how files are read; it is no part of the rows.
@@ -156,7 +165,13 @@ def _read_field(column: ReadColumn) -> T.StructField:
 
 
 def _bridged(
-    bridge: Bridge, group: ScanGroup, schema: T.StructType, snapshot: int, prune: Prune | None
+    bridge: Bridge,
+    group: ScanGroup,
+    schema: T.StructType,
+    snapshot: int,
+    *,
+    prune: Prune | None,
+    chooser: object | None,
 ) -> DataFrame:
     constants = T.StructType(
         [T.StructField(name, T.LongType()) for name in _CONSTANTS]
@@ -180,6 +195,7 @@ def _bridged(
         lister,
         with_deletes=group.with_deletes,
         size_in_bytes=sum(f.file_size_bytes for f in group.files),
+        chooser=chooser,
     )
 
 

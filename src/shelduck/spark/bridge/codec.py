@@ -75,10 +75,20 @@ def id_rows(ids: Mapping[tuple[str, ...], int]) -> str:
 
 def texts(rows: str) -> list[str]:
     """The texts that Java sent, one in each row."""
+    return [row for (row,) in field_rows(rows)]
+
+
+def field_rows(rows: str) -> list[list[str]]:
+    """The rows that Java sent, in their fields; none of them is null."""
     return [
-        _ESCAPED.sub(lambda found: _PLAIN.get(found[1], found[1]), row)
+        [_ESCAPED.sub(lambda found: _PLAIN.get(found[1], found[1]), f) for f in row.split("\t")]
         for row in rows.split("\n")[:-1]
     ]
+
+
+def rows_of(fields: Iterable[Iterable[str]]) -> str:
+    """Rows of texts for Java."""
+    return "".join("\t".join(map(_text, row)) + "\n" for row in fields)
 
 
 def success(rows: str) -> str:

@@ -38,6 +38,11 @@ def classic_column(column: Any) -> Column:
     return ClassicColumn(column)
 
 
+def analyzed_plan(df: DataFrame) -> Any:
+    """The logical plan of a DataFrame in Java, with all names found."""
+    return df._jdf.queryExecution().analyzed()  # noqa: SLF001
+
+
 def current_thread(spark: SparkSession) -> Any:
     """The Java thread that serves the calling Python thread."""
     return jvm(spark).java.lang.Thread.currentThread()

@@ -26,10 +26,12 @@ from shelduck.spark.bridge.codec import (
     failure,
     file_rows,
     id_rows,
+    rows_of,
     success,
     texts,
 )
 from shelduck.spark.bridge.jvm import (
+    analyzed_plan,
     classic_column,
     current_thread,
     has_jvm,
@@ -108,6 +110,7 @@ class Bridge:
         size_in_bytes: int,
         root: str | None = None,
         wants_deleted: bool = False,
+        chooser: object | None = None,
     ) -> DataFrame:
         """A DataFrame of ``read_schema`` and ``constants`` over the Parquet files of ``lister``.
 
@@ -119,7 +122,8 @@ class Bridge:
         that the entries name as deleted; without it no entry may have any, and the scan is Spark's
         own; ``wants_deleted`` turns that around: the deleted rows are read, and no others.
         ``size_in_bytes`` is what the planner takes the scan to weigh. ``root`` is what
-        ``explain`` shows as the place of the files.
+        ``explain`` shows as the place of the files. ``chooser`` is a Java function in Python, which
+        `RollupRule` asks for what to read instead, where `add_rule` put it into the session.
         """
         _check(read_schema, constants)
         gateway = java_gateway(self.spark)
@@ -133,7 +137,9 @@ class Bridge:
         _check_names(hadoop, read_schema)
         place = java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop)
         listing = _Listing(lister, len(constants), with_deletes=with_deletes)
-        index = self._new("LakeFileIndex", java_constants, root, place, size_in_bytes, listing)
+        index = self._new(
+            "LakeFileIndex", java_constants, root, place, size_in_bytes, listing, chooser
+        )
         datasources = java.org.apache.spark.sql.execution.datasources
         options = READER_OPTIONS | ({_WANTS_DELETED: "true"} if wants_deleted else {})
         relation = datasources.HadoopFsRelation(
@@ -147,6 +153,20 @@ class Bridge:
         )
         found = DataFrame(session.baseRelationToDataFrame(relation), self.spark)
         return found.drop(*_DELETES.names) if with_deletes else found
+
+    def add_rule(self) -> None:
+        """Have the optimizer of the session ask choosers, behind the rules that it has.
+
+        Doing it again changes nothing. Raises Py4JJavaError where this Spark cannot run it.
+        """
+        self._new("RollupRule").install(java_session(self.spark))
+
+    def chosen(self, found: DataFrame, columns: Iterable[Iterable[str]], reason: str) -> Any:
+        """The answer of a chooser: what to read, which columns stand for what, and why."""
+        answer = jvm(self.spark).java.util.ArrayList()
+        for part in (analyzed_plan(found), rows_of(columns), reason):
+            answer.add(part)
+        return answer
 
     def _new(self, name: str, *arguments: Any) -> Any:
         values = jvm(self.spark).java.util.ArrayList()

@@ -36,6 +36,7 @@ import scala.runtime.AbstractFunction0;
 /**
  * The files of one scan, asked for when Spark plans it: {@code lister} gets the pushed filters as
  * SQL text, instants in UTC, and answers with the files to keep and the constants of each.
+ * {@code chooser}, where there is one, is asked by {@code RollupRule} for what to read instead.
  */
 public class LakeFileIndex implements FileIndex {
   private static final long BLOCK = 134217728L;
@@ -48,14 +49,24 @@ public class LakeFileIndex implements FileIndex {
   private final URI home;
   private final long size;
   private final Function lister;
+  private final Function chooser;
 
-  /** {@code root} may be null; {@code home} is the file system of paths that name none. */
-  public LakeFileIndex(StructType constants, String root, URI home, long size, Function lister) {
+  /**
+   * {@code root} and {@code chooser} may be null; {@code home} is the file system of paths that
+   * name none.
+   */
+  public LakeFileIndex(StructType constants, String root, URI home, long size, Function lister,
+      Function chooser) {
     this.constants = constants;
     this.root = root;
     this.home = home;
     this.size = size;
     this.lister = lister;
+    this.chooser = chooser;
+  }
+
+  public Function chooser() {
+    return chooser;
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
@@ -109,13 +120,21 @@ public class LakeFileIndex implements FileIndex {
   private static String sql(Expression filter) {
     Seq columns = filter.references().toSeq();
     for (int i = 0; i < columns.size(); i++) {
-      for (int m = 0; m < METADATA.length; m++) {
-        if (((Attribute) columns.apply(i)).metadata().contains(METADATA[m])) {
-          return null;
-        }
+      if (isMetadata((Attribute) columns.apply(i))) {
+        return null;
       }
     }
     return ((Expression) filter.transform(new BareNames())).sql();
+  }
+
+  /** Whether it stands for a part of _metadata and not for a column of the files. */
+  public static boolean isMetadata(Attribute column) {
+    for (int m = 0; m < METADATA.length; m++) {
+      if (column.metadata().contains(METADATA[m])) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Spark does not look again at filters on constants: whoever lists the files applies them. */

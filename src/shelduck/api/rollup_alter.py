@@ -1,0 +1,247 @@
+"""ALTER TABLE of a table with rollups: what each clause means for which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from shelduck.api.unit import UnitOfWork
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.evolution.alter import altered, plan_alter
+from shelduck.evolution.rollups import measured_type
+from shelduck.model.change import AlterTable
+from shelduck.model.keys import KeyModel, table_keys
+from shelduck.model.modify import ModifyColumn, OrderColumns
+from shelduck.model.promotions import promotion
+from shelduck.model.quoting import quote_name
+from shelduck.model.rollup import (
+    Measure,
+    Rollup,
+    RollupColumn,
+    rollup_of,
+    with_rollup,
+)
+from shelduck.model.schema import Schema
+from shelduck.model.schema_change import (
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+)
+from shelduck.model.table import TableVersion
+from shelduck.model.table_change import TableChange
+
+
+def names_rollup(changes: Sequence[TableChange]) -> bool:
+    """Tell whether one of the changes is for a rollup."""
+    return any(getattr(change, "rollup", None) is not None for change in changes)
+
+
+def parted(
+    base: TableVersion, rollups: Sequence[TableVersion], changes: Sequence[TableChange]
+) -> Parted:
+    """Return what the changes are for the base and for each rollup.
+
+    Raises NotFound, AlreadyExists and InvalidRequest for what no rollup takes.
+    """
+    found = Parted(base, {_definition(r).name.lower(): r for r in rollups})
+    for change in changes:
+        found.take(change)
+    return found
+
+
+@dataclass
+class Parted:
+    """Changes of a base, and of its rollups by their names in lower case."""
+
+    base: TableVersion
+    rollups: dict[str, TableVersion]
+    own: list[TableChange] = field(default_factory=list)
+    theirs: dict[str, list[TableChange]] = field(default_factory=dict)
+    _added: dict[str, AddColumn] = field(default_factory=dict)
+
+    def take(self, change: TableChange) -> None:
+        """Sort one change in."""
+        match change:
+            case AddColumn():
+                self._add(change)
+            case DropColumn():
+                self._drop(change)
+            case RenameColumn():
+                self.own.append(change)
+                self._rename(change)
+            case ModifyColumn() if change.rollup is not None:
+                self._move(change)
+            case OrderColumns() if change.rollup is not None:
+                self._for(change.rollup, replace(change, rollup=None))
+            case ModifyColumn() | ChangeType():
+                self.own.append(change)
+                self._retype(change)
+            case _:
+                self.own.append(change)
+
+    def stage(self, unit: UnitOfWork, change: AlterTable | None) -> None:
+        """Stage the change of the base, and those of its rollups."""
+        after = self.base if change is None else altered(self.base, change)
+        if change is not None:
+            unit.workspace.alter_table(change)
+        for name, changes in self.theirs.items():
+            table = self.rollups[name]
+            found = plan_alter(table, changes).change
+            if found is None:
+                continue
+            given = table.properties if found.properties is None else found.properties
+            rollup = _followed(_definition(table), found.columns, after)
+            unit.workspace.alter_table(replace(found, properties=with_rollup(given, rollup)))
+
+    def _add(self, change: AddColumn) -> None:
+        plain = replace(change, rollup=None)
+        key, before = change.path[0].lower(), self._added.get(change.path[0].lower())
+        if change.rollup is not None and self.base.columns.find(change.path) is not None:
+            raise AlreadyExists(
+                f"Can not add column which already exists in base table: {change.path[0]}"
+            )
+        if before is None or change.rollup is None:
+            self.own.append(plain)
+            self._added[key] = plain
+        elif replace(before, position=None) != replace(plain, position=None):
+            raise InvalidRequest(
+                f"Repeatedly add same column with different definition: {change.path[0]}"
+            )
+        for name in self._takers(change):
+            self._for(name, self._in_rollup(plain, name))
+
+    def _takers(self, change: AddColumn) -> list[str]:
+        """Return the rollups that get a new column."""
+        keys = table_keys(self.base.properties)
+        found = [] if change.rollup is None else [self._known(change.rollup)]
+        if keys is None or not keys.folds or len(change.path) > 1:
+            return found
+        is_key = change.key or (keys.model is KeyModel.AGGREGATE and change.aggregation is None)
+        if not is_key:
+            return found
+        for name, table in self.rollups.items():
+            needs_all = keys.model is KeyModel.UNIQUE or any(
+                c.measure in (Measure.REPLACE, Measure.REPLACE_IF_NOT_NULL)
+                for c in _definition(table).columns
+            )
+            if needs_all and name not in found:
+                found.append(name)
+        return found
+
+    def _in_rollup(self, change: AddColumn, name: str) -> AddColumn:
+        table = self.rollups[name]
+        if any(
+            isinstance(c, AddColumn) and c.path == change.path for c in self.theirs.get(name, [])
+        ):
+            raise InvalidRequest(f"Repeatedly add column: {change.path[0]}")
+        keys = table_keys(self.base.properties)
+        if _definition(table).groups and (keys is None or keys.model is KeyModel.DUPLICATE):
+            raise InvalidRequest(
+                f"rollup {_definition(table).name} of {self.base.full_name} combines rows: add"
+                f" column {quote_name(change.path[0])} to the base table, and make another rollup"
+            )
+        if change.aggregation is not None:
+            kind = measured_type(change.type, Measure(change.aggregation.value))
+            change = replace(change, type=kind)
+        after = change.position.after if change.position is not None else None
+        if after is not None and table.columns.find((after,)) is None:
+            added = [
+                c.path[0].lower() for c in self.theirs.get(name, []) if isinstance(c, AddColumn)
+            ]
+            if after.lower() not in added:
+                change = replace(change, position=None)
+        return replace(change, nullable=True) if change.default is None else change
+
+    def _drop(self, change: DropColumn) -> None:
+        if change.rollup is not None:
+            name = self._known(change.rollup)
+            self.rollups[name].columns.get(change.path, change.rollup)
+            self._for(name, replace(change, rollup=None))
+            return
+        self.own.append(change)
+        column = self.base.columns.find(change.path)
+        keys = table_keys(self.base.properties)
+        for name, table in self.rollups.items():
+            for part in _definition(table).columns:
+                if column is None or part.source != column.id:
+                    continue
+                if keys is None or (part.measure is not None and not keys.folds):
+                    raise InvalidRequest(
+                        f"Can not drop column contained by mv, mv={_definition(table).name}: drop"
+                        " the rollup first"
+                    )
+                held = table.columns.by_id(part.id)
+                if held is not None:
+                    self._for(name, DropColumn((held.name,)))
+
+    def _rename(self, change: RenameColumn) -> None:
+        column = self.base.columns.find(change.path)
+        for name, table in self.rollups.items():
+            for part in _definition(table).columns:
+                held = table.columns.by_id(part.id)
+                if column is None or held is None or part.source != column.id:
+                    continue
+                if held.name.lower() == column.name.lower():
+                    self._for(name, RenameColumn((held.name,), change.new_name))
+
+    def _retype(self, change: ModifyColumn | ChangeType) -> None:
+        """Values that stay as they are do so in rollups too; others are made anew."""
+        column = self.base.columns.find(change.path)
+        if column is None or not column.is_leaf or column.type == change.type:
+            return
+        if getattr(change, "using", None) or not promotion(column.type, change.type).is_light:
+            return
+        for name, table in self.rollups.items():
+            for part in _definition(table).columns:
+                held = table.columns.by_id(part.id)
+                if held is not None and part.source == column.id and held.type == column.type:
+                    self._for(name, ChangeType((held.name,), change.type))
+
+    def _move(self, change: ModifyColumn) -> None:
+        if change.position is None:
+            raise InvalidRequest(
+                "Do not need to specify index name when just modifying column type: leave out"
+                f" FROM {change.rollup}"
+            )
+        assert change.rollup is not None
+        self._for(change.rollup, MoveColumn(change.path, change.position))
+
+    def _known(self, rollup: str) -> str:
+        if rollup.lower() == self.base.name.lower():
+            raise InvalidRequest(
+                f"Do not need to assign base index[{rollup}] to do schema change: leave it out"
+            )
+        if rollup.lower() not in self.rollups:
+            names = [_definition(r).name for r in self.rollups.values()]
+            raise NotFound(
+                f"Index[{rollup}] does not exist in table[{self.base.name}]; there are"
+                f" {', '.join(names) or 'none'}"
+            )
+        return rollup.lower()
+
+    def _for(self, rollup: str, change: TableChange) -> None:
+        self.theirs.setdefault(self._known(rollup), []).append(change)
+
+
+def _definition(table: TableVersion) -> Rollup:
+    found = rollup_of(table.properties)
+    assert found is not None
+    return found
+
+
+def _followed(rollup: Rollup, columns: Schema, base: TableVersion) -> Rollup:
+    """Return what a rollup holds after its columns changed with those of its base."""
+    known = {c.id: c for c in rollup.columns}
+    keys = table_keys(base.properties)
+    found: list[RollupColumn] = []
+    for column in columns:
+        before = known.get(column.id)
+        if before is None:
+            source = base.columns.get((column.name,), base.full_name)
+            how = None if keys is None else keys.aggregation(source.id)
+            measure = None if how is None else Measure(how.value)
+            before = RollupColumn(column.id, source.id, measure)
+        found.append(before)
+    return replace(rollup, columns=tuple(found))

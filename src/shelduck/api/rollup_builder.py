@@ -1,0 +1,111 @@
+"""ADD ROLLUP: filled while everybody goes on, caught up, and listed in one snapshot.
+
+What is filled is a table that its base does not list, so nobody asks it and no write follows it.
+A worker that comes after a crash finds it and catches up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.api.following import catch_up, is_fresh, name_of, rollup_name
+from shelduck.api.results import Committed
+from shelduck.api.rollup_shape import create_rollup, list_rollups
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork
+from shelduck.catalog import read as catalog_read
+from shelduck.errors import NotFound
+from shelduck.evolution.rollups import is_current
+from shelduck.model.job import Job, JobState, JobStep
+from shelduck.model.rollup import RollupSpec, rollup_names, rollup_of
+from shelduck.model.table import TableVersion
+
+_RUNNING = frozenset({JobState.RUNNING})
+
+
+def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed:
+    """Make the rollups of a job, each in a commit, and list them in another.
+
+    Raises Conflict when somebody else cancelled or took the job, or changed the table's shape; what
+    is filled stays so.
+    """
+    specs = job.work.rollups
+    for number, spec in enumerate(specs, 1):
+        step = JobStep(job.id, _RUNNING, JobState.RUNNING, worker=worker)
+        _fill(state, table, spec, replace(step, done=number, total=len(specs)))
+    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
+    base = unit.workspace.table(name_of(table))
+    try:
+        for spec in specs:
+            found = unit.workspace.table(rollup_name(base, spec.name))
+            if not is_fresh(state, unit, base, found):
+                catch_up(state, unit, base, found)
+        names = (*rollup_names(base.properties), *(spec.name for spec in specs))
+        list_rollups(unit, base, tuple(dict.fromkeys(names)))
+        unit.job = JobStep(job.id, _RUNNING, JobState.FINISHED, worker=worker)
+        return Committed(unit.commit().snapshot)
+    except BaseException:
+        unit.rollback()
+        raise
+
+
+def is_taken(unit: UnitOfWork, base: TableVersion, name: str) -> bool:
+    """Tell whether a rollup cannot have a name: its table is there and was not left by a job."""
+    try:
+        found = unit.workspace.table(rollup_name(base, name))
+    except NotFound:
+        return False
+    return not _is_left(base, found)
+
+
+def drop_unlisted(state: LakeState, job: Job, table: TableVersion | None = None) -> None:
+    """Drop what a job that was given up has filled."""
+    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
+    base = table or _by_id(state, unit, job)
+    if base is None:
+        return
+    base = unit.workspace.table(name_of(base))
+    for spec in job.work.rollups:
+        try:
+            found = unit.workspace.table(rollup_name(base, spec.name))
+        except NotFound:
+            continue
+        if _is_left(base, found):
+            unit.workspace.drop_table(found)
+    unit.commit()
+
+
+def _fill(state: LakeState, table: TableVersion, spec: RollupSpec, step: JobStep) -> None:
+    unit = UnitOfWork(state, state.commit_info(f"job {step.job_id}"))
+    try:
+        base = unit.workspace.table(name_of(table))
+        name = rollup_name(base, spec.name)
+        if unit.workspace.has_table(name):
+            found = unit.workspace.table(name)
+            if _is_left(base, found) and is_current(base, found):
+                return
+            if _is_left(base, found):
+                unit.workspace.drop_table(found)
+        catch_up(state, unit, base, create_rollup(unit, base, spec))
+        unit.job = step
+        unit.commit()
+    except BaseException:
+        unit.rollback()
+        raise
+
+
+def _is_left(base: TableVersion, found: TableVersion) -> bool:
+    """Tell whether a table is a rollup of this base that the base does not list."""
+    rollup = rollup_of(found.properties)
+    if rollup is None or rollup.base != base.uuid:
+        return False
+    return rollup.name not in rollup_names(base.properties)
+
+
+def _by_id(state: LakeState, unit: UnitOfWork, job: Job) -> TableVersion | None:
+    with state.store.read() as connection:
+        at = unit.workspace.base
+        name = catalog_read.name_at(connection, job.table_id, at)
+        if name is None:
+            return None
+        return catalog_read.table(connection, at, *name, state.info)

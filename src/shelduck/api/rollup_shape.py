@@ -1,0 +1,173 @@
+"""Rollups as tables: made with their base or after it, renamed and dropped with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shelduck.api.following import (
+    catch_up,
+    is_fresh,
+    name_of,
+    rollup_name,
+    rollups_of,
+    settling,
+)
+from shelduck.api.results import Result, TableName
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
+from shelduck.evolution.rollups import is_current, plan_rollup, spec_of
+from shelduck.model.change import AlterTable
+from shelduck.model.rollup import (
+    RollupSpec,
+    rollup_names,
+    rollup_of,
+    rollup_table,
+    with_rollup_names,
+)
+from shelduck.model.table import TableVersion
+
+_ATTEMPTS = 10
+
+
+def create_rollup(unit: UnitOfWork, base: TableVersion, spec: RollupSpec) -> TableVersion:
+    """Stage the empty table of a rollup; its base does not list it yet.
+
+    Raises what `plan_rollup` raises, and AlreadyExists where the name is taken.
+    """
+    planned = plan_rollup(base, spec)
+    name = rollup_name(base, spec.name)
+    if unit.workspace.has_table(name):
+        raise AlreadyExists(f"Rollup index {spec.name} of {base.full_name} already exists")
+    return unit.workspace.create_table(
+        name, planned.columns, layout=planned.layout, properties=planned.properties
+    )
+
+
+def create_with_rollups(unit: UnitOfWork, name: TableName, specs: Sequence[RollupSpec]) -> None:
+    """Stage the rollups of a new table, which are right as long as it is empty."""
+    base = unit.workspace.table(name)
+    for spec in specs:
+        unit.settle(settling(unit, base, create_rollup(unit, base, spec)))
+    list_rollups(unit, base, tuple(spec.name for spec in specs))
+
+
+def list_rollups(unit: UnitOfWork, base: TableVersion, names: tuple[str, ...]) -> None:
+    """Stage which rollups a table has: from now on every write of it follows them up."""
+    properties = with_rollup_names(base.properties, names)
+    if properties != base.properties:
+        unit.workspace.alter_table(
+            AlterTable(base, base.columns, base.comments, properties=properties)
+        )
+
+
+def drop_with_rollups(unit: UnitOfWork, table: TableVersion) -> None:
+    """Stage the end of a table and of its rollups; a rollup's base forgets it."""
+    rollup = rollup_of(table.properties)
+    if rollup is not None:
+        base = base_of(unit, table)
+        if base is not None:
+            drop_rollup(unit, base, rollup.name)
+            return
+    for found in list(rollups_of(unit, table)):
+        unit.workspace.drop_table(found)
+    unit.workspace.drop_table(table)
+
+
+def drop_rollup(unit: UnitOfWork, base: TableVersion, name: str) -> None:
+    """Stage the end of one rollup; raises NotFound, naming those there are."""
+    names = rollup_names(base.properties)
+    known = next((n for n in names if n.lower() == name.lower()), None)
+    if known is None:
+        raise NotFound.named("rollup", name, names, where=base.full_name)
+    for found in list(rollups_of(unit, base)):
+        if found.name == rollup_table(base.name, known):
+            unit.workspace.drop_table(found)
+    list_rollups(unit, base, tuple(n for n in names if n != known))
+
+
+def rename_with_rollups(unit: UnitOfWork, table: TableVersion, new_name: str) -> None:
+    """Stage another name for a table, and for its rollups, whose names begin with it."""
+    if rollup_of(table.properties) is not None and base_of(unit, table) is not None:
+        raise InvalidRequest(
+            f"{table.full_name} is a rollup, which is called after its base; rename that"
+        )
+    for found in list(rollups_of(unit, table)):
+        rollup = rollup_of(found.properties)
+        assert rollup is not None
+        unit.workspace.rename_table(found, rollup_table(new_name, rollup.name))
+    unit.workspace.rename_table(table, new_name)
+
+
+def base_of(unit: UnitOfWork, table: TableVersion) -> TableVersion | None:
+    """Return the table that a rollup is one of, None where it is gone or does not know it."""
+    rollup = rollup_of(table.properties)
+    if rollup is None:
+        return None
+    name = table.name.removesuffix(rollup_table("", rollup.name))
+    try:
+        found = unit.workspace.table(TableName(table.schema.name, name))
+    except NotFound:
+        return None
+    return found if found.uuid == rollup.base else None
+
+
+def refresh(state: LakeState, unit: UnitOfWork, base: TableVersion) -> int:
+    """Stage what makes every rollup of a table right; return how many were not.
+
+    One whose columns changed with its base is made anew, one whose columns are gone is dropped.
+    """
+    count = 0
+    for table in list(rollups_of(unit, base)):
+        if is_fresh(state, unit, base, table):
+            continue
+        count += 1
+        found: TableVersion | None = table
+        if not is_current(base, table):
+            found = _redefined(unit, base, table)
+        if found is not None:
+            catch_up(state, unit, base, found)
+        base = unit.workspace.table(name_of(base))
+    return count
+
+
+def _redefined(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> TableVersion | None:
+    rollup = rollup_of(table.properties)
+    assert rollup is not None
+    spec = spec_of(base, table)
+    if spec is not None:
+        try:
+            plan_rollup(base, spec)
+        except InvalidRequest:
+            spec = None
+    if spec is None:
+        drop_rollup(unit, base, rollup.name)
+        return None
+    unit.workspace.drop_table(table)
+    return create_rollup(unit, base, replace(spec, name=rollup.name))
+
+
+def refresh_outdated(state: LakeState, name: TableName) -> None:
+    """Make rollups anew whose columns do not fit those of their base any more."""
+    view = UnitOfWork(state, state.commit_info())
+    base = view.workspace.table(name)
+    if all(is_current(base, table) for table in rollups_of(view, base)):
+        return
+    refresh_all(state, name)
+
+
+def refresh_all(state: LakeState, name: TableName) -> Result:
+    """Make all rollups of a table right, in one snapshot; none where they are."""
+    for attempt in range(_ATTEMPTS):
+        unit = UnitOfWork(state, state.commit_info())
+        try:
+            refresh(state, unit, unit.workspace.table(name))
+            return unit.commit()
+        except Conflict:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        except BaseException:
+            unit.rollback()
+            raise
+    raise AssertionError("unreachable")

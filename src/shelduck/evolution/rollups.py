@@ -1,0 +1,275 @@
+"""The table that a rollup is: its columns, keys and sort order, by the rules of Apache Doris."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from shelduck.errors import InvalidRequest
+from shelduck.evolution.keys import keyed_table
+from shelduck.evolution.layout import NO_LAYOUT, LayoutDraft
+from shelduck.model.keys import KeyModel, KeySpec, TableKeys, names_of, refuse_as_key, table_keys
+from shelduck.model.quoting import quote_name
+from shelduck.model.rollup import (
+    Measure,
+    MeasureSpec,
+    Rollup,
+    RollupColumn,
+    RollupSpec,
+    rollup_of,
+    with_rollup,
+)
+from shelduck.model.schema import Field, Kind, Schema, new_schema
+from shelduck.model.table import TableVersion
+from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal, Member, Primitive
+
+Part = tuple[Member, Field | None, Measure | None]
+"""A column of a rollup, the base's column that it is made of, and how."""
+
+_SHORT_KEY = 3
+_BIGINT = Primitive("int64")
+
+
+@dataclass(frozen=True, slots=True)
+class RollupTable:
+    """All that a new table needs that is to be a rollup."""
+
+    rollup: Rollup
+    columns: Schema
+    layout: LayoutDraft
+    properties: dict[str, str]
+
+
+def plan_rollup(base: TableVersion, spec: RollupSpec) -> RollupTable:
+    """Return the table for a rollup of ``base``.
+
+    Raises NotFound for a column that the base does not have, and InvalidRequest for a rollup that
+    could not be kept right, or would be of no use.
+    """
+    keys = table_keys(base.properties)
+    fields = [base.columns.get((name,), base.full_name) for name in spec.columns]
+    _refuse_twice([f.name for f in fields] + [m.name for m in spec.measures], spec)
+    parts: list[Part]
+    if keys is None or keys.model is KeyModel.DUPLICATE:
+        parts, model = _of_duplicate(base, spec, fields)
+    elif spec.measures:
+        raise InvalidRequest(
+            f"rollup {spec.name} of {base.full_name}: only DUPLICATE tables have rollups with"
+            " aggregates of their own"
+        )
+    elif keys.model is KeyModel.UNIQUE:
+        parts, model = _of_unique(base, spec, keys, fields)
+    else:
+        parts, model = _of_aggregate(base, spec, keys, fields)
+    columns = new_schema([member for member, _, _ in parts])
+    made = [
+        RollupColumn(f.id, None if source is None else source.id, measure)
+        for f, (_, source, measure) in zip(columns, parts, strict=True)
+    ]
+    name = f"rollup {spec.name} of {base.full_name}"
+    properties, layout = keyed_table(columns, model, {}, NO_LAYOUT, name)
+    rollup = Rollup(base.uuid, spec.name, tuple(made))
+    return RollupTable(rollup, columns, layout, with_rollup(properties, rollup))
+
+
+def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
+    """Return how a rollup would be asked for today, None where the base lost a column of it.
+
+    A column that was replaced by one of another type is found by its name.
+    """
+    rollup, keys = rollup_of(table.properties), table_keys(table.properties)
+    assert rollup is not None
+    columns: list[str] = []
+    measures: list[MeasureSpec] = []
+    is_own = (table_keys(base.properties) or _NO_KEYS).model is KeyModel.DUPLICATE
+    for column in rollup.columns:
+        field = table.columns.by_id(column.id)
+        source = _source(base, column, field)
+        if field is None or (source is None and column.measure is not Measure.COUNT):
+            return None
+        if column.measure is None or not is_own:
+            assert source is not None
+            columns.append(source.name)
+        else:
+            measures.append(
+                MeasureSpec(field.name, column.measure, None if source is None else source.name)
+            )
+    sorted_by = None
+    if keys is not None and keys.model is KeyModel.DUPLICATE:
+        sorted_by = tuple(names_of(table.columns, keys.columns))
+    return RollupSpec(rollup.name, tuple(columns), tuple(measures), sorted_by)
+
+
+def is_current(base: TableVersion, table: TableVersion) -> bool:
+    """Tell whether a rollup has the columns that it would get if it were made now."""
+    spec = spec_of(base, table)
+    if spec is None:
+        return False
+    try:
+        wanted = plan_rollup(base, spec)
+    except InvalidRequest:
+        return False
+    rollup = rollup_of(table.properties)
+    assert rollup is not None
+    now = [(f.name.lower(), f.type) for f in table.columns]
+    sources = [c.source for c in rollup.columns]
+    return now == [(f.name.lower(), f.type) for f in wanted.columns] and sources == [
+        c.source for c in wanted.rollup.columns
+    ]
+
+
+_NO_KEYS = TableKeys(KeyModel.DUPLICATE, ())
+
+
+def _source(base: TableVersion, column: RollupColumn, field: Field | None) -> Field | None:
+    if column.source is None or field is None:
+        return None
+    return base.columns.by_id(column.source) or base.columns.find((field.name,))
+
+
+def _of_duplicate(
+    base: TableVersion, spec: RollupSpec, fields: Sequence[Field]
+) -> tuple[list[Part], KeySpec]:
+    plain: list[Part] = [(_member(f), f, None) for f in fields]
+    if not fields:
+        raise InvalidRequest(f"no key column is found in rollup {spec.name} of {base.full_name}")
+    if spec.measures:
+        made = [_measured(base, m) for m in spec.measures]
+        how = tuple((member.name, m.aggregation) for member, _, m in made)
+        return [*plain, *made], KeySpec(KeyModel.AGGREGATE, tuple(f.name for f in fields), how)
+    first = [f.id for f in base.columns][: len(fields)]
+    if [f.id for f in fields] == first:
+        raise InvalidRequest(
+            f"rollup {spec.name} contains the columns of the base table {base.full_name} in prefix"
+            " order, so it is useless; put another column first"
+        )
+    refuse_as_key(fields[0], f"rollup {spec.name} of {base.full_name}")
+    wanted = spec.duplicate_keys
+    if wanted is None:
+        wanted = _short_key(fields)
+    lowered = [f.name.lower() for f in fields]
+    if [n.lower() for n in wanted] != lowered[: len(wanted)]:
+        raise InvalidRequest(
+            f"duplicate keys should be the prefix of rollup columns: rollup {spec.name} of"
+            f" {base.full_name} begins with {', '.join(map(quote_name, spec.columns))}"
+        )
+    return plain, KeySpec(KeyModel.DUPLICATE, tuple(wanted))
+
+
+def _short_key(fields: Sequence[Field]) -> tuple[str, ...]:
+    """Return the leading columns that sort a rollup by default: three, and none behind text."""
+    found: list[str] = []
+    for field in fields[:_SHORT_KEY]:
+        if isinstance(field.shape, Kind) or str(field.shape).startswith("float"):
+            break
+        found.append(field.name)
+        if str(field.shape) == "varchar":
+            break
+    return tuple(found)
+
+
+def _of_unique(
+    base: TableVersion, spec: RollupSpec, keys: TableKeys, fields: Sequence[Field]
+) -> tuple[list[Part], KeySpec]:
+    ordered = _keys_first(base, spec, keys, fields)
+    if {f.id for f in ordered} != set(keys.columns):
+        raise InvalidRequest(
+            f"rollup {spec.name} should contain all unique keys of its base table"
+            f" {base.full_name}: {', '.join(names_of(base.columns, keys.columns))}"
+        )
+    _refuse_same_order(base, spec, keys, ordered)
+    sequence = base.columns.by_id(keys.sequence or 0)
+    every = list(fields)
+    if sequence is not None and sequence not in every:
+        # Rows that come late have to be known there too.
+        every.append(sequence)
+    name = None if sequence is None else sequence.name
+    model = KeySpec(KeyModel.UNIQUE, tuple(f.name for f in ordered), sequence=name)
+    return [(_member(f), f, None) for f in every], model
+
+
+def _of_aggregate(
+    base: TableVersion, spec: RollupSpec, keys: TableKeys, fields: Sequence[Field]
+) -> tuple[list[Part], KeySpec]:
+    ordered = _keys_first(base, spec, keys, fields)
+    has_all = len(ordered) == len(keys.columns)
+    parts: list[Part] = []
+    how = []
+    for field in fields:
+        found = keys.aggregation(field.id)
+        if found is None:
+            parts.append((_member(field), field, None))
+            continue
+        if found.replaces and not has_all:
+            raise InvalidRequest(
+                f"rollup {spec.name} of {base.full_name} should contain all keys if there is a"
+                f" REPLACE value, as {quote_name(field.name)} is"
+            )
+        measure = Measure(found.value)
+        parts.append((Member(field.name, measured_type(field.type, measure)), field, measure))
+        how.append((field.name, found))
+    if has_all:
+        _refuse_same_order(base, spec, keys, ordered)
+    return parts, KeySpec(KeyModel.AGGREGATE, tuple(f.name for f in ordered), tuple(how))
+
+
+def _keys_first(
+    base: TableVersion, spec: RollupSpec, keys: TableKeys, fields: Sequence[Field]
+) -> list[Field]:
+    """Return the key columns of a rollup, which stand before the others."""
+    found = [f for f in fields if f.id in keys.columns]
+    if not found:
+        raise InvalidRequest(f"no key column is found in rollup {spec.name} of {base.full_name}")
+    if list(fields[: len(found)]) != found:
+        raise InvalidRequest(
+            f"invalid column order of rollup {spec.name} of {base.full_name}: value should be after"
+            " key"
+        )
+    return found
+
+
+def _refuse_same_order(
+    base: TableVersion, spec: RollupSpec, keys: TableKeys, ordered: Sequence[Field]
+) -> None:
+    if tuple(f.id for f in ordered) == keys.columns:
+        raise InvalidRequest(
+            f"rollup {spec.name} contains all keys in base table {base.full_name} with same order,"
+            " so it is useless; put them in another order, or leave some out"
+        )
+
+
+def _measured(base: TableVersion, spec: MeasureSpec) -> tuple[Member, Field | None, Measure]:
+    if spec.column is None:
+        if spec.measure is not Measure.COUNT:
+            raise InvalidRequest(f"{spec.measure.value} of {base.full_name} needs a column")
+        return Member(spec.name, _BIGINT), None, Measure.COUNT
+    field = base.columns.get((spec.column,), base.full_name)
+    kind = _BIGINT if spec.measure is Measure.COUNT else measured_type(field.type, spec.measure)
+    return Member(spec.name, kind), field, spec.measure
+
+
+def measured_type(kind: DataType, measure: Measure) -> DataType:
+    """Return the type of a measure: sums of many rows need more digits than each of them."""
+    name = str(kind)
+    if measure is not Measure.SUM:
+        return kind
+    if isinstance(kind, Decimal):
+        return Decimal(38, kind.scale)
+    if name == "float32":
+        return Primitive("float64")
+    if name in (*SIGNED, *UNSIGNED):
+        bits = SIGNED.get(name) or UNSIGNED[name]
+        return _BIGINT if bits <= 32 else Decimal(38, 0)
+    return kind
+
+
+def _member(field: Field) -> Member:
+    # A rollup does not look at what its base has looked at.
+    return replace(Member(field.name, field.type), nullable=True)
+
+
+def _refuse_twice(names: Sequence[str], spec: RollupSpec) -> None:
+    lowered = [n.lower() for n in names]
+    twice = next((n for n in names if lowered.count(n.lower()) > 1), None)
+    if twice is not None:
+        raise InvalidRequest(f"rollup {spec.name} names column {quote_name(twice)} twice")

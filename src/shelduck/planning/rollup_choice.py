@@ -1,0 +1,169 @@
+"""Which rollup of a table answers a query, by Doris' rule.
+
+A rollup fits when it holds every column that is needed and measures that can be combined further.
+Of those that fit, and the table itself, the one wins whose sort order begins with the most columns
+that the query filters; then the one with the fewest rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shelduck.model.rollup import Measure, Rollup
+from shelduck.model.schema import FieldId
+
+MeasureKey = tuple[Measure, FieldId | None]
+"""A measure and the base's column that it is made of; None for COUNT(*)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a query wants of a table, all columns by their ids.
+
+    ``columns`` are those that it uses outside of ``measures``. When it ``aggregates``, only groups
+    of rows count and not how often one is there. Columns with a filter are in ``equals`` when they
+    are compared with one or some values, and in ``ranges`` when they lie between values.
+    """
+
+    columns: frozenset[FieldId]
+    measures: frozenset[MeasureKey] = frozenset()
+    aggregates: bool = False
+    equals: frozenset[FieldId] = frozenset()
+    ranges: frozenset[FieldId] = frozenset()
+
+    @property
+    def all_columns(self) -> frozenset[FieldId]:
+        """The columns that are needed where rows are not combined."""
+        return self.columns | {column for _, column in self.measures if column is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A rollup that holds the table's rows; ``key_order`` are the base's columns it is sorted by.
+
+    ``name`` is what people call it.
+    """
+
+    name: str
+    rollup: Rollup
+    key_order: tuple[FieldId, ...]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A rollup that answers a query, and which of its columns stand for what of the base.
+
+    ``groups`` tells that one row of it stands for many: then measures are combined further. If not,
+    its rows are those of the base, and there are no measures. ``reason`` is for EXPLAIN.
+    """
+
+    name: str
+    groups: bool
+    columns: Mapping[FieldId, FieldId]
+    reason: str
+    measures: Mapping[MeasureKey, FieldId] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    groups: bool
+    columns: dict[FieldId, FieldId]
+    measures: dict[MeasureKey, FieldId]
+
+
+def choose(
+    wanted: Wanted,
+    base_key_order: Sequence[FieldId],
+    base_rows: int,
+    candidates: Iterable[Candidate],
+    *,
+    unique_key: Sequence[FieldId] | None = None,
+) -> Choice | None:
+    """Return what to read instead of a base, None to read the base.
+
+    ``unique_key`` are the columns of which the base has at most one row for each combination, None
+    when there are none: a rollup of groups that holds all of them has the base's rows.
+    """
+    base = (-_prefix(base_key_order, wanted), base_rows)
+    found: list[tuple[tuple[int, int], int, str, _Held]] = []
+    for one in candidates:
+        held = _held(one.rollup, wanted, unique_key)
+        if held is not None:
+            rank = (-_prefix(one.key_order, wanted), one.rows)
+            found.append((rank, len(one.rollup.columns), one.name, held))
+    if not found:
+        return None
+    rank, _, name, held = min(found, key=lambda each: each[:3])
+    if rank >= base:
+        return None
+    return Choice(name, held.groups, held.columns, _reason(name, held, rank, base), held.measures)
+
+
+def _prefix(key_order: Sequence[FieldId], wanted: Wanted) -> int:
+    """Return how many columns a sort order begins with that narrow down what is read."""
+    for number, column in enumerate(key_order):
+        if column in wanted.equals:
+            continue
+        return number + 1 if column in wanted.ranges else number
+    return len(key_order)
+
+
+def _held(rollup: Rollup, wanted: Wanted, unique_key: Sequence[FieldId] | None) -> _Held | None:
+    plain: dict[FieldId, FieldId] = {}
+    measures: dict[MeasureKey, FieldId] = {}
+    for column in rollup.columns:
+        if column.measure is not None:
+            measures.setdefault((column.measure, column.source), column.id)
+        elif column.source is not None:
+            plain.setdefault(column.source, column.id)
+    if not rollup.groups:
+        return _rows(plain, wanted)
+    if wanted.aggregates:
+        return _groups(plain, measures, wanted)
+    if unique_key is None or not plain.keys() >= set(unique_key):
+        return None
+    # A measure of one row is the value itself.
+    values = {
+        source: column
+        for (measure, source), column in measures.items()
+        if source is not None and measure is not Measure.COUNT
+    }
+    return _rows(values | plain, wanted)
+
+
+def _rows(columns: Mapping[FieldId, FieldId], wanted: Wanted) -> _Held | None:
+    needed = wanted.all_columns
+    if not columns.keys() >= needed:
+        return None
+    return _Held(groups=False, columns={c: columns[c] for c in needed}, measures={})
+
+
+def _groups(
+    plain: Mapping[FieldId, FieldId], measures: Mapping[MeasureKey, FieldId], wanted: Wanted
+) -> _Held | None:
+    if not plain.keys() >= wanted.columns:
+        return None
+    found: dict[MeasureKey, FieldId] = {}
+    for key in wanted.measures:
+        measure, source = key
+        column = measures.get(key) if not measure.aggregation.replaces else None
+        if column is None and measure in (Measure.MIN, Measure.MAX) and source is not None:
+            # How often a value is there plays no part.
+            column = plain.get(source)
+        if column is None:
+            return None
+        found[key] = column
+    return _Held(groups=True, columns={c: plain[c] for c in wanted.columns}, measures=found)
+
+
+def _reason(name: str, held: _Held, rank: tuple[int, int], base: tuple[int, int]) -> str:
+    what = "groups of the table's rows" if held.groups else "the table's rows"
+    why = f"{rank[1]} rows instead of {base[1]}"
+    if rank[0] < base[0]:
+        why = (
+            f"its sort order begins with {-rank[0]} filtered column(s), the table's with"
+            f" {-base[0]}; {why}"
+        )
+    return f"rollup {name} has {what}: {why}"

@@ -1,0 +1,98 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/** A rollup's plan, and which of its columns stand for columns and measures of the base. */
+public final class RollupAnswer {
+  private final LogicalPlan plan;
+  private final boolean groups;
+  private final HashMap names = new HashMap();
+
+  /** The rows are {@code rows} or {@code groups}, then what a column holds and its name. */
+  public RollupAnswer(LogicalPlan plan, String text) {
+    this.plan = (LogicalPlan) plan.transformAllExpressions(new FreshIds());
+    List rows = TextRows.rows(text);
+    this.groups = ((String[]) rows.get(0))[0].equals("groups");
+    for (int i = 1; i < rows.size(); i++) {
+      String[] row = (String[]) rows.get(i);
+      String key = row[0];
+      for (int f = 1; f < row.length - 1; f++) {
+        key += '\t' + TextRows.encoded(row[f]);
+      }
+      names.put(key, row[row.length - 1]);
+    }
+  }
+
+  /** True when one row stands for many of the base. */
+  public boolean groups() {
+    return groups;
+  }
+
+  /** The rollup with the columns of the base, under their names and ids. */
+  public LogicalPlan rows(List columns) {
+    if (groups) {
+      throw new RollupMisfit("rows of groups");
+    }
+    return new Project(ScalaSeq.of(made(columns)), plan);
+  }
+
+  /** The same with a column for each measure, which are put into {@code held}. */
+  public LogicalPlan groups(List columns, Set measures, Map held) {
+    ArrayList made = made(columns);
+    for (Iterator each = measures.iterator(); each.hasNext();) {
+      String measure = (String) each.next();
+      Alias alias = alias(column(measure), "measure", NamedExpression.newExprId());
+      made.add(alias);
+      held.put(measure, alias.toAttribute());
+    }
+    return new Project(ScalaSeq.of(made), plan);
+  }
+
+  private ArrayList made(List columns) {
+    ArrayList made = new ArrayList();
+    for (int i = 0; i < columns.size(); i++) {
+      Attribute base = (Attribute) columns.get(i);
+      Attribute found = column("column\t" + TextRows.encoded(base.name()));
+      Expression value = RollupMeasures.fitted(found, base.dataType());
+      if (value == null) {
+        throw new RollupMisfit(base.name());
+      }
+      made.add(alias(value, base.name(), base.exprId()));
+    }
+    return made;
+  }
+
+  private Attribute column(String key) {
+    Attribute found = null;
+    Seq columns = plan.output();
+    for (int i = 0; i < columns.size(); i++) {
+      Attribute column = (Attribute) columns.apply(i);
+      if (column.name().equals(names.get(key))) {
+        found = column;
+      }
+    }
+    if (found == null) {
+      throw new RollupMisfit(key);
+    }
+    return found;
+  }
+
+  private static Alias alias(Expression value, String name, ExprId id) {
+    Seq nothing = ScalaSeq.of(new ArrayList());
+    return new Alias(value, name, id, nothing, Option.empty(), nothing);
+  }
+}

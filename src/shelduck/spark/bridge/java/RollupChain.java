@@ -1,0 +1,227 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
+import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.collection.immutable.Seq;
+
+/** Projects and filters, down to the relation of a table that may have rollups. */
+public final class RollupChain {
+  private final ArrayList nodes = new ArrayList();
+  private LogicalRelation relation;
+  private LakeFileIndex index;
+
+  private RollupChain() {}
+
+  /** Null where the plan is something else. */
+  public static RollupChain of(LogicalPlan top) {
+    RollupChain chain = new RollupChain();
+    LogicalPlan at = top;
+    while (at instanceof Project || at instanceof Filter) {
+      chain.nodes.add(at);
+      at = (LogicalPlan) at.children().apply(0);
+    }
+    if (!(at instanceof LogicalRelation)) {
+      return null;
+    }
+    chain.relation = (LogicalRelation) at;
+    if (!(chain.relation.relation() instanceof HadoopFsRelation)) {
+      return null;
+    }
+    Object location = ((HadoopFsRelation) chain.relation.relation()).location();
+    if (!(location instanceof LakeFileIndex) || ((LakeFileIndex) location).chooser() == null) {
+      return null;
+    }
+    chain.index = (LakeFileIndex) location;
+    return chain;
+  }
+
+  public LakeFileIndex index() {
+    return index;
+  }
+
+  public HadoopFsRelation source() {
+    return (HadoopFsRelation) relation.relation();
+  }
+
+  /** Whether each of its expressions says the same of the same values, wherever they are read. */
+  public boolean isSafe() {
+    for (int n = 0; n < nodes.size(); n++) {
+      Seq expressions = node(n).expressions();
+      for (int i = 0; i < expressions.size(); i++) {
+        if (!isSafe((Expression) expressions.apply(i))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  public static boolean isSafe(Expression expression) {
+    if (!expression.deterministic()) {
+      return false;
+    }
+    if (expression instanceof PlanExpression) {
+      return expression instanceof ScalarSubquery && expression.children().isEmpty()
+          && !namesQueries(((ScalarSubquery) expression).plan());
+    }
+    Seq children = expression.children();
+    for (int i = 0; i < children.size(); i++) {
+      if (!isSafe((Expression) children.apply(i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** What WITH defines stands elsewhere in the plan. */
+  private static boolean namesQueries(LogicalPlan plan) {
+    Seq children = plan.children();
+    for (int i = 0; i < children.size(); i++) {
+      if (namesQueries((LogicalPlan) children.apply(i))) {
+        return true;
+      }
+    }
+    return plan instanceof CTERelationRef;
+  }
+
+  /** Ids of all columns that come out at the top. */
+  public Set output() {
+    HashSet ids = new HashSet();
+    Seq columns = nodes.isEmpty() ? relation.output() : node(0).output();
+    for (int i = 0; i < columns.size(); i++) {
+      ids.add(((Attribute) columns.apply(i)).exprId());
+    }
+    return ids;
+  }
+
+  /** The ids that are needed of each node's output, the top first, and last of the relation's. */
+  public List levels(Set needed) {
+    ArrayList levels = new ArrayList();
+    levels.add(needed);
+    for (int n = 0; n < nodes.size(); n++) {
+      Set above = (Set) levels.get(n);
+      HashSet below = new HashSet();
+      if (node(n) instanceof Filter) {
+        below.addAll(above);
+        addReferences(((Filter) node(n)).condition(), below);
+      } else {
+        Seq made = ((Project) node(n)).projectList();
+        for (int i = 0; i < made.size(); i++) {
+          if (above.contains(((NamedExpression) made.apply(i)).exprId())) {
+            addReferences((Expression) made.apply(i), below);
+          }
+        }
+      }
+      levels.add(below);
+    }
+    return levels;
+  }
+
+  public static void addReferences(Expression expression, Set ids) {
+    Seq columns = expression.references().toSeq();
+    for (int i = 0; i < columns.size(); i++) {
+      ids.add(((Attribute) columns.apply(i)).exprId());
+    }
+  }
+
+  /** The relation's columns with these ids; null where one is no column of the files. */
+  public List columns(Set ids) {
+    ArrayList found = new ArrayList();
+    Seq columns = relation.output();
+    for (int i = 0; i < columns.size(); i++) {
+      Attribute column = (Attribute) columns.apply(i);
+      if (ids.contains(column.exprId())) {
+        if (LakeFileIndex.isMetadata(column)) {
+          return null;
+        }
+        found.add(column);
+      }
+    }
+    return found.size() == ids.size() ? found : null;
+  }
+
+  /** The relation's column that goes by this id above node {@code level}; null where none does. */
+  public Attribute column(Expression value, int level) {
+    if (!(value instanceof Attribute)) {
+      return null;
+    }
+    ExprId id = ((Attribute) value).exprId();
+    for (int n = level; n < nodes.size(); n++) {
+      if (node(n) instanceof Project) {
+        id = source(((Project) node(n)).projectList(), id);
+      }
+    }
+    HashSet ids = new HashSet();
+    ids.add(id);
+    List found = columns(ids);
+    return found == null ? null : (Attribute) found.get(0);
+  }
+
+  private static ExprId source(Seq made, ExprId id) {
+    for (int i = 0; i < made.size(); i++) {
+      Object each = made.apply(i);
+      if (((NamedExpression) each).exprId().equals(id)) {
+        Object from = each instanceof Alias ? ((Alias) each).child() : each;
+        return from instanceof Attribute ? ((Attribute) from).exprId() : null;
+      }
+    }
+    return null;
+  }
+
+  public int size() {
+    return nodes.size();
+  }
+
+  /** The condition of a node; null where it is no filter. */
+  public Expression filter(int n) {
+    return node(n) instanceof Filter ? ((Filter) node(n)).condition() : null;
+  }
+
+  /**
+   * The same over another plan, which has the needed columns under their ids, and {@code more}
+   * columns that come out at the top.
+   */
+  public LogicalPlan over(LogicalPlan bottom, List levels, List more) {
+    LogicalPlan plan = bottom;
+    for (int n = nodes.size() - 1; n >= 0; n--) {
+      ArrayList below = new ArrayList();
+      below.add(plan);
+      if (node(n) instanceof Filter) {
+        plan = (LogicalPlan) node(n).withNewChildren(ScalaSeq.of(below));
+        continue;
+      }
+      Seq made = ((Project) node(n)).projectList();
+      ArrayList kept = new ArrayList();
+      for (int i = 0; i < made.size(); i++) {
+        if (((Set) levels.get(n)).contains(((NamedExpression) made.apply(i)).exprId())) {
+          kept.add(made.apply(i));
+        }
+      }
+      for (Iterator each = more.iterator(); each.hasNext();) {
+        kept.add(each.next());
+      }
+      plan = new Project(ScalaSeq.of(kept), plan);
+    }
+    return plan;
+  }
+
+  private LogicalPlan node(int n) {
+    return (LogicalPlan) nodes.get(n);
+  }
+}

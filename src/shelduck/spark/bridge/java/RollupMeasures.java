@@ -1,0 +1,279 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
+import org.apache.spark.sql.catalyst.expressions.Divide;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Average;
+import org.apache.spark.sql.catalyst.expressions.aggregate.CollectSet;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.expressions.aggregate.HyperLogLogPlusPlus;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Sum;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.IntegralType;
+import org.apache.spark.sql.types.NumericType;
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * The aggregate functions of a query that a rollup may hold as measures, and what they become over
+ * its columns. A measure is known by its word and column, parted by a tab; COUNT(*) by its word.
+ */
+public final class RollupMeasures extends AbstractPartialFunction {
+  // Sums of decimals have ten digits more than their values; wider ones may overflow.
+  private static final int MOST_DIGITS = DecimalType.MAX_PRECISION() - 10;
+  private static final String COUNT = "COUNT";
+
+  private final RollupChain chain;
+  private final HashMap columns = new HashMap();
+  private final HashSet needed = new HashSet();
+  private final LinkedHashSet measures = new LinkedHashSet();
+  private Map held = new HashMap();
+
+  private RollupMeasures(RollupChain chain) {
+    this.chain = chain;
+  }
+
+  /** Null where groups of rows do not tell what the aggregate asks for. */
+  public static RollupMeasures of(Aggregate aggregate, RollupChain chain) {
+    RollupMeasures found = new RollupMeasures(chain);
+    Seq expressions = aggregate.expressions();
+    for (int i = 0; i < expressions.size(); i++) {
+      if (!found.understands((Expression) expressions.apply(i))) {
+        return null;
+      }
+    }
+    return found;
+  }
+
+  /** The ids of what is used of the child's columns beside measures. */
+  public Set needed() {
+    return needed;
+  }
+
+  public Set measures() {
+    return measures;
+  }
+
+  private boolean understands(Expression expression) {
+    if (expression instanceof AggregateExpression) {
+      return understandsFunction((AggregateExpression) expression);
+    }
+    if (expression instanceof PlanExpression || expression instanceof Nondeterministic) {
+      return RollupChain.isSafe(expression);
+    }
+    if (expression instanceof Attribute) {
+      needed.add(((Attribute) expression).exprId());
+      return true;
+    }
+    Seq children = expression.children();
+    for (int i = 0; i < children.size(); i++) {
+      if (!understands((Expression) children.apply(i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean understandsFunction(AggregateExpression call) {
+    if (call.mode() != Complete$.MODULE$) {
+      return false;
+    }
+    Expression function = (Expression) call.children().apply(0);
+    if (!call.isDistinct() && call.filter().isEmpty() && isMeasure(call, function)) {
+      return true;
+    }
+    boolean sameOfDistinct = call.isDistinct() || function instanceof Min
+        || function instanceof Max || function instanceof HyperLogLogPlusPlus
+        || function instanceof CollectSet;
+    if (!sameOfDistinct) {
+      return false;
+    }
+    RollupChain.addReferences(call, needed);
+    Seq arguments = function.children();
+    for (int i = 0; i < arguments.size(); i++) {
+      if (!RollupChain.isSafe((Expression) arguments.apply(i))) {
+        return false;
+      }
+    }
+    return call.filter().isEmpty() || RollupChain.isSafe((Expression) call.filter().get());
+  }
+
+  private boolean isMeasure(AggregateExpression call, Expression function) {
+    if (function.children().size() != 1) {
+      return false;
+    }
+    Expression value = (Expression) function.children().apply(0);
+    if (function instanceof Count && value instanceof Literal) {
+      measures.add(COUNT);
+      return ((Literal) value).value() != null;
+    }
+    boolean adds = function instanceof Sum || function instanceof Average;
+    if (adds && value instanceof UnscaledValue) {
+      value = ((UnscaledValue) value).child();
+    }
+    Attribute column = chain.column(value, 0);
+    if (column == null || (adds && !isExact(column.dataType(), function))) {
+      return false;
+    }
+    if (adds) {
+      measures.add(measure("SUM", column));
+    }
+    if (function instanceof Min || function instanceof Max) {
+      measures.add(measure(function instanceof Min ? "MIN" : "MAX", column));
+    } else if (function instanceof Count || function instanceof Average) {
+      measures.add(measure(COUNT, column));
+    } else if (!adds) {
+      return false;
+    }
+    columns.put(call, column);
+    return true;
+  }
+
+  private static boolean isExact(DataType type, Expression function) {
+    if (type instanceof DecimalType) {
+      // An average of decimals that Spark does not compute by their digits rounds in its own way.
+      boolean byDigits = function.children().apply(0) instanceof UnscaledValue;
+      return ((DecimalType) type).precision() <= MOST_DIGITS
+          && (function instanceof Sum || byDigits);
+    }
+    return type instanceof NumericType;
+  }
+
+  private static String measure(String word, Attribute column) {
+    return word + '\t' + TextRows.encoded(column.name());
+  }
+
+  /** From now on functions are those over these columns, which are known by their measures. */
+  public void hold(Map found) {
+    held = found;
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return node instanceof AggregateExpression;
+  }
+
+  public Object applyOrElse(Object node, Function1 otherwise) {
+    if (!(node instanceof AggregateExpression)) {
+      return otherwise.apply(node);
+    }
+    AggregateExpression call = (AggregateExpression) node;
+    Expression function = (Expression) call.children().apply(0);
+    Attribute column = (Attribute) columns.get(call);
+    boolean ofRows = function instanceof Count && !call.isDistinct() && call.filter().isEmpty();
+    if (column == null && !ofRows) {
+      return call;
+    }
+    Expression made = made(call, function, column);
+    if (made == null || !made.dataType().equals(call.dataType())) {
+      throw new RollupMisfit(call.sql());
+    }
+    return made;
+  }
+
+  private Expression made(AggregateExpression call, Expression function, Attribute column) {
+    if (function instanceof Count) {
+      ArrayList choices = new ArrayList();
+      choices.add(counted(column == null ? COUNT : measure(COUNT, column)));
+      choices.add(new Literal(Long.valueOf(0), DataTypes.LongType));
+      return new Coalesce(ScalaSeq.of(choices));
+    }
+    if (function instanceof Min || function instanceof Max) {
+      Attribute best = (Attribute) held.get(
+          measure(function instanceof Min ? "MIN" : "MAX", column));
+      Expression value = fitted(best, column.dataType());
+      return value == null ? null : over(call, over(function, value));
+    }
+    Expression sum = summed(call, function, column);
+    if (sum == null || function instanceof Sum) {
+      return sum;
+    }
+    Expression count = counted(measure(COUNT, column));
+    return new Divide(cast(sum, DataTypes.DoubleType), cast(count, DataTypes.DoubleType));
+  }
+
+  /** The sum of a column as the function takes it: of decimals as the number of their digits. */
+  private Expression summed(AggregateExpression call, Expression function, Attribute column) {
+    Attribute total = (Attribute) held.get(measure("SUM", column));
+    DataType base = column.dataType();
+    if (!holdsSums(total.dataType(), base)) {
+      return null;
+    }
+    Sum again = function instanceof Sum ? (Sum) over(function, total) : new Sum(total);
+    Expression sum = function instanceof Sum ? over(call, again) : again.toAggregateExpression();
+    if (base instanceof DecimalType) {
+      DecimalType kind = (DecimalType) base;
+      Expression exact = cast(sum, new DecimalType(kind.precision() + 10, kind.scale()));
+      return function.children().apply(0) instanceof UnscaledValue
+          ? new UnscaledValue(exact) : exact;
+    }
+    return cast(sum, base instanceof IntegralType ? DataTypes.LongType : DataTypes.DoubleType);
+  }
+
+  private static boolean holdsSums(DataType total, DataType base) {
+    if (base instanceof DecimalType) {
+      return total instanceof DecimalType
+          && ((DecimalType) total).scale() == ((DecimalType) base).scale();
+    }
+    return base instanceof IntegralType ? isWhole(total) : total instanceof DoubleType;
+  }
+
+  private static boolean isWhole(DataType type) {
+    return type instanceof IntegralType
+        || type instanceof DecimalType && ((DecimalType) type).scale() == 0;
+  }
+
+  private Expression counted(String measure) {
+    Attribute count = (Attribute) held.get(measure);
+    if (!isWhole(count.dataType())) {
+      throw new RollupMisfit(measure);
+    }
+    return cast(new Sum(count).toAggregateExpression(), DataTypes.LongType);
+  }
+
+  private static Expression over(Expression function, Expression value) {
+    ArrayList children = new ArrayList();
+    children.add(value);
+    return (Expression) function.withNewChildren(ScalaSeq.of(children));
+  }
+
+  private static Expression cast(Expression value, DataType type) {
+    return value.dataType().equals(type) ? value : new Cast(value, type, Option.empty());
+  }
+
+  /** A column of a rollup as the base has it; null where its values may not be the same. */
+  public static Expression fitted(Attribute column, DataType type) {
+    DataType own = column.dataType();
+    if (own.asNullable().equals(type.asNullable())) {
+      return column;
+    }
+    boolean wider = own instanceof NumericType && type instanceof NumericType
+        && Cast.canUpCast(own, type);
+    // A sum of one value has room for more than the value needs.
+    boolean exact = isWhole(own) && isWhole(type) || own instanceof DecimalType
+        && type instanceof DecimalType
+        && ((DecimalType) own).scale() == ((DecimalType) type).scale();
+    return wider || exact ? new Cast(column, type, Option.empty()) : null;
+  }
+}
