@@ -15,7 +15,7 @@ from functools import partial
 
 from shelduck.api.compaction import land
 from shelduck.api.results import Committed, TableName
-from shelduck.api.rollup_builder import build_rollups, drop_unlisted
+from shelduck.api.rollup_builder import build_rollups, drop_unlisted, exchange
 from shelduck.api.rollup_shape import refresh_outdated
 from shelduck.api.state import LakeState
 from shelduck.api.table_flush import FlushVerbs
@@ -164,11 +164,18 @@ class JobWorker:
     def _roll_up(self, job: Job) -> Committed:
         """Make the rollups of a job, and show them all at once."""
         try:
-            return build_rollups(self._state, job, self._version(job), self._name)
+            table = self._version(job)
+            done = build_rollups(self._state, job, table, self._name)
+            return done if done is not None else self._refold(job, table)
         except (InvalidRequest, Unsupported, AlreadyExists) as error:
             self._cancel(str(error))
             drop_unlisted(self._state, job, self._version(job))
             raise
+
+    def _refold(self, job: Job, table: TableVersion) -> Committed:
+        done = exchange(self._state, job, table, self._name)
+        refresh_outdated(self._state, TableName(table.schema.name, table.name))
+        return done
 
     def _rewrite(self, job: Job) -> Committed | None:
         """Write older files anew, or finish when there is none."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from shelduck.api.job_worker import JobWorker
 from shelduck.api.results import Committed, TableName
-from shelduck.api.rollup_builder import drop_unlisted, is_taken
+from shelduck.api.rollup_builder import drop_unlisted, is_taken, refolding
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import jobs as catalog_jobs
@@ -104,6 +104,8 @@ def submit(
     table has an open job, and InvalidRequest for a timeout that is no number of seconds above 0.
     """
     work = JobWork(tuple(s.conversion for s in plan.shadows), tuple(changes), plan.rewrites)
+    if plan.refolds:
+        work = JobWork(clauses=tuple(changes), rollups=(refolding(table, changes),), refolds=True)
     wanted: list[Change] = [reservation(table, plan.shadows)] if plan.shadows else []
     if plan.rewrites and plan.change is not None:
         wanted.append(plan.change)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from shelduck.api.rollup_shape import create_rollup
 from shelduck.api.unit import UnitOfWork
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.evolution.alter import altered, plan_alter
-from shelduck.evolution.rollups import measured_type
+from shelduck.evolution.rollups import measured_type, spec_of
 from shelduck.model.change import AlterTable
 from shelduck.model.keys import KeyModel, table_keys
 from shelduck.model.modify import ModifyColumn, OrderColumns
@@ -88,12 +89,31 @@ class Parted:
             unit.workspace.alter_table(change)
         for name, changes in self.theirs.items():
             table = self.rollups[name]
-            found = plan_alter(table, changes).change
+            plan = plan_alter(table, changes)
+            found = plan.change
+            if plan.refolds:
+                self._remake(unit, table, after, changes)
+                continue
             if found is None:
                 continue
             given = table.properties if found.properties is None else found.properties
             rollup = _followed(_definition(table), found.columns, after)
             unit.workspace.alter_table(replace(found, properties=with_rollup(given, rollup)))
+
+    def _remake(
+        self,
+        unit: UnitOfWork,
+        table: TableVersion,
+        base: TableVersion,
+        changes: Sequence[TableChange],
+    ) -> None:
+        """Put an empty table in the place of a rollup whose rows are others without a key."""
+        spec = spec_of(self.base, table)
+        assert spec is not None
+        gone = {c.path[0].lower() for c in changes if isinstance(c, DropColumn)}
+        columns = tuple(n for n in spec.columns if n.lower() not in gone)
+        unit.workspace.drop_table(table)
+        create_rollup(unit, base, replace(spec, columns=columns))
 
     def _add(self, change: AddColumn) -> None:
         plain = replace(change, rollup=None)

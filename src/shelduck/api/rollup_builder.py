@@ -6,25 +6,43 @@ A worker that comes after a crash finds it and catches up.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from shelduck.api.following import catch_up, is_fresh, name_of, rollup_name
+from shelduck.api.following import (
+    catch_up,
+    is_fresh,
+    name_of,
+    rollup_name,
+    rollups_of,
+    settling,
+)
+from shelduck.api.lookup import rows_of
 from shelduck.api.results import Committed
-from shelduck.api.rollup_shape import create_rollup, list_rollups
+from shelduck.api.rollup_shape import create_rollup, drop_rollup, list_rollups
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.errors import NotFound
+from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.rollups import is_current
 from shelduck.model.job import Job, JobState, JobStep
+from shelduck.model.quoting import backticked
 from shelduck.model.rollup import RollupSpec, rollup_names, rollup_of
+from shelduck.model.schema_change import DropColumn
+from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
+from shelduck.model.table_change import TableChange
+from shelduck.operations.overwrite import overwrite_table
 
+_REFOLDED = "__folded"
 _RUNNING = frozenset({JobState.RUNNING})
 
 
-def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed:
+def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed | None:
     """Make the rollups of a job, each in a commit, and list them in another.
+
+    None where the job goes on with `exchange` then.
 
     Raises Conflict when somebody else cancelled or took the job, or changed the table's shape; what
     is filled stays so.
@@ -42,6 +60,50 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
                 catch_up(state, unit, base, found)
         names = (*rollup_names(base.properties), *(spec.name for spec in specs))
         list_rollups(unit, base, tuple(dict.fromkeys(names)))
+        state_after = JobState.RUNNING if job.work.refolds else JobState.FINISHED
+        unit.job = JobStep(job.id, _RUNNING, state_after, worker=worker)
+        snapshot = unit.commit().snapshot
+        return None if job.work.refolds else Committed(snapshot)
+    except BaseException:
+        unit.rollback()
+        raise
+
+
+def refolding(table: TableVersion, changes: Sequence[TableChange]) -> RollupSpec:
+    """Return a rollup of all that is left of an AGGREGATE table when some keys are dropped."""
+    gone = {c.path[0].lower() for c in changes if isinstance(c, DropColumn) and len(c.path) == 1}
+    left = tuple(f.name for f in table.columns if f.name.lower() not in gone)
+    return RollupSpec(_REFOLDED, left)
+
+
+def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed:
+    """Put the rows of a rollup in the place of those of its base, which loses keys with that.
+
+    One snapshot: nobody sees the columns without the rows. Raises Conflict when a load came in
+    between, and InvalidRequest for a sum that its column cannot hold.
+    """
+    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
+    try:
+        base = unit.workspace.table(name_of(table))
+        [spec] = job.work.rollups
+        found = unit.workspace.table(rollup_name(base, spec.name))
+        if not is_fresh(state, unit, base, found):
+            catch_up(state, unit, base, found)
+        folded = rows_of(state, unit, name_of(found)).frame(state.spark)
+        change = plan_alter(base, job.work.clauses).change
+        assert change is not None
+        rows = rows_of(state, unit, name_of(base), writes=True)
+        unit.workspace.alter_table(change)
+        after = replace(rows, table=unit.workspace.table(name_of(base)))
+        left = folded.select(*map(backticked, after.table.columns.names))
+        done = overwrite_table(state.spark, after, left, show_progress=state.show_progress)
+        unit.own(done)
+        unit.stage(done)
+        for other in list(rollups_of(unit, base)):
+            if other.id != found.id and is_fresh(state, unit, base, other):
+                unit.settle(settling(unit, base, other))
+        unit.settle(Settling(base.id, frozenset({base.id}), unit.workspace.base.id, alone=True))
+        drop_rollup(unit, unit.workspace.table(name_of(base)), spec.name)
         unit.job = JobStep(job.id, _RUNNING, JobState.FINISHED, worker=worker)
         return Committed(unit.commit().snapshot)
     except BaseException:
@@ -66,6 +128,9 @@ def drop_unlisted(state: LakeState, job: Job, table: TableVersion | None = None)
         return
     base = unit.workspace.table(name_of(base))
     for spec in job.work.rollups:
+        if job.work.refolds and spec.name in rollup_names(base.properties):
+            drop_rollup(unit, base, spec.name)
+            continue
         try:
             found = unit.workspace.table(rollup_name(base, spec.name))
         except NotFound:

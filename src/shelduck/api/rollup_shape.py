@@ -149,10 +149,10 @@ def _redefined(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Tab
 
 
 def refresh_outdated(state: LakeState, name: TableName) -> None:
-    """Make rollups anew whose columns do not fit those of their base any more."""
+    """Make rollups right that a change of columns has left behind."""
     view = UnitOfWork(state, state.commit_info())
     base = view.workspace.table(name)
-    if all(is_current(base, table) for table in rollups_of(view, base)):
+    if all(is_fresh(state, view, base, table) for table in rollups_of(view, base)):
         return
     refresh_all(state, name)
 

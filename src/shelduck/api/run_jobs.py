@@ -17,7 +17,7 @@ from shelduck.catalog.jobs import LightChange, jobs, light_changes, open_job
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.job import Job, JobState
 from shelduck.model.names import split_name
-from shelduck.model.rollup import AddRollup, DropRollup, rollup_names
+from shelduck.model.rollup import AddRollup, DropRollup, rollup_names, rollup_table
 from shelduck.model.table import TableVersion
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.session import DataFrame
@@ -53,7 +53,7 @@ def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame:
     told = [
         (split_name(j.table_name)[0], j.created, row)
         for j in heavy
-        if bool(j.work.rollups) is statement.rollups
+        if j.work.makes_rollups is statement.rollups
         for row in (_rollup_rows(j) if statement.rollups else [_row(j)])
     ]
     told += [(c.table_name[0], c.snapshot.time, _light_row(c)) for c in light]
@@ -113,7 +113,7 @@ def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
     table = runner.version(statement.name)
     with runner.state.store.read() as connection:
         job = open_job(connection, table.id)
-    is_other = job is not None and bool(job.work.rollups) is not statement.rollups
+    is_other = job is not None and job.work.makes_rollups is not statement.rollups
     if job is None or is_other or (statement.jobs and job.id not in statement.jobs):
         told = f" (job {', '.join(map(str, statement.jobs))})" if statement.jobs else ""
         what = "ROLLUP" if statement.rollups else "SCHEMA_CHANGE"
@@ -147,19 +147,11 @@ def _rollup_rows(job: Job) -> list[tuple[object, ...]]:
 
 
 def _light_row(change: LightChange) -> tuple[object, ...]:
-    name, at = change.table_name[1], change.snapshot
-    # A rollup is called after its table.
-    table, _, index = name.partition("$")
+    table, at, index = change.table_name[1], change.snapshot, change.table_name[1]
+    if change.is_rollup:
+        table, _, index = table.rpartition(rollup_table("", ""))
     return (
-        *(
-            None,
-            table,
-            _time(at.time),
-            _time(at.time),
-            index or table,
-            change.table_id,
-            change.table_id,
-        ),
+        *(None, table, _time(at.time), _time(at.time), index, change.table_id, change.table_id),
         *(f"{at.schema_version}:0", at.id, JobState.FINISHED.value, "", None, 1),
     )
 

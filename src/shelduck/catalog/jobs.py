@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, insert, or_, select, update
 
-from shelduck.catalog import own_tables, queries, read
+from shelduck.catalog import own_tables, queries, read, tables
 from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.store import Store
 from shelduck.errors import AlreadyExists, Conflict, NotFound
@@ -28,7 +28,7 @@ from shelduck.model.job import (
     JobWork,
     NewJob,
 )
-from shelduck.model.rollup import Measure, MeasureSpec, RollupSpec
+from shelduck.model.rollup import ROLLUP, Measure, MeasureSpec, RollupSpec
 from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.table import Snapshot
 from shelduck.model.table_change import PARTS_OF_CHANGES
@@ -68,18 +68,24 @@ def reservations(connection: Connection) -> set[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class LightChange:
-    """A change of a table's shape that took no job: the snapshot that made it, and of what."""
+    """A change of a table's shape that took no job: the snapshot that made it, and of what.
+
+    ``is_rollup``: the table is one of another table, after which it is called.
+    """
 
     snapshot: Snapshot
     table_id: TableId
     table_name: tuple[str, str]
+    is_rollup: bool = False
 
 
 def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightChange]:
     """Return the alterations that snapshots tell of and that are no part of ``known`` jobs.
 
-    The newest first. One statement, and one for each table that was altered.
+    The newest first. Two statements, and one for each table that was altered.
     """
+    tagged = select(tables.tag.c.object_id).where(tables.tag.c.key == ROLLUP)
+    rollups = set(connection.execute(tagged).scalars())
     of_jobs = {number for j in known for number in (j.base, j.published)}
     names: dict[int, list[tuple[int, tuple[str, str]]]] = {}
     found: list[LightChange] = []
@@ -94,7 +100,7 @@ def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightCha
                 names[table] = sorted((begin, (schema, name)) for begin, schema, name in rows)
             called = [name for begin, name in names[table] if begin <= snapshot.id]
             if called:
-                found.append(LightChange(snapshot, table, called[-1]))
+                found.append(LightChange(snapshot, table, called[-1], table in rollups))
     return found[::-1]
 
 

@@ -15,6 +15,7 @@ from shelduck.evolution.layout import (
     refuse_lost_keys,
 )
 from shelduck.evolution.weights import (
+    REFOLDING,
     Simple,
     Weight,
     converting,
@@ -63,7 +64,8 @@ class AlterPlan:
     ``change`` is None when nothing changes. ``checks_null`` are columns whose rows have to be shown
     to hold no NULL before the commit. ``shadows`` are the columns that a job has to fill before
     ``change``, which has them in place; ``rewrites`` says that a job has to follow it.
-    ``cores`` are those that would do it.
+    ``cores`` are those that would do it. ``refolds``: a job has to combine rows, of which a key is
+    gone.
     """
 
     table: str
@@ -73,11 +75,12 @@ class AlterPlan:
     shadows: tuple[Shadow, ...] = ()
     rewrites: bool = False
     cores: int = 1
+    refolds: bool = False
 
     @property
     def is_heavy(self) -> bool:
         """True when a job is needed."""
-        return bool(self.shadows) or self.rewrites
+        return bool(self.shadows) or self.rewrites or self.refolds
 
     @property
     def estimated_seconds(self) -> float:
@@ -138,6 +141,7 @@ def plan_alter(
         after.must_hold_no_null,
         tuple(fold.shadows),
         fold.rewrites,
+        refolds=fold.keys.rows_fold,
     )
 
 
@@ -201,6 +205,11 @@ class _Fold:
                 f"ALTER TABLE {name}: REWRITE goes with SET PARTITIONED BY and SET SORTED BY; write"
                 " two statements"
             )
+        if self.keys.rows_fold and (self.shadows or self.after.must_hold_no_null):
+            raise Unsupported(
+                f"ALTER TABLE {name}: dropping a key combines rows, and others of the statement"
+                " look at them; write two statements"
+            )
         if self.shadows and self.after.must_hold_no_null:
             raise Unsupported(
                 f"ALTER TABLE {name}: SET NOT NULL looks at rows, and others of the statement write"
@@ -228,8 +237,9 @@ class _Fold:
             _refuse_shorter_keys(known.columns, change, name)
         self.after = apply_changes(known, [change], name)
         self.layout = follow(self.layout, change, known.columns)
+        folded = self.keys.rows_fold
         self.keys.follow(change, self.after.columns, known.columns)
-        return weight_of(change)
+        return weight_of(change) if folded is self.keys.rows_fold else REFOLDING
 
     def _retype(self, change: ChangeType, clause: int, *, is_restated: bool) -> Weight:
         name = self.table.full_name

@@ -92,6 +92,8 @@ class KeyDraft:
             self._added(change, columns)
         elif isinstance(change, DropColumn) and len(change.path) == 1:
             left = {f.id for f in columns}
+            is_key = not left.issuperset(keys.columns)
+            self.rows_fold |= is_key and keys.model is KeyModel.AGGREGATE
             self.keys = replace(
                 keys,
                 columns=tuple(i for i in keys.columns if i in left),
@@ -192,7 +194,6 @@ class KeyDraft:
             raise InvalidRequest(f"no key column left: {here} is the last one")
         if keys.model is KeyModel.AGGREGATE:
             self._refuse_replaced(here)
-            self.rows_fold = True
 
     def _refuse_replaced(self, here: str) -> None:
         assert self.keys is not None

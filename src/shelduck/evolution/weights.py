@@ -44,6 +44,10 @@ _NEW_FILES = Weight(False, "for files to come; those that exist stay as they are
 _PROPERTY = Weight(False, "a property of the table")
 _NOT_NULL = Weight(False, "metadata only, after a check that no row holds NULL")
 
+REFOLDING = Weight(
+    True, "rows that differ in this key alone become one; a job combines them beside the table"
+)
+
 WEIGHTS: dict[type, Weight] = {
     AddColumn: Weight(False, "files that lack the new id read its initial default"),
     DropColumn: _BY_ID,

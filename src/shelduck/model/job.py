@@ -42,12 +42,19 @@ class JobWork:
     ``clauses`` are the changes of the ALTER TABLE that the job publishes; conversions are made for
     some of them. ``rewrites``: all files that are older than the job are written anew as the table
     is now, and nothing is published. ``rollups`` are made, and published together.
+    ``refolds``: a key goes, and the one rollup holds the rows as they are without it.
     """
 
     conversions: tuple[Conversion, ...] = ()
     clauses: tuple[TableChange, ...] = ()
     rewrites: bool = False
     rollups: tuple[RollupSpec, ...] = ()
+    refolds: bool = False
+
+    @property
+    def makes_rollups(self) -> bool:
+        """True for a job that is about rollups, and not about columns."""
+        return bool(self.rollups) and not self.refolds
 
 
 @dataclass(frozen=True, slots=True)

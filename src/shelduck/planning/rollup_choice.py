@@ -16,6 +16,8 @@ from shelduck.model.schema import FieldId
 MeasureKey = tuple[Measure, FieldId | None]
 """A measure and the base's column that it is made of; None for COUNT(*)."""
 
+_ALL_ROWS: MeasureKey = (Measure.COUNT, None)
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -55,8 +57,9 @@ class Candidate:
 class Choice:
     """A rollup that answers a query, and which of its columns stand for what of the base.
 
-    ``groups`` tells that one row of it stands for many: then measures are combined further. If not,
-    its rows are those of the base, and there are no measures. ``reason`` is for EXPLAIN.
+    ``groups`` tells that one row of it stands for many: then measures are combined further. A COUNT
+    of a column that it is grouped by may come from that column and COUNT(*). Without ``groups`` its
+    rows are those of the base, and there are no measures. ``reason`` is for EXPLAIN.
     """
 
     name: str
@@ -145,17 +148,22 @@ def _groups(
 ) -> _Held | None:
     if not plain.keys() >= wanted.columns:
         return None
+    columns = {c: plain[c] for c in wanted.columns}
     found: dict[MeasureKey, FieldId] = {}
-    for key in wanted.measures:
-        measure, source = key
-        column = measures.get(key) if not measure.aggregation.replaces else None
-        if column is None and measure in (Measure.MIN, Measure.MAX) and source is not None:
+    for measure, source in wanted.measures:
+        column = None if measure.aggregation.replaces else measures.get((measure, source))
+        if column is None and source in plain and measure in (Measure.MIN, Measure.MAX):
             # How often a value is there plays no part.
-            column = plain.get(source)
-        if column is None:
+            column = plain[source]
+        if column is not None:
+            found[measure, source] = column
+        elif measure is Measure.COUNT and source in plain and _ALL_ROWS in measures:
+            # Of each group, all of its rows or none have a value of what it is made by.
+            found[_ALL_ROWS] = measures[_ALL_ROWS]
+            columns[source] = plain[source]
+        else:
             return None
-        found[key] = column
-    return _Held(groups=True, columns={c: plain[c] for c in wanted.columns}, measures=found)
+    return _Held(groups=True, columns=columns, measures=found)
 
 
 def _reason(name: str, held: _Held, rank: tuple[int, int], base: tuple[int, int]) -> str:

@@ -34,7 +34,8 @@ class RollupFrame:
     """A rollup to read instead of its base.
 
     ``columns`` has the name in ``frame`` of each column of the base that is wanted. With ``groups``
-    one row stands for many of the base, and ``measures`` has the names of all wanted measures.
+    one row stands for many of the base, and ``measures`` has the names of all wanted measures; for
+    a COUNT of a column, that column and COUNT(*) will do.
     """
 
     frame: DataFrame

@@ -6,4 +6,13 @@ from shelduck.spark.bridge.codec import Constant, Deletes, FileEntry, field_rows
 from shelduck.spark.bridge.jvm import has_jvm
 from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
 
-__all__ = ["Bridge", "Constant", "Deletes", "FileEntry", "Lister", "bridge_for", "field_rows", "has_jvm"]
+__all__ = [
+    "Bridge",
+    "Constant",
+    "Deletes",
+    "FileEntry",
+    "Lister",
+    "bridge_for",
+    "field_rows",
+    "has_jvm",
+]

@@ -10,6 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -55,11 +57,21 @@ public final class RollupAnswer {
     ArrayList made = made(columns);
     for (Iterator each = measures.iterator(); each.hasNext();) {
       String measure = (String) each.next();
-      Alias alias = alias(column(measure), "measure", NamedExpression.newExprId());
+      Alias alias = alias(measure(measure), "measure", NamedExpression.newExprId());
       made.add(alias);
       held.put(measure, alias.toAttribute());
     }
     return new Project(ScalaSeq.of(made), plan);
+  }
+
+  /** Of each group, all of its rows or none have a value of a column that it is made by. */
+  private Expression measure(String measure) {
+    if (names.containsKey(measure) || !measure.startsWith("COUNT\t")) {
+      return column(measure);
+    }
+    Attribute all = column("COUNT");
+    Attribute key = column("column" + measure.substring("COUNT".length()));
+    return new If(new IsNull(key), RollupMeasures.zero(all.dataType()), all);
   }
 
   private ArrayList made(List columns) {

@@ -1,5 +1,6 @@
 package shelduck.bridge;
 
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -12,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.Divide;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Multiply;
 import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
@@ -27,6 +29,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Sum;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.IntegralType;
@@ -196,7 +199,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
     if (function instanceof Count) {
       ArrayList choices = new ArrayList();
       choices.add(counted(column == null ? COUNT : measure(COUNT, column)));
-      choices.add(new Literal(Long.valueOf(0), DataTypes.LongType));
+      choices.add(zero(DataTypes.LongType));
       return new Coalesce(ScalaSeq.of(choices));
     }
     if (function instanceof Min || function instanceof Max) {
@@ -225,10 +228,18 @@ public final class RollupMeasures extends AbstractPartialFunction {
     if (base instanceof DecimalType) {
       DecimalType kind = (DecimalType) base;
       Expression exact = cast(sum, new DecimalType(kind.precision() + 10, kind.scale()));
-      return function.children().apply(0) instanceof UnscaledValue
-          ? new UnscaledValue(exact) : exact;
+      if (!(function.children().apply(0) instanceof UnscaledValue)) {
+        return exact;
+      }
+      return function instanceof Sum ? new UnscaledValue(exact) : shifted(exact, kind.scale());
     }
     return cast(sum, base instanceof IntegralType ? DataTypes.LongType : DataTypes.DoubleType);
+  }
+
+  /** The digits of a decimal as a whole number, which may be too large for a long. */
+  private static Expression shifted(Expression value, int digits) {
+    Decimal factor = Decimal.apply(BigDecimal.ONE.scaleByPowerOfTen(digits), digits + 1, 0);
+    return new Multiply(value, new Literal(factor, new DecimalType(digits + 1, 0)));
   }
 
   private static boolean holdsSums(DataType total, DataType base) {
@@ -250,6 +261,10 @@ public final class RollupMeasures extends AbstractPartialFunction {
       throw new RollupMisfit(measure);
     }
     return cast(new Sum(count).toAggregateExpression(), DataTypes.LongType);
+  }
+
+  public static Expression zero(DataType type) {
+    return cast(new Literal(Long.valueOf(0), DataTypes.LongType), type);
   }
 
   private static Expression over(Expression function, Expression value) {
