@@ -14,7 +14,7 @@ from shelduck.catalog import read as catalog_read
 from shelduck.catalog.settled import is_settled, settled_at
 from shelduck.errors import NotFound, ShelduckError
 from shelduck.evolution.rollups import is_current
-from shelduck.model.change import AppendFiles, InlineRows
+from shelduck.model.change import AppendFiles, DeleteRows, InlineRows, RowChange
 from shelduck.model.quoting import backticked
 from shelduck.model.rollup import rollup_names, rollup_of, rollup_table
 from shelduck.model.settled import Settling
@@ -104,7 +104,7 @@ def _follow(
         return
     rollup = RollupRows(base, table)
     rows = rows_of(state, unit, name_of(table))
-    only_adds = all(isinstance(c, AppendFiles | InlineRows) for c in loaded.done.changes)
+    only_adds = all(_only_adds(c) for c in loaded.done.changes)
     if loaded.rows is not None or (only_adds and not loaded.done.alter):
         done = added(state.spark, rows, rollup, loaded)
     else:
@@ -112,6 +112,12 @@ def _follow(
         touched = touched_rows(state.spark, before, now)
         done = followed(state.spark, rows, rollup, now, touched)
     _stage_rollup(unit, base, table, done)
+
+
+def _only_adds(change: RowChange) -> bool:
+    if isinstance(change, DeleteRows):
+        return not (change.files or change.inlined)
+    return isinstance(change, AppendFiles | InlineRows)
 
 
 def _right_since(state: LakeState, unit: UnitOfWork, table: TableVersion) -> int | None:

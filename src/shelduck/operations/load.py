@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from shelduck.model.change import DeleteRows
 from shelduck.operations.delete import ORIGINS
-from shelduck.operations.done import Counts, Done
+from shelduck.operations.done import Counts, Done, appended
+from shelduck.operations.progress import write_progress
 from shelduck.operations.rows import TableRows
 from shelduck.operations.unique_keys import folding_of
 from shelduck.operations.update import require_free_names
 from shelduck.operations.versions import Versions, write_versions
+from shelduck.operations.write_rows import write_rows
+from shelduck.spark.folding import Folding
 from shelduck.spark.kept import kept
 from shelduck.spark.key_ranges import near_keys
 from shelduck.spark.load_rows import (
+    alive_rows,
     folded_again,
     fresh_rows,
     matched_rows,
@@ -52,6 +57,8 @@ def load_rows(
     folding = folding_of(rows.table)
     assert folding is not None
     require_free_names(rows.table)
+    if not rows.files and not any(part.row_ids for part in rows.inlined):
+        return _first(spark, folding, new, show_progress)
     source = kept(folding.folded(new))
     loaded = source.count()
     if not loaded:
@@ -76,6 +83,20 @@ def load_rows(
     )
     done = write_versions(spark, rows, versions, few=few, show_progress=show_progress)
     return Loaded(done, source)
+
+
+def _first(
+    spark: SparkSession, folding: Folding, new: DataFrame, show_progress: bool | None
+) -> Loaded:
+    """Return the load into a table without rows: nothing is kept, and none is looked up."""
+    table = folding.table
+    alive = alive_rows(folding.folded(new), folding)
+    with write_progress(spark, table.full_name, show=show_progress) as progress:
+        done = appended(table, write_rows(spark, alive, table, progress=progress))
+    if done.is_nothing:
+        return Loaded(done)
+    # Rows that others add meanwhile may have the same keys.
+    return Loaded(replace(done, changes=(DeleteRows(table), *done.changes)))
 
 
 def fold_rows(

@@ -152,12 +152,15 @@ def _groups(
     found: dict[MeasureKey, FieldId] = {}
     for measure, source in wanted.measures:
         column = None if measure.aggregation.replaces else measures.get((measure, source))
-        if column is None and source in plain and measure in (Measure.MIN, Measure.MAX):
-            # How often a value is there plays no part.
-            column = plain[source]
         if column is not None:
             found[measure, source] = column
-        elif measure is Measure.COUNT and source in plain and _ALL_ROWS in measures:
+            continue
+        if source is None or source not in plain:
+            return None
+        if measure in (Measure.MIN, Measure.MAX):
+            # How often a value is there plays no part.
+            found[measure, source] = plain[source]
+        elif measure is Measure.COUNT and _ALL_ROWS in measures:
             # Of each group, all of its rows or none have a value of what it is made by.
             found[_ALL_ROWS] = measures[_ALL_ROWS]
             columns[source] = plain[source]

@@ -76,11 +76,15 @@ def tally_actions(matched: DataFrame) -> dict[Action | None, int]:
     return {None if row[0] is None else Action(row[0]): row[1] for row in found}
 
 
+def alive_rows(source: DataFrame, folding: Folding) -> DataFrame:
+    """Return folded rows whose key is not deleted, as rows of the table."""
+    alive = source.where(~F.col(GONE)) if folding.is_unique else source
+    return folding.without_sign(alive)
+
+
 def fresh_rows(source: DataFrame, matched: DataFrame, folding: Folding) -> DataFrame:
     """Return the loaded rows whose key the table does not have, as its rows."""
-    alive = source.where(~F.col(GONE)) if folding.is_unique else source
-    found = _joined(alive, matched, folding.key_fields, "left_anti")
-    return folding.without_sign(found)
+    return _joined(alive_rows(source, folding), matched, folding.key_fields, "left_anti")
 
 
 def rows_of_keys(

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.OuterReference;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
@@ -73,7 +74,7 @@ public final class RollupChain {
   }
 
   public static boolean isSafe(Expression expression) {
-    if (!expression.deterministic()) {
+    if (!expression.deterministic() || expression instanceof OuterReference) {
       return false;
     }
     if (expression instanceof PlanExpression) {

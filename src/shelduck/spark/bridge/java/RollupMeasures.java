@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Multiply;
 import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
+import org.apache.spark.sql.catalyst.expressions.OuterReference;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
@@ -83,7 +84,8 @@ public final class RollupMeasures extends AbstractPartialFunction {
     if (expression instanceof AggregateExpression) {
       return understandsFunction((AggregateExpression) expression);
     }
-    if (expression instanceof PlanExpression || expression instanceof Nondeterministic) {
+    if (expression instanceof PlanExpression || expression instanceof Nondeterministic
+        || expression instanceof OuterReference) {
       return RollupChain.isSafe(expression);
     }
     if (expression instanceof Attribute) {
