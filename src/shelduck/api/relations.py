@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shelduck.api.answering import read_any
 from shelduck.api.instants import instant
-from shelduck.api.lookup import read_version, table_name
+from shelduck.api.lookup import table_name
 from shelduck.api.metadata_tables import TABLES, metadata_table
 from shelduck.api.results import TableName
 from shelduck.api.state import LakeState
@@ -26,11 +27,13 @@ class Scope:
     """Where names are looked up: the schema of names without one, and a snapshot's id.
 
     ``views`` are those that are being read, outermost first, by full name in lower case.
+    ``rollups``: they may answer for their tables.
     """
 
     schema: str
     version: int | None = None
     views: tuple[str, ...] = ()
+    rollups: bool = True
 
 
 def relation_frame(
@@ -46,7 +49,9 @@ def relation_frame(
     parts = relation.name.parts
     try:
         name = table_name(parts, scope.schema)
-        return read_version(state, unit, name, version=version, timestamp=timestamp)
+        return read_any(
+            state, unit, name, version=version, timestamp=timestamp, rollups=scope.rollups
+        )
     except InvalidRequest:
         if len(parts) < 3:
             view = _view_at(state, unit, name, version, timestamp)

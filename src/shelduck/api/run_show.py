@@ -10,6 +10,7 @@ from shelduck.api import describe as described
 from shelduck.api.runner import Answer, Runner
 from shelduck.model.properties import shown_properties
 from shelduck.spark.query import answer
+from shelduck.spark.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
 
@@ -20,9 +21,15 @@ def query(runner: Runner, statement: st.Query) -> DataFrame:
 
 
 def explain(runner: Runner, statement: st.Explain) -> DataFrame:
-    """Return Spark's plan of a query as text."""
+    """Return Spark's plan of a query as text, and before it which rollups answer, and why."""
     mode = "" if statement.mode == "simple" else f"{statement.mode.upper()} "
-    return runner.query(statement.query, f"EXPLAIN {mode}")
+    with collecting_choices(runner.state.spark) as reasons:
+        plan = runner.query(statement.query, f"EXPLAIN {mode}")
+    if not reasons:
+        return plan
+    # One row of text.
+    lines = [*dict.fromkeys(reasons), *(row[0] for row in plan.collect())]
+    return answer(runner.state.spark, "plan string", [("\n".join(lines),)])
 
 
 def show_schemas(runner: Runner, statement: st.ShowSchemas) -> DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 
+from shelduck.api.answering import without_hint
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.lookup import table_name
 from shelduck.api.relations import Scope, relation_frame
@@ -38,8 +39,8 @@ class Runner:
 
     def query(self, query: st.Query, prefix: str = "") -> DataFrame:
         """Return the DataFrame of a query; all its tables are read at one snapshot."""
-        frames, others = self._frames(query)
-        text = query.text
+        text, rollups = without_hint(query.text)
+        frames, others = self._frames(query, rollups=rollups)
         for word, name in others.items():
             text = text.replace(word, name)
         return run_query(self.state.spark, prefix + text, frames)
@@ -61,7 +62,9 @@ class Runner:
             names.update(made)
             yield lambda text: reduce(lambda t, word: t.replace(word, names[word]), names, text)
 
-    def _frames(self, part: st.Query | Expression) -> tuple[dict[str, DataFrame], dict[str, str]]:
+    def _frames(
+        self, part: st.Query | Expression, *, rollups: bool = False
+    ) -> tuple[dict[str, DataFrame], dict[str, str]]:
         """Return the lake's tables by their placeholders, and the names of those of the session."""
         unit = self.view()
         frames = {
@@ -72,7 +75,7 @@ class Runner:
         for relation in part.relations:
             word = relation.placeholder
             try:
-                frames[word] = self._relation(unit, relation)
+                frames[word] = self._relation(unit, relation, rollups=rollups)
             except InvalidRequest:
                 # Not of this lake: a temporary view, or a table of another catalog of the session.
                 # Those have no versions of ours, so time travel always means the lake.
@@ -82,8 +85,9 @@ class Runner:
                 others[word] = str(relation.name)
         return frames, others
 
-    def _relation(self, unit: UnitOfWork, relation: st.Relation) -> DataFrame:
-        return relation_frame(self.state, unit, relation, Scope(self.state.default_schema))
+    def _relation(self, unit: UnitOfWork, relation: st.Relation, *, rollups: bool) -> DataFrame:
+        scope = Scope(self.state.default_schema, rollups=rollups)
+        return relation_frame(self.state, unit, relation, scope)
 
     def name(self, found: st.TableName, default: str | None = None) -> TableName:
         """Return the schema and table that a name in a statement means."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from shelduck.api.answering import read_any
 from shelduck.api.evolving import evolved
 from shelduck.api.handle import TableHandle
 from shelduck.api.keyed import is_plain, load
-from shelduck.api.lookup import read_version
 from shelduck.api.results import Result, Staged
 from shelduck.api.row_work import carry_out_rows
 from shelduck.api.unit import UnitOfWork, carry_out, counted
@@ -32,28 +32,32 @@ class RowVerbs(TableHandle):
         version: int | None = None,
         timestamp: str | datetime | None = None,
         columns: Sequence[str] | None = None,
+        rollups: bool = True,
     ) -> DataFrame:
         """Return the rows as a DataFrame, with the columns that the table had at that snapshot.
 
         The rows stay those of one snapshot whatever happens to the table. Every column is nullable.
+        Queries of the newest rows are answered from a rollup where that is less work.
 
         Args:
             version: A snapshot id, as in `Committed.snapshot` and `history`.
             timestamp: The last snapshot at or before it; text without an offset is UTC.
             columns: The top-level columns to read, all when None.
+            rollups: Whether a rollup may answer; in SQL the hint ``/*+ NO_ROLLUP */`` says no.
 
         Raises:
             NotFound: the table, a column or the snapshot does not exist.
             InvalidRequest: both ``version`` and ``timestamp`` are given.
             Unsupported: a file or type cannot be read right; the message names the way out.
         """
-        return read_version(
+        return read_any(
             self._state,
             self._view(),
             self.name,
             version=version,
             timestamp=timestamp,
             columns=columns,
+            rollups=rollups,
         )
 
     def append(

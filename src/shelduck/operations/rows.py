@@ -17,6 +17,7 @@ from shelduck.operations.pruning import Pruner
 from shelduck.planning.scan import plan_scan
 from shelduck.spark.layouts import read_layouts
 from shelduck.spark.read import Origin, read_rows
+from shelduck.spark.rollup_rule import Chooser
 from shelduck.spark.session import DataFrame, SparkSession
 
 Found = TypeVar("Found")
@@ -60,8 +61,12 @@ class TableRows:
         spark: SparkSession,
         columns: Sequence[str] | None = None,
         origins: Sequence[Origin] = (),
+        choose: Chooser | None = None,
     ) -> DataFrame:
-        """Return the rows, with the chosen columns, and where each comes from behind them."""
+        """Return the rows, with the chosen columns, and where each comes from behind them.
+
+        ``choose`` may say of a query that it is answered from a rollup.
+        """
         plan = plan_scan(
             self.table,
             self.files,
@@ -70,7 +75,9 @@ class TableRows:
             snapshots=Origin.SNAPSHOT_ID in origins,
         )
         pruner = Pruner(self.store, self.table, self.unsafe_bounds)
-        return read_rows(spark, plan, prune=pruner, inlined=self.inlined, origins=origins)
+        return read_rows(
+            spark, plan, prune=pruner, inlined=self.inlined, origins=origins, choose=choose
+        )
 
 
 def table_rows(

@@ -1,0 +1,106 @@
+"""Reads of a table that may be answered from one of its rollups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from shelduck.api.following import is_fresh, name_of, rollups_of
+from shelduck.api.lookup import read_version, rows_of
+from shelduck.api.results import TableName
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork
+from shelduck.model.keys import table_keys
+from shelduck.model.rollup import rollup_names, rollup_of
+from shelduck.model.schema import FieldId
+from shelduck.model.table import TableVersion
+from shelduck.operations.rows import TableRows
+from shelduck.planning.rollup_choice import Candidate, Wanted, choose
+from shelduck.spark.rollup_rule import Chooser, RollupFrame
+from shelduck.spark.session import DataFrame
+
+_HINT = re.compile(r"/\*\+\s*no_rollup(\s*\(\s*\))?\s*\*/", re.IGNORECASE)
+
+
+def without_hint(text: str) -> tuple[str, bool]:
+    """Return a query without the hint ``/*+ NO_ROLLUP */``, and whether rollups may answer it."""
+    found = _HINT.sub("", text)
+    return found, found == text
+
+
+def read_any(
+    state: LakeState,
+    unit: UnitOfWork,
+    name: TableName,
+    *,
+    version: int | None = None,
+    timestamp: str | datetime | None = None,
+    columns: Sequence[str] | None = None,
+    rollups: bool = True,
+) -> DataFrame:
+    """Return a table's rows as the unit sees them, or as of a snapshot.
+
+    Of what the unit sees, queries may be answered from ``rollups``.
+    """
+    if version is not None or timestamp is not None:
+        return read_version(
+            state, unit, name, version=version, timestamp=timestamp, columns=columns
+        )
+    rows = rows_of(state, unit, name)
+    choose = chooser_of(state, unit, rows.table, rows) if rollups else None
+    return rows.frame(state.spark, columns, choose=choose)
+
+
+def chooser_of(
+    state: LakeState, unit: UnitOfWork, base: TableVersion, rows: TableRows
+) -> Chooser | None:
+    """Return what chooses a rollup of a table for a query, None where there is none to choose.
+
+    Only rollups count that are fresh on the unit's snapshot, of which the rows are, too.
+    """
+    if not rollup_names(base.properties):
+        return None
+    candidates: list[Candidate] = []
+    found: dict[str, TableRows] = {}
+    for table in rollups_of(unit, base):
+        if not is_fresh(state, unit, base, table):
+            continue
+        theirs = rows_of(state, unit, name_of(table))
+        rollup, count = rollup_of(table.properties), _alive(theirs)
+        if rollup is None or count is None:
+            continue
+        sources = {c.id: c.source for c in rollup.columns}
+        order = tuple(s for i in _key_order(table) if (s := sources.get(i)) is not None)
+        candidates.append(Candidate(rollup.name, rollup, order, count))
+        found[rollup.name] = theirs
+    total = _alive(rows)
+    if not candidates or total is None:
+        return None
+    keys = table_keys(base.properties)
+    unique = keys.columns if keys is not None and keys.folds else None
+
+    def chosen(wanted: Wanted) -> RollupFrame | None:
+        choice = choose(wanted, _key_order(base), total, candidates, unique_key=unique)
+        if choice is None:
+            return None
+        theirs = found[choice.name]
+        names = {f.id: f.name for f in theirs.table.columns}
+        return RollupFrame.of(choice, theirs.frame(state.spark), names)
+
+    return chosen
+
+
+def _key_order(table: TableVersion) -> tuple[FieldId, ...]:
+    keys = table_keys(table.properties)
+    return () if keys is None else keys.columns
+
+
+def _alive(rows: TableRows) -> int | None:
+    """Return how many rows there are, None where a file does not tell."""
+    count = sum(len(part.row_ids) for part in rows.inlined)
+    for file in rows.files:
+        if file.record_count is None:
+            return None
+        count += file.record_count - file.dead_rows
+    return count
