@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import alter, append, commits, compaction, jobs, opening, rows, scan
+from benchmarks import alter, append, commits, compaction, jobs, keys, opening, rows, scan
 from benchmarks.harness import duration
 
 BENCHMARKS = {
@@ -22,6 +22,7 @@ BENCHMARKS = {
     "rows": rows.run,
     "compaction": compaction.run,
     "jobs": jobs.run,
+    "keys": keys.run,
     "commits": commits.run,
 }
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.md"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from shelduck.api.rollup_shape import create_rollup
 from shelduck.api.unit import UnitOfWork
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
-from shelduck.evolution.alter import altered, plan_alter
+from shelduck.evolution.alter import AlterPlan, altered, plan_alter
 from shelduck.evolution.rollups import measured_type, spec_of
 from shelduck.model.change import AlterTable
 from shelduck.model.keys import KeyModel, table_keys
@@ -50,6 +50,19 @@ def parted(
     for change in changes:
         found.take(change)
     return found
+
+
+def plan_with_rollups(
+    base: TableVersion, rollups: Sequence[TableVersion], changes: Sequence[TableChange]
+) -> AlterPlan:
+    """Return the plan of changes of a table, and what they do to its rollups behind it."""
+    if not rollups and not names_rollup(changes):
+        return plan_alter(base, changes)
+    parts = parted(base, rollups, changes)
+    plans = [plan_alter(base, parts.own)] if parts.own else []
+    plans += [plan_alter(parts.rollups[name], found) for name, found in parts.theirs.items()]
+    steps = tuple(step for plan in plans for step in plan.steps)
+    return replace(plans[0], table=base.full_name, steps=steps)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from shelduck.api.handle import TableHandle
 from shelduck.api.jobs import SchemaChangeJob, submit
 from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result
-from shelduck.api.rollup_alter import names_rollup, parted
+from shelduck.api.rollup_alter import names_rollup, parted, plan_with_rollups
 from shelduck.api.rollup_shape import drop_with_rollups, refresh_outdated, rename_with_rollups
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.errors import Conflict, Unsupported
@@ -107,8 +107,9 @@ class ShapeVerbs(TableHandle):
         Raises what `alter` raises, but does not look for NULL in rows. What a job would write anew
         is told by the catalog and by footers; no row is read.
         """
-        table = self._version()
-        plan = plan_alter(table, changes)
+        view = self._view()
+        table = view.workspace.table(self.name)
+        plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)
         if not plan.is_heavy:
             return plan
         files = survey(self._state.store, table, self._state.layouts).rows.files

@@ -22,7 +22,7 @@ from shelduck.spark.load_rows import (
     fresh_rows,
     matched_rows,
     rows_of_keys,
-    tally_actions,
+    tally,
 )
 from shelduck.spark.merge_clauses import Action
 from shelduck.spark.merge_rows import by_action
@@ -68,17 +68,15 @@ def load_rows(
         needed = [f.name for f in (*folding.key_fields, folding.sequence) if f is not None]
     target = rows.frame(spark, needed, ORIGINS).where(near_keys(source, folding.key_fields))
     matched = kept(matched_rows(target, source, folding, loaded))
-    actions = tally_actions(matched)
-    inserted = fresh_rows(source, matched, folding)
-    updated, deleted = actions.get(Action.UPDATE, 0), actions.get(Action.DELETE, 0)
-    counts = Counts(inserted.count(), updated, deleted)
+    seen = tally(source, matched, folding)
+    counts = Counts(seen.inserted, seen.updated, seen.deleted)
     if not counts.rows:
         return Loaded(Done(rows.table))
-    changed = updated or deleted
+    changed = counts.updated or counts.deleted
     versions = Versions(
         counts,
-        updated=by_action(matched, Action.UPDATE) if updated else None,
-        inserted=inserted if counts.inserted else None,
+        updated=by_action(matched, Action.UPDATE) if counts.updated else None,
+        inserted=fresh_rows(source, matched, folding) if counts.inserted else None,
         dead=by_action(matched, Action.UPDATE, Action.DELETE) if changed else None,
     )
     done = write_versions(spark, rows, versions, few=few, show_progress=show_progress)

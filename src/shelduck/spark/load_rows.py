@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
@@ -40,8 +41,8 @@ def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
 def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded: int) -> DataFrame:
     """Return what becomes of the table's rows whose key is loaded.
 
-    ``source`` are folded rows, ``loaded`` of them. The table's columns, the origins, and `ACTION`,
-    which is NULL for a row that came later than the loaded one.
+    ``source`` are folded rows, ``loaded`` of them. The table's columns, the origins, `ACTION`,
+    which is NULL for a row that came later than the loaded one, and `GONE`.
     """
     given = F.broadcast(source) if loaded <= _MOST_BROADCAST else source
     old = [f for f in folding.columns if f.name in target.columns]
@@ -52,10 +53,11 @@ def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded:
     joined = ours.join(
         given, _same([(was[f.id], F.col(backticked(f.name))) for f in folding.key_fields])
     )
-    action = F.lit(Action.UPDATE.value)
+    action, gone = F.lit(Action.UPDATE.value), F.lit(False)
     columns = [F.col(backticked(f.name)) for f in folding.columns]
     if folding.is_unique:
-        action = F.when(F.col(GONE), F.lit(Action.DELETE.value)).otherwise(action)
+        gone = F.col(GONE)
+        action = F.when(gone, F.lit(Action.DELETE.value)).otherwise(action)
         sequence = folding.sequence
         if sequence is not None:
             newer = folding.is_newer(was[sequence.id], F.col(backticked(sequence.name)))
@@ -66,14 +68,29 @@ def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded:
             c if f.id in keys else folding.updated(f, was[f.id], c).alias(f.name)
             for f, c in zip(folding.columns, columns, strict=True)
         ]
-    return joined.select(*columns, *_ORIGINS, action.alias(ACTION))
+    return joined.select(*columns, *_ORIGINS, action.alias(ACTION), gone.alias(GONE))
 
 
-def tally_actions(matched: DataFrame) -> dict[Action | None, int]:
-    """Count rows by their action."""
-    # Three rows of numbers.
-    found = matched.groupBy(ACTION).count().collect()
-    return {None if row[0] is None else Action(row[0]): row[1] for row in found}
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many rows a load inserts, updates and deletes."""
+
+    inserted: int
+    updated: int
+    deleted: int
+
+
+def tally(source: DataFrame, matched: DataFrame, folding: Folding) -> Tally:
+    """Count what a load does, by two small jobs: keys are once in both."""
+    # A few rows of numbers.
+    met = {tuple(row[:2]): row[2] for row in matched.groupBy(ACTION, GONE).count().collect()}
+    alive = alive_rows(source, folding).count()
+
+    def of(action: Action) -> int:
+        return sum(n for (number, _), n in met.items() if number == action.value)
+
+    known = sum(n for (_, gone), n in met.items() if not gone)
+    return Tally(alive - known, of(Action.UPDATE), of(Action.DELETE))
 
 
 def alive_rows(source: DataFrame, folding: Folding) -> DataFrame:

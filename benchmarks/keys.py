@@ -1,0 +1,171 @@
+"""Loads into a UNIQUE KEY table beside a plain Spark join that writes everything anew; rollups."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+import shelduck
+from benchmarks.harness import Section, Timing, at_least, interleaved, ratio, scratch, timed
+from benchmarks.session import run_to_the_end, session
+from shelduck.spark.bridge.relation import Bridge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame
+
+    from shelduck import Lake
+
+ROWS, QUICK_ROWS, FILES = 20_000_000, 200_000, 64
+# A group of the rollup for so many rows.
+GROUP = 1000
+_ABOUT = (
+    "A UNIQUE KEY (id) table of {rows:,} rows in {files} files, sorted by the key: id, v, n"
+    " (double), k (one value for {group} rows). A load brings {part:,} rows of keys that are there"
+    " and {part:,} of new ones. Clustered: the old keys are one range, the new ones lie behind all."
+    " Scattered: the old keys are every hundredth, so no file can be left out. Bare Spark reads all"
+    " rows, leaves out those whose key is loaded (anti join), and writes the rest and the load"
+    " anew, synced to disk like the load. Files read are those that the scan of the load opens."
+    " Then `SELECT k, sum(n), count(*) … GROUP BY k` from the table, and answered from its rollup"
+    " of a row for each k. Best / median; speed is the second's median over the first's."
+)
+COLUMNS = {"id": "bigint", "v": "string", "n": "double", "k": "bigint"}
+_QUERY = "SELECT {}k, sum(n) AS n, count(*) AS c FROM d GROUP BY k"
+
+
+def run(*, quick: bool) -> Section:
+    rows = QUICK_ROWS if quick else ROWS
+    part = rows // 100
+    header = ("first, beside second", "first", "second", "speed")
+    about = _ABOUT.format(rows=rows, files=FILES, group=GROUP, part=part)
+    section = Section("Key models and rollups", about, header)
+    with scratch("keys") as folder, session(folder) as spark:
+        lake = shelduck.connect(
+            f"sqlite:///{folder}/lake.db", f"{folder}/lake/", spark, progress=False
+        )
+        with lake:
+            _loads(section, lake, rows, folder, runs=2 if quick else 3)
+            speed = _rollup(section, lake, rows, runs=3 if quick else 5)
+    section.targets = [at_least(20, {"GROUP BY": speed}, "speed of a GROUP BY from the rollup")]
+    return section
+
+
+def generated(ids: DataFrame, round_number: int) -> DataFrame:
+    """Rows of `COLUMNS` for some ids."""
+    some = f.xxhash64("id", f.lit(round_number))
+    return ids.select(
+        "id",
+        f.concat(f.lit("value-"), f.pmod(some, f.lit(1_000_000)).cast("string")).alias("v"),
+        (f.pmod(some, f.lit(10_000)) / 100).alias("n"),
+        f.floor(f.col("id") / GROUP).alias("k"),
+    )
+
+
+def _loads(section: Section, lake: Lake, rows: int, folder: Path, *, runs: int) -> None:
+    spark, part = lake.spark, rows // 100
+    lake.set_option("target_file_size", "16MB")
+    table = lake.create_table("t", COLUMNS, keys=shelduck.unique("id"))
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    spark.conf.set("spark.sql.shuffle.partitions", FILES)
+    first = timed(lambda: table.append(generated(spark.range(rows), 0)))
+    spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
+    spark.conf.set("spark.sql.shuffle.partitions", 2)
+    section.rows.append((f"first load of {rows:,} rows", _seconds(first), "", ""))
+    files = len(table.read().inputFiles())
+    rounds, known = count(1), [rows]
+    old = {
+        "clustered": spark.range(rows // 2, rows // 2 + part),
+        "scattered": spark.range(0, rows, 100),
+    }
+    for name, ids in old.items():
+
+        def fresh(ids: DataFrame = ids) -> DataFrame:
+            new = spark.range(known[0], known[0] + part)
+            return generated(ids.unionAll(new), next(rounds))
+
+        seen: list[int] = []
+        loads, bare = [], []
+        for number in range(1 + runs):
+            rows_now = fresh()
+            theirs = timed(partial(_join, table.read(), rows_now, folder))
+            with _counting_files() as opened:
+                ours = timed(partial(table.append, rows_now))
+            known[0] += part
+            if number:
+                loads.append(ours)
+                bare.append(theirs)
+                seen.append(opened[0])
+        _compare(
+            section,
+            f"load, {name}: {2 * part:,} rows, {max(seen)} of about {files} files read",
+            Timing(tuple(loads)),
+            Timing(tuple(bare)),
+        )
+
+
+def _join(table: DataFrame, new: DataFrame, folder: Path) -> None:
+    """What somebody without a lake would run: everything is written anew."""
+    place = folder / "bare"
+    left = table.join(new, "id", "left_anti").unionByName(new)
+    left.write.mode("overwrite").parquet(str(place), compression="snappy")
+    for path in place.rglob("*.parquet"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+class _counting_files:  # noqa: N801 - used like a function
+    """Counts the files that scans hand to Spark after their filters were looked at."""
+
+    def __enter__(self) -> list[int]:
+        self._seen, self._relation = [0], Bridge.relation
+
+        def counted(bridge: Bridge, *arguments: object, **more: object) -> object:
+            schema, constants, lister, *rest = arguments
+
+            def counting(filters: list[str]) -> list[object]:
+                found = list(lister(filters))
+                self._seen[0] = max(self._seen[0], len(found))
+                return found
+
+            return self._relation(bridge, schema, constants, counting, *rest, **more)
+
+        Bridge.relation = counted
+        return self._seen
+
+    def __exit__(self, *_: object) -> None:
+        Bridge.relation = self._relation
+
+
+def _rollup(section: Section, lake: Lake, rows: int, *, runs: int) -> float:
+    lake.create_table("d", COLUMNS).append(generated(lake.spark.range(rows), 0))
+    table = lake.table("d")
+    measures = {"sum_n": ("sum", "n"), "rows": "count"}
+    made = timed(table.add_rollup("by_k", ["k"], measures).wait)
+    section.rows.append((f"making a rollup of {rows:,} rows", _seconds(made), "", ""))
+    subjects: dict[str, Callable[[], object]] = {
+        "rollup": lambda: run_to_the_end(_sums(lake.sql(_QUERY.format("")))),
+        "base": lambda: run_to_the_end(_sums(lake.sql(_QUERY.format("/*+ NO_ROLLUP */ ")))),
+    }
+    if subjects["rollup"]() != subjects["base"]():
+        raise AssertionError("the rollup says something else than its base")
+    timings = interleaved(subjects, runs=runs)
+    _compare(section, "GROUP BY k: rollup, beside base", timings["rollup"], timings["base"])
+    return ratio(timings["base"], timings["rollup"])
+
+
+def _sums(rows: DataFrame) -> DataFrame:
+    return rows.agg(f.count("*"), f.round(f.sum("n"), 2), f.sum("c"), f.sum("k"))
+
+
+def _compare(section: Section, what: str, first: Timing, second: Timing) -> None:
+    section.rows.append((what, str(first), str(second), f"{ratio(second, first):.2f}"))
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s"
