@@ -77,6 +77,7 @@ def chooser_of(
     total = _alive(rows)
     if not candidates or total is None:
         return None
+    frames: dict[str, DataFrame] = {}
     keys = table_keys(base.properties)
     unique = keys.columns if keys is not None and keys.folds else None
 
@@ -85,8 +86,11 @@ def chooser_of(
         if choice is None:
             return None
         theirs = found[choice.name]
+        # Made once: Spark plans a query several times. Two threads may make two.
+        if choice.name not in frames:
+            frames[choice.name] = theirs.frame(state.spark)
         names = {f.id: f.name for f in theirs.table.columns}
-        return RollupFrame.of(choice, theirs.frame(state.spark), names)
+        return RollupFrame.of(choice, frames[choice.name], names)
 
     return chosen
 

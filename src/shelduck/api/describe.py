@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shelduck.errors import Unsupported
+from shelduck.evolution.rollups import spec_of
 from shelduck.model.keys import table_keys
 from shelduck.model.partition import named_keys
 from shelduck.model.properties import shown_properties
@@ -69,8 +70,8 @@ def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]
     ]
 
 
-def create_statement(table: TableVersion) -> str:
-    """Return a CREATE TABLE statement that makes such a table."""
+def create_statement(table: TableVersion, rollups: Sequence[TableVersion] = ()) -> str:
+    """Return a CREATE TABLE statement that makes such a table, with its rollups."""
     name = TableName((table.schema.name, table.name))
     return create_table_text(
         name,
@@ -80,6 +81,7 @@ def create_statement(table: TableVersion) -> str:
         sort_texts(table),
         properties=shown_properties(table.properties),
         keys=table_keys(table.properties),
+        rollups=[spec for found in rollups if (spec := spec_of(table, found)) is not None],
     )
 
 

@@ -36,12 +36,17 @@ def stage_followed(state: LakeState, unit: UnitOfWork, what: Done | Loaded) -> D
     done = loaded.done
     base = done.table if done.alter is None else done.alter.table
     rollups = list(rollups_of(unit, base))
-    before = _before(state, unit, base) if rollups and not done.is_nothing else None
+    is_followed = bool(rollups) and not done.keeps_rows
+    before = _before(state, unit, base) if is_followed else None
+    settled = unit.settlings()
+    right = [t for t in rollups if is_followed and is_fresh(state, unit, base, t)]
     unit.own(done)
     unit.stage(done)
+    if base.id in settled:
+        unit.settle(settled[base.id])
     if before is not None:
         for table in rollups:
-            _follow(state, unit, before, table, loaded)
+            _follow(state, unit, before, table, loaded, is_right=table in right)
     return done
 
 
@@ -93,13 +98,19 @@ def catch_up(
 
 
 def _follow(
-    state: LakeState, unit: UnitOfWork, before: TableRows, table: TableVersion, loaded: Loaded
+    state: LakeState,
+    unit: UnitOfWork,
+    before: TableRows,
+    table: TableVersion,
+    loaded: Loaded,
+    *,
+    is_right: bool,
 ) -> None:
     base = before.table
     if not is_current(base, table):
         # It waits for a refresh: what it is made of has other types now, or is gone.
         return
-    if not is_fresh(state, unit, base, table):
+    if not is_right:
         catch_up(state, unit, base, table, before)
         return
     rollup = RollupRows(base, table)

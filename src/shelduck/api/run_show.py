@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shelduck.api import describe as described
+from shelduck.api.following import rollups_of
 from shelduck.api.runner import Answer, Runner
 from shelduck.model.properties import shown_properties
 from shelduck.spark.query import answer
@@ -59,7 +60,8 @@ def show_columns(runner: Runner, statement: st.ShowColumns) -> DataFrame:
 
 def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> DataFrame:
     """SHOW CREATE TABLE."""
-    text = described.create_statement(runner.version(statement.name))
+    found, view = runner.version(statement.name), runner.view()
+    text = described.create_statement(found, list(rollups_of(view, found)))
     return answer(runner.state.spark, "createtab_stmt string", [(text,)])
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from shelduck.api.handle import TableHandle
 from shelduck.api.instants import instant
 from shelduck.api.results import Result, TableName
+from shelduck.api.rollup_shape import refresh_outdated
 from shelduck.api.row_work import carry_out_rows
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
@@ -72,7 +73,10 @@ class RestoreVerbs(TableHandle):
         def prepare(unit: UnitOfWork) -> Done:
             return self._restored(unit, self._restoration(unit, version, timestamp))
 
-        return carry_out_rows(self._state, self._unit, prepare)
+        done = carry_out_rows(self._state, self._unit, prepare)
+        if self._unit is None:
+            refresh_outdated(self._state, self.name)
+        return done
 
     def plan_restore(
         self, *, version: int | None = None, timestamp: str | datetime | None = None

@@ -46,6 +46,11 @@ class UnitOfWork:
         """Add what a verb over rows has prepared."""
         self._counts += done.counts
         self.stage_unseen(done)
+        if not done.keeps_rows:
+            # Who keeps keys and rollups right says so again.
+            gone = [t for t, s in self._settlings.items() if done.table.id in s.sources]
+            for table in gone:
+                del self._settlings[table]
 
     def stage_unseen(self, done: Done) -> None:
         """Add what follows from something else, and is not counted."""
@@ -61,6 +66,10 @@ class UnitOfWork:
     def settle(self, settling: Settling) -> None:
         """Say that the commit leaves a table as its key model or its base says."""
         self._settlings.setdefault(settling.table, settling)
+
+    def settlings(self) -> dict[TableId, Settling]:
+        """Return what `settle` was told and still holds."""
+        return dict(self._settlings)
 
     def settles(self, table: TableId) -> bool:
         """Tell whether `settle` was called for a table."""

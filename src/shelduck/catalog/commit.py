@@ -25,7 +25,7 @@ from shelduck.catalog.jobs import record_job, reservations, step_job
 from shelduck.catalog.layouts import record_layouts
 from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.rewrites import rewrite_files
-from shelduck.catalog.settled import settle
+from shelduck.catalog.settled import Settled, settle
 from shelduck.catalog.store import Store
 from shelduck.catalog.table_stats import add_column_stats
 from shelduck.catalog.view_writes import live_views, write_views
@@ -76,10 +76,9 @@ def commit(
 
     ``base`` is the snapshot on which the changes were made. ``layouts_learned`` are layouts of
     others' files, by id, recorded on the way. Changes that amount to nothing make no snapshot and
-    give the newest one back. ``batch`` is recorded with them; one that has landed
-    already changes nothing. ``job`` is what becomes of a job in the same transaction; a step that
-    it does not allow any more is a Conflict. ``writers`` are registered no more, ``settlings`` say
-    what holds of tables then.
+    give the newest one back. ``batch`` is recorded with them; one that has landed already changes
+    nothing. ``job`` is what becomes of a job in the same transaction; a step that it does not allow
+    any more is a Conflict. ``writers`` are registered no more, ``settlings`` hold afterwards.
 
     Raises Conflict when another commit since ``base`` excludes this one, AlreadyExists and
     InvalidRequest when the changes do not fit the catalog, CatalogUnavailable when it is busy or
@@ -100,8 +99,9 @@ def commit(
             done = Landed(head, is_new=False)
         else:
             done = _carry_out(store, lake, Draft(connection, head), work, info)
-            settled = [each.table for each in settlings if each.holds(others)]
-            _record(store, connection, done, batch, settled)
+            if batch is not None:
+                record_batch(store, connection, batch, done.snapshot.id)
+            settle(store, connection, settlings, others, Settled(done.snapshot.id, done.table_ids))
         if isinstance(job, NewJob):
             done = replace(done, job=record_job(store, connection, job, done.snapshot))
         record_layouts(store, connection, layouts_learned)
@@ -109,20 +109,6 @@ def commit(
         return done
 
     return write_with_retries(store, attempt)
-
-
-def _record(
-    store: Store,
-    connection: Connection,
-    done: Landed,
-    batch: Batch | None,
-    settled: Sequence[TableId],
-) -> None:
-    """Record what the new snapshot is besides its changes."""
-    if batch is not None:
-        record_batch(store, connection, batch, done.snapshot.id)
-    tables = [done.table_ids.get(table, table) for table in settled]
-    settle(store, connection, tables, done.snapshot.id)
 
 
 def _check_head(

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, delete, insert, select
 
 from shelduck.catalog import own_tables, queries, read
 from shelduck.catalog.store import Store
 from shelduck.errors import Conflict
+from shelduck.model.change import Entry
 from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.settled import Settling
 from shelduck.model.table import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The snapshot of a transaction, and the ids that it gave to new tables."""
+
+    snapshot: SnapshotId
+    table_ids: Mapping[TableId, TableId]
+
 
 _TABLE = own_tables.settled
 _c = _TABLE.c
@@ -47,12 +57,30 @@ def is_settled(connection: Connection, wanted: Settling, at: Snapshot) -> bool:
 
 
 def settle(
-    store: Store, connection: Connection, found: Collection[TableId], snapshot: SnapshotId
+    store: Store,
+    connection: Connection,
+    wanted: Sequence[Settling],
+    others: Sequence[tuple[SnapshotId, Entry]],
+    done: Settled,
 ) -> None:
-    """Record that the snapshot of this transaction leaves tables settled."""
-    if not found:
+    """Record which tables the snapshot of this transaction leaves settled.
+
+    ``others`` is what happened since the commit's work began. Commits that settled a table
+    themselves do not count: two that both add what they bring leave it right.
+    """
+    if not wanted:
         return
     if not queries.present_tables(connection, [_TABLE.name]):
         own_tables.ensure_own_tables(store, connection)
-    connection.execute(delete(_TABLE).where(_c.table_id.in_(found)))
-    connection.execute(insert(_TABLE), [{"table_id": t, "snapshot_id": snapshot} for t in found])
+    ids = {s.table: done.table_ids.get(s.table, s.table) for s in wanted}
+    known = select(_c.table_id, _c.snapshot_id).where(_c.table_id.in_(ids.values()))
+    before = {TableId(table): SnapshotId(at) for table, at in connection.execute(known)}
+    found = [
+        ids[s.table]
+        for s in wanted
+        if replace(s, since=max(s.since, before.get(ids[s.table], s.since))).holds(others)
+    ]
+    if found:
+        rows = [{"table_id": table, "snapshot_id": done.snapshot} for table in found]
+        connection.execute(delete(_TABLE).where(_c.table_id.in_(found)))
+        connection.execute(insert(_TABLE), rows)

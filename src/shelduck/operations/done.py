@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shelduck.model.change import AlterTable, AppendFiles, InlineRows, RowChange
+from shelduck.model.change import (
+    AlterTable,
+    AppendFiles,
+    FlushInlined,
+    InlineRows,
+    RewriteFiles,
+    RowChange,
+)
 from shelduck.model.inlined import InlinedBatch
 from shelduck.model.names import is_write_directory
 from shelduck.model.table import TableVersion
@@ -51,6 +58,11 @@ class Done:
     paths: tuple[str, ...] = ()
     counts: Counts = Counts()
     alter: AlterTable | None = None
+
+    @property
+    def keeps_rows(self) -> bool:
+        """True when the rows of the table are the same afterwards."""
+        return all(isinstance(c, RewriteFiles | FlushInlined) for c in self.changes)
 
     @property
     def is_nothing(self) -> bool:

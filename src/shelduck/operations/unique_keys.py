@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.keys import table_keys
 from shelduck.model.schema import Path
 from shelduck.model.table import TableVersion
@@ -21,9 +21,20 @@ from shelduck.spark.session import DataFrame, SparkSession
 
 
 def folding_of(table: TableVersion) -> Folding | None:
-    """Return how rows of a table are folded, None for one that keeps all of them."""
+    """Return how rows of a table are folded, None for one that keeps all of them.
+
+    Raises Unsupported where another writer has dropped a key: rows of several keys would be one.
+    """
     keys = table_keys(table.properties)
-    return Folding(table, keys) if keys is not None and keys.folds else None
+    if keys is None or not keys.folds:
+        return None
+    if len(keys.key_fields(table.columns)) < len(keys.columns):
+        raise Unsupported(
+            f"a key column of {table.full_name} was dropped by another writer, so its rows cannot"
+            " be told apart; RESTORE TABLE to a version that has it, or create another table AS"
+            " SELECT"
+        )
+    return Folding(table, keys)
 
 
 def sets_keys(table: TableVersion, paths: Iterable[Path]) -> bool:

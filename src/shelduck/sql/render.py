@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.keys import Aggregation, TableKeys, names_of
 from shelduck.model.quoting import quote_name, quote_text
+from shelduck.model.rollup import RollupSpec
 from shelduck.model.schema import Default, Field, FieldId, Schema
 from shelduck.model.types import DataType, Primitive, type_text
 from shelduck.sql.defaults import expression_for_spark
@@ -26,17 +27,22 @@ def create_table_text(
     *,
     properties: Mapping[str, str] | None = None,
     keys: TableKeys | None = None,
+    rollups: Sequence[RollupSpec] = (),
 ) -> str:
     """Return the CREATE TABLE statement that makes a table like this one.
 
-    Types without a Spark word keep DuckLake's. Comments and defaults of nested fields have no place
-    in such a statement and are left out; a default that only DuckDB understands is a comment.
+    Rollups that combine rows are statements of their own behind it. Types without a Spark word keep
+    DuckLake's. Comments and defaults of nested fields have no place in such a statement and are
+    left out; a default that only DuckDB understands is a comment.
     """
     how = {} if keys is None else dict(keys.aggregations)
     lines = ",\n".join(f"  {_column(f, comments.get(f.id), how.get(f.id))}" for f in columns)
     text = f"CREATE TABLE {name} (\n{lines}\n)"
     if keys is not None:
         text += key_clauses(keys, columns)
+    plain = [spec for spec in rollups if not spec.measures]
+    if plain:
+        text += f"\nROLLUP ({', '.join(map(_rollup, plain))})"
     if partitioned_by:
         text += f"\nPARTITIONED BY ({', '.join(partitioned_by)})"
     if sorted_by:
@@ -46,7 +52,8 @@ def create_table_text(
     if properties:
         listed = (f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
         text += f"\nTBLPROPERTIES ({', '.join(listed)})"
-    return text
+    views = (_materialized_view(name, spec) for spec in rollups if spec.measures)
+    return ";\n".join([text, *views])
 
 
 def key_clauses(keys: TableKeys, columns: Schema) -> str:
@@ -58,6 +65,26 @@ def key_clauses(keys: TableKeys, columns: Schema) -> str:
     if sequence is not None:
         text += f"\nPROPERTIES ('function_column.sequence_col' = {quote_text(sequence.name)})"
     return text
+
+
+def _rollup(spec: RollupSpec) -> str:
+    text = f"{quote_name(spec.name)} ({', '.join(map(quote_name, spec.columns))})"
+    if spec.duplicate_keys:
+        text += f" DUPLICATE KEY ({', '.join(map(quote_name, spec.duplicate_keys))})"
+    return text
+
+
+def _materialized_view(table: TableName, spec: RollupSpec) -> str:
+    keys = ", ".join(map(quote_name, spec.columns))
+    made = [
+        f"{m.measure.value}({'*' if m.column is None else quote_name(m.column)})"
+        f" AS {quote_name(m.name)}"
+        for m in spec.measures
+    ]
+    return (
+        f"CREATE MATERIALIZED VIEW {quote_name(spec.name)} AS"
+        f" SELECT {', '.join([keys, *made])} FROM {table} GROUP BY {keys}"
+    )
 
 
 def _listed(columns: Schema, ids: Sequence[FieldId]) -> str:

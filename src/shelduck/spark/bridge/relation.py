@@ -122,13 +122,11 @@ class Bridge:
         that the entries name as deleted; without it no entry may have any, and the scan is Spark's
         own; ``wants_deleted`` turns that around: the deleted rows are read, and no others.
         ``size_in_bytes`` is what the planner takes the scan to weigh. ``root`` is what
-        ``explain`` shows as the place of the files. ``chooser`` is a Java function in Python, which
-        `RollupRule` asks for what to read instead, where `add_rule` put it into the session.
+        ``explain`` shows as the place of the files. ``chooser`` is what `add_rule` puts to use.
         """
         _check(read_schema, constants)
         gateway = java_gateway(self.spark)
-        with _starting:
-            ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        _let_java_call(gateway)
         java = gateway.jvm
         session = java_session(self.spark)
         listed = StructType(constants.fields + (_DELETES.fields if with_deletes else []))
@@ -137,13 +135,11 @@ class Bridge:
         _check_names(hadoop, read_schema)
         place = java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop)
         listing = _Listing(lister, len(constants), with_deletes=with_deletes)
-        index = self._new(
-            "LakeFileIndex", java_constants, root, place, size_in_bytes, listing, chooser
-        )
+        parts = (java_constants, root, place, size_in_bytes, listing, chooser)
         datasources = java.org.apache.spark.sql.execution.datasources
         options = READER_OPTIONS | ({_WANTS_DELETED: "true"} if wants_deleted else {})
         relation = datasources.HadoopFsRelation(
-            index,
+            self._new("LakeFileIndex", *parts),
             java_constants,
             _java_schema(java, read_schema),
             java.scala.Option.empty(),
@@ -155,9 +151,11 @@ class Bridge:
         return found.drop(*_DELETES.names) if with_deletes else found
 
     def add_rule(self) -> None:
-        """Have the optimizer of the session ask choosers, behind the rules that it has.
+        """Have the optimizer of the session ask choosers of relations what to read instead.
 
-        Doing it again changes nothing. Raises Py4JJavaError where this Spark cannot run it.
+        A chooser is a Java function in Python, from text to what `chosen` returns, or None. The
+        rule comes behind those that the session has; doing this again changes nothing. Raises
+        Py4JError where this Spark cannot run it.
         """
         self._new("RollupRule").install(java_session(self.spark))
 
@@ -207,6 +205,11 @@ class _Listing:
         """Says to py4j what this object is in Java."""
 
         implements: ClassVar[list[str]] = ["java.util.function.Function"]
+
+
+def _let_java_call(gateway: Any) -> None:
+    with _starting:
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
 
 
 def _check(read_schema: StructType, constants: StructType) -> None:
