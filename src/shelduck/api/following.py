@@ -146,17 +146,24 @@ def _right_since(state: LakeState, unit: UnitOfWork, table: TableVersion) -> int
     return since if own.holds(entries) else None
 
 
+def feed_since(
+    state: LakeState, unit: UnitOfWork, table: TableVersion, since: int
+) -> DataFrame | None:
+    """Return the change feed of a table after a snapshot, None where it does not reach back."""
+    try:
+        return changes_between(state, unit, name_of(table), since + 1, None)
+    except ShelduckError:
+        return None
+
+
 def _changes(
     state: LakeState, unit: UnitOfWork, base: TableVersion, since: int
 ) -> list[DataFrame] | None:
     """Return the rows of a base that came or went after a snapshot, None where nobody knows."""
     if since >= unit.workspace.base.id:
         return []
-    try:
-        found = changes_between(state, unit, name_of(base), since + 1, None)
-        return [found.select(*map(backticked, base.columns.names))]
-    except ShelduckError:
-        return None
+    found = feed_since(state, unit, base, since)
+    return None if found is None else [found.select(*map(backticked, base.columns.names))]
 
 
 def _stage_rollup(unit: UnitOfWork, base: TableVersion, table: TableVersion, done: Done) -> None:

@@ -16,7 +16,7 @@ from functools import partial
 from shelduck.api.compaction import land
 from shelduck.api.results import Committed, TableName
 from shelduck.api.rollup_builder import build_rollups, drop_unlisted, exchange
-from shelduck.api.rollup_shape import refresh_outdated
+from shelduck.api.rollup_shape import refresh_outdated, renumbered
 from shelduck.api.state import LakeState
 from shelduck.api.table_flush import FlushVerbs
 from shelduck.catalog import jobs as catalog_jobs
@@ -157,7 +157,8 @@ class JobWorker:
         except (InvalidRequest, Unsupported) as error:
             self._cancel(str(error))
             return None
-        done = self._commit([change], found.table, JobState.FINISHED).snapshot.id
+        changes = [change, *renumbered(self._state, found.table, job.work.conversions)]
+        done = self._commit(changes, found.table, JobState.FINISHED).snapshot.id
         refresh_outdated(self._state, TableName(found.table.schema.name, found.table.name))
         return Committed(done)
 

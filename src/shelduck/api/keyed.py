@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shelduck.api.evolving import evolved_rows
-from shelduck.api.following import stage_followed
+from shelduck.api.following import feed_since, stage_followed
 from shelduck.api.lookup import rows_of
 from shelduck.api.results import TableName
 from shelduck.api.state import LakeState
@@ -88,7 +88,8 @@ def folded_done(state: LakeState, unit: UnitOfWork, rows: TableRows) -> Done:
         if is_settled(connection, settling, base):
             return Done(table)
         since = settled_at(connection, table.id)
-    return fold_rows(state.spark, rows, since, show_progress=state.show_progress)
+    changes = feed_since(state, unit, table, since)
+    return fold_rows(state.spark, rows, since, changes, show_progress=state.show_progress)
 
 
 def load(

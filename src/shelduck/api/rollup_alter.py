@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from shelduck.api.rollup_shape import create_rollup
 from shelduck.api.unit import UnitOfWork
-from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError
 from shelduck.evolution.alter import AlterPlan, altered, plan_alter
 from shelduck.evolution.rollups import measured_type, spec_of
 from shelduck.model.change import AlterTable
@@ -22,7 +22,7 @@ from shelduck.model.rollup import (
     rollup_of,
     with_rollup,
 )
-from shelduck.model.schema import Schema
+from shelduck.model.schema import Field, Path
 from shelduck.model.schema_change import (
     AddColumn,
     ChangeType,
@@ -67,13 +67,25 @@ def plan_with_rollups(
 
 @dataclass
 class Parted:
-    """Changes of a base, and of its rollups by their names in lower case."""
+    """Changes of a base, and of its rollups by their names in lower case.
+
+    ``now`` and ``tables`` are what they are after the changes so far, on which later ones build,
+    and ``held`` what the rollups hold by then.
+    """
 
     base: TableVersion
     rollups: dict[str, TableVersion]
     own: list[TableChange] = field(default_factory=list)
     theirs: dict[str, list[TableChange]] = field(default_factory=dict)
+    now: TableVersion = field(init=False)
+    tables: dict[str, TableVersion] = field(init=False)
+    held: dict[str, Rollup] = field(init=False)
     _added: dict[str, AddColumn] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.now = self.base
+        self.tables = dict(self.rollups)
+        self.held = {name: _definition(table) for name, table in self.rollups.items()}
 
     def take(self, change: TableChange) -> None:
         """Sort one change in."""
@@ -83,17 +95,15 @@ class Parted:
             case DropColumn():
                 self._drop(change)
             case RenameColumn():
-                self.own.append(change)
                 self._rename(change)
             case ModifyColumn() if change.rollup is not None:
                 self._move(change)
             case OrderColumns() if change.rollup is not None:
                 self._for(change.rollup, replace(change, rollup=None))
             case ModifyColumn() | ChangeType():
-                self.own.append(change)
                 self._retype(change)
             case _:
-                self.own.append(change)
+                self._for_base(change)
 
     def stage(self, unit: UnitOfWork, change: AlterTable | None) -> None:
         """Stage the change of the base, and those of its rollups."""
@@ -110,7 +120,9 @@ class Parted:
             if found is None:
                 continue
             given = table.properties if found.properties is None else found.properties
-            rollup = _followed(_definition(table), found.columns, after)
+            rollup = self.held[name]
+            parts = {c.id: c for c in rollup.columns}
+            rollup = replace(rollup, columns=tuple(parts[f.id] for f in found.columns))
             unit.workspace.alter_table(replace(found, properties=with_rollup(given, rollup)))
 
     def _remake(
@@ -131,12 +143,13 @@ class Parted:
     def _add(self, change: AddColumn) -> None:
         plain = replace(change, rollup=None)
         key, before = change.path[0].lower(), self._added.get(change.path[0].lower())
-        if change.rollup is not None and self.base.columns.find(change.path) is not None:
+        is_there = before is None and self.now.columns.find(change.path) is not None
+        if change.rollup is not None and is_there:
             raise AlreadyExists(
                 f"Can not add column which already exists in base table: {change.path[0]}"
             )
         if before is None or change.rollup is None:
-            self.own.append(plain)
+            self._for_base(plain)
             self._added[key] = plain
         elif replace(before, position=None) != replace(plain, position=None):
             raise InvalidRequest(
@@ -144,6 +157,20 @@ class Parted:
             )
         for name in self._takers(change):
             self._for(name, self._in_rollup(plain, name))
+            self._hold(name, plain)
+
+    def _hold(self, name: str, change: AddColumn) -> None:
+        """Note what a new column of a rollup is made of."""
+        made = self.tables[name].columns.find(change.path)
+        source = self.now.columns.find(change.path)
+        if made is None or source is None:
+            return
+        keys = table_keys(self.now.properties)
+        how = None if keys is None else keys.aggregation(source.id)
+        measure = None if how is None else Measure(how.value)
+        held = self.held[name]
+        column = RollupColumn(made.id, source.id, measure)
+        self.held[name] = replace(held, columns=(*held.columns, column))
 
     def _takers(self, change: AddColumn) -> list[str]:
         """Return the rollups that get a new column."""
@@ -164,10 +191,8 @@ class Parted:
         return found
 
     def _in_rollup(self, change: AddColumn, name: str) -> AddColumn:
-        table = self.rollups[name]
-        if any(
-            isinstance(c, AddColumn) and c.path == change.path for c in self.theirs.get(name, [])
-        ):
+        table = self.tables[name]
+        if table.columns.find(change.path) is not None:
             raise InvalidRequest(f"Repeatedly add column: {change.path[0]}")
         keys = table_keys(self.base.properties)
         if _definition(table).groups and (keys is None or keys.model is KeyModel.DUPLICATE):
@@ -180,57 +205,60 @@ class Parted:
             change = replace(change, type=kind)
         after = change.position.after if change.position is not None else None
         if after is not None and table.columns.find((after,)) is None:
-            added = [
-                c.path[0].lower() for c in self.theirs.get(name, []) if isinstance(c, AddColumn)
-            ]
-            if after.lower() not in added:
-                change = replace(change, position=None)
+            change = replace(change, position=None)
         return replace(change, nullable=True) if change.default is None else change
 
     def _drop(self, change: DropColumn) -> None:
         if change.rollup is not None:
             name = self._known(change.rollup)
-            self.rollups[name].columns.get(change.path, change.rollup)
+            self.tables[name].columns.get(change.path, change.rollup)
             self._for(name, replace(change, rollup=None))
             return
-        self.own.append(change)
-        column = self.base.columns.find(change.path)
         keys = table_keys(self.base.properties)
-        for name, table in self.rollups.items():
-            for part in _definition(table).columns:
-                if column is None or part.source != column.id:
-                    continue
-                if keys is None or (part.measure is not None and not keys.folds):
-                    raise InvalidRequest(
-                        f"Can not drop column contained by mv, mv={_definition(table).name}: drop"
-                        " the rollup first"
-                    )
-                held = table.columns.by_id(part.id)
-                if held is not None:
-                    self._for(name, DropColumn((held.name,)))
+        holders = self._holders(change.path)
+        self._for_base(change)
+        for name, part, held in holders:
+            if part.measure is not None and (keys is None or not keys.folds):
+                raise InvalidRequest(
+                    f"Can not drop column contained by mv, mv={self.held[name].name}: drop the"
+                    " rollup first"
+                )
+            self._for(name, DropColumn((held.name,)))
+
+    def _holders(self, path: Path) -> list[tuple[str, RollupColumn, Field]]:
+        """Return the columns of rollups that are made of one of the base."""
+        column = self.now.columns.find(path)
+        if column is None:
+            return []
+        return [
+            (name, part, held)
+            for name, rollup in self.held.items()
+            for part in rollup.columns
+            if part.source == column.id
+            and (held := self.tables[name].columns.by_id(part.id)) is not None
+        ]
 
     def _rename(self, change: RenameColumn) -> None:
-        column = self.base.columns.find(change.path)
-        for name, table in self.rollups.items():
-            for part in _definition(table).columns:
-                held = table.columns.by_id(part.id)
-                if column is None or held is None or part.source != column.id:
-                    continue
-                if held.name.lower() == column.name.lower():
-                    self._for(name, RenameColumn((held.name,), change.new_name))
+        column = self.now.columns.find(change.path)
+        holders = self._holders(change.path)
+        self._for_base(change)
+        for name, _, held in holders:
+            is_taken = self.tables[name].columns.find((change.new_name,)) is not None
+            if column is not None and held.name.lower() == column.name.lower() and not is_taken:
+                self._for(name, RenameColumn((held.name,), change.new_name))
 
     def _retype(self, change: ModifyColumn | ChangeType) -> None:
         """Values that stay as they are do so in rollups too; others are made anew."""
-        column = self.base.columns.find(change.path)
+        column = self.now.columns.find(change.path)
+        holders = self._holders(change.path)
+        self._for_base(change)
         if column is None or not column.is_leaf or column.type == change.type:
             return
         if getattr(change, "using", None) or not promotion(column.type, change.type).is_light:
             return
-        for name, table in self.rollups.items():
-            for part in _definition(table).columns:
-                held = table.columns.by_id(part.id)
-                if held is not None and part.source == column.id and held.type == column.type:
-                    self._for(name, ChangeType((held.name,), change.type))
+        for name, _, held in holders:
+            if held.type == column.type:
+                self._for(name, ChangeType((held.name,), change.type))
 
     def _move(self, change: ModifyColumn) -> None:
         if change.position is None:
@@ -255,26 +283,26 @@ class Parted:
         return rollup.lower()
 
     def _for(self, rollup: str, change: TableChange) -> None:
-        self.theirs.setdefault(self._known(rollup), []).append(change)
+        name = self._known(rollup)
+        self.theirs.setdefault(name, []).append(change)
+        self.tables[name] = _after(self.tables[name], change)
+
+    def _for_base(self, change: TableChange) -> None:
+        self.own.append(change)
+        self.now = _after(self.now, change)
+
+
+def _after(table: TableVersion, change: TableChange) -> TableVersion:
+    """Return a table after a change; what is wrong with it is told of all changes together."""
+    try:
+        plan = plan_alter(table, [change])
+    except ShelduckError:
+        return table
+    # What a job makes has no values yet.
+    return table if plan.change is None or plan.shadows else altered(table, plan.change)
 
 
 def _definition(table: TableVersion) -> Rollup:
     found = rollup_of(table.properties)
     assert found is not None
     return found
-
-
-def _followed(rollup: Rollup, columns: Schema, base: TableVersion) -> Rollup:
-    """Return what a rollup holds after its columns changed with those of its base."""
-    known = {c.id: c for c in rollup.columns}
-    keys = table_keys(base.properties)
-    found: list[RollupColumn] = []
-    for column in columns:
-        before = known.get(column.id)
-        if before is None:
-            source = base.columns.get((column.name,), base.full_name)
-            how = None if keys is None else keys.aggregation(source.id)
-            measure = None if how is None else Measure(how.value)
-            before = RollupColumn(column.id, source.id, measure)
-        found.append(before)
-    return replace(rollup, columns=tuple(found))

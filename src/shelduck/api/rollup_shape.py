@@ -24,19 +24,23 @@ from shelduck.model.rollup import (
     rollup_names,
     rollup_of,
     rollup_table,
+    with_rollup,
     with_rollup_names,
 )
+from shelduck.model.shadow import Conversion
 from shelduck.model.table import TableVersion
 
 _ATTEMPTS = 10
 
 
-def create_rollup(unit: UnitOfWork, base: TableVersion, spec: RollupSpec) -> TableVersion:
+def create_rollup(
+    unit: UnitOfWork, base: TableVersion, spec: RollupSpec, *, for_use: bool = True
+) -> TableVersion:
     """Stage the empty table of a rollup; its base does not list it yet.
 
     Raises what `plan_rollup` raises, and AlreadyExists where the name is taken.
     """
-    planned = plan_rollup(base, spec)
+    planned = plan_rollup(base, spec, for_use=for_use)
     name = rollup_name(base, spec.name)
     if unit.workspace.has_table(name):
         raise AlreadyExists(f"Rollup index {spec.name} of {base.full_name} already exists")
@@ -138,14 +142,14 @@ def _redefined(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Tab
     spec = spec_of(base, table)
     if spec is not None:
         try:
-            plan_rollup(base, spec)
+            plan_rollup(base, spec, for_use=False)
         except InvalidRequest:
             spec = None
     if spec is None:
         drop_rollup(unit, base, rollup.name)
         return None
     unit.workspace.drop_table(table)
-    return create_rollup(unit, base, replace(spec, name=rollup.name))
+    return create_rollup(unit, base, replace(spec, name=rollup.name), for_use=False)
 
 
 def refresh_outdated(state: LakeState, name: TableName) -> None:
@@ -171,3 +175,22 @@ def refresh_all(state: LakeState, name: TableName) -> Result:
             unit.rollback()
             raise
     raise AssertionError("unreachable")
+
+
+def renumbered(
+    state: LakeState, base: TableVersion, conversions: Sequence[Conversion]
+) -> list[AlterTable]:
+    """Return what rollups are told when columns of their base are replaced by converted ones."""
+    ids = {c.column_id: c.shadow_id for c in conversions}
+    found: list[AlterTable] = []
+    for table in rollups_of(UnitOfWork(state, state.commit_info()), base):
+        rollup = rollup_of(table.properties)
+        assert rollup is not None
+        columns = tuple(
+            c if c.source is None else replace(c, source=ids.get(c.source, c.source))
+            for c in rollup.columns
+        )
+        if columns != rollup.columns:
+            properties = with_rollup(table.properties, replace(rollup, columns=columns))
+            found.append(AlterTable(table, table.columns, table.comments, properties=properties))
+    return found

@@ -37,6 +37,7 @@ from shelduck.model.schema_change import (
     with_default,
 )
 from shelduck.model.shadow import Conversion
+from shelduck.model.sorting import ResetSorting, SetSorting
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import LayoutChange, RewriteOlderFiles, TableChange
 from shelduck.planning.shadows import Shadow, known_shadow, plan_shadow
@@ -169,15 +170,15 @@ class _Fold:
         self.layout = layout_of(table)
         self.shadows: list[Shadow] = []
         self.rewrites = False
-        self.keys = KeyDraft(
-            table.full_name, table_keys(table.properties), partition=table.partition
-        )
+        self.keys = KeyDraft(table.full_name, table_keys(table.properties))
+        self.keys.sorts(self.layout, table.columns)
         self._known = None if known is None else {c.clause: c for c in known}
         self._clauses: list[TableChange] = []
 
     def take(self, change: TableChange, clause: int) -> AlterStep:
         """Apply one clause and tell what it is."""
         self._clauses.append(change)
+        self.keys.partition = self.layout.partition
         change = self.keys.allowed(change, self.after.columns)
         parts: Sequence[Simple]
         if isinstance(change, ModifyColumn | OrderColumns):
@@ -193,7 +194,7 @@ class _Fold:
         """Raise what only all changes together show."""
         name = self.table.full_name
         before = table_keys(self.table.properties)
-        self.layout = self.keys.finish(self.after.columns, self.layout, before, self.table.columns)
+        self.layout = self.keys.finish(self.after.columns, self.layout)
         if self.keys.keys != before:
             properties = with_keys(self.after.properties, self.keys.keys)
             self.after = replace(self.after, properties=properties)
@@ -226,6 +227,8 @@ class _Fold:
             return weight_of(change)
         if isinstance(change, LayoutChange):
             self.layout = apply_layout(self.layout, change, known.columns, name)
+            if isinstance(change, SetSorting | ResetSorting):
+                self.keys.sorts(self.layout, known.columns)
             return weight_of(change)
         if isinstance(change, PropertyChange):
             properties = apply_properties(known.properties, change, name)
@@ -289,10 +292,10 @@ class _Fold:
 
     def _place(self, shadow: Shadow) -> None:
         self.shadows.append(shadow)
-        self.keys.placed(shadow)
         self._put(shadow.old, shadow.field)
 
     def _put(self, old: Field, new: Field) -> None:
+        self.keys.replaced(old.id, new.id)
         comments = {new.id if k == old.id else k: text for k, text in self.after.comments.items()}
         last = max(f.id for f in new.walk())
         self.after = replace(

@@ -20,12 +20,11 @@ from shelduck.model.keys import (
 )
 from shelduck.model.modify import ModifyColumn
 from shelduck.model.quoting import quote_name
-from shelduck.model.schema import Field, Schema
+from shelduck.model.schema import Field, FieldId, Schema
 from shelduck.model.schema_change import AddColumn, ChangeType, DropColumn
 from shelduck.model.sorting import SortKey
 from shelduck.model.table import PartitionColumn
 from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal
-from shelduck.planning.shadows import Shadow
 from shelduck.sql.sorting import duckdb_name
 
 
@@ -55,13 +54,15 @@ def keyed_table(
 class KeyDraft:
     """The key model of a table while clauses of one ALTER are applied, None for a table without.
 
-    ``rows_fold``: a key of an AGGREGATE table is gone, so that rows become the same.
+    ``rows_fold``: a key of an AGGREGATE table is gone, so that rows become the same. ``is_sorted``:
+    the table is sorted by its keys, and stays so.
     """
 
     table: str
     keys: TableKeys | None
     partition: tuple[PartitionColumn, ...] = ()
     rows_fold: bool = False
+    is_sorted: bool = False
 
     def allowed(self, change: Any, columns: Schema) -> Any:
         """Return a change as the model has it, after making sure that the model allows it.
@@ -100,20 +101,23 @@ class KeyDraft:
                 aggregations=tuple(pair for pair in keys.aggregations if pair[0] in left),
             )
 
-    def placed(self, shadow: Shadow) -> None:
-        """Take over that a column was replaced by one of another type."""
+    def replaced(self, old: FieldId, new: FieldId) -> None:
+        """Take over that a column has another id."""
         if self.keys is not None:
-            self.keys = self.keys.renumbered(shadow.old.id, shadow.field.id)
+            self.keys = self.keys.renumbered(old, new)
 
-    def finish(
-        self, columns: Schema, layout: LayoutDraft, before: TableKeys | None, old: Schema
-    ) -> LayoutDraft:
+    def sorts(self, layout: LayoutDraft, columns: Schema) -> None:
+        """Note whether a sort order is that of the keys."""
+        keys = self.keys
+        self.is_sorted = keys is not None and layout.sort == _sorting(keys, columns)
+
+    def finish(self, columns: Schema, layout: LayoutDraft) -> LayoutDraft:
         """Return the layout that follows the keys, where it did before.
 
         Raises InvalidRequest where the columns do not fit the model any more.
         """
         keys = self.keys
-        if keys is None or before is None:
+        if keys is None:
             return layout
         self.keys = keys = replace(
             keys, columns=tuple(f.id for f in columns if f.id in keys.columns)
@@ -122,9 +126,7 @@ class KeyDraft:
         for field in columns:
             require_zero(keys.aggregation(field.id), field, self.table)
         _refuse_partitions(keys, layout.partition, columns, self.table)
-        if layout.sort == _sorting(before, old) or _follows(layout, before, columns):
-            return replace(layout, sort=_sorting(keys, columns))
-        return layout
+        return replace(layout, sort=_sorting(keys, columns)) if self.is_sorted else layout
 
     def _require_model(self, change: Definition) -> None:
         keys, name = self.keys, quote_name(change.path[-1])
@@ -230,7 +232,8 @@ class KeyDraft:
             self._refuse_same_keys(field, change, here)
 
     def _refuse_same_keys(self, field: Field, change: ChangeType, here: str) -> None:
-        if change.using is not None or not _stay_apart(field.type, change.type):
+        is_free = change.using is not None or change.on_error_null
+        if is_free or not _stay_apart(field.type, change.type):
             raise Unsupported(
                 f"cannot change key {here} from {field.type} to {change.type}: keys that differ"
                 " could become the same; create another table AS SELECT"
@@ -252,11 +255,6 @@ def _stay_apart(old: DataType, new: DataType) -> bool:
 
 def _sorting(keys: TableKeys, columns: Schema) -> tuple[SortKey, ...]:
     return tuple(SortKey(duckdb_name(f.name)) for f in keys.key_fields(columns))
-
-
-def _follows(layout: LayoutDraft, keys: TableKeys, columns: Schema) -> bool:
-    """Tell whether a table is sorted by the keys that it had, under the names of today."""
-    return bool(layout.sort) and layout.sort == _sorting(keys, columns)
 
 
 def _refuse_partitions(

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from shelduck.errors import InvalidRequest
 from shelduck.evolution.keys import keyed_table
 from shelduck.evolution.layout import NO_LAYOUT, LayoutDraft
-from shelduck.model.keys import KeyModel, KeySpec, TableKeys, names_of, refuse_as_key, table_keys
+from shelduck.model.keys import (
+    KeyModel,
+    KeySpec,
+    TableKeys,
+    may_be_key,
+    names_of,
+    refuse_as_key,
+    table_keys,
+)
 from shelduck.model.quoting import quote_name
 from shelduck.model.rollup import (
     Measure,
@@ -19,7 +27,7 @@ from shelduck.model.rollup import (
     rollup_of,
     with_rollup,
 )
-from shelduck.model.schema import Field, Kind, Schema, new_schema
+from shelduck.model.schema import Field, Schema, new_schema
 from shelduck.model.table import TableVersion
 from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal, Member, Primitive
 
@@ -40,8 +48,8 @@ class RollupTable:
     properties: dict[str, str]
 
 
-def plan_rollup(base: TableVersion, spec: RollupSpec) -> RollupTable:
-    """Return the table for a rollup of ``base``.
+def plan_rollup(base: TableVersion, spec: RollupSpec, *, for_use: bool = True) -> RollupTable:
+    """Return the table for a rollup of ``base``; ``for_use`` refuses one that is of none.
 
     Raises NotFound for a column that the base does not have, and InvalidRequest for a rollup that
     could not be kept right, or would be of no use.
@@ -49,9 +57,12 @@ def plan_rollup(base: TableVersion, spec: RollupSpec) -> RollupTable:
     keys = table_keys(base.properties)
     fields = [base.columns.get((name,), base.full_name) for name in spec.columns]
     _refuse_twice([f.name for f in fields] + [m.name for m in spec.measures], spec)
+    what = "all keys in base table {} with same order"
     parts: list[Part]
     if keys is None or keys.model is KeyModel.DUPLICATE:
         parts, model = _of_duplicate(base, spec, fields)
+        what = "the columns of the base table {} in prefix order"
+        is_useless = not spec.measures and _is_prefix(fields, base)
     elif spec.measures:
         raise InvalidRequest(
             f"rollup {spec.name} of {base.full_name}: only DUPLICATE tables have rollups with"
@@ -59,8 +70,15 @@ def plan_rollup(base: TableVersion, spec: RollupSpec) -> RollupTable:
         )
     elif keys.model is KeyModel.UNIQUE:
         parts, model = _of_unique(base, spec, keys, fields)
+        is_useless = _has_same_order(keys, fields)
     else:
         parts, model = _of_aggregate(base, spec, keys, fields)
+        is_useless = _has_same_order(keys, fields)
+    if is_useless and for_use:
+        raise InvalidRequest(
+            f"rollup {spec.name} contains {what.format(base.full_name)}, so it is useless; put"
+            " another column first, or leave keys out"
+        )
     columns = new_schema([member for member, _, _ in parts])
     made = [
         RollupColumn(f.id, None if source is None else source.id, measure)
@@ -85,7 +103,7 @@ def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
     for column in rollup.columns:
         field = table.columns.by_id(column.id)
         source = _source(base, column, field)
-        if field is None or (source is None and column.measure is not Measure.COUNT):
+        if field is None or (source is None and column.source is not None):
             return None
         if column.measure is None or not is_own:
             assert source is not None
@@ -96,7 +114,7 @@ def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
             )
     sorted_by = None
     if keys is not None and keys.model is KeyModel.DUPLICATE:
-        sorted_by = tuple(names_of(table.columns, keys.columns))
+        sorted_by = tuple(columns[: len(keys.columns)])
     return RollupSpec(rollup.name, tuple(columns), tuple(measures), sorted_by)
 
 
@@ -106,16 +124,17 @@ def is_current(base: TableVersion, table: TableVersion) -> bool:
     if spec is None:
         return False
     try:
-        wanted = plan_rollup(base, spec)
+        wanted = plan_rollup(base, spec, for_use=False)
     except InvalidRequest:
         return False
     rollup = rollup_of(table.properties)
     assert rollup is not None
-    now = [(f.name.lower(), f.type) for f in table.columns]
-    sources = [c.source for c in rollup.columns]
-    return now == [(f.name.lower(), f.type) for f in wanted.columns] and sources == [
-        c.source for c in wanted.rollup.columns
-    ]
+    held = {c.id: c for c in rollup.columns}
+    if any(f.id not in held for f in table.columns):
+        return False
+    now = [(f.type, held[f.id].source, held[f.id].measure) for f in table.columns]
+    made = zip(wanted.columns, wanted.rollup.columns, strict=True)
+    return now == [(f.type, c.source, c.measure) for f, c in made]
 
 
 _NO_KEYS = TableKeys(KeyModel.DUPLICATE, ())
@@ -124,7 +143,10 @@ _NO_KEYS = TableKeys(KeyModel.DUPLICATE, ())
 def _source(base: TableVersion, column: RollupColumn, field: Field | None) -> Field | None:
     if column.source is None or field is None:
         return None
-    return base.columns.by_id(column.source) or base.columns.find((field.name,))
+    found = base.columns.by_id(column.source)
+    if found is not None or column.measure is not None:
+        return found
+    return base.columns.find((field.name,))
 
 
 def _of_duplicate(
@@ -137,12 +159,6 @@ def _of_duplicate(
         made = [_measured(base, m) for m in spec.measures]
         how = tuple((member.name, m.aggregation) for member, _, m in made)
         return [*plain, *made], KeySpec(KeyModel.AGGREGATE, tuple(f.name for f in fields), how)
-    first = [f.id for f in base.columns][: len(fields)]
-    if [f.id for f in fields] == first:
-        raise InvalidRequest(
-            f"rollup {spec.name} contains the columns of the base table {base.full_name} in prefix"
-            " order, so it is useless; put another column first"
-        )
     refuse_as_key(fields[0], f"rollup {spec.name} of {base.full_name}")
     wanted = spec.duplicate_keys
     if wanted is None:
@@ -160,7 +176,7 @@ def _short_key(fields: Sequence[Field]) -> tuple[str, ...]:
     """Return the leading columns that sort a rollup by default: three, and none behind text."""
     found: list[str] = []
     for field in fields[:_SHORT_KEY]:
-        if isinstance(field.shape, Kind) or str(field.shape).startswith("float"):
+        if not may_be_key(field):
             break
         found.append(field.name)
         if str(field.shape) == "varchar":
@@ -177,7 +193,6 @@ def _of_unique(
             f"rollup {spec.name} should contain all unique keys of its base table"
             f" {base.full_name}: {', '.join(names_of(base.columns, keys.columns))}"
         )
-    _refuse_same_order(base, spec, keys, ordered)
     sequence = base.columns.by_id(keys.sequence or 0)
     every = list(fields)
     if sequence is not None and sequence not in every:
@@ -208,8 +223,6 @@ def _of_aggregate(
         measure = Measure(found.value)
         parts.append((Member(field.name, measured_type(field.type, measure)), field, measure))
         how.append((field.name, found))
-    if has_all:
-        _refuse_same_order(base, spec, keys, ordered)
     return parts, KeySpec(KeyModel.AGGREGATE, tuple(f.name for f in ordered), tuple(how))
 
 
@@ -228,14 +241,12 @@ def _keys_first(
     return found
 
 
-def _refuse_same_order(
-    base: TableVersion, spec: RollupSpec, keys: TableKeys, ordered: Sequence[Field]
-) -> None:
-    if tuple(f.id for f in ordered) == keys.columns:
-        raise InvalidRequest(
-            f"rollup {spec.name} contains all keys in base table {base.full_name} with same order,"
-            " so it is useless; put them in another order, or leave some out"
-        )
+def _is_prefix(fields: Sequence[Field], base: TableVersion) -> bool:
+    return [f.id for f in fields] == [f.id for f in base.columns][: len(fields)]
+
+
+def _has_same_order(keys: TableKeys, fields: Sequence[Field]) -> bool:
+    return tuple(f.id for f in fields if f.id in keys.columns) == keys.columns
 
 
 def _measured(base: TableVersion, spec: MeasureSpec) -> tuple[Member, Field | None, Measure]:

@@ -27,6 +27,9 @@ DELETE_SIGN = "__DORIS_DELETE_SIGN__"
 """The column of a load that says which of its keys are deleted, as Doris calls it."""
 
 
+_UNORDERED = ("json", "variant", "geometry")
+
+
 class KeyModel(Enum):
     """What a table does with rows of the same key."""
 
@@ -132,6 +135,12 @@ def resolve_keys(spec: KeySpec, columns: Schema, table: str) -> TableKeys:
     keys = [columns.get((name,), table) for name in spec.columns]
     if not keys:
         raise InvalidRequest(f"{spec.model.value} KEY of {table} names no column")
+    for place, field in enumerate(keys):
+        here = f"key column {quote_name(field.name)} of {table}"
+        if field in keys[:place]:
+            raise InvalidRequest(f"{here} is named twice")
+        if place and field.order < keys[place - 1].order:
+            raise InvalidRequest(f"{here} is not in the order of the columns; list keys in theirs")
     given = {columns.get((name,), table).id: how for name, how in spec.aggregations}
     found = TableKeys(
         spec.model,
@@ -172,10 +181,16 @@ def check_order(keys: TableKeys, columns: Schema, table: str) -> None:
         )
 
 
+def may_be_key(field: Field) -> bool:
+    """Tell whether values of a column can be compared exactly."""
+    name = str(field.shape)
+    return not isinstance(field.shape, Kind) and name not in (*_UNORDERED, *FLOATS)
+
+
 def refuse_as_key(field: Field, table: str) -> None:
     """Raise InvalidRequest for a column whose values cannot be compared exactly."""
     name = str(field.shape)
-    if isinstance(field.shape, Kind) or name in ("json", "variant", "geometry"):
+    if isinstance(field.shape, Kind) or name in _UNORDERED:
         raise InvalidRequest(
             f"column {quote_name(field.name)} of {table} is {field.type}: key columns are numbers,"
             " text, dates, timestamps, booleans and binary"
@@ -238,7 +253,8 @@ def _check_sequence(keys: TableKeys, columns: Schema, table: str) -> None:
         raise InvalidRequest(
             f"a sequence column of {table} is a column of a UNIQUE KEY table that is no key"
         )
-    if not _fits(Aggregation.MAX, field) or str(field.shape) in FLOATS:
+    name = str(field.shape)
+    if name not in (*SIGNED, *UNSIGNED, "date") and not name.startswith("timestamp"):
         raise InvalidRequest(
             f"sequence column {quote_name(field.name)} of {table} is {field.type}: it is a whole"
             " number, a date or a timestamp"

@@ -23,6 +23,7 @@ from shelduck.spark.load_rows import (
     matched_rows,
     rows_of_keys,
     tally,
+    with_order,
 )
 from shelduck.spark.merge_clauses import Action
 from shelduck.spark.merge_rows import by_action
@@ -98,18 +99,24 @@ def _first(
 
 
 def fold_rows(
-    spark: SparkSession, rows: TableRows, since: int, *, show_progress: bool | None = None
+    spark: SparkSession,
+    rows: TableRows,
+    since: int,
+    changes: DataFrame | None,
+    *,
+    show_progress: bool | None = None,
 ) -> Done:
     """Return the folding of rows that others put into the table after snapshot ``since``.
 
-    Keys of which there is one row are left alone. Of the others the row with the greatest row id
-    came last, and the one that is left keeps the smallest.
+    Keys of which there is one row are left alone. Of the others the row came last that ``changes``,
+    the change feed since then, has last; without a feed the one of the newest file. Rows of one
+    snapshot follow each other by their row ids. The row that is left keeps the smallest.
     """
     folding = folding_of(rows.table)
     assert folding is not None
     require_free_names(rows.table)
     frame = rows.frame(spark, None, (*ORIGINS, Origin.SNAPSHOT_ID))
-    found = kept(rows_of_keys(frame, folding, since))
+    found = kept(with_order(rows_of_keys(frame, folding, since), changes))
     again = kept(folded_again(found, folding))
     left = again.count()
     if not left:

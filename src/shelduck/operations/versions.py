@@ -72,8 +72,10 @@ def _writes(rows: TableRows, versions: Versions) -> Iterator[tuple[DataFrame, tu
         few = kept.in_few_files(own, counts.updated, rows.files)
         yield kept.versions(few, table, with_row_ids=True), (ROW_ID_COLUMN,)
         if own is not updated:
-            fresh = kept.without_row_id(updated)
-            inserted = fresh if inserted is None else inserted.unionAll(fresh)
+            fresh = kept.versions(kept.without_row_id(updated), table, with_row_ids=False)
+            if inserted is not None:
+                fresh = fresh.unionAll(kept.versions(inserted, table, with_row_ids=False))
+            inserted = fresh
     if inserted is not None:
         few = kept.in_few_files(inserted, counts.inserted + counts.updated, rows.files)
         yield kept.versions(few, table, with_row_ids=False), ()

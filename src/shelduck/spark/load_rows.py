@@ -116,9 +116,26 @@ def rows_of_keys(
     return _joined(frame, among, folding.key_fields, "left_semi")
 
 
+def with_order(rows: DataFrame, changes: DataFrame | None) -> DataFrame:
+    """Return rows of a table with `ORDER`: when each came, by a change feed if there is one.
+
+    A row that is not in the feed was there before, whatever file it is in by now.
+    """
+    if changes is None:
+        order = F.struct(F.col(Origin.SNAPSHOT_ID), F.col(Origin.ROW_ID))
+        return rows.withColumn(ORDER, order)
+    came = changes.where(F.col("_change_type").isin("insert", "update_postimage"))
+    when = came.groupBy(F.col("_row_id").alias("__shelduck_row")).agg(
+        F.max("_commit_version").alias("__shelduck_came")
+    )
+    found = rows.join(when, F.col(Origin.ROW_ID) == F.col("__shelduck_row"), "left")
+    order = F.struct(F.coalesce(F.col("__shelduck_came"), F.lit(-1)), F.col(Origin.ROW_ID))
+    return found.select(*map(backticked, rows.columns), order.alias(ORDER))
+
+
 def folded_again(rows: DataFrame, folding: Folding) -> DataFrame:
     """Return one row, with its row id, for each key of which there are several."""
-    marked = rows.withColumn(ORDER, F.col(Origin.ROW_ID)).withColumn(GONE, F.lit(False))
+    marked = rows.withColumn(GONE, F.lit(False))
     also = [F.min(Origin.ROW_ID).alias(Origin.ROW_ID), F.count("*").alias(_COUNT)]
     found = folding.folded(marked, also).where(F.col(_COUNT) > 1)
     return found.select(*[backticked(f.name) for f in folding.columns], Origin.ROW_ID)
