@@ -41,12 +41,18 @@ def stage_followed(state: LakeState, unit: UnitOfWork, what: Done | Loaded) -> D
     settled = unit.settlings()
     right = [t for t in rollups if is_followed and is_fresh(state, unit, base, t)]
     unit.own(done)
-    unit.stage(done)
-    if base.id in settled:
-        unit.settle(settled[base.id])
-    if before is not None:
-        for table in rollups:
+    undo = unit.savepoint() if is_followed else None
+    try:
+        unit.stage(done)
+        if base.id in settled:
+            unit.settle(settled[base.id])
+        for table in rollups if before is not None else ():
+            assert before is not None
             _follow(state, unit, before, table, loaded, is_right=table in right)
+    except BaseException:
+        if undo is not None:
+            undo()
+        raise
     return done
 
 
@@ -107,7 +113,7 @@ def _follow(
     is_right: bool,
 ) -> None:
     base = before.table
-    if not is_current(base, table):
+    if not is_current(unit.workspace.table(name_of(base)), table):
         # It waits for a refresh: what it is made of has other types now, or is gone.
         return
     if not is_right:

@@ -168,9 +168,8 @@ class JobWorker:
             table = self._version(job)
             done = build_rollups(self._state, job, table, self._name)
             return done if done is not None else self._refold(job, table)
-        except (InvalidRequest, Unsupported, AlreadyExists) as error:
+        except (InvalidRequest, Unsupported, AlreadyExists, NotFound) as error:
             self._cancel(str(error))
-            drop_unlisted(self._state, job, self._version(job))
             raise
 
     def _refold(self, job: Job, table: TableVersion) -> Committed:
@@ -252,6 +251,9 @@ class JobWorker:
         # It may have ended meanwhile, which the next look shows.
         with suppress(Conflict):
             catalog_jobs.cancel_job(self._state.store, self._number, message)
+        job = self._look()
+        if job.work.rollups and job.state is JobState.CANCELLED:
+            drop_unlisted(self._state, job)
 
     def _step(
         self,

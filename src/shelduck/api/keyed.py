@@ -108,8 +108,9 @@ def load(
     df, sign = _with_sign_last(df, rows.table, delete_sign)
     alter = None
     if merge_schema:
-        _refuse_new_values(rows.table, df)
-        rows, alter = evolved_rows(rows, df.schema)
+        plain = df if sign is None else df.drop(sign)
+        _refuse_new_values(rows.table, plain)
+        rows, alter = evolved_rows(rows, plain.schema)
     if not folds(rows.table):
         done = append_rows(
             state.spark,

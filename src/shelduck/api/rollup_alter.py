@@ -11,7 +11,7 @@ from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckErr
 from shelduck.evolution.alter import AlterPlan, altered, plan_alter
 from shelduck.evolution.rollups import measured_type, spec_of
 from shelduck.model.change import AlterTable
-from shelduck.model.keys import KeyModel, table_keys
+from shelduck.model.keys import KEYS, KeyModel, table_keys
 from shelduck.model.modify import ModifyColumn, OrderColumns
 from shelduck.model.promotions import promotion
 from shelduck.model.quoting import quote_name
@@ -84,7 +84,7 @@ class Parted:
 
     def __post_init__(self) -> None:
         self.now = self.base
-        self.tables = dict(self.rollups)
+        self.tables = {name: self._as_free(table) for name, table in self.rollups.items()}
         self.held = {name: _definition(table) for name, table in self.rollups.items()}
 
     def take(self, change: TableChange) -> None:
@@ -112,18 +112,25 @@ class Parted:
             unit.workspace.alter_table(change)
         for name, changes in self.theirs.items():
             table = self.rollups[name]
-            plan = plan_alter(table, changes)
-            found = plan.change
+            plan = plan_alter(self._as_free(table), changes)
+            found = None if plan.change is None else replace(plan.change, table=table)
             if plan.refolds:
                 self._remake(unit, table, after, changes)
                 continue
             if found is None:
                 continue
-            given = table.properties if found.properties is None else found.properties
+            given = table.properties
+            if found.properties is not None:
+                given = given | {KEYS: found.properties[KEYS]}
             rollup = self.held[name]
             parts = {c.id: c for c in rollup.columns}
             rollup = replace(rollup, columns=tuple(parts[f.id] for f in found.columns))
             unit.workspace.alter_table(replace(found, properties=with_rollup(given, rollup)))
+
+    def _as_free(self, table: TableVersion) -> TableVersion:
+        """Return a rollup with what its base allows of types."""
+        wide = {k: v for k, v in self.base.properties.items() if k.startswith("delta.")}
+        return replace(table, properties=table.properties | wide)
 
     def _remake(
         self,
@@ -243,9 +250,16 @@ class Parted:
         holders = self._holders(change.path)
         self._for_base(change)
         for name, _, held in holders:
-            is_taken = self.tables[name].columns.find((change.new_name,)) is not None
-            if column is not None and held.name.lower() == column.name.lower() and not is_taken:
-                self._for(name, RenameColumn((held.name,), change.new_name))
+            if column is None or held.name.lower() != column.name.lower():
+                continue
+            other = self.tables[name].columns.find((change.new_name,))
+            if other is not None and other.id != held.id:
+                raise AlreadyExists(
+                    f"column {quote_name(change.new_name)} already exists in rollup"
+                    f" {self.held[name].name} of {self.base.full_name}; choose another name, or"
+                    " drop the rollup first"
+                )
+            self._for(name, RenameColumn((held.name,), change.new_name))
 
     def _retype(self, change: ModifyColumn | ChangeType) -> None:
         """Values that stay as they are do so in rollups too; others are made anew."""
@@ -254,11 +268,17 @@ class Parted:
         self._for_base(change)
         if column is None or not column.is_leaf or column.type == change.type:
             return
-        if getattr(change, "using", None) or not promotion(column.type, change.type).is_light:
-            return
+        is_light = not getattr(change, "using", None)
+        is_light = is_light and promotion(column.type, change.type).is_light
+        keys = table_keys(self.base.properties)
         for name, _, held in holders:
-            if held.type == column.type:
+            if is_light and held.type == column.type:
                 self._for(name, ChangeType((held.name,), change.type))
+            elif not is_light and self.held[name].groups and not (keys and keys.folds):
+                raise InvalidRequest(
+                    f"Can not modify column contained by mv, mv={self.held[name].name}: drop the"
+                    " rollup first"
+                )
 
     def _move(self, change: ModifyColumn) -> None:
         if change.position is None:

@@ -19,7 +19,12 @@ from shelduck.api.following import (
 )
 from shelduck.api.lookup import rows_of
 from shelduck.api.results import Committed
-from shelduck.api.rollup_shape import create_rollup, drop_rollup, list_rollups
+from shelduck.api.rollup_shape import (
+    create_rollup,
+    drop_rollup,
+    list_rollups,
+    refresh_outdated,
+)
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
@@ -63,10 +68,14 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
         state_after = JobState.RUNNING if job.work.refolds else JobState.FINISHED
         unit.job = JobStep(job.id, _RUNNING, state_after, worker=worker)
         snapshot = unit.commit().snapshot
-        return None if job.work.refolds else Committed(snapshot)
     except BaseException:
         unit.rollback()
         raise
+    if job.work.refolds:
+        return None
+    # What others brought since the work began is caught up now, and not by the next write.
+    refresh_outdated(state, name_of(base))
+    return Committed(snapshot)
 
 
 def refolding(table: TableVersion, changes: Sequence[TableChange]) -> RollupSpec:

@@ -13,6 +13,7 @@ from shelduck.api.following import (
     rollups_of,
     settling,
 )
+from shelduck.api.keyed import settled_rows
 from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
@@ -74,7 +75,7 @@ def drop_with_rollups(unit: UnitOfWork, table: TableVersion) -> None:
         if base is not None:
             drop_rollup(unit, base, rollup.name)
             return
-    for found in list(rollups_of(unit, table)):
+    for found in _all_rollups(unit, table):
         unit.workspace.drop_table(found)
     unit.workspace.drop_table(table)
 
@@ -97,11 +98,19 @@ def rename_with_rollups(unit: UnitOfWork, table: TableVersion, new_name: str) ->
         raise InvalidRequest(
             f"{table.full_name} is a rollup, which is called after its base; rename that"
         )
-    for found in list(rollups_of(unit, table)):
+    for found in _all_rollups(unit, table):
         rollup = rollup_of(found.properties)
         assert rollup is not None
         unit.workspace.rename_table(found, rollup_table(new_name, rollup.name))
     unit.workspace.rename_table(table, new_name)
+
+
+def _all_rollups(unit: UnitOfWork, base: TableVersion) -> list[TableVersion]:
+    """Return the rollups of a table, those that a job has not listed yet among them."""
+    start = rollup_table(base.name, "")
+    names = [n for n in unit.workspace.table_names(base.schema) if n.startswith(start)]
+    tables = [unit.workspace.table(TableName(base.schema.name, name)) for name in names]
+    return [t for t in tables if (r := rollup_of(t.properties)) is not None and r.base == base.uuid]
 
 
 def base_of(unit: UnitOfWork, table: TableVersion) -> TableVersion | None:
@@ -120,8 +129,11 @@ def base_of(unit: UnitOfWork, table: TableVersion) -> TableVersion | None:
 def refresh(state: LakeState, unit: UnitOfWork, base: TableVersion) -> int:
     """Stage what makes every rollup of a table right; return how many were not.
 
-    One whose columns changed with its base is made anew, one whose columns are gone is dropped.
+    Rows that others have put into a table with a key model are folded first. A rollup whose columns
+    changed with its base is made anew, one whose columns are gone is dropped.
     """
+    settled_rows(state, unit, name_of(base))
+    base = unit.workspace.table(name_of(base))
     count = 0
     for table in list(rollups_of(unit, base)):
         if is_fresh(state, unit, base, table):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shelduck.api.following import stage_followed
+from shelduck.api.following import name_of, stage_followed
 from shelduck.api.results import Result, Staged
+from shelduck.api.rollup_shape import refresh_outdated
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, counted
 from shelduck.errors import Conflict, OutcomeUnknown
@@ -43,10 +44,13 @@ def carry_out_rows(
 def _alone(state: LakeState, prepare: Prepare) -> Result:
     own = UnitOfWork(state, state.commit_info())
     try:
-        stage_followed(state, own, prepare(own))
-        return own.commit()
+        done = stage_followed(state, own, prepare(own))
+        result = own.commit()
     except OutcomeUnknown:
         raise
     except BaseException:
         own.rollback()
         raise
+    if done.alter is not None:
+        refresh_outdated(state, name_of(done.table))
+    return result

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result
+from shelduck.api.rollup_shape import refresh_all
 from shelduck.api.table_rows import RowVerbs
 from shelduck.catalog.adoptions import live_paths
 from shelduck.errors import InvalidRequest
 from shelduck.model.change import AppendFiles
+from shelduck.model.rollup import rollup_names
 from shelduck.model.table import TableVersion
 from shelduck.operations.adopt import AdoptRules, adopt_files
 from shelduck.operations.done import Counts, Done
@@ -52,6 +55,7 @@ class AdoptVerbs(RowVerbs):
             raise InvalidRequest(f"add_files to {self.name} needs a file, directory or pattern")
         rules = AdoptRules(allow_missing, ignore_extra_columns, hive_partitioning)
         planned = self._version()
+        refuse_rollup(planned)
         files = adopt_files(
             self._state.spark,
             planned,
@@ -67,7 +71,14 @@ class AdoptVerbs(RowVerbs):
             files=len(files),
             bytes=sum(f.file_size_bytes for f in files),
         )
-        return self._commit_append(Done(planned, (AppendFiles(planned.id, files),), (), counts))
+        return self._followed(Done(planned, (AppendFiles(planned.id, files),), (), counts))
+
+    def _followed(self, done: Done) -> Result:
+        """Commit files that are added; rollups, which were not asked, catch up behind it."""
+        result = self._commit_append(done)
+        if self._unit is None and rollup_names(done.table.properties):
+            refresh_all(self._state, self.name)
+        return result
 
     def _known_paths(self, table: TableVersion) -> set[str]:
         """Return the paths of adopted files that are part of the table, staged ones too."""

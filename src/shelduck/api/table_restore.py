@@ -7,6 +7,7 @@ from datetime import datetime
 
 from shelduck.api.handle import TableHandle
 from shelduck.api.instants import instant
+from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result, TableName
 from shelduck.api.rollup_shape import refresh_outdated
 from shelduck.api.row_work import carry_out_rows
@@ -117,6 +118,7 @@ class RestoreVerbs(TableHandle):
         if (version is None) == (timestamp is None):
             raise InvalidRequest("restore takes a version or a timestamp, one of them")
         now = unit.workspace.table(self.name)
+        refuse_rollup(now)
         staged = unit.workspace.staged_rows(now)
         if now.id < 0 or staged is not None:
             raise InvalidRequest(

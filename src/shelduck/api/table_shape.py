@@ -73,10 +73,10 @@ class ShapeVerbs(TableHandle):
         parts = parted(table, list(rollups_of(view, table)), changes)
         if parts.own and plan_alter(table, parts.own).is_heavy:
             refuse_in_transaction(self._unit, "a change that converts values")
-            if names_rollup(changes):
+            if parts.theirs:
                 raise Unsupported(
-                    f"{self.name}: what converts values goes without changes of rollups; write two"
-                    " statements"
+                    f"{self.name}: what converts values, or drops a key, goes without changes of"
+                    " columns that rollups hold; write two statements"
                 )
             return submit(self._state, table, plan_alter(table, changes), changes, timeout)
 

@@ -67,6 +67,17 @@ class UnitOfWork:
         """Say that the commit leaves a table as its key model or its base says."""
         self._settlings.setdefault(settling.table, settling)
 
+    def savepoint(self) -> Callable[[], None]:
+        """Return what takes back all that is staged from now on; files stay the unit's."""
+        back = self.workspace.savepoint()
+        counts, settlings = self._counts, dict(self._settlings)
+
+        def undo() -> None:
+            back()
+            self._counts, self._settlings = counts, settlings
+
+        return undo
+
     def settlings(self) -> dict[TableId, Settling]:
         """Return what `settle` was told and still holds."""
         return dict(self._settlings)

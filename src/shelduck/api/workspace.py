@@ -6,14 +6,16 @@ AlterTable or DropTable, and the files that were appended.
 
 from __future__ import annotations
 
+import copy
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from shelduck.api.results import TableName
 from shelduck.api.staged_views import StagedViews
 from shelduck.api.state import DEFAULT_SCHEMA, LakeState
+from shelduck.api.table_work import TableWork
 from shelduck.catalog import read, read_views
 from shelduck.catalog.options import read_table_options
 from shelduck.catalog.read import Connection
@@ -24,10 +26,7 @@ from shelduck.model.change import (
     AlterTable,
     Change,
     CreateSchema,
-    CreateTable,
     DropSchema,
-    DropTable,
-    RenameTable,
     RowChange,
 )
 from shelduck.model.names import directory
@@ -37,62 +36,6 @@ from shelduck.model.table import PartitionColumn, SchemaInfo, Snapshot, TableVer
 from shelduck.model.view import ViewDefinition, ViewVersion
 
 
-@dataclass
-class _TableWork:
-    """What happened to one table in the transaction; ``original`` is None if it was made here."""
-
-    original: TableVersion | None
-    current: TableVersion
-    excludes_inserts: bool = False
-    rows: StagedRows = field(default_factory=StagedRows)
-    dropped: bool = False
-
-    def changes(self) -> list[Change]:
-        found: list[Change] = []
-        now = self.current
-        if self.original is None:
-            if self.dropped:
-                return []
-            found.append(
-                CreateTable(
-                    *(now.id, now.schema, now.name, now.uuid, now.columns, now.comments),
-                    partition=now.partition,
-                    partition_id=now.partition_id,
-                    sort=now.sort,
-                    properties=now.properties,
-                )
-            )
-        elif self.dropped:
-            return [DropTable(self.original)]
-        else:
-            found.extend(self._changes_of(self.original))
-        return [*found, *self.rows.changes(now.id)]
-
-    def _changes_of(self, original: TableVersion) -> list[Change]:
-        found: list[Change] = []
-        now = self.current
-        if now.name != original.name:
-            found.append(RenameTable(original, now.name))
-        same_layout = now.partition == original.partition and now.sort == original.sort
-        same_columns = now.columns == original.columns and now.comments == original.comments
-        same_properties = now.properties == original.properties
-        if not (same_layout and same_columns and same_properties):
-            found.append(
-                AlterTable(
-                    original,
-                    now.columns,
-                    now.comments,
-                    self.rows.unsafe_bounds,
-                    self.excludes_inserts,
-                    partition=None if now.partition == original.partition else now.partition,
-                    partition_id=now.partition_id,
-                    sort=None if now.sort == original.sort else now.sort,
-                    properties=None if same_properties else now.properties,
-                )
-            )
-        return found
-
-
 class Workspace:
     """Names resolved to versions, and staged changes, over one base snapshot."""
 
@@ -100,7 +43,7 @@ class Workspace:
         self._state = state
         self._base: Snapshot | None = None
         self._connection: Connection | None = None
-        self._tables: dict[TableId, _TableWork] = {}
+        self._tables: dict[TableId, TableWork] = {}
         self._schemas: dict[str, SchemaInfo | None] = {}
         self._created_schemas: list[CreateSchema] = []
         self._dropped_schemas: list[DropSchema] = []
@@ -315,7 +258,7 @@ class Workspace:
         )
         with self.reading() as connection:
             made = replace(made, options=read_table_options(connection, made))
-        self._tables[made.id] = _TableWork(None, made)
+        self._tables[made.id] = TableWork(None, made)
         return made
 
     def drop_table(self, table: TableVersion, *, undo: bool = False) -> None:
@@ -342,9 +285,7 @@ class Workspace:
         work.excludes_inserts |= change.excludes_inserts
         work.rows.distrust(change.unsafe_bounds)
 
-    def _partitioned(
-        self, work: _TableWork, partition: tuple[PartitionColumn, ...]
-    ) -> TableVersion:
+    def _partitioned(self, work: TableWork, partition: tuple[PartitionColumn, ...]) -> TableVersion:
         before = work.original
         if before is not None and before.partition == partition:
             number = before.partition_id
@@ -366,6 +307,18 @@ class Workspace:
         work = self._tables.get(table.id)
         return None if work is None else work.rows
 
+    def savepoint(self) -> Callable[[], None]:
+        """Return what brings the tables back to how they are now."""
+        tables = {
+            number: replace(work, rows=copy.deepcopy(work.rows))
+            for number, work in self._tables.items()
+        }
+
+        def undo() -> None:
+            self._tables = tables
+
+        return undo
+
     def published(self) -> set[str]:
         """Return the absolute paths of all files that the commit will know."""
         return {
@@ -382,8 +335,8 @@ class Workspace:
             found.extend(work.changes())
         return [*found, *self._views.changes(), *self._dropped_schemas]
 
-    def _work(self, table: TableVersion) -> _TableWork:
-        return self._tables.setdefault(table.id, _TableWork(table, table))
+    def _work(self, table: TableVersion) -> TableWork:
+        return self._tables.setdefault(table.id, TableWork(table, table))
 
 
 def _require_name(kind: str, name: str) -> None:

@@ -113,10 +113,12 @@ def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snap
         own_tables.ensure_own_tables(store, connection)
     before = open_job(connection, new.table_id)
     if before is not None:
+        word = "ROLLUP" if before.work.makes_rollups else "COLUMN"
+        state = "ROLLUP" if before.work.makes_rollups else "SCHEMA_CHANGE"
         raise AlreadyExists(
-            f"table {new.table_name} is under SCHEMA_CHANGE by job {before.id}"
+            f"table {new.table_name} is under {state} by job {before.id}"
             f" ({before.state.value}): its state is not NORMAL; wait for the job, or CANCEL ALTER"
-            f" TABLE COLUMN FROM {new.table_name}"
+            f" TABLE {word} FROM {new.table_name}"
         )
     number = (connection.execute(select(func.max(_c.job_id))).scalar() or 0) + 1
     row = {

@@ -103,6 +103,9 @@ def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
     for column in rollup.columns:
         field = table.columns.by_id(column.id)
         source = _source(base, column, field)
+        if field is not None and source is None and not is_own:
+            # A key or value that the base has lost with its rows combined.
+            continue
         if field is None or (source is None and column.source is not None):
             return None
         if column.measure is None or not is_own:

@@ -79,7 +79,9 @@ class Folding:
             rest = [f"__shelduck_last.{GONE}", *rest]
         else:
             parts = [self._combined(f).alias(n) for f, n in zip(self.values, names, strict=True)]
-            found = rows.groupBy(*keys).agg(*parts, *also)
+            found = rows.select(*keys).distinct()
+            if parts or also:
+                found = rows.groupBy(*keys).agg(*parts, *also)
             rest = found.columns[len(keys) + len(names) :]
             made = [F.col(n) for n in names]
         value_of = {f.id: value for f, value in zip(self.values, made, strict=True)}

@@ -93,7 +93,8 @@ def _cuts(rows: DataFrame, key: _Key) -> list[Any]:
     """Return values between which about as many keys lie each."""
     parts = [n / _RANGES for n in range(1, _RANGES)]
     found = rows.select(F.percentile_approx(key.plain, parts, 1000)).collect()[0][0]
-    return sorted(set(found or []))
+    # Of decimals that are great Spark makes NULL.
+    return sorted({cut for cut in found or [] if cut is not None})
 
 
 def _parts(rows: DataFrame, keys: Sequence[_Key], cuts: Sequence[Any]) -> list[Row]:
