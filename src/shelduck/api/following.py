@@ -14,7 +14,7 @@ from shelduck.catalog import read as catalog_read
 from shelduck.catalog.settled import is_settled, settled_at
 from shelduck.errors import NotFound, ShelduckError
 from shelduck.evolution.rollups import is_current
-from shelduck.model.change import AppendFiles, DeleteRows, InlineRows, RowChange
+from shelduck.model.change import AppendFiles, DeleteRows, RowChange
 from shelduck.model.quoting import backticked
 from shelduck.model.rollup import rollup_names, rollup_of, rollup_table
 from shelduck.model.settled import Settling
@@ -39,7 +39,11 @@ def stage_followed(state: LakeState, unit: UnitOfWork, what: Done | Loaded) -> D
     is_followed = bool(rollups) and not done.keeps_rows
     before = _before(state, unit, base) if is_followed else None
     settled = unit.settlings()
-    right = [t for t in rollups if is_followed and is_fresh(state, unit, base, t)]
+    right = [t for t in rollups if is_fresh(state, unit, base, t)]
+    if done.keeps_rows:
+        # DuckLake logs deletes that are moved into files as deletes.
+        for table in right:
+            unit.settle(settling(unit, base, table))
     unit.own(done)
     undo = unit.savepoint() if is_followed else None
     try:
@@ -134,7 +138,7 @@ def _follow(
 def _only_adds(change: RowChange) -> bool:
     if isinstance(change, DeleteRows):
         return not (change.files or change.inlined)
-    return isinstance(change, AppendFiles | InlineRows)
+    return isinstance(change, AppendFiles)
 
 
 def _right_since(state: LakeState, unit: UnitOfWork, table: TableVersion) -> int | None:

@@ -156,7 +156,8 @@ def _fill(state: LakeState, table: TableVersion, spec: RollupSpec, step: JobStep
         name = rollup_name(base, spec.name)
         if unit.workspace.has_table(name):
             found = unit.workspace.table(name)
-            if _is_left(base, found) and is_current(base, found):
+            if is_current(base, found) and _is_rollup(base, found):
+                # Filled before, and maybe listed.
                 return
             if _is_left(base, found):
                 unit.workspace.drop_table(found)
@@ -171,9 +172,14 @@ def _fill(state: LakeState, table: TableVersion, spec: RollupSpec, step: JobStep
 def _is_left(base: TableVersion, found: TableVersion) -> bool:
     """Tell whether a table is a rollup of this base that the base does not list."""
     rollup = rollup_of(found.properties)
-    if rollup is None or rollup.base != base.uuid:
+    if rollup is None or not _is_rollup(base, found):
         return False
     return rollup.name not in rollup_names(base.properties)
+
+
+def _is_rollup(base: TableVersion, found: TableVersion) -> bool:
+    rollup = rollup_of(found.properties)
+    return rollup is not None and rollup.base == base.uuid
 
 
 def _by_id(state: LakeState, unit: UnitOfWork, job: Job) -> TableVersion | None:

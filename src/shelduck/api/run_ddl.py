@@ -69,8 +69,7 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
         return carry_out(runner.state, runner.unit, stage)
 
     def prepare(unit: UnitOfWork) -> Done | Loaded:
-        workspace = unit.workspace
-        replaced = workspace.table(name) if workspace.has_table(name) else None
+        workspace, undo = unit.workspace, unit.savepoint()
         stage(unit)
         made = workspace.table(name)
         try:
@@ -84,9 +83,7 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
                 inline_limit=0 if runner.unit else inline_limit(runner.state.store, made),
             )
         except BaseException:
-            workspace.drop_table(made)
-            if replaced is not None:
-                workspace.drop_table(replaced, undo=True)
+            undo()
             raise
 
     return carry_out_rows(runner.state, runner.unit, prepare)

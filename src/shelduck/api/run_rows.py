@@ -61,6 +61,8 @@ def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
 
     def stage(unit: UnitOfWork) -> None:
         nonlocal has_staged
+        # Staged anew after a Conflict, the table may be another one.
+        has_staged = False
         table = unit.workspace.table(runner.name(statement.name))
         if not is_plain(table) or len(rows) > inline_limit(runner.state.store, table):
             return

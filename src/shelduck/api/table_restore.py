@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shelduck.api.handle import TableHandle
@@ -15,6 +15,7 @@ from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.change import AlterTable
+from shelduck.model.rollup import rollup_names, with_rollup_names
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Done
 from shelduck.operations.restore import Restoration, plan_restore, restore_rows
@@ -99,7 +100,7 @@ class RestoreVerbs(TableHandle):
     def _restored(self, unit: UnitOfWork, found: Restoration) -> Done:
         workspace, now = unit.workspace, found.now.table
         if found.alteration is not None:
-            workspace.alter_table(found.alteration)
+            workspace.alter_table(_with_todays_rollups(found.alteration))
         try:
             return restore_rows(
                 self._state.spark,
@@ -140,6 +141,14 @@ class RestoreVerbs(TableHandle):
             if name is None:
                 raise InvalidRequest(f"{now.full_name} did not exist at snapshot {at.id}")
             return catalog_read.table(connection, at, *name, self._state.info)
+
+
+def _with_todays_rollups(change: AlterTable) -> AlterTable:
+    """Return a change that leaves a table the rollups that it has: they are tables of their own."""
+    if change.properties is None:
+        return change
+    names = rollup_names(change.table.properties)
+    return replace(change, properties=with_rollup_names(change.properties, names))
 
 
 def _undone(now: TableVersion, staged: TableVersion) -> AlterTable:

@@ -170,7 +170,7 @@ class _Fold:
         self.layout = layout_of(table)
         self.shadows: list[Shadow] = []
         self.rewrites = False
-        self.keys = KeyDraft(table.full_name, table_keys(table.properties))
+        self.keys = KeyDraft.of(table)
         self.keys.sorts(self.layout, table.columns)
         self._known = None if known is None else {c.clause: c for c in known}
         self._clauses: list[TableChange] = []

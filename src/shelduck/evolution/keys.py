@@ -10,12 +10,14 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.evolution.layout import LayoutDraft
 from shelduck.model.definition import Definition, Position
 from shelduck.model.keys import (
+    Aggregation,
     KeyModel,
     KeySpec,
     TableKeys,
     check_keys,
     require_zero,
     resolve_keys,
+    table_keys,
     with_keys,
 )
 from shelduck.model.modify import ModifyColumn
@@ -23,7 +25,7 @@ from shelduck.model.quoting import quote_name
 from shelduck.model.schema import Field, FieldId, Schema
 from shelduck.model.schema_change import AddColumn, ChangeType, DropColumn
 from shelduck.model.sorting import SortKey
-from shelduck.model.table import PartitionColumn
+from shelduck.model.table import PartitionColumn, TableVersion
 from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal
 from shelduck.sql.sorting import duckdb_name
 
@@ -64,6 +66,16 @@ class KeyDraft:
     rows_fold: bool = False
     is_sorted: bool = False
 
+    @classmethod
+    def of(cls, table: TableVersion) -> KeyDraft:
+        """Return the model of a table; what another writer added to combined rows is replaced."""
+        keys = table_keys(table.properties)
+        if keys is not None and keys.model is KeyModel.AGGREGATE:
+            known = {*keys.columns, *(i for i, _ in keys.aggregations)}
+            more = [(f.id, Aggregation.REPLACE) for f in table.columns if f.id not in known]
+            keys = replace(keys, aggregations=(*keys.aggregations, *more))
+        return cls(table.full_name, keys)
+
     def allowed(self, change: Any, columns: Schema) -> Any:
         """Return a change as the model has it, after making sure that the model allows it.
 
@@ -92,13 +104,12 @@ class KeyDraft:
         if isinstance(change, AddColumn) and before.find(change.path) is None:
             self._added(change, columns)
         elif isinstance(change, DropColumn) and len(change.path) == 1:
-            left = {f.id for f in columns}
-            is_key = not left.issuperset(keys.columns)
-            self.rows_fold |= is_key and keys.model is KeyModel.AGGREGATE
+            gone = {f.id for f in before} - {f.id for f in columns}
+            self.rows_fold |= bool(gone & {*keys.columns}) and keys.model is KeyModel.AGGREGATE
             self.keys = replace(
                 keys,
-                columns=tuple(i for i in keys.columns if i in left),
-                aggregations=tuple(pair for pair in keys.aggregations if pair[0] in left),
+                columns=tuple(i for i in keys.columns if i not in gone),
+                aggregations=tuple(pair for pair in keys.aggregations if pair[0] not in gone),
             )
 
     def replaced(self, old: FieldId, new: FieldId) -> None:
@@ -119,9 +130,10 @@ class KeyDraft:
         keys = self.keys
         if keys is None:
             return layout
-        self.keys = keys = replace(
-            keys, columns=tuple(f.id for f in columns if f.id in keys.columns)
-        )
+        ordered = [f.id for f in columns if f.id in keys.columns]
+        # A key that another writer dropped is missed, not forgotten: loads refuse the table.
+        lost = [i for i in keys.columns if i not in ordered]
+        self.keys = keys = replace(keys, columns=(*ordered, *lost))
         check_keys(keys, columns, self.table)
         for field in columns:
             require_zero(keys.aggregation(field.id), field, self.table)

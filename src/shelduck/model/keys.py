@@ -171,8 +171,9 @@ def check_keys(keys: TableKeys, columns: Schema, table: str) -> None:
 
 def check_order(keys: TableKeys, columns: Schema, table: str) -> None:
     """Raise InvalidRequest where the keys do not stand before all other columns."""
-    front = [f.id for f in columns][: len(keys.columns)]
-    if set(front) != set(keys.columns):
+    there = {f.id for f in keys.key_fields(columns)}
+    front = [f.id for f in columns][: len(there)]
+    if set(front) != there:
         value = next(f for f in columns if f.id not in keys.columns)
         raise InvalidRequest(
             f"invalid column order of {table}: value should be after key, and"

@@ -52,8 +52,10 @@ def create_table_text(
     if properties:
         listed = (f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
         text += f"\nTBLPROPERTIES ({', '.join(listed)})"
-    views = (_materialized_view(name, spec) for spec in rollups if spec.measures)
-    return ";\n".join([text, *views])
+    more = [_materialized_view(name, spec) for spec in rollups if spec.measures]
+    if keys is not None and not sorted_by:
+        more.append(f"ALTER TABLE {name} RESET SORTED BY")
+    return ";\n".join([text, *more])
 
 
 def key_clauses(keys: TableKeys, columns: Schema) -> str:
