@@ -178,7 +178,6 @@ def test_python_names_the_column_that_deletes(lake, both, spark):
 def test_a_delete_sign_is_no_column_that_a_merged_schema_adds(lake, both, spark):
     columns = "k int, s string, v int, note string, gone boolean"
     frame = spark.createDataFrame([(1, "a", 0, "x", True), (1, "b", 3, "y", False)], columns)
-    # BUG: the sign is taken for a new column: AnalysisException AMBIGUOUS_REFERENCE.
     lake.table("u").append(frame, delete_sign="gone", merge_schema=True)
 
     assert lake.table("u").columns.names == ["k", "s", "v", "d", "note"]

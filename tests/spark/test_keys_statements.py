@@ -242,7 +242,6 @@ def test_a_table_that_is_not_sorted_any_more_is_shown_as_it_is(lake):
     [(text,)] = rows(lake.sql("SHOW CREATE TABLE u"))
     lake.sql(text.replace("main.u", "main.again"))
 
-    # BUG: nothing in the statement says that it is not sorted, so the other one is.
     assert lake.table("again")._version().sort == lake.table("u")._version().sort == ()
 
 

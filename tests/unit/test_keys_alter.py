@@ -348,8 +348,6 @@ def test_a_key_that_another_writer_dropped_is_not_forgotten():
     lost = replace(UNI, columns=Schema(tuple(f for f in UNI.columns if f.name != "k2")), sort=())
     change = planned(lost, "ADD COLUMN c INT").change
 
-    # BUG: the model becomes UNIQUE KEY (k1), which rows have several times; loads go on then, and
-    # lose rows, where they were refused before the ALTER.
     keys = table_keys(lost.properties if change.properties is None else change.properties)
     assert keys.columns == (1, 2)
 
@@ -357,6 +355,4 @@ def test_a_key_that_another_writer_dropped_is_not_forgotten():
 def test_a_value_that_another_writer_added_is_in_nobodys_way():
     more = Schema((*AGG.columns, column("theirs", "int32", 5)))
 
-    # BUG: every ALTER is refused, since nothing says how the column is combined; loads, which take
-    # the last value, go on, and MODIFY COLUMN theirs INT REPLACE is refused too.
     assert planned(replace(AGG, columns=more), "ADD COLUMN c INT SUM").change is not None
