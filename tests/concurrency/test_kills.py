@@ -175,6 +175,64 @@ def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_p
         assert oracle.rows("t", version=base) == BEFORE
 
 
+MAKE_ROLLUP = "CREATE MATERIALIZED VIEW r AS SELECT k, SUM(v) s, COUNT(*) n FROM t GROUP BY k"
+IN_ROLLUP = "SELECT k, SUM(v), COUNT(*) FROM t GROUP BY k ORDER BY k"
+# Submitted, claimed, WAITING_TXN, RUNNING, filled, listed.
+ROLLUP_STEPS = [f"after {n}" for n in range(1, 7)]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("point", [*ROLLUP_STEPS, "job", _WRITTEN])
+def test_a_rollup_is_finished_by_another_process(sqlite_url, data_path, spark, point):
+    filled(sqlite_url, data_path, "t", spark)
+    known = files_below(data_path)
+
+    run_victim(sqlite_url, data_path, MAKE_ROLLUP, point)
+
+    orphans = files_below(data_path) - known
+    with DuckDBOracle(sqlite_url) as oracle:
+        landed = {f["path"] for f in oracle.dump_metadata()["ducklake_data_file"]}
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        lake.sql(APPEND.format("t"))
+        lake.run_jobs()
+        assert lake.jobs()[0].state is shelduck.JobState.FINISHED
+        assert_rolled_up(lake, sqlite_url, AFTER[APPEND])
+        removed = set(lake.remove_orphans(older_than=timedelta(0)).files)
+        assert removed == {path for path in orphans if not path.endswith(tuple(landed))}
+        assert_rolled_up(lake, sqlite_url, AFTER[APPEND])
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("point", [_WRITTEN, "statement 5", "before 2", "after 2"])
+def test_a_killed_load_leaves_rollups_as_their_base(sqlite_url, data_path, spark, point):
+    filled(sqlite_url, data_path, "t", spark)
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        lake.sql(MAKE_ROLLUP)
+        base = lake.snapshots()[-1].id
+    known = files_below(data_path)
+
+    run_victim(sqlite_url, data_path, APPEND.format("t"), point)
+
+    left, has_landed = files_below(data_path) - known, point == "after 2"
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        assert lake.snapshots()[-1].id == base + has_landed
+        assert_rolled_up(lake, sqlite_url, AFTER[APPEND] if has_landed else BEFORE)
+        if not has_landed:
+            lake.sql(APPEND.format("t"))
+        assert set(lake.remove_orphans(older_than=timedelta(0)).files) == (
+            set() if has_landed else left
+        )
+        assert_rolled_up(lake, sqlite_url, AFTER[APPEND])
+
+
+def assert_rolled_up(lake, url, rows):
+    assert_read(lake, url, "t", rows)
+    with DuckDBOracle(url) as oracle:
+        wanted = oracle.sql(IN_ROLLUP)
+        assert oracle.rows('"t$r"') == wanted
+    assert sorted(map(tuple, lake.table("t$r").read().collect())) == wanted
+
+
 @pytest.mark.timeout(600)
 def test_leaving_type_widening_goes_on_with_the_files_that_a_killed_process_left(
     sqlite_url, data_path, spark
