@@ -138,12 +138,21 @@ def test_d19_a_key_goes_while_rows_are_loaded(case, spark, key):
     left = [name for name in KEYS if name != key]
     found = case("t")
     source = f"SELECT {', '.join(value for _, value in KEYS.values())} FROM range"
+    shorter = f"SELECT {', '.join(KEYS[name][1] for name in left)} FROM range"
     found.lake.sql(
         f"CREATE TABLE t ({', '.join(f'{n} {kind}' for n, (kind, _) in KEYS.items())})"
         f" AGGREGATE KEY ({', '.join(KEYS)}); INSERT INTO t {source}(5)"
     )
     found.lake.sql(f"ALTER TABLE t DROP COLUMN {key} PROPERTIES ('wait' = 'false')")
-    thread = threading.Thread(target=found.lake.sql, args=(f"INSERT INTO t {source}(3, 8)",))
+
+    def load():
+        try:
+            found.lake.sql(f"INSERT INTO t {source}(3, 8)")
+        except InvalidRequest:
+            # The key went first, and the rows have a column too many.
+            found.lake.sql(f"INSERT INTO t {shorter}(3, 8)")
+
+    thread = threading.Thread(target=load)
     thread.start()
     [job] = found.lake.run_jobs()
     thread.join(120)
