@@ -74,7 +74,6 @@ WRITES = {
         "INSERT INTO d REPLACE WHERE k2 = 'b' SELECT 8, 'b', 8, 8, NULL",
         "INSERT OVERWRITE d SELECT k1 + 1, k2, v, w, day FROM d WHERE v > 4",
         "TRUNCATE TABLE d",
-        "INSERT INTO d SELECT CAST(id AS INT), 'z', 1, 1, NULL FROM range(2)",
     ],
     "u": [
         (
@@ -116,6 +115,9 @@ WRITES = {
 }
 
 
+SLOW = pytest.mark.slow
+
+
 @pytest.fixture
 def followed(copied):
     catalog, lake = copied
@@ -127,7 +129,7 @@ def followed(copied):
     return of
 
 
-@pytest.mark.parametrize("table", WRITES)
+@pytest.mark.parametrize("table", ["d", "a", *(pytest.param(t, marks=SLOW) for t in ("u", "q"))])
 def test_every_statement_is_followed_in_its_own_snapshot(followed, table):
     found = followed(table)
     first, before = newest(found.lake), found.check()
@@ -138,6 +140,7 @@ def test_every_statement_is_followed_in_its_own_snapshot(followed, table):
     found.check_history()
 
 
+@SLOW
 def test_every_verb_is_followed_in_its_own_snapshot(followed, spark):
     found = followed("n")
     table = found.lake.table("n")
@@ -157,6 +160,7 @@ def test_every_verb_is_followed_in_its_own_snapshot(followed, spark):
     found.check_history()
 
 
+@SLOW
 def test_a_stream_is_followed_batch_by_batch(followed, spark, tmp_path):
     found = followed("n")
     source = tmp_path / "source"
@@ -221,7 +225,6 @@ def test_a_statement_that_fails_leaves_nothing_behind(followed):
     with pytest.raises(InvalidRequest, match=told):
         found.lake.sql(too_much)
 
-    # BUG: the rows of the statement that failed are in the base then, and in no rollup.
     found.lake.sql("COMMIT")
     found.check()
 
@@ -263,7 +266,6 @@ def test_several_rollups_are_added_at_once(followed):
 def test_a_rollup_may_have_keys_alone(followed):
     found = followed("a", {"keys": "SELECT DISTINCT k2, k1 FROM {t}"})
     found.lake.sql("ALTER TABLE a DROP ROLLUP few, every")
-    # BUG: "exprs should not be empty", here and in loads, also into AGGREGATE tables of keys alone.
     found.lake.sql("ALTER TABLE a ADD ROLLUP keys (k2, k1)")
     found.check()
 
@@ -282,6 +284,7 @@ def test_a_rollup_is_left_to_a_worker(followed):
     found.write("DELETE FROM u WHERE k1 = 1")
 
 
+@SLOW
 def test_rollups_are_made_by_python_and_as_materialized_views(followed):
     found = followed("d", {})
     found.lake.sql("ALTER TABLE d DROP ROLLUP p; DROP MATERIALIZED VIEW g ON d")
@@ -323,7 +326,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("column", KINDS)
+@pytest.mark.parametrize("column", ["num", *(pytest.param(c, marks=SLOW) for c in ("bin", "day"))])
 def test_groups_are_found_again_whatever_their_type(followed, column):
     found = followed("t", {"g": f"SELECT {column}, SUM(v), COUNT(*) FROM {{t}} GROUP BY 1"})
     kind, value = KINDS[column]

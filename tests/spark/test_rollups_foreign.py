@@ -46,7 +46,10 @@ def stale(found, *names):
     assert found.fresh() == {name: name not in names for name in found.queries}
 
 
-@pytest.mark.parametrize("inline", [0, 100])
+INLINE = pytest.mark.parametrize("inline", [100, pytest.param(0, marks=pytest.mark.slow)])
+
+
+@INLINE
 def test_rows_that_duckdb_changes_are_followed_by_the_next_write(followed, inline):
     found = followed("d")
     found.duckdb("INSERT INTO d VALUES (4, 'c', 4), (5, NULL, 5), (1, 'a', 1)", inline=inline)
@@ -62,7 +65,7 @@ def test_rows_that_duckdb_changes_are_followed_by_the_next_write(followed, inlin
     found.check_history()
 
 
-@pytest.mark.parametrize("inline", [0, 100])
+@INLINE
 def test_rows_of_a_rollup_that_duckdb_changes_are_made_anew(followed, inline):
     found = followed("d")
     found.duckdb("DELETE FROM \"d$c\" WHERE g = 'a'", inline=inline)
@@ -79,7 +82,10 @@ def test_rows_of_a_rollup_that_duckdb_changes_are_made_anew(followed, inline):
     ("table", "statement"),
     [
         ("u", "INSERT INTO u VALUES (1, 1, 9), (1, 1, 8), (NULL, NULL, 7), (4, NULL, 4)"),
-        ("a", "INSERT INTO a VALUES (1, 1, 9, 9), (NULL, NULL, 7, 7), (4, NULL, 4, 4)"),
+        pytest.param(
+            *("a", "INSERT INTO a VALUES (1, 1, 9, 9), (NULL, NULL, 7, 7), (4, NULL, 4, 4)"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_keys_that_duckdb_adds_again_are_folded_and_followed(followed, table, statement):

@@ -156,7 +156,6 @@ def test_there_is_one_job_at_a_time(copied, base, statement):
 
     assert "main.d is under " in told
     assert "by job 1 (PENDING): its state is not NORMAL" in told
-    # BUG: the hint is CANCEL ALTER TABLE COLUMN, which does not know the job.
     assert "CANCEL ALTER TABLE ROLLUP FROM main.d" in told
 
 
@@ -203,7 +202,6 @@ def test_a_rollup_whose_columns_are_gone_cancels_its_job(followed, monkeypatch):
     crash(monkeypatch, job)
     lake.sql("ALTER TABLE d DROP COLUMN v")
 
-    # BUG: the job fails and stays open, and what it has filled stays.
     with pytest.raises(shelduck.ShelduckError):
         job.wait()
     assert job.state is JobState.CANCELLED
@@ -249,7 +247,6 @@ def test_a_few_rows_that_meet_a_new_rollup_are_not_lost(followed, monkeypatch, o
         return real(*arguments, **more)
 
     monkeypatch.setattr(unit, "commit", late)
-    # BUG: the statement says that it has inserted a row, and there is none.
     done = found.lake.sql("INSERT INTO d VALUES (4, 'b', 4)").first()
 
     assert done.inserted == 1
@@ -262,10 +259,10 @@ def test_a_load_that_lands_before_the_rollup_is_listed_is_in_it(followed, monkey
     before(monkeypatch, "list_rollups", lambda: other.sql("INSERT INTO d SELECT 5, 'x', 5"))
     found.lake.jobs()[0].wait()
 
-    # BUG: the worker says that it is done, and the rollups are stale until the next write.
     found.check()
 
 
+@pytest.mark.slow
 def test_two_writers_keep_the_rollups_right(followed, other):
     found = followed("d", **QUERIES)
     found.lake.sql(P.replace("false", "true"))
@@ -298,7 +295,6 @@ def test_a_job_that_runs_out_of_time_leaves_nothing(followed, monkeypatch):
     with pytest.raises(InvalidRequest, match="job 1 was cancelled: Timeout"):
         job.wait()
 
-    # BUG: what it has filled stays, and DROP TABLE says that there is no such rollup.
     assert names(lake) == {"d", "a", "a$few"}
 
 
@@ -309,7 +305,6 @@ def test_a_base_takes_what_is_filled_with_it(followed, monkeypatch, statement):
     crash(monkeypatch, job)
     lake.sql(statement)
 
-    # BUG: the table that is filled stays under its name, and nobody uses or drops it.
     assert "d$p" not in names(lake)
 
 
@@ -349,7 +344,6 @@ def test_a_load_before_the_key_goes_is_in_what_is_left(followed, monkeypatch, ot
     found = followed("a", few=FEW)
     load = "INSERT INTO a VALUES (1, 1, 10, 0, 'x'), (9, 9, 9, 9, 'y')"
     before(monkeypatch, "overwrite_table", lambda: other.sql(load))
-    # BUG: the job meets the rollup that it has listed itself, and is cancelled.
     found.lake.sql(DROP)
 
     assert sorted(found.check()["a"], key=str) == [
@@ -364,7 +358,6 @@ def test_a_worker_that_dies_before_the_key_goes_is_followed_by_another(
     found.lake.sql(f"{DROP} PROPERTIES ('wait' = 'false')")
     crash(monkeypatch, found.lake.jobs()[0], "overwrite_table")
     found.lake.sql("INSERT INTO a VALUES (1, 1, 10, 0, 'x')")
-    # BUG: as with a load that comes in between.
     other.run_jobs()
 
     assert found.check()["a"][1, 13, 0, "x"] == 1

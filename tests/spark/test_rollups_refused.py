@@ -33,7 +33,6 @@ STATEMENTS = [
         "ALTER TABLE `d$p` ADD ROLLUP z (v)",
         "ALTER TABLE `d$p` RENAME TO z",
         "COMMENT ON TABLE `d$p` IS 'x'",
-        # BUG: a rollup is restored alone, to what its base is no more.
         "RESTORE TABLE `d$p` TO VERSION AS OF 1",
     ],
 )
@@ -54,7 +53,6 @@ def test_nobody_but_its_base_changes_a_rollup(copied, base, statement):
         lambda table, frame: table.merge(frame, ["v"], shelduck.when_matched_delete()),
         lambda table, _: table.add_rollup("z", ["v"]),
         lambda table, _: table.alter(shelduck.drop_column("v")),
-        # BUG: files are added to a rollup.
         lambda table, _: table.add_files(table.files().first().file_path, allow_missing=True),
     ],
 )

@@ -207,7 +207,7 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
             "table 'peple' does not exist in schema 'main'; did you mean",
         ),
         ("DROP TABLE q.t", NotFound, "schema 'q' does not exist; there are 'main', 'sales'"),
-        ("DROP FUNCTION v", Unsupported, "there are DROP SCHEMA, TABLE and VIEW"),
+        ("DROP FUNCTION v", Unsupported, "there are DROP SCHEMA, TABLE, VIEW and"),
         ("USE q", NotFound, "schema 'q' does not exist"),
         ("SHOW TABLES IN q", NotFound, "schema 'q' does not exist"),
         ("SHOW COLUMNS IN q", NotFound, "table 'q' does not exist"),

@@ -13,7 +13,6 @@ from shelduck.evolution.rollups import measured_type, spec_of
 from shelduck.model.change import AlterTable
 from shelduck.model.keys import KEYS, KeyModel, table_keys
 from shelduck.model.modify import ModifyColumn, OrderColumns
-from shelduck.model.promotions import promotion
 from shelduck.model.quoting import quote_name
 from shelduck.model.rollup import (
     Measure,
@@ -263,13 +262,13 @@ class Parted:
 
     def _retype(self, change: ModifyColumn | ChangeType) -> None:
         """Values that stay as they are do so in rollups too; others are made anew."""
-        column = self.now.columns.find(change.path)
+        before = self.now
+        column = before.columns.find(change.path)
         holders = self._holders(change.path)
         self._for_base(change)
         if column is None or not column.is_leaf or column.type == change.type:
             return
-        is_light = not getattr(change, "using", None)
-        is_light = is_light and promotion(column.type, change.type).is_light
+        is_light = not _is_heavy(before, change)
         keys = table_keys(self.base.properties)
         for name, _, held in holders:
             if is_light and held.type == column.type:
@@ -320,6 +319,14 @@ def _after(table: TableVersion, change: TableChange) -> TableVersion:
         return table
     # What a job makes has no values yet.
     return table if plan.change is None or plan.shadows else altered(table, plan.change)
+
+
+def _is_heavy(table: TableVersion, change: TableChange) -> bool:
+    """Tell whether a job makes the values anew, as it does for every type without type widening."""
+    try:
+        return plan_alter(table, [change]).is_heavy
+    except ShelduckError:
+        return True
 
 
 def _definition(table: TableVersion) -> Rollup:

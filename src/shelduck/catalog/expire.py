@@ -41,9 +41,10 @@ from shelduck.catalog.schedule import (
     schedule,
     table_directories,
 )
+from shelduck.catalog.settled import carry_over
 from shelduck.catalog.store import Store
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.schema import TableId
+from shelduck.model.schema import SnapshotId, TableId
 
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
 _snapshot, _changes = tables.snapshot, tables.snapshot_changes
@@ -135,6 +136,7 @@ def _chosen(connection: Connection, request: ExpiryRequest) -> list[int]:
 
 
 def _expire(store: Store, connection: Connection, lake: LakeInfo, chosen: Sequence[int]) -> int:
+    carry_over(connection, SnapshotId(max(chosen)))
     for ids in chunks(chosen):
         for source in (_snapshot, _changes):
             connection.execute(delete(source).where(source.c.snapshot_id.in_(ids)))

@@ -38,6 +38,7 @@ __all__ = [
     "files_in_other_buckets",
     "files_outside",
     "inlined_rows",
+    "logged_since",
     "name_at",
     "name_mappings",
     "schemas",
@@ -104,19 +105,20 @@ def entries_since(connection: Connection, base: int, head: int) -> list[tuple[Sn
 
     Raises Conflict when one of them has expired: what it did is not known any more.
     """
-    found: list[tuple[SnapshotId, Entry]] = []
-    expected = base + 1
-    for snapshot_id, text in connection.execute(queries.changes_since(base)):
-        if snapshot_id != expected:
-            break
-        expected += 1
-        found.extend((SnapshotId(snapshot_id), e) for e in _entries(snapshot_id, text))
-    if expected <= head:
+    logged = logged_since(connection, base)
+    gone = next((n for n in range(base + 1, head + 1) if n not in logged), None)
+    if gone is not None:
         raise Conflict(
-            f"snapshot {expected} has expired since the changes were made on snapshot {base}, and"
+            f"snapshot {gone} has expired since the changes were made on snapshot {base}, and"
             " nobody knows what it did; read the table again and repeat the change"
         )
-    return found
+    return [(n, entry) for n, entries in logged.items() for entry in entries]
+
+
+def logged_since(connection: Connection, base: int) -> dict[SnapshotId, list[Entry]]:
+    """Return what each snapshot after ``base`` that is left changed, oldest first."""
+    rows = connection.execute(queries.changes_since(base))
+    return {SnapshotId(number): _entries(number, text) for number, text in rows}
 
 
 def entries_of(snapshot: Snapshot) -> list[Entry]:

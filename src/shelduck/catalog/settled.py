@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
-from shelduck.catalog import own_tables, queries, read
+from shelduck.catalog import own_tables, queries, read, tables
+from shelduck.catalog.chunks import chunks
 from shelduck.catalog.store import Store
 from shelduck.errors import Conflict
 from shelduck.model.change import Entry
+from shelduck.model.rollup import ROLLUP, rollup_of
 from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.settled import Settling
 from shelduck.model.table import Snapshot
@@ -84,3 +86,43 @@ def settle(
         rows = [{"table_id": table, "snapshot_id": done.snapshot} for table in found]
         connection.execute(delete(_TABLE).where(_c.table_id.in_(found)))
         connection.execute(insert(_TABLE), rows)
+
+
+def carry_over(connection: Connection, last: SnapshotId) -> None:
+    """Keep what is known of tables when the log up to the snapshot ``last`` is about to go.
+
+    At most five statements.
+    """
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return
+    rows = connection.execute(select(_c.table_id, _c.snapshot_id).where(_c.snapshot_id < last))
+    marks = {TableId(table): SnapshotId(at) for table, at in rows}
+    if not marks:
+        return
+    logged = read.logged_since(connection, min(marks.values()))
+    bases = _bases(connection)
+    kept = []
+    for table, at in marks.items():
+        others = [SnapshotId(n) for n in range(at + 1, last + 1)]
+        sources = frozenset({table, bases.get(table, table)})
+        wanted = Settling(table, sources, at, alone=table not in bases)
+        if all(n in logged for n in others) and wanted.holds(
+            (n, entry) for n in others for entry in logged[n]
+        ):
+            kept.append(table)
+    for ids in chunks(kept):
+        connection.execute(update(_TABLE).where(_c.table_id.in_(ids)).values(snapshot_id=last))
+
+
+def _bases(connection: Connection) -> dict[TableId, TableId]:
+    """Return the tables that rollups are made of, by the ids of the rollups."""
+    t, tag = tables.table.c, tables.tag.c
+    ids = select(t.table_uuid, t.table_id).where(t.end_snapshot.is_(None))
+    by_uuid = {uuid: TableId(number) for uuid, number in connection.execute(ids)}
+    rollups = select(tag.object_id, tag.value).where(tag.key == ROLLUP, tag.end_snapshot.is_(None))
+    found = {TableId(i): rollup_of({ROLLUP: v}) for i, v in connection.execute(rollups)}
+    return {
+        i: by_uuid[rollup.base]
+        for i, rollup in found.items()
+        if rollup is not None and rollup.base in by_uuid
+    }
