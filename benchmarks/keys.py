@@ -15,35 +15,44 @@ from benchmarks.session import run_to_the_end, session
 from shelduck.spark.bridge.relation import Bridge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import DataFrame
 
-    from shelduck import Lake
+    from shelduck import Lake, Table
 
 ROWS, QUICK_ROWS, FILES = 20_000_000, 200_000, 64
-# A group of the rollup for so many rows.
+# A row of the rollup for so many rows.
 GROUP = 1000
+# More than are loaded into: what Spark needs for any query would hide what a rollup spares.
+VISITED, QUICK_VISITED = 60_000_000, 200_000
 _ABOUT = (
     "A UNIQUE KEY (id) table of {rows:,} rows in {files} files, sorted by the key: id, v, n"
     " (double), k (one value for {group} rows). A load brings {part:,} rows of keys that are there"
     " and {part:,} of new ones. Clustered: the old keys are one range, the new ones lie behind all."
     " Scattered: the old keys are every hundredth, so no file can be left out. Bare Spark reads all"
     " rows, leaves out those whose key is loaded (anti join), and writes the rest and the load"
-    " anew, synced to disk like the load. Files read are those that the scan of the load opens."
-    " Then `SELECT k, sum(n), count(*) … GROUP BY k` from the table, and answered from its rollup"
-    " of a row for each k. Best / median; speed is the second's median over the first's."
+    " anew, synced to disk like the load. Files read are those that the scan of the load opens,"
+    " rows rewritten are in new files and were there before. Then a table of {visited:,} visits"
+    " (city, day, spent as double, dwell) in no order: `SELECT city, day, sum(spent), max(dwell),"
+    " count(*) … GROUP BY city, day`, whose result is a row for {group} visits, from the table and"
+    " answered from its rollup. Best / median; speed is the second's median over the first's."
 )
 COLUMNS = {"id": "bigint", "v": "string", "n": "double", "k": "bigint"}
-_QUERY = "SELECT {}k, sum(n) AS n, count(*) AS c FROM d GROUP BY k"
+VISITS = {"city": "string", "day": "date", "spent": "double", "dwell": "int"}
+_DAYS = 100
+_QUERY = (
+    "SELECT {}city, day, sum(spent) AS spent, max(dwell) AS dwell, count(*) AS visits FROM d"
+    " GROUP BY city, day"
+)
 
 
 def run(*, quick: bool) -> Section:
     rows = QUICK_ROWS if quick else ROWS
     part = rows // 100
     header = ("first, beside second", "first", "second", "speed")
-    about = _ABOUT.format(rows=rows, files=FILES, group=GROUP, part=part)
+    visited = QUICK_VISITED if quick else VISITED
+    about = _ABOUT.format(rows=rows, files=FILES, group=GROUP, part=part, visited=visited)
     section = Section("Key models and rollups", about, header)
     with scratch("keys") as folder, session(folder) as spark:
         lake = shelduck.connect(
@@ -51,7 +60,7 @@ def run(*, quick: bool) -> Section:
         )
         with lake:
             _loads(section, lake, rows, folder, runs=2 if quick else 3)
-            speed = _rollup(section, lake, rows, runs=3 if quick else 5)
+            speed = _rollup(section, lake, visited, runs=3 if quick else 5)
     section.targets = [at_least(20, {"GROUP BY": speed}, "speed of a GROUP BY from the rollup")]
     return section
 
@@ -64,6 +73,20 @@ def generated(ids: DataFrame, round_number: int) -> DataFrame:
         f.concat(f.lit("value-"), f.pmod(some, f.lit(1_000_000)).cast("string")).alias("v"),
         (f.pmod(some, f.lit(10_000)) / 100).alias("n"),
         f.floor(f.col("id") / GROUP).alias("k"),
+    )
+
+
+def visits(ids: DataFrame, rows: int) -> DataFrame:
+    """Rows of `VISITS`, a row in `GROUP` for each city and day."""
+    cities = max(1, rows // GROUP // _DAYS)
+    some, other = f.xxhash64("id"), f.xxhash64("id", f.lit(1))
+    return ids.select(
+        f.concat(f.lit("city-"), f.pmod(some, f.lit(cities)).cast("string")).alias("city"),
+        f.date_add(f.lit("2026-01-01").cast("date"), f.pmod(other, f.lit(_DAYS)).cast("int")).alias(
+            "day"
+        ),
+        (f.pmod(some, f.lit(10_007)) / 100).alias("spent"),
+        f.pmod(other, f.lit(3_600)).cast("int").alias("dwell"),
     )
 
 
@@ -90,6 +113,7 @@ def _loads(section: Section, lake: Lake, rows: int, folder: Path, *, runs: int) 
             return generated(ids.unionAll(new), next(rounds))
 
         seen: list[int] = []
+        again: list[int] = []
         loads, bare = [], []
         for number in range(1 + runs):
             rows_now = fresh()
@@ -101,12 +125,21 @@ def _loads(section: Section, lake: Lake, rows: int, folder: Path, *, runs: int) 
                 loads.append(ours)
                 bare.append(theirs)
                 seen.append(opened[0])
+                again.append(_written_last(table) - 2 * part)
         _compare(
             section,
-            f"load, {name}: {2 * part:,} rows, {max(seen)} of about {files} files read",
+            f"load, {name}: {2 * part:,} rows, {max(seen)} of about {files} files read,"
+            f" {max(again):,} rows rewritten",
             Timing(tuple(loads)),
             Timing(tuple(bare)),
         )
+
+
+def _written_last(table: Table) -> int:
+    """How many rows there are in the files of the newest snapshot."""
+    files = table.files()
+    newest = files.agg(f.max("begin_snapshot")).first()[0]
+    return int(files.where(f.col("begin_snapshot") == newest).agg(f.sum("record_count")).first()[0])
 
 
 def _join(table: DataFrame, new: DataFrame, folder: Path) -> None:
@@ -143,24 +176,28 @@ class _counting_files:  # noqa: N801 - used like a function
 
 
 def _rollup(section: Section, lake: Lake, rows: int, *, runs: int) -> float:
-    lake.create_table("d", COLUMNS).append(generated(lake.spark.range(rows), 0))
-    table = lake.table("d")
-    measures = {"sum_n": ("sum", "n"), "rows": "count"}
-    made = timed(table.add_rollup("by_k", ["k"], measures).wait)
+    table = lake.create_table("d", VISITS)
+    table.append(visits(lake.spark.range(rows), rows))
+    measures = {"all_spent": ("sum", "spent"), "longest": ("max", "dwell"), "visits": "count"}
+    made = timed(table.add_rollup("by_city", ["city", "day"], measures).wait)
     section.rows.append((f"making a rollup of {rows:,} rows", _seconds(made), "", ""))
-    subjects: dict[str, Callable[[], object]] = {
-        "rollup": lambda: run_to_the_end(_sums(lake.sql(_QUERY.format("")))),
-        "base": lambda: run_to_the_end(_sums(lake.sql(_QUERY.format("/*+ NO_ROLLUP */ ")))),
-    }
-    if subjects["rollup"]() != subjects["base"]():
+    queries = {"rollup": _QUERY.format(""), "base": _QUERY.format("/*+ NO_ROLLUP */ ")}
+    found = [run_to_the_end(_sums(lake.sql(query))) for query in queries.values()]
+    if found[0] != found[1]:
         raise AssertionError("the rollup says something else than its base")
-    timings = interleaved(subjects, runs=runs)
-    _compare(section, "GROUP BY k: rollup, beside base", timings["rollup"], timings["base"])
+    timings = interleaved(
+        {name: partial(_run, lake, query) for name, query in queries.items()}, runs=runs
+    )
+    _compare(section, "GROUP BY: rollup, beside base", timings["rollup"], timings["base"])
     return ratio(timings["base"], timings["rollup"])
 
 
+def _run(lake: Lake, query: str) -> None:
+    lake.sql(query).write.format("noop").mode("overwrite").save()
+
+
 def _sums(rows: DataFrame) -> DataFrame:
-    return rows.agg(f.count("*"), f.round(f.sum("n"), 2), f.sum("c"), f.sum("k"))
+    return rows.agg(f.count("*"), f.round(f.sum("spent"), 2), f.sum("dwell"), f.sum("visits"))
 
 
 def _compare(section: Section, what: str, first: Timing, second: Timing) -> None:
