@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shelduck.model.change import AlterTable, Change, CreateTable, DropTable, RenameTable
+from shelduck.model.schema import spent
 from shelduck.model.staged import StagedRows
 from shelduck.model.table import TableVersion
 
@@ -33,6 +34,7 @@ class TableWork:
                     partition_id=now.partition_id,
                     sort=now.sort,
                     properties=now.properties,
+                    reserved=spent(now.columns, now.max_column_id),
                 )
             )
         elif self.dropped:
@@ -49,7 +51,8 @@ class TableWork:
         same_layout = now.partition == original.partition and now.sort == original.sort
         same_columns = now.columns == original.columns and now.comments == original.comments
         same_properties = now.properties == original.properties
-        if not (same_layout and same_columns and same_properties):
+        is_spent = now.max_column_id > original.max_column_id
+        if is_spent or not (same_layout and same_columns and same_properties):
             found.append(
                 AlterTable(
                     original,
@@ -61,6 +64,7 @@ class TableWork:
                     partition_id=now.partition_id,
                     sort=None if now.sort == original.sort else now.sort,
                     properties=None if same_properties else now.properties,
+                    reserved=spent(now.columns, now.max_column_id) if is_spent else (),
                 )
             )
         return found

@@ -124,6 +124,7 @@ def fold(changes: Sequence[Change]) -> Work:
                 made.columns, made.comments = change.columns, change.comments
                 made.partition, made.partition_id = change.partition, change.partition_id
                 made.sort, made.properties = change.sort, change.properties
+                made.reserved = change.reserved
                 work.tables[change.id] = made
             case DropTable() | RenameTable() | AlterTable():
                 _fold_version(_table(work, change.table.id), change)

@@ -128,6 +128,7 @@ def create_table(draft: Draft, work: TableWork, schema_ids: Mapping[SchemaId, Sc
     )
     rows = rows_of(number, draft.id, with_parents(work.columns))
     draft.connection.execute(_INSERT_COLUMNS, rows)
+    _reserve(draft, number, work)
     add_inlined_table(draft, number, work.columns)
     _change_comments(draft, number, {}, work.comments or {})
     _change_tags(draft, number, {}, work.properties or {})
@@ -191,10 +192,7 @@ def alter_table(draft: Draft, work: TableWork) -> None:
         _change_tags(draft, work.id, old.properties, work.properties)
     set_partitioning(draft, work.id, work)
     set_sorting(draft, work.id, work)
-    if work.reserved:
-        # A row without an extent is seen by nobody, and its id is never given again.
-        rows = rows_of(work.id, draft.id, with_parents(Schema(work.reserved)))
-        draft.connection.execute(_INSERT_COLUMNS, [r | {"end_snapshot": draft.id} for r in rows])
+    _reserve(draft, work.id, work)
     if work.unsafe_bounds:
         for statement in (_CLEAR_FILE_BOUNDS, _DELETE_TABLE_BOUNDS):
             draft.connection.execute(
@@ -205,6 +203,13 @@ def alter_table(draft: Draft, work: TableWork) -> None:
     draft.has_schema_change = True
     if changed and work.id not in draft.new_table_versions:
         draft.new_table_versions.append(work.id)
+
+
+def _reserve(draft: Draft, table: TableId, work: TableWork) -> None:
+    if work.reserved:
+        # A row without an extent is seen by nobody, and its id is never given again.
+        rows = rows_of(table, draft.id, with_parents(Schema(work.reserved)))
+        draft.connection.execute(_INSERT_COLUMNS, [r | {"end_snapshot": draft.id} for r in rows])
 
 
 def _change_columns(draft: Draft, table: TableId, name: str, old: Schema, new: Schema) -> bool:

@@ -28,7 +28,7 @@ from shelduck.model.keys import table_keys, with_keys
 from shelduck.model.modify import ModifyColumn, OrderColumns, expanded
 from shelduck.model.promotions import promotion
 from shelduck.model.properties import PropertyChange, allows_promotion, apply_properties
-from shelduck.model.schema import Field, FieldId, Kind, Schema, new_field, path_text
+from shelduck.model.schema import Field, FieldId, Kind, Schema, new_field, path_text, spent
 from shelduck.model.schema_change import (
     ChangeType,
     DropColumn,
@@ -154,7 +154,7 @@ def altered(table: TableVersion, change: AlterTable) -> TableVersion:
         columns=change.columns,
         comments=dict(change.comments),
         properties=table.properties if change.properties is None else dict(change.properties),
-        max_column_id=max(table.max_column_id, *ids),
+        max_column_id=max(table.max_column_id, *ids, *(f.id for f in change.reserved)),
         first_names=ids | table.first_names,
     )
 
@@ -324,6 +324,7 @@ def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> Alt
     same_columns = after.columns == table.columns and after.comments == table.comments
     if same_columns and same_layout and same_properties:
         return None
+    known = table.max_column_id + 1
     return AlterTable(
         table,
         after.columns,
@@ -333,4 +334,5 @@ def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> Alt
         partition=None if layout.partition == table.partition else layout.partition,
         sort=None if sort == table.sort else sort,
         properties=None if same_properties else dict(after.properties),
+        reserved=spent(after.columns, after.next_id - 1) if after.next_id > known else (),
     )

@@ -44,6 +44,7 @@ class CreateTable:
 
     ``schema.id`` may be the provisional id of a CreateSchema. Its directory below the schema's is
     `shelduck.model.names.directory` of its name and ``uuid``. ``partition_id`` is provisional too.
+    ``reserved`` are columns whose ids are taken and that nobody sees.
     """
 
     id: TableId
@@ -56,6 +57,7 @@ class CreateTable:
     partition_id: int | None = None
     sort: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
+    reserved: tuple[Field, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +136,24 @@ class RenameView:
 
 @dataclass(frozen=True, slots=True)
 class AppendFiles:
-    """Add data files to a table; ``table`` may be the provisional id of a CreateTable."""
+    """Add data files to a table; ``table`` may be the provisional id of a CreateTable.
+
+    ``planned`` is the table whose columns the files were written for: when it has others by the
+    time of the commit, the files are fitted to them. Without it an ALTER of others is a conflict.
+    """
 
     table: TableId
     files: tuple[NewDataFile, ...]
+    planned: TableVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class InlineRows:
-    """Put a few rows into the catalog itself; ``table`` may be provisional, as in AppendFiles."""
+    """Put a few rows into the catalog itself; the rest is as in AppendFiles."""
 
     table: TableId
     rows: InlinedBatch
+    planned: TableVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from shelduck.model.types import (
     List,
     Map,
     Member,
+    Primitive,
     Struct,
 )
 
@@ -44,6 +45,7 @@ class Kind(Enum):
 
 # Columns that scans, changes of rows and files hold beside those of a table begin with these.
 _RESERVED = ("__shelduck_", "_ducklake_internal_")
+_SPENT = "__shelduck_spent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,16 @@ def require_free_name(name: str, table: str | None = None) -> None:
 def is_reserved(name: str) -> bool:
     """Tell whether a column's name is one that only Shelduck and DuckLake give."""
     return name.lower().startswith(_RESERVED)
+
+
+def spent(columns: Schema, last: int) -> tuple[Field, ...]:
+    """Return what takes the ids up to ``last`` that ``columns`` leave free: none, or one field.
+
+    A column that came and went before anybody saw it may be in files all the same.
+    """
+    if last <= max((f.id for f in columns.walk()), default=0):
+        return ()
+    return (Field(FieldId(last), _SPENT, Primitive("varchar"), order=last),)
 
 
 def retyped(before: Schema, after: Schema) -> frozenset[FieldId]:
