@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from shelduck import (
-    Conflict,
     InvalidRequest,
     Unsupported,
     when_matched_update,
@@ -98,20 +97,6 @@ def test_inside_a_transaction_columns_and_rows_land_together(copied, wider, spar
     with duckdb(catalog) as oracle:
         assert oracle.sql("SELECT id, other FROM t ORDER BY id") == [(1, None), (2, None), (4, "x")]
         assert oracle.sql("SELECT * FROM made") == [(1, 2)]
-
-
-def test_columns_that_change_meanwhile_are_a_conflict(lake, wider, monkeypatch):
-    table = lake.table("t")
-    commit = type(table)._commit_append
-
-    def later(self, *arguments):
-        lake.sql("ALTER TABLE t ADD COLUMN z INT")
-        return commit(self, *arguments)
-
-    monkeypatch.setattr(type(table), "_commit_append", later)
-    with pytest.raises(Conflict, match="changed its columns while rows were written"):
-        table.append(wider, merge_schema=True)
-    assert lake.table("t").columns.names == ["id", "s", "f", "z"]
 
 
 def test_a_merge_adds_what_the_source_has_and_keeps_what_it_has_not(copied, spark):

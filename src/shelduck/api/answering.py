@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from shelduck.api.following import is_fresh, name_of, rollups_of
-from shelduck.api.lookup import read_version, rows_of
+from shelduck.api.lookup import as_of_today, rows_of, version_at
 from shelduck.api.results import TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
+from shelduck.errors import InvalidRequest
 from shelduck.model.keys import table_keys
 from shelduck.model.rollup import rollup_names, rollup_of
 from shelduck.model.schema import FieldId
 from shelduck.model.table import TableVersion
-from shelduck.operations.rows import TableRows
+from shelduck.operations.rows import TableRows, table_rows
 from shelduck.planning.rollup_choice import Candidate, Wanted, choose
+from shelduck.spark.expect import as_expected, expected_columns
 from shelduck.spark.rollup_rule import Chooser, RollupFrame
-from shelduck.spark.session import DataFrame
+from shelduck.spark.session import DataFrame, StructType
 
 _HINT = re.compile(r"/\*\+\s*no_rollup(\s*\(\s*\))?\s*\*/", re.IGNORECASE)
 
@@ -29,27 +32,45 @@ def without_hint(text: str) -> tuple[str, bool]:
     return found, found == text
 
 
-def read_any(
-    state: LakeState,
-    unit: UnitOfWork,
-    name: TableName,
-    *,
-    version: int | None = None,
-    timestamp: str | datetime | None = None,
-    columns: Sequence[str] | None = None,
-    rollups: bool = True,
-) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What of a table is read, and as what; `Table.read` says it all."""
+
+    version: int | None = None
+    timestamp: str | datetime | None = None
+    columns: Sequence[str] | None = None
+    schema: str = "snapshot"
+    expect: StructType | str | None = None
+    adapt: bool = False
+    rollups: bool = True
+
+
+def read_any(state: LakeState, unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
     """Return a table's rows as the unit sees them, or as of a snapshot.
 
-    Of what the unit sees, queries may be answered from ``rollups``.
+    Of what the unit sees, queries may be answered from rollups.
     """
-    if version is not None or timestamp is not None:
-        return read_version(
-            state, unit, name, version=version, timestamp=timestamp, columns=columns
-        )
-    rows = rows_of(state, unit, name)
-    choose = chooser_of(state, unit, rows.table, rows) if rollups else None
-    return rows.frame(state.spark, columns, choose=choose)
+    if what.schema not in ("snapshot", "current"):
+        raise InvalidRequest(f"schema={what.schema!r} is neither 'snapshot' nor 'current'")
+    choose = None
+    if what.version is None and what.timestamp is None:
+        rows = rows_of(state, unit, name)
+        choose = chooser_of(state, unit, rows.table, rows) if what.rollups else None
+    else:
+        table = version_at(state, name, what.version, what.timestamp)
+        if what.schema == "current":
+            table = as_of_today(state, unit, table)
+        rows = table_rows(state.store, table, state.layouts)
+    if what.expect is None:
+        return rows.frame(state.spark, what.columns, choose=choose)
+    if what.columns is not None:
+        raise InvalidRequest("expect names the columns itself: leave columns out")
+    return as_expected(
+        lambda columns: rows.frame(state.spark, columns, choose=choose),
+        rows.table,
+        expected_columns(what.expect),
+        adapt=what.adapt,
+    )
 
 
 def chooser_of(

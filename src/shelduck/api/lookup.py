@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from shelduck.api.instants import instant
 from shelduck.api.results import TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
+from shelduck.catalog import jobs as catalog_jobs
 from shelduck.catalog import read as catalog_read
-from shelduck.errors import InvalidRequest
+from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.model.schema import path_text
 from shelduck.model.table import TableVersion
 from shelduck.operations.inlining import inline_limit
-from shelduck.operations.read import read_table
 from shelduck.operations.rows import TableRows, table_rows
-from shelduck.spark.session import DataFrame
-
-
-def read_version(
-    state: LakeState,
-    unit: UnitOfWork,
-    name: TableName,
-    *,
-    version: int | None,
-    timestamp: str | datetime | None,
-    columns: Sequence[str] | None = None,
-) -> DataFrame:
-    """Return a table's rows as the unit sees them, or as of a snapshot."""
-    if version is None and timestamp is None:
-        found = unit.workspace.table(name)
-        staged = unit.workspace.staged_rows(found)
-    else:
-        found, staged = version_at(state, name, version, timestamp), None
-    return read_table(state.spark, state.store, found, state.layouts, columns, staged=staged)
 
 
 def rows_of(
@@ -60,6 +42,54 @@ def version_at(
     with state.store.read() as connection:
         snapshot = catalog_read.snapshot(connection, version=version, timestamp=when)
         return catalog_read.table(connection, snapshot, name.schema, name.name, state.info)
+
+
+def as_of_today(state: LakeState, unit: UnitOfWork, then: TableVersion) -> TableVersion:
+    """Return a table of an older snapshot with the columns that it has by now.
+
+    Raises Unsupported where a job has converted one since: the older files have it as it was.
+    """
+    now = table_of_id(unit, then)
+    younger = {f.id for f in now.columns if then.columns.by_id(f.id) is None}
+    with state.store.read() as connection:
+        done = catalog_jobs.jobs(connection) if younger else []
+    for job in done:
+        converted = next((c for c in job.work.conversions if c.shadow_id in younger), None)
+        if job.table_id == now.id and converted is not None:
+            column = now.columns.by_id(converted.shadow_id)
+            assert column is not None
+            raise Unsupported(
+                f"{path_text((column.name,))} of {now.full_name} was converted from"
+                f" {converted.source} to {column.type} by job {job.id}, after snapshot"
+                f" {then.snapshot.id}: read that snapshot with its own schema, and cast the column"
+            )
+    return replace(now, snapshot=then.snapshot)
+
+
+def table_of_id(unit: UnitOfWork, known: TableVersion) -> TableVersion:
+    """Return a table as the unit sees it, under whatever name it has by now.
+
+    Raises Conflict when it was dropped.
+    """
+    name = TableName(known.schema.name, known.name)
+    with unit.workspace.reading() as connection:
+        found = _same_table(unit, name, known)
+        if found is None and known.id >= 0:
+            other = catalog_read.name_at(connection, known.id, unit.workspace.base)
+            found = None if other is None else _same_table(unit, TableName(*other), known)
+    if found is None:
+        raise Conflict(
+            f"table {known.full_name} was dropped by another commit; nothing was changed"
+        )
+    return found
+
+
+def _same_table(unit: UnitOfWork, name: TableName, known: TableVersion) -> TableVersion | None:
+    try:
+        found = unit.workspace.table(name)
+    except NotFound:
+        return None
+    return found if found.id == known.id else None
 
 
 def table_name(parts: tuple[str, ...], default_schema: str) -> TableName:

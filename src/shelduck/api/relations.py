@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.api.answering import read_any
+from shelduck.api.answering import Reading, read_any
 from shelduck.api.instants import instant
 from shelduck.api.lookup import table_name
 from shelduck.api.metadata_tables import TABLES, metadata_table
@@ -49,9 +49,8 @@ def relation_frame(
     parts = relation.name.parts
     try:
         name = table_name(parts, scope.schema)
-        return read_any(
-            state, unit, name, version=version, timestamp=timestamp, rollups=scope.rollups
-        )
+        what = Reading(version=version, timestamp=timestamp, rollups=scope.rollups)
+        return read_any(state, unit, name, what)
     except InvalidRequest:
         if len(parts) < 3:
             view = _view_at(state, unit, name, version, timestamp)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from shelduck.api.appending import land
 from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result
 from shelduck.api.rollup_shape import refresh_all
@@ -65,17 +66,17 @@ class AdoptVerbs(RowVerbs):
             own_path=self._state.info.data_path,
         )
         if not files:
-            return self._commit_append(Done(planned))
+            return land(self._state, self._unit, Done(planned))
         counts = Counts(
             inserted=sum(f.record_count for f in files),
             files=len(files),
             bytes=sum(f.file_size_bytes for f in files),
         )
-        return self._followed(Done(planned, (AppendFiles(planned.id, files),), (), counts))
+        return self._followed(Done(planned, (AppendFiles(planned.id, files, planned),), (), counts))
 
     def _followed(self, done: Done) -> Result:
         """Commit files that are added; rollups, which were not asked, catch up behind it."""
-        result = self._commit_append(done)
+        result = land(self._state, self._unit, done)
         if self._unit is None and rollup_names(done.table.properties):
             refresh_all(self._state, self.name)
         return result

@@ -23,6 +23,7 @@ from shelduck.catalog.flush import flush_rows
 from shelduck.catalog.inlined_tables import renew_inlined_tables
 from shelduck.catalog.jobs import record_job, reservations, step_job
 from shelduck.catalog.layouts import record_layouts
+from shelduck.catalog.rebase import rebased
 from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.rewrites import rewrite_files
 from shelduck.catalog.settled import Settled, settle
@@ -84,7 +85,6 @@ def commit(
     InvalidRequest when the changes do not fit the catalog, CatalogUnavailable when it is busy or
     gone (nothing was written), and OutcomeUnknown when the connection broke during COMMIT.
     """
-    work = fold(changes)
     base = min([base, *(version.snapshot.id for version in versions(changes))])
 
     def attempt(connection: Connection) -> Landed:
@@ -93,6 +93,7 @@ def commit(
         if before is not None:
             return Landed(read.snapshot(connection), is_new=False, is_repeat=True)
         head, others = _check_head(connection, changes, base)
+        work = fold(rebased(connection, lake, changes, others, head))
         if isinstance(job, JobStep):
             step_job(connection, job, SnapshotId(head.id + (not work.is_empty)))
         if work.is_empty:

@@ -10,8 +10,10 @@ so the commit compares what was deleted from each with what it was when the chan
 A rename is logged as ``created_table``, so only its new name is visible here; whether a table still
 has its name is checked in the catalog, inside the commit.
 
-Kept as in DuckLake: an append conflicts with another's delete and ALTER. One that is a commit of
-its own is staged anew then, and lands as long as the columns stay (docs/decisions/0010).
+Kept as in DuckLake: an append conflicts with another's delete; one that is a commit of its own is
+staged anew then (docs/decisions/0010). Looser than in DuckLake: rows are deleted behind an ALTER,
+which leaves them where they are, and new rows that say for which columns they were written are
+fitted to those that it left, inside the commit (docs/decisions/0031).
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ class Rule(Enum):
     SAME_VIEW = "both touch one view"
     CHECKED_TABLE = "the other added rows to a table whose rows were checked for mine (NOT NULL)"
     SAME_FILE = "both touch one data file: what is there is compared inside the commit"
+    SAME_COLUMNS = "the columns changed, and mine does not say for which ones it was written"
 
 
 _LETTERS = {
@@ -63,6 +66,7 @@ _LETTERS = {
     "v": Rule.SAME_VIEW,
     "r": Rule.CHECKED_TABLE,
     "f": Rule.SAME_FILE,
+    "c": Rule.SAME_COLUMNS,
 }
 
 _MINE: tuple[type[Change], ...] = (
@@ -112,7 +116,7 @@ _CELLS: dict[Verb, str] = {
     Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . .",
     Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . .",
     Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f",
-    Verb.ALTERED_TABLE:         ". . . . . t t t t . . . . t",
+    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t",
     Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . .",
     Verb.INLINED_INSERT:        ". . . . . r . . t . . . . .",
     Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f",
@@ -234,6 +238,11 @@ def _is_checked_table(mine: Change, other: Entry) -> bool:
     return isinstance(mine, AlterTable) and mine.excludes_inserts and mine.table.id == other.id
 
 
+def _is_for_other_columns(mine: Change, other: Entry) -> bool:
+    is_bound = isinstance(mine, AppendFiles | InlineRows) and mine.planned is None
+    return is_bound and _is_same_table(mine, other)
+
+
 def _lowered(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(n.lower() for n in names)
 
@@ -246,4 +255,5 @@ _MATCHES: dict[Rule, Callable[[Any, Entry], bool]] = {
     Rule.SAME_VIEW: _is_same_view,
     Rule.CHECKED_TABLE: _is_checked_table,
     Rule.SAME_FILE: lambda _mine, _other: False,
+    Rule.SAME_COLUMNS: _is_for_other_columns,
 }

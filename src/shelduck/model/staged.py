@@ -49,6 +49,8 @@ class StagedRows:
     """The first statement that chose rows by reading the table."""
     unsafe_bounds: frozenset[FieldId] = frozenset()
     """Columns whose bounds in the catalog are not to be trusted any more."""
+    plans: list[TableVersion | None] = field(default_factory=list)
+    """For which columns rows were written, of each change that brought some."""
 
     @property
     def has_changes(self) -> bool:
@@ -61,8 +63,10 @@ class StagedRows:
         match change:
             case AppendFiles():
                 self.files.extend(change.files)
+                self.plans.append(change.planned)
             case InlineRows():
                 self.batches.append(change.rows)
+                self.plans.append(change.planned)
             case RewriteFiles() | FlushInlined():
                 self.rewrites.append(change)
             case DeleteRows():
@@ -82,9 +86,16 @@ class StagedRows:
         yield from self.rewrites
         files = tuple(f for f in self.files if f is not None)
         if files:
-            yield AppendFiles(table, files)
+            yield AppendFiles(table, files, self._planned())
         for batch in self.batches:
-            yield InlineRows(table, batch)
+            yield InlineRows(table, batch, self._planned())
+
+    def _planned(self) -> TableVersion | None:
+        """Return the table that all new rows were written for, None where they were for several."""
+        first = self.plans[0]
+        if first is None or any(p is None or p.columns != first.columns for p in self.plans):
+            return None
+        return first
 
     def over(self, table: TableVersion, files: Iterable[DataFile]) -> list[DataFile]:
         """Return the data files of the base snapshot as the transaction left them, and its own."""

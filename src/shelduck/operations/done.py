@@ -76,14 +76,16 @@ def appended(table: TableVersion, written: WrittenFiles) -> Done:
     if not written.files:
         return Done(table)
     paths = tuple(f.path for f in written.files)
-    return Done(table, (AppendFiles(table.id, written.files),), paths, counts)
+    return Done(table, (AppendFiles(table.id, written.files, table),), paths, counts)
 
 
 def inlined(table: TableVersion, batch: InlinedBatch) -> Done:
     """Return the appending of rows that the catalog itself keeps."""
     if not batch.rows:
         return Done(table)
-    return Done(table, (InlineRows(table.id, batch),), counts=Counts(inserted=len(batch.rows)))
+    return Done(
+        table, (InlineRows(table.id, batch, table),), counts=Counts(inserted=len(batch.rows))
+    )
 
 
 def discard(table: TableVersion, paths: Iterable[str]) -> None:

@@ -129,4 +129,4 @@ def _replaced(
         gone.counts, inserted=written.rows, files=len(written.files), bytes=written.bytes
     )
     paths = (*(f.path for f in written.files), *gone.paths)
-    return Done(table, (*changes, AppendFiles(table.id, written.files)), paths, counts)
+    return Done(table, (*changes, AppendFiles(table.id, written.files, table)), paths, counts)

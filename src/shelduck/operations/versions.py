@@ -58,7 +58,7 @@ def write_versions(
             raise
     changes: tuple[RowChange, ...] = gone.changes or (DeleteRows(table),)
     if files:
-        changes = (*changes, AppendFiles(table.id, tuple(files)))
+        changes = (*changes, AppendFiles(table.id, tuple(files), table))
     counts = replace(versions.counts, files=len(files), bytes=sum(f.file_size_bytes for f in files))
     return Done(table, changes, (*(f.path for f in files), *gone.paths), counts)
 

@@ -123,21 +123,6 @@ def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion
     )
 
 
-def fits_published(written: TableVersion, columns: Schema) -> bool:
-    """Tell whether files of a writer that served a job have all columns that there are by now.
-
-    ``written`` is the table as the writer knew it; the job may have published since.
-    """
-    shadows = known_shadows(written, written.conversions)
-    if not shadows or isinstance(shadows, str):
-        return False
-    held = {f.id: f for f in (*written.columns, *(s.field for s in shadows))}
-    return all(
-        f.id in held and f.type == held[f.id].type and (f.nullable or not held[f.id].nullable)
-        for f in columns
-    )
-
-
 def shadow_name(shadow: Shadow) -> str:
     """Return what rows call a shadow while they are written."""
     return f"__shelduck_shadow_{shadow.field.id}"

@@ -1,4 +1,4 @@
-"""What excludes what, written out: DuckLake's own rules, and ours where they are stricter.
+"""What excludes what, written out: DuckLake's own rules, and ours where they are others.
 
 What another writer does stands with the verbs that it logs, and with all of mine that it excludes:
 mine begins before it and commits after it. The rest of mine lands.
@@ -16,7 +16,8 @@ _NAME = "create table|rename table|create view|rename view"
 _IN_EMPTY = "drop schema|create table in empty|create view in empty"
 _OF_VIEW = "drop view|replace view|rename view"
 _REWRITES = "merge files|rewrite C|rewrite D|flush"
-_BESIDE_ALTER = f"{_ALTERS}|append|inline|{_CHOSEN}|flush"
+# Mine say nothing of the columns that their rows were written for.
+_BESIDE_ALTER = f"{_ALTERS}|{_ADDED}|flush"
 _OF_D = "delete position of D|rewrite D|flush"
 
 MINE = tuple(

@@ -1,0 +1,181 @@
+"""New rows of a table: written for its columns as they are, landed under those that it has by then.
+
+What has been written lands as it is wherever it can; where an ALTER meanwhile needs values that the
+files do not hold, the rows are computed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from shelduck.api.evolving import evolved
+from shelduck.api.keyed import is_plain, load
+from shelduck.api.lookup import table_of_id, version_at
+from shelduck.api.results import Result, Staged, TableName
+from shelduck.api.row_work import carry_out_rows
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork, carry_out, counted
+from shelduck.errors import Conflict, OutcomeUnknown
+from shelduck.jobs.writer import Writer
+from shelduck.model.change import AppendFiles, InlineRows
+from shelduck.model.keys import DELETE_SIGN
+from shelduck.model.schema import FieldId
+from shelduck.model.table import TableVersion
+from shelduck.operations.append import append_rows
+from shelduck.operations.done import Done, discard
+from shelduck.operations.inlining import inline_limit
+from shelduck.operations.load import Loaded
+from shelduck.planning.rebase import moved
+from shelduck.spark.named_rows import NamedRows
+from shelduck.spark.session import DataFrame
+
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How rows are appended, as `Table.append` takes it."""
+
+    by_position: bool = False
+    merge_schema: bool = False
+    delete_sign: str | None = None
+    in_one_task: bool = False
+
+
+class _Outdated(Conflict):
+    """What was written lacks values that the columns of today need."""
+
+
+def append(
+    state: LakeState, unit: UnitOfWork | None, name: TableName, df: DataFrame, how: Manner
+) -> Result:
+    """Append rows, as a commit of its own or in the open unit."""
+    if unit is not None:
+        unit.require_open()
+        planned = unit.workspace.table(name)
+    else:
+        planned = version_at(state, name, None, None)
+    rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
+    if how.delete_sign is not None or not is_plain(planned):
+        return _load(state, unit, name, rows, how)
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _append(state, unit, rows, how)
+        except _Outdated:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            rows = _under(rows, _newest(state, planned))
+    raise AssertionError("unreachable")
+
+
+def land(
+    state: LakeState,
+    unit: UnitOfWork | None,
+    done: Done,
+    writer: Writer | None = None,
+    given: frozenset[FieldId] | None = None,
+) -> Result:
+    """Commit, or stage into the open unit, new rows of a table, whatever it is called by now.
+
+    ``given`` are the columns that there are values for, all when None.
+    """
+    if done.is_nothing:
+        return Staged() if unit else carry_out(state, None, lambda _unit: None)
+    planned = done.table if done.alter is None else done.alter.table
+
+    def stage(into: UnitOfWork) -> None:
+        fitted = _fitted(done, planned, table_of_id(into, planned), given)
+        into.writer = writer or into.writer
+        into.stage(fitted)
+
+    if unit is not None:
+        unit.own(done)
+        carry_out(state, unit, stage)
+        return Staged(**counted(done.counts))
+    try:
+        return carry_out(state, None, stage)
+    except OutcomeUnknown:
+        raise
+    except BaseException:
+        discard(planned, done.paths)
+        raise
+
+
+def _append(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
+    planned, alter = rows.planned, None
+    if how.merge_schema:
+        planned, alter = evolved(planned, rows.df.schema)
+    writer = Writer(state.store, state.leases) if unit is None else unit.writer
+    try:
+        done = append_rows(
+            state.spark,
+            rows.df,
+            planned,
+            by_position=rows.by_position,
+            in_one_task=how.in_one_task,
+            show_progress=state.show_progress,
+            inline_limit=0 if unit or alter else inline_limit(state.store, planned),
+            register=writer.register,
+        )
+        return land(state, unit, replace(done, alter=alter), writer, rows.given)
+    finally:
+        if unit is None:
+            writer.give_up()
+
+
+def _load(
+    state: LakeState, unit: UnitOfWork | None, name: TableName, rows: NamedRows, how: Manner
+) -> Result:
+    def prepare(into: UnitOfWork) -> Loaded:
+        meant = _under(rows, into.workspace.table(name))
+        return load(
+            state,
+            into,
+            name,
+            meant.df,
+            by_position=meant.by_position,
+            merge_schema=how.merge_schema,
+            delete_sign=how.delete_sign,
+            in_one_task=how.in_one_task,
+        )
+
+    return carry_out_rows(state, unit, prepare, again=True)
+
+
+def _under(rows: NamedRows, now: TableVersion) -> NamedRows:
+    """Return rows under the names of today; raise Conflict when a column of theirs is gone."""
+    if now.columns != rows.planned.columns:
+        moved(rows.planned, now, rows.given).refuse()
+    return rows.under(now)
+
+
+def _fitted(
+    done: Done, planned: TableVersion, now: TableVersion, given: frozenset[FieldId] | None
+) -> Done:
+    """Return what was written as new rows of the table as it is by now."""
+    if now.columns == planned.columns:
+        alter = None if done.alter is None else replace(done.alter, table=now)
+        return replace(done, changes=_planned_for(done, now), alter=alter)
+    seen = moved(done.table, now, given)
+    is_made_anew = done.alter is not None or any(isinstance(c, InlineRows) for c in done.changes)
+    if is_made_anew or (seen.explicit and not seen.problems):
+        raise _Outdated(
+            f"{now.full_name} changed its columns while rows were written for it; append again"
+        )
+    changes = tuple(
+        replace(c, files=seen.files(c.files), planned=now) if isinstance(c, AppendFiles) else c
+        for c in done.changes
+    )
+    return replace(done, changes=changes)
+
+
+def _planned_for(done: Done, now: TableVersion) -> tuple[AppendFiles | InlineRows, ...]:
+    return tuple(
+        replace(c, planned=now if done.alter is None else c.planned)
+        for c in done.changes
+        if isinstance(c, AppendFiles | InlineRows)
+    )
+
+
+def _newest(state: LakeState, planned: TableVersion) -> TableVersion:
+    return table_of_id(UnitOfWork(state, state.commit_info()), planned)

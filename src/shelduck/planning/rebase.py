@@ -1,0 +1,210 @@
+"""Rows that were written for older columns of a table: whether they are rows of it today.
+
+Files know columns by their ids, so a file that was written before an ALTER and lands behind it is
+read like one that landed just before it: renames and wider types are followed, and columns that
+were added read as their initial default. What that cannot be right for is told here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from shelduck.errors import Conflict
+from shelduck.model.files import NewDataFile, without_bounds
+from shelduck.model.inlined import InlinedBatch
+from shelduck.model.keys import KEYS
+from shelduck.model.promotions import promotion
+from shelduck.model.schema import Field, FieldId, Kind, Path, Schema, path_text
+from shelduck.model.table import TableVersion
+from shelduck.planning.shadows import known_shadows
+
+_SUCH_PROBLEMS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How the columns of a table moved on since a writer looked at them.
+
+    ``problems`` are what no file can be fitted to. ``explicit`` are paths of columns whose write
+    default is not what files without them read: rows have to be written with their values.
+    ``checked`` are columns that take no NULL any more, and ``unsafe_bounds`` leaves whose bounds
+    lost their meaning.
+    """
+
+    written: TableVersion
+    now: TableVersion
+    problems: tuple[str, ...] = ()
+    explicit: tuple[str, ...] = ()
+    checked: frozenset[FieldId] = frozenset()
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+
+    def refuse(self) -> None:
+        """Raise Conflict, with both schemas, when rows for the older columns do not fit."""
+        self._refuse(self.problems)
+
+    def files(self, files: Sequence[NewDataFile]) -> tuple[NewDataFile, ...]:
+        """Return files as those of the table today; the bytes stay.
+
+        Raises Conflict when they do not fit, and when values have to be written.
+        """
+        self._refuse(self.problems or self._without_values())
+        for number in self.checked:
+            column = self.now.columns.by_id(number)
+            assert column is not None
+            if not all(_holds_no_null(file, column) for file in files):
+                self._refuse([_no_null(column)])
+        return tuple(without_bounds(file, self.unsafe_bounds) for file in files)
+
+    def batch(self, batch: InlinedBatch) -> InlinedBatch:
+        """Return rows for the catalog as rows of the table today.
+
+        Raises Conflict when they do not fit, and when values would be others.
+        """
+        self._refuse(self.problems or self._without_values())
+        places: list[int | None] = []
+        held = {f.id: n for n, f in enumerate(batch.columns)}
+        for column in self.now.columns:
+            at = held.get(column.id)
+            if at is not None and not _is_same(batch.columns.fields[at], column):
+                self._refuse([f"the values of {path_text((column.name,))} are written differently"])
+            if at is None and column.initial_default is not None:
+                self._refuse([f"{path_text((column.name,))} has a default"])
+            places.append(at)
+        rows = tuple(tuple(None if at is None else row[at] for at in places) for row in batch.rows)
+        for number in self.checked:
+            place = [f.id for f in self.now.columns].index(number)
+            if any(row[place] is None for row in rows):
+                self._refuse([_no_null(self.now.columns.fields[place])])
+        return replace(batch, columns=self.now.columns, rows=rows)
+
+    def _without_values(self) -> tuple[str, ...]:
+        return tuple(f"column {path} was added, and its default set anew" for path in self.explicit)
+
+    def _refuse(self, problems: Sequence[str]) -> None:
+        if not problems:
+            return
+        listed = "".join(f"\n  - {problem}" for problem in problems[:_SUCH_PROBLEMS])
+        raise Conflict(
+            f"{self.now.full_name} changed its columns while rows were written for it, and they do"
+            f" not fit any more; nothing was changed: repeat it with the columns of today{listed}"
+            f"\nwritten for:{_listed(self.written.columns)}\ntoday:{_listed(self.now.columns)}"
+        )
+
+
+def moved(
+    written: TableVersion, now: TableVersion, given: Collection[FieldId] | None = None
+) -> Moved:
+    """Compare the columns that rows were written for with those of today.
+
+    ``given`` are the top-level columns that the writer's client named, all when None: of the others
+    nobody misses a value when they are dropped.
+    """
+    comparing = _Comparing(written, now, given)
+    comparing.compare()
+    return Moved(
+        written,
+        now,
+        tuple(comparing.problems),
+        tuple(comparing.explicit),
+        frozenset(comparing.checked),
+        frozenset(comparing.unsafe_bounds),
+    )
+
+
+class _Comparing:
+    """One comparison, and what it has found so far."""
+
+    def __init__(
+        self, written: TableVersion, now: TableVersion, given: Collection[FieldId] | None
+    ) -> None:
+        self.written, self.now, self.given = written, now, given
+        self.problems: list[str] = []
+        self.explicit: list[str] = []
+        self.checked: set[FieldId] = set()
+        self.unsafe_bounds: set[FieldId] = set()
+        shadows = known_shadows(written, written.conversions)
+        served = () if isinstance(shadows, str) else shadows
+        self._held = {f.id: f for f in written.columns} | {s.field.id: s.field for s in served}
+        # What a job has converted meanwhile, for whom the writer wrote both columns.
+        self._replaced = {s.old.id for s in served if now.columns.by_id(s.field.id) is not None}
+
+    def compare(self) -> None:
+        """Look at every column."""
+        if self.written.properties.get(KEYS) != self.now.properties.get(KEYS):
+            self.problems.append("the keys of the table changed")
+        for column in self.written.columns:
+            is_given = self.given is None or column.id in self.given
+            if column.id not in self._replaced and is_given:
+                self._kept(column, (column.name,))
+        for column in self.now.columns:
+            path = (column.name,)
+            before = self._held.get(column.id)
+            if before is None:
+                self._added(column, path)
+                continue
+            if before.nullable and not column.nullable:
+                self.checked.add(column.id)
+            self._same(before, column, path)
+
+    def _kept(self, field: Field, path: Path) -> None:
+        if self.now.columns.by_id(field.id) is None:
+            self.problems.append(f"column {path_text(path)} was dropped")
+            return
+        for child in field.children:
+            self._kept(child, (*path, child.name))
+
+    def _added(self, field: Field, path: Path) -> None:
+        text = path_text(path)
+        if field.default is None and not field.nullable:
+            self.problems.append(f"column {text} was added as NOT NULL, and has no default")
+            return
+        default = field.default
+        written = None if default is None else default.text
+        is_value = default is None or default.literal
+        if not is_value or written != field.initial_default:
+            self.explicit.append(text)
+
+    def _same(self, before: Field, after: Field, path: Path) -> None:
+        if isinstance(before.shape, Kind) or isinstance(after.shape, Kind):
+            if before.shape is not after.shape:
+                self._other_type(before, after, path)
+                return
+            known = {child.id: child for child in before.children}
+            for child in after.children:
+                below = (*path, child.name)
+                if child.id in known:
+                    self._same(known[child.id], child, below)
+                else:
+                    self._added(child, below)
+            return
+        found = promotion(before.type, after.type)
+        if not found.is_light:
+            self._other_type(before, after, path)
+        elif not found.bounds_hold:
+            self.unsafe_bounds.add(after.id)
+
+    def _other_type(self, before: Field, after: Field, path: Path) -> None:
+        self.problems.append(
+            f"the type of {path_text(path)} was changed from {before.type} to {after.type}"
+        )
+
+
+def _is_same(before: Field, after: Field) -> bool:
+    if before.shape != after.shape or len(before.children) != len(after.children):
+        return False
+    pairs = zip(before.children, after.children, strict=True)
+    return all((b.id, b.name) == (a.id, a.name) and _is_same(b, a) for b, a in pairs)
+
+
+def _holds_no_null(file: NewDataFile, column: Field) -> bool:
+    leaves = {leaf.id for leaf in column.leaves()}
+    return any(s.column_id in leaves and s.null_count == 0 for s in file.stats)
+
+
+def _no_null(column: Field) -> str:
+    return f"column {path_text((column.name,))} takes no NULL any more, and there are some"
+
+
+def _listed(columns: Schema) -> str:
+    return "".join(f"\n  {line}" for line in str(columns).splitlines())
