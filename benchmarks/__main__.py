@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import alter, append, commits, compaction, jobs, keys, opening, rows, scan
+from benchmarks import alter, append, commits, compaction, jobs, keys, opening, rows, scan, storm
 from benchmarks.harness import duration
 
 BENCHMARKS = {
@@ -24,6 +24,7 @@ BENCHMARKS = {
     "jobs": jobs.run,
     "keys": keys.run,
     "commits": commits.run,
+    "storm": storm.run,
 }
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _PACKAGES = ("pyspark", "duckdb", "duckdb-extension-ducklake", "sqlalchemy", "psycopg", "pyarrow")
