@@ -158,7 +158,7 @@ class _Theirs(_Writer):
 
 
 def _alter(engine: str, url: str, count: int, seconds: float) -> tuple[int, int]:
-    """Alter at even intervals, each until it lands; return how many did, and how often one failed."""
+    """Alter at even intervals, each until it lands; return how many did, and how many failed."""
     start = time.monotonic()
 
     def at_its_time(act: Callable[[str], object]) -> tuple[int, int]:
