@@ -18,9 +18,9 @@ from shelduck.catalog import tables
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.work import TableWork
 from shelduck.errors import InvalidRequest
-from shelduck.model.schema import Field, Kind, Schema, TableId
+from shelduck.model.schema import Field, FieldId, Kind, Schema, TableId
 from shelduck.model.table import TableVersion
-from shelduck.model.types import Decimal
+from shelduck.model.types import Decimal, Leaf
 
 SYSTEM_COLUMNS = ("row_id", "begin_snapshot", "end_snapshot")
 _RESERVED = "_ducklake_internal_"
@@ -108,7 +108,11 @@ def _needs_another(old: TableVersion, work: TableWork) -> bool:
 
 
 def _differ(old: Schema, new: Schema) -> bool:
-    return [(f.name, f.type) for f in old] != [(f.name, f.type) for f in new]
+    # By ids too: another column may have the name, the type and the place of one that is gone.
+    def told(columns: Schema) -> list[tuple[FieldId, str, Leaf | Kind]]:
+        return [(f.id, f.name, f.shape) for f in columns.walk()]
+
+    return told(old) != told(new)
 
 
 def _is_reserved(name: str) -> bool:
