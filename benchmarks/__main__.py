@@ -11,7 +11,19 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import alter, append, commits, compaction, jobs, keys, opening, rows, scan, storm
+from benchmarks import (
+    alter,
+    append,
+    attach,
+    commits,
+    compaction,
+    jobs,
+    keys,
+    opening,
+    rows,
+    scan,
+    storm,
+)
 from benchmarks.harness import duration
 
 BENCHMARKS = {
@@ -19,6 +31,7 @@ BENCHMARKS = {
     "scan": scan.run,
     "append": append.run,
     "open": opening.run,
+    "attach": attach.run,
     "rows": rows.run,
     "compaction": compaction.run,
     "jobs": jobs.run,

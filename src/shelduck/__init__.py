@@ -6,6 +6,7 @@ lake = shelduck.connect("sqlite:////data/lake.db", data_path="/data/files")
 
 from __future__ import annotations
 
+from shelduck.api.attach import attach, detach, session
 from shelduck.api.changes import (
     add_column,
     change_type,
@@ -97,8 +98,10 @@ __all__ = [
     "Unsupported",
     "add_column",
     "aggregate",
+    "attach",
     "change_type",
     "connect",
+    "detach",
     "drop_column",
     "drop_default",
     "drop_not_null",
@@ -110,6 +113,7 @@ __all__ = [
     "reset_partitioning",
     "reset_sorting",
     "rewrite_files",
+    "session",
     "set_comment",
     "set_default",
     "set_not_null",

@@ -21,7 +21,7 @@ from shelduck.model.table import TableVersion
 from shelduck.spark.query import run_query, session_has, temporary_views
 from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
-from shelduck.sql.parts import Expression
+from shelduck.sql.parts import Expression, SessionName
 
 Answer = DataFrame | Result
 
@@ -74,6 +74,9 @@ class Runner:
         others: dict[str, str] = {}
         for relation in part.relations:
             word = relation.placeholder
+            if isinstance(relation.name, SessionName):
+                others[word] = str(relation.name)
+                continue
             try:
                 frames[word] = self._relation(unit, relation, rollups=rollups)
             except InvalidRequest:

@@ -35,13 +35,13 @@ def run_sql(session: SqlSession, text: str) -> DataFrame:
     for statement in parse(text):
         if session.unit is not None:
             session.unit.require_open()
-        found = _run(Runner(session.state, session.unit, session), statement)
+        found = run_statement(Runner(session.state, session.unit, session), statement)
     if found is None:
         raise InvalidRequest("there is no statement in the text")
     return found
 
 
-def _run(runner: Runner, statement: st.Statement) -> DataFrame:
+def run_statement(runner: Runner, statement: st.Statement) -> DataFrame:
     """Return the rows of a query, or one row that tells what a command did."""
     operation = re.sub(r"(?<!^)(?=[A-Z])", " ", type(statement).__name__).upper()
     run = _RUN.get(type(statement))

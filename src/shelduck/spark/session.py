@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -19,8 +20,10 @@ __all__ = [
 ]
 
 
-def session_for(given: SparkSession | None) -> SparkSession:
-    """Return ``given``, else the active session, else a quiet local one made now.
+def session_for(
+    given: SparkSession | None, config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Return ``given``, else the active session, else a quiet local one made now by ``config``.
 
     A session that exists is used as it is: what Shelduck relies on is set per read and per write.
     """
@@ -38,6 +41,6 @@ def session_for(given: SparkSession | None) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }
-    for key, value in quiet.items():
+    for key, value in (quiet | dict(config or {})).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

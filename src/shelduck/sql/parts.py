@@ -38,6 +38,11 @@ class TableName:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionName(TableName):
+    """A table of the Spark session, which no lake is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
 class SchemaName:
     """A schema as it was written: ``schema`` or ``catalog.schema``."""
 

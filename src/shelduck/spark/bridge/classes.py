@@ -39,6 +39,11 @@ _CLASSES = (
     "FieldIds",
     "IdWriteSupport",
     "LakeParquet",
+    "CatalogCall",
+    "LakeWrite",
+    "LakeTable",
+    "LakeView",
+    "LakeCatalog",
 )
 # Queries are right without these, so a Spark that they cannot be compiled for goes without them.
 _RULE_CLASSES = (

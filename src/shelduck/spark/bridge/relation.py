@@ -126,7 +126,7 @@ class Bridge:
         """
         _check(read_schema, constants)
         gateway = java_gateway(self.spark)
-        _let_java_call(gateway)
+        let_java_call(gateway)
         java = gateway.jvm
         session = java_session(self.spark)
         listed = StructType(constants.fields + (_DELETES.fields if with_deletes else []))
@@ -207,7 +207,8 @@ class _Listing:
         implements: ClassVar[list[str]] = ["java.util.function.Function"]
 
 
-def _let_java_call(gateway: Any) -> None:
+def let_java_call(gateway: Any) -> None:
+    """Have Java call Python objects; doing this again changes nothing."""
     with _starting:
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
 

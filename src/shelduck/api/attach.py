@@ -1,0 +1,186 @@
+"""A lake as a catalog of the user's own Spark session."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from shelduck.api.attached import AttachedLake
+from shelduck.api.connect import connect
+from shelduck.api.lake import Lake
+from shelduck.api.takeover import SessionSql, Sql
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
+from shelduck.spark.bridge import has_jvm
+from shelduck.spark.bridge.catalog import CLASS, put_catalog, remove_catalog
+from shelduck.spark.bridge.jvm import java_session
+from shelduck.spark.session import DataFrame, SparkSession, session_for
+
+_SETTING = "spark.sql.catalog."
+_SPARKS = "spark_catalog"
+_URI = re.compile(r"spark\.sql\.catalog\.([^.]+)\.uri")
+_originals: dict[type, Sql] = {}
+_sessions: dict[str, SessionSql] = {}
+_tokens: dict[tuple[str, str], str] = {}
+_ids: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
+
+
+def attach(
+    spark: SparkSession,
+    name: str | None = None,
+    url: str | None = None,
+    data_path: str | None = None,
+    *,
+    default: bool = False,
+    author: str | None = None,
+) -> Lake:
+    """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
+
+    From then on the tables of the lake are found by ``name.schema.table``: in ``spark.sql``,
+    ``spark.table``, ``df.writeTo`` and ``saveAsTable``. Queries see the newest snapshot when they
+    are made. What Spark's own grammar or interfaces have not (UPDATE, MERGE, ALTER TABLE in all its
+    forms, CALL, OPTIMIZE …) is run by the lake, from the same ``spark.sql``.
+
+    Args:
+        spark: The session; nothing else of it is changed.
+        name: What the catalog is called: ``lake``, or as the settings of the session say.
+        url: The address of the lake, as `connect` takes it; without one the settings
+            ``spark.sql.catalog.NAME.uri`` and ``.data-path`` of the session say it.
+        data_path: Where files go, needed to make a lake.
+        default: Whether names without a catalog mean this one from now on (``USE name.main``).
+        author: Kept with every commit.
+
+    Returns the lake, which `detach` closes.
+
+    Raises:
+        AlreadyExists: the session has a catalog of that name.
+        InvalidRequest: no address is given; and what `connect` raises.
+        Unsupported: ``default`` over Spark Connect, where only ``spark.sql`` finds the lake.
+    """
+    name = name or (_named_by_settings(spark) if url is None else "lake")
+    key = name.lower()
+    session = _session(spark)
+    if key in session.lakes or _setting(spark, name) not in (None, CLASS):
+        raise AlreadyExists(f"catalog {name!r} exists in this session; detach it, or take another")
+    url = url or _setting(spark, f"{name}.uri")
+    data_path = data_path or _setting(spark, f"{name}.data-path")
+    if url is None:
+        raise InvalidRequest(
+            f"nothing says where the lake {name!r} is: give a url, or set {_SETTING}{name}.uri"
+        )
+    if default and not has_jvm(spark):
+        raise Unsupported(
+            f"{name!r} cannot be the catalog in use over Spark Connect, which does not know it:"
+            f" write {name}.schema.table"
+        )
+    lake = connect(url, data_path, spark, author=author)
+    attached = AttachedLake(lake, spark)
+    try:
+        if has_jvm(spark):
+            _tokens[_id(spark), key] = put_catalog(spark, name, attached.answer)
+        session.lakes[key] = attached
+        _take_over(type(spark))
+        if default:
+            spark.catalog.setCurrentCatalog(name)
+    except BaseException:
+        session.lakes.setdefault(key, attached)
+        detach(spark, name)
+        raise
+    return lake
+
+
+def detach(spark: SparkSession, name: str = "lake") -> None:
+    """Take a lake out of a session and close it; NotFound when it is not attached."""
+    key = name.lower()
+    session = _session(spark)
+    found = session.lakes.pop(key, None)
+    token = _tokens.pop((_id(spark), key), None)
+    if found is None and token is None:
+        raise NotFound.named("catalog", name, list(session.lakes))
+    if has_jvm(spark) and spark.catalog.currentCatalog().lower() == key:
+        spark.catalog.setCurrentCatalog(_SPARKS)
+    if token is not None:
+        remove_catalog(spark, name, token)
+    if found is not None:
+        found.close()
+    if not any(s.lakes for s in _sessions.values()):
+        for kind, original in _originals.items():
+            kind.sql = original  # type: ignore[attr-defined]
+        _originals.clear()
+
+
+def _take_over(kind: type) -> None:
+    """Have statements of all sessions of a class looked at; those without lakes are Spark's."""
+    if kind in _originals:
+        return
+    original: Sql = kind.sql  # type: ignore[attr-defined]
+
+    def sql(
+        self: SparkSession,
+        sqlQuery: str,  # noqa: N803 - Spark's own name for it
+        args: Any = None,
+        **kwargs: Any,
+    ) -> DataFrame:
+        session = _sessions.get(_id(self))
+        if session is None or not session.lakes:
+            return original(self, sqlQuery, args, **kwargs)
+        return session.run(original.__get__(self), sqlQuery, args, kwargs)
+
+    sql.__doc__ = original.__doc__
+    _originals[kind] = original
+    kind.sql = sql  # type: ignore[attr-defined]
+
+
+def _session(spark: SparkSession) -> SessionSql:
+    return _sessions.setdefault(_id(spark), SessionSql(spark))
+
+
+def _id(spark: SparkSession) -> str:
+    """Return what tells sessions apart; several Python objects may be one session."""
+    found = _ids.get(spark)
+    if found is None:
+        is_classic = has_jvm(spark)
+        found = str(java_session(spark).sessionUUID() if is_classic else id(spark))
+        _ids[spark] = found
+    return found
+
+
+def _named_by_settings(spark: SparkSession) -> str:
+    """Return the name of the only catalog that the session's settings give an address."""
+    found = [m[1] for key in spark.conf.getAll if (m := _URI.fullmatch(key))]
+    if len(found) != 1:
+        listed = f" ({', '.join(sorted(found))} have one)" if found else ""
+        raise InvalidRequest(
+            f"nothing says which lake to attach: give a name and a url, or set {_SETTING}NAME.uri"
+            f" for one catalog{listed}"
+        )
+    return found[0]
+
+
+def _setting(spark: SparkSession, name: str) -> str | None:
+    return spark.conf.get(f"{_SETTING}{name}", None)
+
+
+def session(
+    url: str,
+    data_path: str | None = None,
+    *,
+    name: str = "lake",
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return a Spark session with a lake attached and in use: ``spark.sql("SHOW TABLES")``.
+
+    It is the running session where there is one, else a local one on all cores, without a web page.
+
+    Args:
+        url: The address of the lake, as `connect` takes it.
+        data_path: Where files go, needed to make a lake.
+        name: What the catalog is called.
+        config: Settings of a session that is made, by their names in Spark.
+
+    Raises what `attach` raises.
+    """
+    spark = session_for(None, config)
+    attach(spark, name, url, data_path, default=True)
+    return spark

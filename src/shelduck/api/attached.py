@@ -1,0 +1,190 @@
+"""What a catalog of the user's session answers: the tables of a lake, and writes into them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+from shelduck.api.catalog_verbs import CatalogVerbs
+from shelduck.api.lake import Lake
+from shelduck.api.relations import Scope, relation_frame
+from shelduck.api.results import TableName
+from shelduck.api.state import DEFAULT_SCHEMA
+from shelduck.api.table import Table
+from shelduck.api.transaction import Transaction
+from shelduck.api.unit import UnitOfWork, view_of
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.spark.session import DataFrame, SparkSession, StructType
+from shelduck.sql import statements as st
+
+Rows = Iterable[tuple[str, ...]]
+_BETWEEN = "\x01"
+_KEPT = 2
+"""How many hidden views of a name stay: a query may be about to read the one before."""
+
+
+class AttachedLake:
+    """One lake under one name in one session."""
+
+    def __init__(self, lake: Lake, spark: SparkSession) -> None:
+        self.lake = lake
+        self.state = lake._state  # noqa: SLF001 - the lake's other half
+        self.spark = spark
+        self.database = str(spark.conf.get("spark.sql.globalTempDatabase", "global_temp"))
+        self._verbs = CatalogVerbs(self.state, None)
+        self._staged: dict[str, tuple[Transaction, TableName]] = {}
+        self._views: dict[tuple[str, ...], list[tuple[int, str, str]]] = {}
+        self._numbers = itertools.count()
+        self._unique = uuid.uuid4().hex[:8]
+        self._lock = threading.Lock()
+        self._pinned: dict[str, UnitOfWork] = {}
+
+    def answer(self, request: list[str], rows: DataFrame | None) -> Rows:
+        """Answer what `LakeCatalog` asks."""
+        query, what, namespace, name, *more = request
+        if what in ("create", "replace", "create or replace"):
+            return [(self._stage(what, self._name(namespace, name), *more),)]
+        match what:
+            case "load":
+                return [self._load(query, namespace, name, *more)]
+            case "schema":
+                return [(self._schema(self._table(namespace, name)),)]
+            case "write":
+                assert rows is not None
+                staged, *how_to = more
+                self._write(self._target(namespace, name, staged), rows, *how_to)
+            case "commit" | "abort":
+                transaction, _ = self._staged.pop(more[0])
+                getattr(transaction, "commit" if what == "commit" else "rollback")()
+            case _:
+                return self._about_names(what, namespace, name, more)
+        return ()
+
+    @contextmanager
+    def pinned(self, query: str) -> Iterator[None]:
+        """Have all that is loaded for a query be of one snapshot."""
+        self._pinned[query] = UnitOfWork(self.state, self.state.commit_info())
+        try:
+            yield
+        finally:
+            del self._pinned[query]
+
+    def close(self) -> None:
+        """Drop the hidden views and close the lake."""
+        with self._lock:
+            for found in self._views.values():
+                for _, hidden, _ in found:
+                    self.spark.catalog.dropGlobalTempView(hidden)
+            self._views.clear()
+        self.lake.close()
+
+    def _about_names(self, what: str, namespace: str, name: str, more: list[str]) -> Rows:
+        match what:
+            case "schemas":
+                return [(schema,) for schema in self._verbs.schemas()]
+            case "tables":
+                return [(found.name,) for found in self._verbs.tables(namespace or None)]
+            case "exists":
+                return [("yes",)] if self._exists(namespace, name) else []
+            case "drop":
+                self._verbs.drop_table(str(self._name(namespace, name)))
+                return [("yes",)]
+            case "rename":
+                _, renamed = more
+                self._table(namespace, name).rename(renamed)
+            case "create schema":
+                self._verbs.create_schema(namespace)
+            case "drop schema" | "drop schema cascade":
+                self._verbs.drop_schema(namespace, cascade=what.endswith("cascade"))
+            case _:
+                raise InvalidRequest(f"the catalog was asked for {what!r}")
+        return ()
+
+    def _exists(self, namespace: str, name: str) -> bool:
+        unit = view_of(self.state, None)
+        wanted = self._name(namespace, name)
+        return unit.workspace.has_table(wanted) or unit.workspace.view(wanted) is not None
+
+    def _load(self, query: str, *table: str) -> tuple[str, str, str]:
+        """Return database, name and schema of a view that reads the table at one snapshot."""
+        namespace, name, how, when = table
+        unit = self._pinned.get(query) or UnitOfWork(self.state, self.state.commit_info())
+        key = (namespace.lower(), name.lower(), how, when)
+        snapshot = unit.workspace.base.id
+        with self._lock:
+            known = self._views.get(key, [])
+            if known and known[-1][0] == snapshot:
+                return (self.database, *known[-1][1:])
+        frame = relation_frame(self.state, unit, _relation(namespace, name, how, when), _SCOPE)
+        hidden = f"__shelduck_{self._unique}_{next(self._numbers)}"
+        frame.createGlobalTempView(hidden)
+        schema = frame.schema.json()
+        with self._lock:
+            found = self._views.setdefault(key, [])
+            found.append((snapshot, hidden, schema))
+            old = [found.pop(0)[1] for _ in range(len(found) - _KEPT)]
+        for gone in old:
+            self.spark.catalog.dropGlobalTempView(gone)
+        return self.database, hidden, schema
+
+    def _target(self, namespace: str, name: str, staged: str) -> Table:
+        if not staged:
+            return self._table(namespace, name)
+        transaction, wanted = self._staged[staged]
+        return transaction.table(str(wanted))
+
+    def _write(self, table: Table, rows: DataFrame, mode: str, condition: str) -> None:
+        if mode == "append":
+            table.append(rows)
+        elif mode == "overwrite":
+            table.overwrite(rows)
+        else:
+            table.overwrite(rows, where=condition)
+
+    def _stage(self, how: str, name: TableName, schema: str, keys: str, comment: str) -> str:
+        """Make a table in a transaction of its own; return what names the transaction."""
+        transaction = self.lake.transaction()
+        text = str(name)
+        is_there = transaction._open_unit.workspace.has_table(name)  # noqa: SLF001
+        if how == "replace" and not is_there:
+            raise NotFound(f"table {text} does not exist")
+        if is_there and how != "create":
+            transaction.drop_table(text)
+        transaction.create_table(
+            text,
+            StructType.fromJson(json.loads(schema)),
+            comment=comment or None,
+            partitioned_by=keys.split(", ") if keys else (),
+        )
+        token = uuid.uuid4().hex
+        self._staged[token] = (transaction, name)
+        return token
+
+    def _schema(self, table: Table) -> str:
+        return table.read().schema.json()
+
+    def _table(self, namespace: str, name: str) -> Table:
+        return Table(self.state, self._name(namespace, name))
+
+    def _name(self, namespace: str, name: str) -> TableName:
+        return TableName(namespace or DEFAULT_SCHEMA, name)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SCOPE = Scope(DEFAULT_SCHEMA, rollups=True)
+
+
+def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
+    parts = (*(namespace.split(_BETWEEN) if namespace else (DEFAULT_SCHEMA,)), name)
+    version = int(when) if how == "version" else None
+    timestamp = None
+    if how == "timestamp":
+        timestamp = (
+            datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(when))
+        ).isoformat()
+    return st.Relation(st.TableName(parts), "", version, timestamp)

@@ -1,0 +1,111 @@
+"""``spark.sql`` of a session with lakes: statements that Spark cannot run are run by their lake."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from shelduck.api.attached import AttachedLake
+from shelduck.api.runner import Runner
+from shelduck.api.session import SqlSession
+from shelduck.api.statements import run_statement
+from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.spark.bridge import has_jvm
+from shelduck.spark.bridge.catalog import asking_for
+from shelduck.spark.named_errors import AnalysisException, ParseException, as_sparks
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.sql import statements as st
+from shelduck.sql.catalogs import Names, owner, within, without_catalog
+from shelduck.sql.parse import parse
+
+Sql = Callable[..., DataFrame]
+
+
+class SessionSql:
+    """What statements of one session mean; ``lakes`` are those attached to it, by lower name."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.lakes: dict[str, AttachedLake] = {}
+        self._spark = spark
+
+    def run(self, original: Sql, text: str, args: Any, kwargs: dict[str, Any]) -> DataFrame:
+        """Run one statement, as `SparkSession.sql` does, which is ``original``."""
+        found, unread = self._taken(text)
+        if found is None:
+            try:
+                return self._at_one_snapshot(lambda: original(text, args, **kwargs))
+            except ParseException:
+                if unread is None:
+                    raise
+                raise as_sparks(unread) from unread
+        if args or kwargs:
+            raise as_sparks(
+                Unsupported(
+                    "a statement that changes a lake takes no parameters: put the values into its"
+                    " text, or use the DataFrame's own call"
+                )
+            )
+        owner_lake, statement = found
+        try:
+            return _run(owner_lake, statement, self._schema(owner_lake))
+        except ShelduckError as error:
+            raise as_sparks(error) from error
+
+    def _taken(
+        self, text: str
+    ) -> tuple[tuple[AttachedLake, st.Statement] | None, ShelduckError | None]:
+        """Return whose statement it is, or why it cannot be read, where that may matter."""
+        names = Names(self.lakes, self._current(), self._is_temporary, has_jvm(self._spark))
+        lowered = text.lower()
+        if names.current.lower() not in self.lakes and not any(n in lowered for n in self.lakes):
+            return None, None
+        try:
+            statements = parse(text)
+        except (InvalidRequest, Unsupported) as error:
+            return None, error
+        if len(statements) != 1:
+            return None, None
+        [statement] = statements
+        lake = owner(statement, names)
+        if lake is None:
+            return None, None
+        statement = within(statement, lake, names)
+        if isinstance(statement, st.CreateView | st.AlterView):
+            statement = replace(statement, text=without_catalog(statement.text, lake))
+        return (self.lakes[lake], statement), None
+
+    def _at_one_snapshot(self, act: Callable[[], DataFrame]) -> DataFrame:
+        if not has_jvm(self._spark):
+            return act()
+        query = uuid.uuid4().hex
+        with ExitStack() as pins:
+            pins.enter_context(asking_for(self._spark, query))
+            for lake in list(self.lakes.values()):
+                pins.enter_context(lake.pinned(query))
+            return act()
+
+    def _current(self) -> str:
+        return str(self._spark.catalog.currentCatalog())
+
+    def _schema(self, lake: AttachedLake) -> str | None:
+        """Return the schema that names without one are in, None where the lake is not in use."""
+        if self.lakes.get(self._current().lower()) is not lake:
+            return None
+        return str(self._spark.catalog.currentDatabase())
+
+    def _is_temporary(self, name: str) -> bool:
+        try:
+            return any(t.isTemporary for t in [self._spark.catalog.getTable(name)])
+        except AnalysisException:
+            return False
+
+
+def _run(lake: AttachedLake, statement: st.Statement, schema: str | None) -> DataFrame:
+    state = copy.copy(lake.state)
+    if schema is not None:
+        state.default_schema = schema
+    return run_statement(Runner(state, None, SqlSession(state)), statement)

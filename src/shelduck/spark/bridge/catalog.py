@@ -1,0 +1,115 @@
+"""A catalog of the user's session that asks Python: ``LakeCatalog`` of the bridge, and its answers.
+
+Spark makes the catalog from the setting ``spark.sql.catalog.NAME``; by the token beside it the
+catalog finds whom to ask.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, cast
+
+from pyspark.sql import DataFrame, SparkSession
+
+from shelduck.errors import AlreadyExists, NotFound
+from shelduck.model.quoting import backticked
+from shelduck.spark.bridge.classes import PACKAGE, loader_of
+from shelduck.spark.bridge.codec import field_rows, rows_of
+from shelduck.spark.bridge.jvm import current_thread, java_gateway, java_session
+from shelduck.spark.bridge.relation import let_java_call
+
+Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
+"""Answers a request; rows to write come with it.
+
+Its first text is that of `asking_for`, or empty, its second says what is asked.
+"""
+
+CLASS = f"{PACKAGE}.LakeCatalog"
+_SETTING = "spark.sql.catalog."
+_QUERY = "shelduck.query"
+
+
+def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
+    """Make ``name`` a catalog of the session, answered by a function from any thread.
+
+    Returns the token that `remove_catalog` takes.
+    """
+    loader = loader_of(spark)
+    let_java_call(java_gateway(spark))
+    token = uuid.uuid4().hex
+    _asked(loader).put(token, _Answering(spark, answer))
+    spark.conf.set(f"{_SETTING}{name}.attached", token)
+    spark.conf.set(f"{_SETTING}{name}", CLASS)
+    thread = current_thread(spark)
+    before = thread.getContextClassLoader()
+    thread.setContextClassLoader(loader)
+    try:
+        # Spark keeps the catalog that it makes now, so other threads need no loader of ours.
+        java_session(spark).sql(f"SHOW NAMESPACES IN {backticked(name)}")
+    except BaseException:
+        remove_catalog(spark, name, token)
+        raise
+    finally:
+        thread.setContextClassLoader(before)
+    return token
+
+
+def remove_catalog(spark: SparkSession, name: str, token: str) -> None:
+    """Take a catalog out of the session; one that Spark has made answers no more."""
+    spark.conf.unset(f"{_SETTING}{name}")
+    spark.conf.unset(f"{_SETTING}{name}.attached")
+    _asked(loader_of(spark)).remove(token)
+
+
+@contextmanager
+def asking_for(spark: SparkSession, query: str) -> Iterator[None]:
+    """Have what Spark asks for this thread meanwhile say that it is for ``query``."""
+    context = spark.sparkContext
+    # Spark asks in a thread of its own, and tells this property of the one that analyses.
+    before = context.getLocalProperty(_QUERY)
+    context.setLocalProperty(_QUERY, query)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_QUERY, cast("str", before))
+
+
+def _asked(loader: Any) -> Any:
+    return loader.loadClass(f"{PACKAGE}.CatalogCall").getField("ASKED").get(None)
+
+
+class _Answering:
+    """An answer as the Java function that ``CatalogCall`` calls; no error may leave it."""
+
+    def __init__(self, spark: SparkSession, answer: Answer) -> None:
+        self._spark = spark
+        self._answer = answer
+
+    def apply(self, request: str, data: Any) -> str:
+        """Return ``ok`` and the rows of the answer, or the kind of error and its message."""
+        try:
+            rows = None if data is None else DataFrame(data, self._spark)
+            [texts] = field_rows(request)
+            return rows_of([("ok",), *self._answer(texts, rows)])
+        except Exception as error:  # noqa: BLE001 - it goes on in Java, which throws it
+            return rows_of([(_kind(error, request), f"{type(error).__name__}: {error}")])
+
+    class Java:
+        """Says to py4j what this object is in Java."""
+
+        implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]
+
+
+def _kind(error: Exception, request: str) -> str:
+    """Return what Spark calls an error that it has a class for."""
+    is_about_schema = "schema" in request.split("\t", 2)[1]
+    if isinstance(error, NotFound):
+        text = str(error)
+        if is_about_schema or text.startswith("schema "):
+            return "no schema"
+        return "no table" if text.startswith("table ") else "error"
+    if isinstance(error, AlreadyExists) and not is_about_schema:
+        return "table exists"
+    return "error"

@@ -1,0 +1,224 @@
+package shelduck.bridge;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** A lake as a catalog of a session; Python answers whatever Spark asks. */
+public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
+  private static final String NONE = "";
+  private String name;
+  private CatalogCall call;
+
+  public void initialize(String name, CaseInsensitiveStringMap options) {
+    this.name = name;
+    this.call = new CatalogCall(name);
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public String[] defaultNamespace() {
+    return new String[] {"main"};
+  }
+
+  // Tables
+
+  public Identifier[] listTables(String[] namespace) {
+    List rows = asked("tables", joined(namespace));
+    Identifier[] found = new Identifier[rows.size()];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = Identifier.of(namespace, ((String[]) rows.get(i))[0]);
+    }
+    return found;
+  }
+
+  public boolean tableExists(Identifier table) {
+    return asked(new String[] {"exists", joined(table.namespace()), table.name()}).size() > 0;
+  }
+
+  public Table loadTable(Identifier table) {
+    return view(table, NONE, NONE);
+  }
+
+  public Table loadTable(Identifier table, String version) {
+    return view(table, "version", version);
+  }
+
+  public Table loadTable(Identifier table, long microseconds) {
+    return view(table, "timestamp", Long.toString(microseconds));
+  }
+
+  /** What is written into; only Python knows who may. */
+  public Table loadTable(Identifier table, Set privileges) {
+    String namespace = joined(table.namespace());
+    List rows = asked(new String[] {"schema", namespace, table.name()});
+    return new LakeTable(call, namespace, table.name(), schema((String[]) rows.get(0), 0), null);
+  }
+
+  public Table createTable(
+      Identifier table, StructType schema, Transform[] partitions, Map properties) {
+    LakeTable made = staged("create", table, schema, partitions, properties);
+    made.commitStagedChanges();
+    return loadTable(table, (Set) null);
+  }
+
+  public StagedTable stageCreate(
+      Identifier table, StructType schema, Transform[] partitions, Map properties) {
+    return staged("create", table, schema, partitions, properties);
+  }
+
+  public StagedTable stageReplace(
+      Identifier table, StructType schema, Transform[] partitions, Map properties) {
+    return staged("replace", table, schema, partitions, properties);
+  }
+
+  public StagedTable stageCreateOrReplace(
+      Identifier table, StructType schema, Transform[] partitions, Map properties) {
+    return staged("create or replace", table, schema, partitions, properties);
+  }
+
+  /** ALTER TABLE is taken before it gets here, so only Spark's own Scala and Java do this. */
+  public Table alterTable(Identifier table, TableChange[] changes) {
+    throw new UnsupportedOperationException("alter " + table + " by spark.sql of the Python"
+        + " session that attached the lake, or by lake.table(...).alter(...)");
+  }
+
+  public boolean dropTable(Identifier table) {
+    return asked(new String[] {"drop", joined(table.namespace()), table.name()}).size() > 0;
+  }
+
+  public void renameTable(Identifier table, Identifier renamed) {
+    asked(new String[] {
+        "rename", joined(table.namespace()), table.name(), joined(renamed.namespace()),
+        renamed.name()});
+  }
+
+  // Namespaces
+
+  public String[][] listNamespaces() {
+    List rows = asked("schemas", NONE);
+    String[][] found = new String[rows.size()][];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = (String[]) rows.get(i);
+    }
+    return found;
+  }
+
+  public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
+    if (namespace.length == 0) {
+      return listNamespaces();
+    }
+    if (!namespaceExists(namespace)) {
+      throw new NoSuchNamespaceException(namespace);
+    }
+    return new String[0][];
+  }
+
+  public boolean namespaceExists(String[] namespace) {
+    if (namespace.length != 1) {
+      return false;
+    }
+    String[][] known = listNamespaces();
+    for (int i = 0; i < known.length; i++) {
+      if (known[i][0].equalsIgnoreCase(namespace[0])) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  public Map loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
+    if (!namespaceExists(namespace)) {
+      throw new NoSuchNamespaceException(namespace);
+    }
+    return new HashMap();
+  }
+
+  public void createNamespace(String[] namespace, Map properties) {
+    asked("create schema", joined(namespace));
+  }
+
+  public void alterNamespace(String[] namespace, NamespaceChange[] changes) {
+    throw new UnsupportedOperationException("schemas of a lake have no properties");
+  }
+
+  public boolean dropNamespace(String[] namespace, boolean cascade) {
+    asked(cascade ? "drop schema cascade" : "drop schema", joined(namespace));
+    return true;
+  }
+
+  // Helpers
+
+  private Table view(Identifier table, String how, String when) {
+    String namespace = joined(table.namespace());
+    String[] found = (String[]) asked(
+        new String[] {"load", namespace, table.name(), how, when}).get(0);
+    try {
+      return LakeView.of(name, namespace.replace('\u0001', '.'), table.name(), found[0],
+          found[1], schema(found, 2));
+    } catch (RuntimeException error) {
+      throw error;
+    } catch (Exception error) {
+      throw new IllegalStateException(error.getMessage(), error);
+    }
+  }
+
+  private LakeTable staged(String how, Identifier table, StructType schema,
+      Transform[] partitions, Map properties) {
+    StringBuilder keys = new StringBuilder();
+    for (int i = 0; i < partitions.length; i++) {
+      keys.append(i == 0 ? "" : ", ").append(partitions[i].describe());
+    }
+    String namespace = joined(table.namespace());
+    String comment = (String) properties.get("comment");
+    List rows = asked(new String[] {how, namespace, table.name(), schema.json(), keys.toString(),
+        comment == null ? "" : comment});
+    return new LakeTable(
+        call, namespace, table.name(), schema, ((String[]) rows.get(0))[0]);
+  }
+
+  private static StructType schema(String[] row, int place) {
+    return (StructType) DataType.fromJson(row[place]);
+  }
+
+  private static String joined(String[] namespace) {
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < namespace.length; i++) {
+      text.append(i == 0 ? "" : "\u0001").append(namespace[i]);
+    }
+    return text.toString();
+  }
+
+  private List asked(String what, String about) {
+    return asked(new String[] {what, about, NONE});
+  }
+
+  private List asked(String[] request) {
+    try {
+      return call.rows(request, null);
+    } catch (RuntimeException error) {
+      throw error;
+    } catch (Exception error) {
+      // Spark's errors of analysis are checked ones, which not every method declares.
+      org.apache.spark.unsafe.Platform.throwException(error);
+      return null;
+    }
+  }
+}

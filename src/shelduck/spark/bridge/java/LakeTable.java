@@ -1,0 +1,68 @@
+package shelduck.bridge;
+
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table of a lake that rows are written into: all of them are handed to Python as one Dataset. A
+ * table that is {@code staged} is there when its changes are committed.
+ */
+public class LakeTable implements SupportsWrite, StagedTable {
+  private final CatalogCall call;
+  private final String namespace;
+  private final String name;
+  private final StructType schema;
+  private final String staged;
+
+  /** {@code staged} is null for a table that is there. */
+  public LakeTable(
+      CatalogCall call, String namespace, String name, StructType schema, String staged) {
+    this.call = call;
+    this.namespace = namespace;
+    this.name = name;
+    this.schema = schema;
+    this.staged = staged;
+  }
+
+  public String name() {
+    return namespace.replace('\u0001', '.') + "." + name;
+  }
+
+  public StructType schema() {
+    return schema;
+  }
+
+  public Set capabilities() {
+    return new HashSet(Arrays.asList(new Object[] {TableCapability.V1_BATCH_WRITE,
+        TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER}));
+  }
+
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return new LakeWrite(call, namespace, name, staged == null ? "" : staged);
+  }
+
+  public void commitStagedChanges() {
+    end("commit");
+  }
+
+  public void abortStagedChanges() {
+    end("abort");
+  }
+
+  private void end(String how) {
+    try {
+      call.rows(new String[] {how, namespace, name, staged}, null);
+    } catch (RuntimeException error) {
+      throw error;
+    } catch (Exception error) {
+      throw new IllegalStateException(error.getMessage(), error);
+    }
+  }
+}

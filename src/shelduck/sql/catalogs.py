@@ -1,0 +1,165 @@
+"""Statements of a session that has lakes among its catalogs: whose they are, and what they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from shelduck.sql import statements as st
+from shelduck.sql.lexer import Kind, tokenize
+from shelduck.sql.parts import (
+    ChangesRelation,
+    Expression,
+    Query,
+    Relation,
+    SchemaName,
+    SessionName,
+    TableName,
+)
+from shelduck.sql.upkeep_statements import Call
+
+Value = TypeVar("Value")
+
+_SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema, st.Query)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What names mean in a session: lakes by lower name, and the catalog that it uses.
+
+    ``temporary`` tells of a name of one part whether it is a temporary view. ``reads`` says that
+    Spark itself finds the lakes' tables, as it does where there is a JVM.
+    """
+
+    lakes: Collection[str]
+    current: str
+    temporary: Callable[[str], bool]
+    reads: bool = True
+
+    def lake_of(self, parts: tuple[str, ...]) -> str | None:
+        """Return the lake that a name of a table is in, None when it is in none."""
+        if len(parts) > 1 and parts[0].lower() in self.lakes:
+            return parts[0].lower()
+        current = self.current.lower()
+        return current if current in self.lakes and len(parts) < 3 else None
+
+
+def owner(statement: st.Statement, names: Names) -> str | None:
+    """Return the lake that has to run a statement, None for one that Spark runs right.
+
+    Queries are Spark's, but for what its grammar has not: ``table_changes`` and ``AT``.
+    """
+    if isinstance(statement, _SPARKS):
+        return _owner_of_query(statement, names)
+    if isinstance(statement, st.Explain):
+        return _owner_of_query(statement.query, names)
+    if isinstance(statement, Call):
+        catalog = statement.catalog or names.current
+        return catalog.lower() if catalog.lower() in names.lakes else None
+    targets = list(_targets(statement))
+    if not targets:
+        return None
+    first = targets[0]
+    if isinstance(first, SchemaName):
+        inside = first.parts[0] if len(first.parts) > 1 else names.current
+        return inside.lower() if inside.lower() in names.lakes else None
+    return names.lake_of(first.parts)
+
+
+def within(statement: Value, lake: str, names: Names) -> Value:
+    """Return a statement as the lake itself understands it: without the name of the catalog.
+
+    Tables that are not in the lake become names of the session.
+    """
+
+    def change(value: Any) -> Any:
+        match value:
+            case Call():
+                return replace(value, catalog=None)
+            case TableName():
+                return TableName(_inside(value.parts, lake))
+            case SchemaName():
+                return SchemaName(_inside(value.parts, lake))
+            case ChangesRelation():
+                return replace(value, name=TableName(_inside(value.name.parts, lake)))
+            case Relation():
+                return replace(value, name=_relation_name(value.name, lake, names))
+        return value
+
+    found: Value = _changed(statement, change)
+    return found
+
+
+def without_catalog(text: str, lake: str) -> str:
+    """Return the text of a view without the name of the catalog: other readers do not know it.
+
+    Only names of three parts are taken for names of tables.
+    """
+    tokens = [t for t in tokenize(text) if t.kind is not Kind.END]
+    found, last = [], 0
+    for n in range(len(tokens) - 4):
+        catalog, *rest = tokens[n : n + 5]
+        before = tokens[n - 1].key if n else ""
+        is_name = [t.key == "." for t in rest] == [True, False, True, False]
+        if (
+            is_name
+            and before != "."
+            and text[catalog.start : catalog.end].strip('`"').lower() == lake
+        ):
+            found.append(text[last : catalog.start])
+            last = rest[1].start
+    return "".join([*found, text[last:]])
+
+
+def _owner_of_query(query: Any, names: Names) -> str | None:
+    if not isinstance(query, Query):
+        return None
+    wanted: list[ChangesRelation | Relation] = [*query.changes]
+    if not names.reads:
+        wanted += query.relations
+    found = (names.lake_of(relation.name.parts) for relation in wanted)
+    return next((lake for lake in found if lake is not None), None)
+
+
+def _targets(value: Any) -> Iterator[TableName | SchemaName]:
+    """Yield what a statement is about, in the order in which it was written."""
+    if isinstance(value, TableName | SchemaName):
+        yield value
+    elif isinstance(value, Query | Expression | Relation):
+        return
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _targets(part)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _targets(getattr(value, field.name))
+
+
+def _inside(parts: tuple[str, ...], lake: str) -> tuple[str, ...]:
+    return parts[1:] if len(parts) > 1 and parts[0].lower() == lake else parts
+
+
+def _relation_name(name: TableName, lake: str, names: Names) -> TableName:
+    if len(name.parts) > 1 and name.parts[0].lower() == lake:
+        return TableName(name.parts[1:])
+    is_temporary = len(name.parts) == 1 and names.temporary(name.parts[0])
+    if names.lake_of(name.parts) == lake and not is_temporary:
+        return name
+    return SessionName(name.parts)
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    found = change(value)
+    if found is not value:
+        return found
+    if isinstance(value, tuple):
+        parts = [_changed(part, change) for part in value]
+        same = all(new is old for new, old in zip(parts, value, strict=True))
+        return value if same else tuple(parts)
+    if is_dataclass(value) and not isinstance(value, type):
+        now = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        new = {name: _changed(part, change) for name, part in now.items()}
+        if any(new[name] is not part for name, part in now.items()):
+            return replace(value, **new)
+    return value

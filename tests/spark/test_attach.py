@@ -1,0 +1,421 @@
+"""A lake as a catalog of the user's session: one suite of statements through Spark's own doors."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from sqlalchemy import Engine, event
+
+import shelduck
+from shelduck import AlreadyExists, InvalidRequest, NotFound
+from shelduck.api import attached
+from tests.support.lakes import newest, rows
+from tests.support.oracle import DuckDBOracle
+
+pytestmark = pytest.mark.spark41
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path}/lake.db"
+
+
+@pytest.fixture
+def lake(spark, url, tmp_path):
+    """A lake that is catalog ``lake`` of the session, with a table and a view."""
+    found = shelduck.attach(spark, "lake", url, f"{tmp_path}/data/")
+    try:
+        found.sql("CREATE TABLE t (id INT NOT NULL, w STRING); CREATE SCHEMA s")
+        found.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, NULL)")
+        found.sql("CREATE VIEW v AS SELECT id, upper(w) AS big FROM t")
+        yield found
+    finally:
+        if "lake" in str(spark.conf.get("spark.sql.catalog.lake", "")).lower():
+            shelduck.detach(spark, "lake")
+
+
+@pytest.fixture
+def source(spark):
+    spark.createDataFrame([(3, "x"), (4, "y")], "id int, w string").createTempView("source")
+    yield
+    spark.catalog.dropTempView("source")
+
+
+def duck(url, query):
+    with DuckDBOracle(url) as oracle:
+        return sorted(oracle.sql(query), key=str)
+
+
+# Queries
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("SELECT * FROM lake.main.t WHERE id > 1 ORDER BY id", [(2, "b"), (3, None)]),
+        ("SELECT * FROM lake.Main.T WHERE id = 1", [(1, "a")]),
+        ("SELECT * FROM lake.main.v WHERE big = 'B'", [(2, "B")]),
+        ("SELECT count(*) FROM lake.main.t VERSION AS OF 2", [(0,)]),
+        ("SELECT count(*) FROM lake.main.t TIMESTAMP AS OF '2999-01-01'", [(3,)]),
+        ("SELECT a.id FROM lake.main.t a JOIN source b USING (id)", [(3,)]),
+        ("WITH x AS (SELECT max(id) AS m FROM lake.main.t) SELECT m FROM x", [(3,)]),
+        ("SELECT operation FROM lake.main.t.history ORDER BY 1 LIMIT 1", None),
+        ("SELECT count(*) >= 2 FROM lake.main.t.snapshots", [(True,)]),
+        ("SELECT count(*) FROM table_changes('lake.main.t', 0)", [(3,)]),
+        ("SHOW NAMESPACES IN lake", [("main",), ("s",)]),
+        ("SHOW TABLES IN lake.main", [("main", "t", False)]),
+        ("SELECT 'lake.main.t' AS lake", [("lake.main.t",)]),
+    ],
+)
+def test_queries_find_the_tables_by_name(spark, lake, source, query, wanted):
+    found = rows(spark.sql(query))
+    assert found == wanted if wanted is not None else found
+
+
+def test_a_table_is_described(spark, lake):
+    found = [tuple(row) for row in spark.sql("DESCRIBE lake.main.t").collect()]
+    assert found[:2] == [("id", "int", None), ("w", "string", None)]
+    assert spark.table("lake.main.t").columns == ["id", "w"]
+    assert [t.name for t in spark.catalog.listTables("lake.main")] == ["t"]
+    assert spark.catalog.tableExists("lake.main.t")
+    assert not spark.catalog.tableExists("lake.main.nope")
+
+
+def test_names_without_the_catalog_mean_the_one_in_use(spark, lake):
+    spark.sql("USE lake.main")
+    try:
+        assert rows(spark.sql("SELECT count(*) FROM t")) == [(3,)]
+        assert spark.table("t").count() == 3
+        spark.sql("UPDATE t SET w = 'z' WHERE id = 3")
+        spark.sql("USE lake.s")
+        spark.sql("CREATE TABLE t AS SELECT w FROM lake.main.t WHERE id = 3")
+        assert rows(spark.sql("SELECT * FROM t")) == [("z",)]
+        assert rows(spark.sql("SHOW TABLES")) == [("s", "t", False)]
+    finally:
+        spark.sql("USE spark_catalog.default")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql("SELECT * FROM t")
+
+
+def test_a_query_sees_what_was_newest_when_it_was_made(spark, lake):
+    frame = spark.sql("SELECT count(*) FROM lake.main.t")
+    lake.sql("INSERT INTO t VALUES (4, 'd')")
+    assert rows(frame) == [(3,)]
+    assert rows(spark.sql("SELECT count(*) FROM lake.main.t")) == [(4,)]
+    view = "CREATE TEMP VIEW seen AS SELECT * FROM lake.main.t"
+    spark.sql(view)
+    try:
+        lake.sql("DELETE FROM t WHERE id < 4")
+        assert rows(spark.sql("SELECT id FROM seen")) == [(4,)]
+    finally:
+        spark.catalog.dropTempView("seen")
+
+
+def test_all_tables_of_a_query_are_of_one_snapshot(spark, lake, monkeypatch):
+    lake.sql("CREATE TABLE other (n INT)")
+    real, done = attached.relation_frame, []
+
+    def late(*arguments):
+        found = real(*arguments)
+        if not done:
+            done.append(1)
+            lake.sql("INSERT INTO t VALUES (9, 'z'); INSERT INTO other VALUES (1)")
+        return found
+
+    monkeypatch.setattr(attached, "relation_frame", late)
+    query = "SELECT (SELECT count(*) FROM lake.main.t), (SELECT count(*) FROM lake.main.other)"
+    assert rows(spark.sql(query)) == [(3, 0)]
+    assert rows(spark.sql(query)) == [(4, 1)]
+
+
+def test_a_query_by_name_asks_the_catalog_once(spark, lake):
+    """On a snapshot that is known: whether there is a newer one is all that has to be found out."""
+    seen = []
+
+    def note(_connection, _cursor, statement, *_):
+        seen.append(statement)
+
+    query = "SELECT a.id FROM lake.main.t a JOIN lake.main.t b USING (id)"
+    spark.sql(query)
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        spark.sql(query)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert len(seen) == 1
+    assert "ducklake_snapshot" in seen[0]
+
+
+def test_rows_and_columns_are_pruned(spark, lake):
+    lake.set_option("data_inlining_row_limit", 0)
+    lake.sql("CREATE TABLE big AS SELECT id, id AS n FROM range(10)")
+    lake.sql("INSERT INTO big SELECT id + 10, id FROM range(10)")
+    plan = spark.sql("SELECT n FROM lake.main.big WHERE id > 15")._jdf.queryExecution().toString()
+    assert "PushedFilters" in plan
+    assert spark.table("lake.main.big").where("id > 15").count() == 4
+
+
+# Statements that the lake runs
+
+STATEMENTS = {
+    "insert": ("INSERT INTO lake.main.t SELECT * FROM source", [(1, "a"), (2, "b"), (3, "x")]),
+    "by name": ("INSERT INTO lake.main.t BY NAME SELECT w, id FROM source", None),
+    "overwrite": ("INSERT OVERWRITE lake.main.t SELECT * FROM source", [(3, "x"), (4, "y")]),
+    "replace where": (
+        "INSERT INTO lake.main.t REPLACE WHERE id = 3 SELECT * FROM source WHERE id = 3",
+        [(1, "a"), (2, "b"), (3, "x")],
+    ),
+    "update": (
+        "UPDATE lake.main.t SET w = 'q' WHERE id IN (SELECT id FROM source)",
+        [(1, "a"), (2, "b"), (3, "q")],
+    ),
+    "delete": ("DELETE FROM lake.main.t WHERE id = 1", [(2, "b"), (3, None)]),
+    "merge": (
+        (
+            "MERGE INTO lake.main.t t USING source s ON t.id = s.id"
+            " WHEN MATCHED THEN UPDATE SET w = s.w WHEN NOT MATCHED THEN INSERT *"
+        ),
+        [(1, "a"), (2, "b"), (3, "x"), (4, "y")],
+    ),
+    "truncate": ("TRUNCATE TABLE lake.main.t", []),
+    "alter": ("ALTER TABLE lake.main.t ADD COLUMN c INT DEFAULT 7, RENAME COLUMN w TO v", None),
+    "heavy": ("ALTER TABLE lake.main.t ALTER COLUMN id TYPE STRING", None),
+    "restore": ("RESTORE TABLE lake.main.t TO VERSION AS OF 2", []),
+    "ctas": ("CREATE TABLE lake.s.n AS SELECT * FROM source", None),
+    "rtas": ("CREATE OR REPLACE TABLE lake.main.t AS SELECT 1 AS one", [(1,)]),
+    "rename": ("ALTER TABLE lake.main.t RENAME TO lake.main.u", None),
+    "view": ("CREATE VIEW lake.main.w AS SELECT lake.main.t.id FROM lake.main.t", None),
+    "drop": ("DROP TABLE lake.main.t", None),
+    "schema": ("CREATE SCHEMA lake.q", None),
+    "keys": ("CREATE TABLE lake.main.k (a INT, b INT) UNIQUE KEY (a)", None),
+}
+
+
+@pytest.mark.parametrize("what", STATEMENTS)
+def test_a_statement_makes_one_snapshot(spark, lake, source, url, what):
+    statement, wanted = STATEMENTS[what]
+    before = newest(lake)
+    spark.sql(statement)
+
+    if what != "heavy":
+        assert newest(lake) == before + 1
+    if what == "insert":
+        wanted = [*wanted, (3, None), (4, "y")]
+    if wanted is not None:
+        assert sorted(rows(spark.table("lake.main.t")), key=str) == sorted(wanted, key=str)
+        assert duck(url, "SELECT * FROM t") == sorted(wanted, key=str)
+
+
+def test_what_other_readers_see_of_a_view_has_no_catalog(spark, lake, url):
+    spark.sql("CREATE VIEW lake.main.w AS SELECT lake.main.t.id FROM lake.main.t WHERE id > 1")
+    assert rows(spark.sql("SELECT * FROM lake.main.w ORDER BY id")) == [(2,), (3,)]
+    assert duck(url, "SELECT * FROM w") == [(2,), (3,)]
+    spark.sql("DROP VIEW lake.main.w")
+    with pytest.raises(AnalysisException):
+        spark.sql("SELECT * FROM lake.main.w")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DESCRIBE HISTORY lake.main.t",
+        "DESCRIBE EXTENDED lake.main.t",
+        "SHOW CREATE TABLE lake.main.t",
+        "SHOW ALTER TABLE COLUMN FROM lake.main",
+        "CALL lake.system.compact('main.t')",
+        "OPTIMIZE lake.main.t",
+        "EXPLAIN SELECT * FROM lake.main.t",
+        "SHOW COLUMNS IN lake.main.t",
+        "SHOW TBLPROPERTIES lake.main.t",
+    ],
+)
+def test_upkeep_and_looks_make_no_difference(spark, lake, statement):
+    assert isinstance(spark.sql(statement).collect(), list)
+    assert rows(spark.sql("SELECT count(*) FROM lake.main.t")) == [(3,)]
+
+
+# DataFrames
+
+
+def test_frames_are_written_by_name_of_the_table(spark, lake, url):
+    more = spark.createDataFrame([(4, "d")], "id int, w string")
+    start = newest(lake)
+    more.writeTo("lake.main.t").append()
+    more.write.mode("append").saveAsTable("lake.main.t")
+    more.select("w", "id").writeTo("lake.main.t").append()
+    more.write.insertInto("lake.main.t")
+    assert newest(lake) == start + 4
+    assert spark.table("lake.main.t").where("id = 4").count() == 4
+    more.writeTo("lake.main.t").overwrite(F.col("id") == 4)
+    more.writeTo("lake.main.n").create()
+    spark.range(2).writeTo("lake.main.n").createOrReplace()
+    spark.range(3).write.mode("overwrite").saveAsTable("lake.main.n")
+    spark.range(1).writeTo("lake.main.n").replace()
+    assert newest(lake) == start + 9
+    assert duck(url, "SELECT * FROM t") == [(1, "a"), (2, "b"), (3, None), (4, "d")]
+    assert duck(url, "SELECT * FROM n") == [(0,)]
+
+
+def test_a_table_is_made_with_partitions(spark, lake, url):
+    frame = spark.createDataFrame([(1, "a"), (2, "b")], "id int, w string")
+    frame.writeTo("lake.main.p").partitionedBy("w", F.partitioning.bucket(4, "id")).create()
+    told = rows(spark.sql("SHOW CREATE TABLE lake.main.p"))[0][0]
+    assert "PARTITIONED BY (w, bucket(4, id))" in told
+    assert duck(url, "SELECT * FROM p") == [(1, "a"), (2, "b")]
+
+
+def test_what_does_not_fit_is_refused_and_leaves_nothing(spark, lake):
+    before = newest(lake)
+    with pytest.raises(AnalysisException, match="EXTRA_COLUMNS"):
+        spark.range(3).selectExpr("id AS other", "id").writeTo("lake.main.t").append()
+    with pytest.raises(Exception, match="NOT NULL"):
+        spark.createDataFrame([(None, "d")], "id int, w string").writeTo("lake.main.t").append()
+    failing = spark.range(3).selectExpr("raise_error('no') AS x")
+    with pytest.raises(Exception, match="no"):
+        failing.writeTo("lake.main.n").create()
+    assert newest(lake) == before
+    assert rows(spark.sql("SELECT count(*) FROM lake.main.t")) == [(3,)]
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "condition"),
+    [
+        ("SELECT * FROM lake.main.nope", AnalysisException, "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT nope FROM lake.main.t", AnalysisException, "UNRESOLVED_COLUMN"),
+        ("DROP TABLE lake.main.nope", AnalysisException, "TABLE_OR_VIEW_NOT_FOUND"),
+        ("UPDATE lake.main.nope SET a = 1", AnalysisException, "TABLE_OR_VIEW_NOT_FOUND"),
+        ("CREATE TABLE lake.main.t (a INT)", AnalysisException, "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        ("CREATE SCHEMA lake.s", AnalysisException, "SCHEMA_ALREADY_EXISTS"),
+        ("CREATE TABLE lake.no.t (a INT)", AnalysisException, "SCHEMA_NOT_FOUND"),
+        ("ALTER TABLE lake.main.t DROP COLUMN nope", AnalysisException, "UNRESOLVED_COLUMN"),
+        ("ALTER TABLE lake.main.t ADD COLUMN w INT", AnalysisException, "FIELD_ALREADY_EXISTS"),
+        ("ALTER TABLE lake.main.t FROB x", ParseException, "PARSE_SYNTAX_ERROR"),
+    ],
+)
+def test_errors_are_those_that_sparks_users_catch(spark, lake, statement, kind, condition):
+    with pytest.raises(kind) as caught:
+        spark.sql(statement)
+    assert caught.value.getCondition().startswith(condition)
+    assert str(caught.value)
+
+
+def test_a_callback_that_fails_leaves_the_session_usable(spark, lake, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("the catalog is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(attached, "relation_frame", broken)
+        lake.sql("INSERT INTO t VALUES (5, 'e')")
+        with pytest.raises(Exception, match="the catalog is away"):
+            spark.sql("SELECT * FROM lake.main.t")
+    assert rows(spark.sql("SELECT count(*) FROM lake.main.t")) == [(4,)]
+
+
+def test_parameters_are_for_queries(spark, lake):
+    query = "SELECT id FROM lake.main.t WHERE w = :w"
+    assert rows(spark.sql(query, {"w": "b"})) == [(2,)]
+    assert rows(spark.sql("SELECT id FROM {t} WHERE id = 2", t=spark.table("lake.main.t"))) == [
+        (2,)
+    ]
+    with pytest.raises(shelduck.Unsupported, match="takes no parameters"):
+        spark.sql("DELETE FROM lake.main.t WHERE w = :w", {"w": "b"})
+
+
+# Sessions
+
+
+def test_two_lakes_and_what_is_no_lake_are_joined(spark, lake, tmp_path, source):
+    other = f"sqlite:///{tmp_path}/other.db"
+    shelduck.attach(spark, "two", other, f"{tmp_path}/other/")
+    try:
+        spark.sql("CREATE TABLE two.main.t AS SELECT id FROM lake.main.t WHERE id > 1")
+        join = "SELECT a.id FROM two.main.t a JOIN lake.main.t b USING (id) JOIN source USING (id)"
+        assert rows(spark.sql(join)) == [(3,)]
+        spark.sql("INSERT INTO lake.main.t SELECT id + 10, 'n' FROM two.main.t")
+        assert duck(other, "SELECT * FROM t") == [(2,), (3,)]
+        assert rows(spark.sql("SELECT max(id) FROM lake.main.t")) == [(13,)]
+    finally:
+        shelduck.detach(spark, "two")
+
+
+def test_threads_share_the_catalog(spark, lake):
+    found, failed = [], []
+
+    def run(n):
+        try:
+            spark.sql(f"INSERT INTO lake.main.t VALUES ({100 + n}, 't')")
+            found.append(rows(spark.sql(f"SELECT id FROM lake.main.t WHERE id = {100 + n}")))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test tells it
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert sorted(found) == [[(100 + n,)] for n in range(4)]
+
+
+def test_a_new_session_attaches_for_itself(spark, lake, url):
+    new = spark.newSession()
+    with pytest.raises(AnalysisException):
+        new.sql("SELECT * FROM lake.main.t")
+    shelduck.attach(new, "mine", url)
+    try:
+        assert rows(new.sql("SELECT count(*) FROM mine.main.t")) == [(3,)]
+        new.sql("DELETE FROM mine.main.t WHERE id = 1")
+        assert rows(spark.sql("SELECT count(*) FROM lake.main.t")) == [(2,)]
+    finally:
+        shelduck.detach(new, "mine")
+
+
+def test_a_session_is_left_as_it_was(spark, url, tmp_path):
+    def state():
+        return (
+            {k: v for k, v in spark.conf.getAll.items() if not k.startswith("spark.app")},
+            sorted(t.name for t in spark.catalog.listTables()),
+            spark.catalog.currentCatalog(),
+            SparkSession.sql,
+        )
+
+    before = state()
+    shelduck.attach(spark, "lake", url, f"{tmp_path}/data/", default=True)
+    spark.sql("CREATE TABLE t AS SELECT 1 AS a")
+    assert rows(spark.sql("SELECT * FROM t")) == [(1,)]
+    assert spark.catalog.currentCatalog() == "lake"
+    with pytest.raises(AlreadyExists, match="catalog 'lake' exists in this session"):
+        shelduck.attach(spark, "lake", url)
+    shelduck.detach(spark, "lake")
+
+    assert state() == before
+    assert spark.catalog.listTables("global_temp") == []
+    with pytest.raises(Exception, match="lake"):
+        spark.sql("SELECT * FROM lake.main.t")
+    shelduck.attach(spark, "lake", url)
+    assert rows(spark.sql("SELECT * FROM lake.main.t")) == [(1,)]
+    shelduck.detach(spark, "lake")
+    with pytest.raises(NotFound, match="catalog 'lake' does not exist"):
+        shelduck.detach(spark, "lake")
+
+
+def test_settings_of_the_session_say_where_the_lake_is(spark, url, tmp_path):
+    with pytest.raises(InvalidRequest, match="nothing says which lake to attach"):
+        shelduck.attach(spark)
+    spark.conf.set("spark.sql.catalog.duck.uri", url)
+    spark.conf.set("spark.sql.catalog.duck.data-path", f"{tmp_path}/data/")
+    try:
+        shelduck.attach(spark)
+        spark.sql("CREATE TABLE duck.main.t AS SELECT 5 AS a")
+        assert rows(spark.sql("SELECT * FROM duck.main.t")) == [(5,)]
+        shelduck.detach(spark, "duck")
+    finally:
+        spark.conf.unset("spark.sql.catalog.duck.uri")
+        spark.conf.unset("spark.sql.catalog.duck.data-path")

@@ -1,0 +1,34 @@
+"""What `shelduck.attach` offers over Spark Connect, where nobody reaches the JVM."""
+
+from __future__ import annotations
+
+import pytest
+
+import shelduck
+from tests.support.connect import connect_server, remote_session
+from tests.support.lakes import rows
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.connect,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+
+
+def test_statements_go_to_the_lake_and_others_to_spark(sqlite_url, data_path, tmp_path):
+    with connect_server(tmp_path / "server") as url, remote_session(url) as spark:
+        shelduck.attach(spark, "lake", sqlite_url, str(data_path))
+        spark.range(3).createOrReplaceTempView("source")
+        spark.sql("CREATE TABLE lake.main.t AS SELECT id, id AS n FROM source")
+        spark.sql("UPDATE lake.main.t SET n = 9 WHERE id IN (SELECT max(id) FROM source)")
+        spark.sql("ALTER TABLE lake.main.t RENAME COLUMN n TO m")
+
+        query = "SELECT t.id, m FROM lake.main.t t JOIN source USING (id) ORDER BY 1"
+        assert rows(spark.sql(query)) == [(0, 0), (1, 1), (2, 9)]
+        assert rows(spark.sql("SELECT count(*) FROM lake.main.t VERSION AS OF 1")) == [(3,)]
+        assert rows(spark.sql("SELECT count(*) FROM source")) == [(3,)]
+        with pytest.raises(shelduck.Unsupported, match="over Spark Connect"):
+            shelduck.attach(spark, "other", sqlite_url, default=True)
+        shelduck.detach(spark, "lake")
+        with pytest.raises(Exception, match="lake"):
+            spark.sql("SELECT * FROM lake.main.t").collect()
