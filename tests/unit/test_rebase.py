@@ -1,0 +1,179 @@
+"""Rows that were written for older columns of a table: what fits, and what needs values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shelduck.errors import Conflict
+from shelduck.evolution.alter import altered, plan_alter
+from shelduck.model.files import ColumnStats, NewDataFile
+from shelduck.model.inlined import InlinedBatch
+from shelduck.model.keys import KEYS
+from shelduck.model.layout import Layout
+from shelduck.model.schema import Default
+from shelduck.planning.rebase import moved
+from shelduck.sql.parse import parse
+from tests.support.scans import column, table
+
+T = table(
+    column("id", "int32", 1),
+    column("a", "int32", 2),
+    column("f", "float32", 3),
+    column("s", "struct", 4, column("x", "int32", 5), column("y", "int32", 6)),
+)
+ROW = (1, 10, "1.5", {"x": 1, "y": 2})
+
+
+def after(*clauses, of=T):
+    """The table after each of these statements."""
+    for clause in clauses:
+        [statement] = parse(f"ALTER TABLE t {clause}")
+        change = plan_alter(of, statement.changes).change
+        assert change is not None
+        of = altered(of, change)
+    return replace(of, snapshot=replace(of.snapshot, id=11))
+
+
+def stats(number, nulls=0):
+    return ColumnStats(number, 10, 5, nulls, "1", "5")
+
+
+def file(*columns):
+    return NewDataFile("f.parquet", 5, 100, 10, columns, Layout(()))
+
+
+def problems(now, **more):
+    seen = moved(T, now, **more)
+    with pytest.raises(Conflict) as caught:
+        seen.refuse()
+    return [line[4:] for line in str(caught.value).splitlines() if line.startswith("  - ")]
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        ["RENAME COLUMN a TO b"],
+        ["RENAME COLUMN a TO t1, RENAME COLUMN id TO a, RENAME COLUMN t1 TO id"],
+        ["ADD COLUMN c INT"],
+        ["ADD COLUMN c INT DEFAULT 7 FIRST"],
+        ["ADD COLUMN c INT NOT NULL DEFAULT 7"],
+        ["ALTER COLUMN a TYPE BIGINT"],
+        ["RENAME COLUMN s.x TO z, ADD COLUMN s.n INT DEFAULT 3"],
+        ["ALTER COLUMN a SET DEFAULT 5"],
+    ],
+)
+def test_what_only_metadata_tells_fits(clauses):
+    seen = moved(T, after(*clauses))
+    seen.refuse()
+    assert seen.explicit == ()
+    assert seen.files([file(stats(2))]) == (file(stats(2)),)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "told"),
+    [
+        (["DROP COLUMN a"], ["column a was dropped"]),
+        (["DROP COLUMN a", "ADD COLUMN a INT"], ["column a was dropped"]),
+        (
+            ["DROP COLUMN s.x, DROP COLUMN f"],
+            ["column f was dropped", "column s.x was dropped"],
+        ),
+        (["DROP COLUMN s"], ["column s was dropped"]),
+        (
+            ["ADD COLUMN c INT NOT NULL DEFAULT 1", "ALTER COLUMN c DROP DEFAULT"],
+            ["column c was added as NOT NULL, and has no default"],
+        ),
+    ],
+)
+def test_what_no_file_can_be_fitted_to_is_told(clauses, told):
+    assert problems(after(*clauses)) == told
+
+
+def test_a_type_that_is_no_promotion_is_told():
+    now = replace(T, columns=T.columns.replace(("a",), column("a", "varchar", 2)))
+    assert problems(now) == ["the type of a was changed from int32 to varchar"]
+    now = replace(T, columns=T.columns.replace(("s",), column("s", "int32", 4)))
+    assert "the type of s was changed from struct<x: int32, y: int32> to int32" in problems(now)
+
+
+def test_other_keys_are_told():
+    assert problems(replace(T, properties={KEYS: "x"})) == ["the keys of the table changed"]
+
+
+def test_nobody_misses_what_was_not_given():
+    now = after("DROP COLUMN a")
+    moved(T, now, given={1, 3, 4}).refuse()
+    assert problems(now, given={1, 2}) == ["column a was dropped"]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "path"),
+    [
+        (["ADD COLUMN c INT DEFAULT 7", "ALTER COLUMN c SET DEFAULT 8"], "c"),
+        (["ADD COLUMN c INT DEFAULT 7", "ALTER COLUMN c DROP DEFAULT"], "c"),
+        (["ADD COLUMN c INT", "ALTER COLUMN c SET DEFAULT 8"], "c"),
+        (["ADD COLUMN s.n INT", "ALTER COLUMN s.n SET DEFAULT 8"], "s.n"),
+    ],
+)
+def test_a_default_that_files_do_not_read_needs_values(clauses, path):
+    seen = moved(T, after(*clauses))
+    seen.refuse()
+    assert seen.explicit == (path,)
+    with pytest.raises(Conflict, match=f"column {path} was added, and its default set anew"):
+        seen.files([file()])
+
+
+def test_an_expression_needs_values_whatever_its_text():
+    now = after("ADD COLUMN c VARCHAR(9) DEFAULT 'now()'")
+    expression = replace(now.columns.get(("c",)), default=Default("now()", literal=False))
+    assert moved(T, after(of=now)).explicit == ()
+    changed = replace(now, columns=now.columns.replace(("c",), expression))
+    assert moved(T, changed).explicit == ("c",)
+
+
+def test_nulls_are_looked_for_in_the_statistics_of_files():
+    now = after("ALTER COLUMN a SET NOT NULL")
+    seen = moved(T, now)
+    assert seen.files([file(stats(2))]) == (file(stats(2)),)
+    for unknown in (file(stats(2, nulls=1)), file()):
+        with pytest.raises(Conflict, match="column a takes no NULL any more"):
+            seen.files([file(stats(2)), unknown])
+
+
+def test_bounds_that_lost_their_meaning_are_left_out():
+    wide = after("SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    now = after("ALTER COLUMN f TYPE DOUBLE", of=wide)
+    [found] = moved(T, now).files([file(stats(2), stats(3))])
+    assert found.stats == (stats(2), replace(stats(3), min_value=None, max_value=None))
+
+
+def test_rows_for_the_catalog_take_their_new_places():
+    batch = InlinedBatch(T.columns, (ROW,))
+    now = after("RENAME COLUMN a TO b, ADD COLUMN c INT, ALTER COLUMN f FIRST")
+    found = moved(T, now).batch(batch)
+    assert found.columns == now.columns
+    assert found.columns.names == ["f", "id", "b", "s", "c"]
+    assert found.rows == (("1.5", 1, 10, {"x": 1, "y": 2}, None),)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "told"),
+    [
+        (["ADD COLUMN c INT DEFAULT 7"], "c has a default"),
+        (["ALTER COLUMN a TYPE BIGINT"], "the values of a are written differently"),
+        (["RENAME COLUMN s.x TO z"], "the values of s are written differently"),
+        (["DROP COLUMN a"], "column a was dropped"),
+    ],
+)
+def test_rows_for_the_catalog_are_repeated_where_values_would_be_others(clauses, told):
+    with pytest.raises(Conflict, match=told):
+        moved(T, after(*clauses)).batch(InlinedBatch(T.columns, (ROW,)))
+
+
+def test_nulls_are_looked_for_in_rows_for_the_catalog():
+    seen = moved(T, after("ALTER COLUMN a SET NOT NULL"))
+    assert seen.batch(InlinedBatch(T.columns, (ROW,))).rows == (ROW,)
+    with pytest.raises(Conflict, match="column a takes no NULL any more"):
+        seen.batch(InlinedBatch(T.columns, ((1, None, None, None),)))
