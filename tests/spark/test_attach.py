@@ -328,6 +328,22 @@ def test_parameters_are_for_queries(spark, lake):
         spark.sql("DELETE FROM lake.main.t WHERE w = :w", {"w": "b"})
 
 
+def test_what_no_catalog_can_do_names_what_can(spark, lake, tmp_path):
+    stream = spark.readStream.format("rate").load()
+    calls = {
+        r"lake\.table\('main\.t'\)\.follow": lambda: spark.readStream.table("lake.main.t"),
+        r"lake\.table\('main\.t'\)\.sink": lambda: stream.writeStream.toTable("lake.main.t"),
+        "MERGE INTO lake.main.t": lambda: spark.range(1).mergeInto("lake.main.t", F.lit(True)),
+    }
+    for told, call in calls.items():
+        with pytest.raises(shelduck.Unsupported, match=told):
+            call()
+    with pytest.raises(AnalysisException, match="overwrite"):
+        spark.table("lake.main.t").writeTo("lake.main.t").overwritePartitions()
+    with pytest.raises(AnalysisException):
+        spark.readStream.table("nope")
+
+
 # Sessions
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from shelduck.api.attached import AttachedLake
@@ -15,6 +15,7 @@ from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import CLASS, put_catalog, remove_catalog
 from shelduck.spark.bridge.jvm import java_session
+from shelduck.spark.refused_calls import refuse_calls
 from shelduck.spark.session import DataFrame, SparkSession, session_for
 
 _SETTING = "spark.sql.catalog."
@@ -23,6 +24,7 @@ _URI = re.compile(r"spark\.sql\.catalog\.([^.]+)\.uri")
 _originals: dict[type, Sql] = {}
 _sessions: dict[str, SessionSql] = {}
 _tokens: dict[tuple[str, str], str] = {}
+_undo: list[Callable[[], None]] = []
 _ids: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 
 
@@ -80,7 +82,7 @@ def attach(
         if has_jvm(spark):
             _tokens[_id(spark), key] = put_catalog(spark, name, attached.answer)
         session.lakes[key] = attached
-        _take_over(type(spark))
+        _take_over(spark)
         if default:
             spark.catalog.setCurrentCatalog(name)
     except BaseException:
@@ -108,12 +110,17 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
         for kind, original in _originals.items():
             kind.sql = original  # type: ignore[attr-defined]
         _originals.clear()
+        while _undo:
+            _undo.pop()()
 
 
-def _take_over(kind: type) -> None:
+def _take_over(spark: SparkSession) -> None:
     """Have statements of all sessions of a class looked at; those without lakes are Spark's."""
+    kind: type = type(spark)
     if kind in _originals:
         return
+    if has_jvm(spark):
+        _undo.append(refuse_calls(spark, _is_lakes))
     original: Sql = kind.sql  # type: ignore[attr-defined]
 
     def sql(
@@ -130,6 +137,11 @@ def _take_over(kind: type) -> None:
     sql.__doc__ = original.__doc__
     _originals[kind] = original
     kind.sql = sql  # type: ignore[attr-defined]
+
+
+def _is_lakes(spark: SparkSession, name: str) -> bool:
+    session = _sessions.get(_id(spark))
+    return session is not None and session.has(name)
 
 
 def _session(spark: SparkSession) -> SessionSql:

@@ -55,11 +55,19 @@ class SessionSql:
         except ShelduckError as error:
             raise as_sparks(error) from error
 
+    def has(self, name: str) -> bool:
+        """Tell whether a table's name, in parts with dots, is one of a lake."""
+        parts = tuple(part.strip("`") for part in name.split("."))
+        return self._names().lake_of(parts) is not None
+
+    def _names(self) -> Names:
+        return Names(self.lakes, self._current(), self._is_temporary, has_jvm(self._spark))
+
     def _taken(
         self, text: str
     ) -> tuple[tuple[AttachedLake, st.Statement] | None, ShelduckError | None]:
         """Return whose statement it is, or why it cannot be read, where that may matter."""
-        names = Names(self.lakes, self._current(), self._is_temporary, has_jvm(self._spark))
+        names = self._names()
         lowered = text.lower()
         if names.current.lower() not in self.lakes and not any(n in lowered for n in self.lakes):
             return None, None
