@@ -12,6 +12,7 @@ import pytest
 import shelduck
 from shelduck.errors import InvalidRequest, NotFound
 from tests.support.lakes import rows
+from tests.support.oracle import DuckDBOracle
 
 LITERALS = [
     ("int", "2147483647"),
@@ -184,3 +185,32 @@ def test_one_row_of_literals_takes_few_statements(lake):
     before = lake._state.store.statements
     lake.sql("INSERT INTO t VALUES (1)")
     assert lake._state.store.statements - before == 14
+
+
+@pytest.mark.parametrize(
+    ("alters", "wanted"),
+    [
+        (["RENAME a TO x", "RENAME b TO a", "RENAME x TO b"], [(0, "b0", "a0"), (1, "A", "B")]),
+        (["DROP b", "ADD COLUMN b VARCHAR"], [(0, "a0", None), (1, "A", "B")]),
+        (["RENAME b TO c", "ADD COLUMN b VARCHAR"], [(0, "a0", None), (1, "A", "B")]),
+    ],
+)
+def test_rows_go_under_names_for_which_duckdb_made_no_table(tmp_path, spark, alters, wanted):
+    """A DuckDB that inlines nothing makes no table for inlined rows when it alters one."""
+    url = f"sqlite:///{tmp_path}/lake.db"
+    with shelduck.connect(url, f"{tmp_path}/data/", spark) as lake:
+        lake.sql("CREATE TABLE t (id INT, a STRING, b STRING)")
+        lake.sql("INSERT INTO t VALUES (0, 'a0', 'b0')")
+        with DuckDBOracle(url, None, {"DATA_INLINING_ROW_LIMIT": 0}) as duckdb:
+            for text in ["BEGIN", *(f"ALTER TABLE t {alter}" for alter in alters), "COMMIT"]:
+                duckdb.execute(text)
+        lake.set_option("data_inlining_row_limit", 50)
+        lake.sql("INSERT INTO t (id, a, b) VALUES (1, 'A', 'B')")
+        lake.sql("INSERT INTO t (id, a, b) VALUES (2, NULL, NULL)")
+        lake.sql("DELETE FROM t WHERE id = 2")
+
+        assert rows(lake.sql("SELECT id, a, b FROM t ORDER BY id")) == wanted
+        with DuckDBOracle(url) as duckdb:
+            assert duckdb.sql("SELECT id, a, b FROM t ORDER BY id") == wanted
+            duckdb.execute("INSERT INTO t (id, a, b) VALUES (3, 'C', 'D')")
+            assert duckdb.sql("SELECT a, b FROM t WHERE id = 3") == [("C", "D")]

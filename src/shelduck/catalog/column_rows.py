@@ -129,3 +129,13 @@ def with_parents(
         found.append((f, parent))
         found.extend(with_parents(f.children, f.id))
     return found
+
+
+def rows_at(versions: Iterable[Any], snapshot: int) -> list[Any]:
+    """Return those of the versions of columns that a snapshot sees."""
+    return [
+        row
+        for row in versions
+        if row.begin_snapshot <= snapshot
+        and (row.end_snapshot is None or row.end_snapshot > snapshot)
+    ]

@@ -14,7 +14,8 @@ from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import UserDefinedType
 
-from shelduck.catalog import tables
+from shelduck.catalog import queries, tables
+from shelduck.catalog.column_rows import rows_at, schema_of
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.work import TableWork
 from shelduck.errors import InvalidRequest
@@ -34,6 +35,19 @@ _is_recorded = (
 )
 _REGISTERED = select(_c.table_id, _c.table_name, _c.schema_version, _is_recorded).where(
     _c.table_id.in_(bindparam("ids", expanding=True))
+)
+_NEWEST = (
+    select(
+        _c.table_name,
+        _c.schema_version,
+        select(func.max(_version.schema_version))
+        .where(_version.table_id == _c.table_id)
+        .scalar_subquery()
+        .label("altered"),
+    )
+    .where(_c.table_id == bindparam("of_table"))
+    .order_by(_c.schema_version.desc())
+    .limit(1)
 )
 _REGISTER = insert(tables.inlined_data_tables)
 
@@ -90,10 +104,23 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
             add_inlined_table(draft, work.id, work.columns)
 
 
-def newest_inlined_table(connection: Connection, table: TableId) -> str | None:
-    """Return the table that rows to be inlined go to, None when there is none; one statement."""
-    found = connection.execute(_REGISTERED, {"ids": [table]}).all()
-    return max(found, key=lambda row: row.schema_version).table_name if found else None
+def newest_inlined_table(connection: Connection, table: TableId, columns: Schema) -> str | None:
+    """Return the table that rows with these columns go to, None when there is none.
+
+    One statement, and two more where the table was altered since: a DuckDB that inlines nothing
+    makes no table for inlined rows when it alters one.
+    """
+    found = connection.execute(_NEWEST, {"of_table": table}).one_or_none()
+    if found is None:
+        return None
+    if found.altered is not None and found.altered > found.schema_version:
+        begins = connection.execute(queries.schema_versions_of(table)).all()
+        begin = max((b for v, b in begins if v <= found.schema_version), default=None)
+        rows = connection.execute(queries.column_versions(table)).all()
+        then = rows if begin is None else rows_at(rows, begin)
+        if begin is None or _differ(schema_of(then, str(table)), columns):
+            return None
+    return str(found.table_name)
 
 
 def can_inline(database: str, columns: Schema) -> bool:
@@ -104,15 +131,16 @@ def can_inline(database: str, columns: Schema) -> bool:
 def _needs_another(old: TableVersion, work: TableWork) -> bool:
     # DuckDB makes one for new partition keys too.
     assert work.columns is not None
-    return _differ(old.columns, work.columns) or work.partition is not None
+    moved = old.columns.names != work.columns.names
+    return moved or _differ(old.columns, work.columns) or work.partition is not None
 
 
 def _differ(old: Schema, new: Schema) -> bool:
-    # By ids too: another column may have the name, the type and the place of one that is gone.
+    # By ids too: another column may have the name and the type of one that is gone.
     def told(columns: Schema) -> list[tuple[FieldId, str, Leaf | Kind]]:
         return [(f.id, f.name, f.shape) for f in columns.walk()]
 
-    return told(old) != told(new)
+    return sorted(told(old), key=repr) != sorted(told(new), key=repr)
 
 
 def _is_reserved(name: str) -> bool:

@@ -35,7 +35,7 @@ def write_inlined_rows(
 
     Two statements, three more where there is no such table yet. Statistics are not touched.
     """
-    name = newest_inlined_table(draft.connection, table)
+    name = newest_inlined_table(draft.connection, table, batch.columns)
     if name is None:
         name = add_inlined_table(draft, table, batch.columns)
         if name is None:

@@ -7,7 +7,7 @@ come out as `shelduck.model.files.InlinedRows` describes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal as Number
 from typing import Any
 
@@ -29,7 +29,7 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from shelduck.catalog import queries
-from shelduck.catalog.column_rows import schema_of
+from shelduck.catalog.column_rows import rows_at, schema_of
 from shelduck.catalog.column_types import TEXT
 from shelduck.catalog.inlined_tables import SYSTEM_COLUMNS
 from shelduck.errors import CorruptLake
@@ -134,7 +134,7 @@ def _stored(
         if name not in filled:
             continue
         begin = max((b for v, b in begins if v <= schema_version), default=table.begin_snapshot)
-        columns = schema_of(_at(versions, begin), table.full_name)
+        columns = schema_of(rows_at(versions, begin), table.full_name)
         rows = _fetch(connection, table, name, columns, chosen)
         if rows:
             found.append((name, columns, rows))
@@ -162,15 +162,6 @@ def _source(name: str) -> TableClause:
 def _is_shown(source: TableClause, snapshot: int) -> Conditions:
     end = source.c.end_snapshot
     return source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot)
-
-
-def _at(versions: Iterable[Any], snapshot: int) -> list[Any]:
-    return [
-        row
-        for row in versions
-        if row.begin_snapshot <= snapshot
-        and (row.end_snapshot is None or row.end_snapshot > snapshot)
-    ]
 
 
 def _fetch(
