@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import subprocess
 import time
 from datetime import UTC, datetime
@@ -43,27 +44,37 @@ RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _PACKAGES = ("pyspark", "duckdb", "duckdb-extension-ducklake", "sqlalchemy", "psycopg", "pyarrow")
 _LEAD = """# Benchmarks
 
-Numbers of one run of `make bench`, which wrote this page. Ratios hold, seconds are this machine's.
+Numbers of `make bench`, which wrote this page; below each section stands when it was measured,
+since `python -m benchmarks NAME --keep` measures one anew. Ratios hold, seconds are this machine's.
 What is compared runs in turns in the same process; each measure is the best and the median of
 several runs after a warm-up.
 """
+_SECTION = re.compile(r"^## (.+?)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
 def main() -> None:
     asked = _arguments()
     names = asked.names or list(BENCHMARKS)
-    parts = [_LEAD, _machine()]
-    print("\n".join(parts), flush=True)
+    print(_LEAD, flush=True)
     for name in names:
-        start = time.perf_counter()
-        found = BENCHMARKS[name](quick=asked.quick).markdown()
-        parts.append(found)
+        start, machine = time.perf_counter(), _machine()
+        found = BENCHMARKS[name](quick=asked.quick)
+        text = f"{found.markdown()}\n{machine}"
         print(
-            found, f"({name} took {duration(time.perf_counter() - start)})\n", sep="\n", flush=True
+            text, f"({name} took {duration(time.perf_counter() - start)})\n", sep="\n", flush=True
         )
-    if len(names) == len(BENCHMARKS) and not asked.quick:
-        RESULTS.write_text("\n".join(parts), encoding="utf-8")
-        print(f"written to {RESULTS}")
+        if not asked.quick and (asked.keep or len(names) == len(BENCHMARKS)):
+            _keep(found.title, text)
+            print(f"written to {RESULTS}")
+
+
+def _keep(title: str, text: str) -> None:
+    """Put a section into the page, in the place of the one that it has under that title."""
+    page = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+    sections = {found[1]: found[0] for found in _SECTION.finditer(page)}
+    sections[title] = text
+    parts = [_LEAD, *(section.rstrip() + "\n" for section in sections.values())]
+    RESULTS.write_text("\n".join(parts), encoding="utf-8")
 
 
 def _arguments() -> argparse.Namespace:
@@ -71,6 +82,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(BENCHMARKS)}; all when none")
     parser.add_argument(
         "--quick", action="store_true", help="small sizes: whether it runs, not how fast"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="write what was measured into docs/benchmarks.md"
     )
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(BENCHMARKS))
@@ -85,12 +99,9 @@ def _machine() -> str:
     load = os.getloadavg()[0]
     cores = f"{os.cpu_count()} cores ({platform.machine()})"
     memory = f"{pages * page / 2**30:.0f} GB memory"
-    lines = [
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {_commit()}",
-        f"{cores}, {memory}, {platform.system()}; load at the start {load:.1f}",
-        f"Python {platform.python_version()}, {versions}",
-    ]
-    return "\n".join([*(f"- {line}" for line in lines), ""])
+    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {_commit()}"
+    where = f"{cores}, {memory}, {platform.system()}; load at the start {load:.1f}"
+    return f"Measured {when}; {where}; Python {platform.python_version()}, {versions}.\n"
 
 
 def _commit() -> str:
