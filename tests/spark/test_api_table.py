@@ -14,7 +14,6 @@ import shelduck
 from shelduck import (
     AlreadyExists,
     CatalogUnavailable,
-    Conflict,
     InvalidRequest,
     NotFound,
     Unsupported,
@@ -419,26 +418,6 @@ def test_a_table_is_renamed_and_dropped(lake):
     assert lake.tables() == []
     with pytest.raises(NotFound, match=r"table 'u' does not exist"):
         table.read()
-
-
-def test_a_writer_whose_table_changed_while_it_wrote_is_told(copied, base, monkeypatch, spark):
-    catalog, lake = copied
-    table = lake.table("t")
-    planned = table._version()
-    lake.sql("ALTER TABLE t ADD COLUMN c INT")
-    monkeypatch.setattr(table, "_version", lambda: planned)
-
-    told = refusal(
-        Conflict,
-        lambda: table.append(spark.sql("SELECT 2 AS id")),
-        catalog,
-        base.folder / "data",
-    )
-
-    assert told == (
-        "table main.t changed its columns while rows were written for it; nothing was appended:"
-        " append again"
-    )
 
 
 def test_repr_says_what_it_is(lake, base):

@@ -65,6 +65,8 @@ def append(
             if attempt == _ATTEMPTS - 1:
                 raise
             rows = _under(rows, _newest(state, planned))
+            if not is_plain(rows.planned):
+                return _load(state, unit, name, rows, how)
     raise AssertionError("unreachable")
 
 
@@ -153,6 +155,8 @@ def _fitted(
     done: Done, planned: TableVersion, now: TableVersion, given: frozenset[FieldId] | None
 ) -> Done:
     """Return what was written as new rows of the table as it is by now."""
+    if is_plain(planned) and not is_plain(now):
+        raise _Outdated(f"{now.full_name} got rollups while rows were written for it; append again")
     if now.columns == planned.columns:
         alter = None if done.alter is None else replace(done.alter, table=now)
         return replace(done, changes=_planned_for(done, now), alter=alter)

@@ -39,10 +39,9 @@ def attach(
 ) -> Lake:
     """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
 
-    From then on the tables of the lake are found by ``name.schema.table``: in ``spark.sql``,
-    ``spark.table``, ``df.writeTo`` and ``saveAsTable``. Queries see the newest snapshot when they
-    are made. What Spark's own grammar or interfaces have not (UPDATE, MERGE, ALTER TABLE in all its
-    forms, CALL, OPTIMIZE …) is run by the lake, from the same ``spark.sql``.
+    From then on ``spark.sql``, ``spark.table``, ``df.writeTo`` and ``saveAsTable`` find its tables
+    by ``name.schema.table``, queries at the newest snapshot when they are made. What Spark's grammar
+    or interfaces have not (UPDATE, MERGE, ALTER TABLE, CALL …) is run by the lake.
 
     Args:
         spark: The session; nothing else of it is changed.
@@ -61,22 +60,12 @@ def attach(
         Unsupported: ``default`` over Spark Connect, where only ``spark.sql`` finds the lake.
     """
     name = name or (_named_by_settings(spark) if url is None else "lake")
-    key = name.lower()
-    session = _session(spark)
+    key, session = name.lower(), _session(spark)
     if key in session.lakes or _setting(spark, name) not in (None, CLASS):
         raise AlreadyExists(f"catalog {name!r} exists in this session; detach it, or take another")
-    url = url or _setting(spark, f"{name}.uri")
-    data_path = data_path or _setting(spark, f"{name}.data-path")
-    if url is None:
-        raise InvalidRequest(
-            f"nothing says where the lake {name!r} is: give a url, or set {_SETTING}{name}.uri"
-        )
-    if default and not has_jvm(spark):
-        raise Unsupported(
-            f"{name!r} cannot be the catalog in use over Spark Connect, which does not know it:"
-            f" write {name}.schema.table"
-        )
-    lake = connect(url, data_path, spark, author=author)
+    if default:
+        _require_jvm(spark, name)
+    lake = connect(*_address(spark, name, url, data_path), spark, author=author)
     attached = AttachedLake(lake, spark)
     try:
         if has_jvm(spark):
@@ -156,6 +145,25 @@ def _id(spark: SparkSession) -> str:
         found = str(java_session(spark).sessionUUID() if is_classic else id(spark))
         _ids[spark] = found
     return found
+
+
+def _require_jvm(spark: SparkSession, name: str) -> None:
+    if not has_jvm(spark):
+        raise Unsupported(
+            f"{name!r} cannot be the catalog in use over Spark Connect, which does not know it:"
+            f" write {name}.schema.table"
+        )
+
+
+def _address(
+    spark: SparkSession, name: str, url: str | None, data_path: str | None
+) -> tuple[str, str | None]:
+    url = url or _setting(spark, f"{name}.uri")
+    if url is None:
+        raise InvalidRequest(
+            f"nothing says where the lake {name!r} is: give a url, or set {_SETTING}{name}.uri"
+        )
+    return url, data_path or _setting(spark, f"{name}.data-path")
 
 
 def _named_by_settings(spark: SparkSession) -> str:

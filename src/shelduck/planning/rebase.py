@@ -15,6 +15,7 @@ from shelduck.model.files import NewDataFile, without_bounds
 from shelduck.model.inlined import InlinedBatch
 from shelduck.model.keys import KEYS
 from shelduck.model.promotions import promotion
+from shelduck.model.rollup import ROLLUPS
 from shelduck.model.schema import Field, FieldId, Kind, Path, Schema, path_text
 from shelduck.model.table import TableVersion
 from shelduck.planning.shadows import known_shadows
@@ -133,6 +134,9 @@ class _Comparing:
         """Look at every column."""
         if self.written.properties.get(KEYS) != self.now.properties.get(KEYS):
             self.problems.append("the keys of the table changed")
+        if self.written.properties.get(ROLLUPS) != self.now.properties.get(ROLLUPS):
+            # Whoever wrote the rows has made nothing of them for a rollup that is new.
+            self.problems.append("the rollups of the table changed")
         for column in self.written.columns:
             is_given = self.given is None or column.id in self.given
             if column.id not in self._replaced and is_given:
