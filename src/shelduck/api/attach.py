@@ -39,15 +39,15 @@ def attach(
 ) -> Lake:
     """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
 
-    From then on ``spark.sql``, ``spark.table``, ``df.writeTo`` and ``saveAsTable`` find its tables
-    by ``name.schema.table``, queries at the newest snapshot when they are made. What Spark's grammar
-    or interfaces have not (UPDATE, MERGE, ALTER TABLE, CALL …) is run by the lake.
+    From then on ``spark.sql``, ``spark.table``, ``df.writeTo`` and ``saveAsTable`` find its tables;
+    queries see the newest snapshot when they are made. What Spark's grammar or interfaces have not
+    (UPDATE, MERGE, ALTER TABLE, CALL …) is run by the lake.
 
     Args:
         spark: The session; nothing else of it is changed.
         name: What the catalog is called: ``lake``, or as the settings of the session say.
-        url: The address of the lake, as `connect` takes it; without one the settings
-            ``spark.sql.catalog.NAME.uri`` and ``.data-path`` of the session say it.
+        url: The address of the lake, as `connect` takes it; without one the session's settings
+            ``spark.sql.catalog.NAME.uri`` and ``.data-path`` say it.
         data_path: Where files go, needed to make a lake.
         default: Whether names without a catalog mean this one from now on (``USE name.main``).
         author: Kept with every commit.
@@ -65,20 +65,18 @@ def attach(
         raise AlreadyExists(f"catalog {name!r} exists in this session; detach it, or take another")
     if default:
         _require_jvm(spark, name)
-    lake = connect(*_address(spark, name, url, data_path), spark, author=author)
-    attached = AttachedLake(lake, spark)
+    found = connect(*_address(spark, name, url, data_path), spark, author=author)
+    attached = session.lakes[key] = AttachedLake(found, spark)
     try:
         if has_jvm(spark):
             _tokens[_id(spark), key] = put_catalog(spark, name, attached.answer)
-        session.lakes[key] = attached
         _take_over(spark)
         if default:
             spark.catalog.setCurrentCatalog(name)
     except BaseException:
-        session.lakes.setdefault(key, attached)
         detach(spark, name)
         raise
-    return lake
+    return found
 
 
 def detach(spark: SparkSession, name: str = "lake") -> None:
