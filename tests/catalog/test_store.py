@@ -437,8 +437,15 @@ def test_duckdb_file_held_by_another_process_is_waited_for(duckdb_store, duckdb_
         with pytest.raises(CatalogUnavailable):
             snapshot_ids(duckdb_store)
         monkeypatch.setattr(duckdb_catalog, "BUSY_SECONDS", 30)
-        threading.Timer(0.3, lambda: holder.communicate("\n")).start()
+
+        def release():
+            holder.stdin.write("\n")
+            holder.stdin.flush()
+
+        timer = threading.Timer(0.3, release)
+        timer.start()
         assert snapshot_ids(duckdb_store) == [0]
+        timer.join()
 
 
 def test_duckdb_file_attached_in_this_process_is_unavailable(duckdb_store, duckdb_url):
