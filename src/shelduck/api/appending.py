@@ -17,7 +17,7 @@ from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, carry_out, counted
 from shelduck.errors import Conflict, OutcomeUnknown
 from shelduck.jobs.writer import Writer
-from shelduck.model.change import AppendFiles, InlineRows
+from shelduck.model.change import AppendFiles, InlineRows, RowChange
 from shelduck.model.keys import DELETE_SIGN
 from shelduck.model.schema import FieldId
 from shelduck.model.table import TableVersion
@@ -158,8 +158,9 @@ def _fitted(
     if is_plain(planned) and not is_plain(now):
         raise _Outdated(f"{now.full_name} got rollups while rows were written for it; append again")
     if now.columns == planned.columns:
-        alter = None if done.alter is None else replace(done.alter, table=now)
-        return replace(done, changes=_planned_for(done, now), alter=alter)
+        if done.alter is not None:
+            return replace(done, alter=replace(done.alter, table=now))
+        return replace(done, changes=tuple(_planned_for(now, c) for c in done.changes))
     seen = moved(done.table, now, given)
     is_made_anew = done.alter is not None or any(isinstance(c, InlineRows) for c in done.changes)
     if is_made_anew or (seen.explicit and not seen.problems):
@@ -173,12 +174,10 @@ def _fitted(
     return replace(done, changes=changes)
 
 
-def _planned_for(done: Done, now: TableVersion) -> tuple[AppendFiles | InlineRows, ...]:
-    return tuple(
-        replace(c, planned=now if done.alter is None else c.planned)
-        for c in done.changes
-        if isinstance(c, AppendFiles | InlineRows)
-    )
+def _planned_for(now: TableVersion, change: RowChange) -> RowChange:
+    if isinstance(change, AppendFiles | InlineRows):
+        return replace(change, planned=now)
+    return change
 
 
 def _newest(state: LakeState, planned: TableVersion) -> TableVersion:

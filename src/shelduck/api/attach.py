@@ -21,10 +21,9 @@ from shelduck.spark.session import DataFrame, SparkSession, session_for
 _SETTING = "spark.sql.catalog."
 _SPARKS = "spark_catalog"
 _URI = re.compile(r"spark\.sql\.catalog\.([^.]+)\.uri")
-_originals: dict[type, Sql] = {}
 _sessions: dict[str, SessionSql] = {}
 _tokens: dict[tuple[str, str], str] = {}
-_undo: list[Callable[[], None]] = []
+_undo: dict[type, Callable[[], None]] = {}
 _ids: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 
 
@@ -94,20 +93,16 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
     if found is not None:
         found.close()
     if not any(s.lakes for s in _sessions.values()):
-        for kind, original in _originals.items():
-            kind.sql = original  # type: ignore[attr-defined]
-        _originals.clear()
         while _undo:
-            _undo.pop()()
+            _undo.popitem()[1]()
 
 
 def _take_over(spark: SparkSession) -> None:
     """Have statements of all sessions of a class looked at; those without lakes are Spark's."""
     kind: type = type(spark)
-    if kind in _originals:
+    if kind in _undo:
         return
-    if has_jvm(spark):
-        _undo.append(refuse_calls(spark, _is_lakes))
+    undo_calls = refuse_calls(spark, _is_lakes) if has_jvm(spark) else None
     original: Sql = kind.sql  # type: ignore[attr-defined]
 
     def sql(
@@ -121,8 +116,13 @@ def _take_over(spark: SparkSession) -> None:
             return original(self, sqlQuery, args, **kwargs)
         return session.run(original.__get__(self), sqlQuery, args, kwargs)
 
+    def undo() -> None:
+        kind.sql = original  # type: ignore[attr-defined]
+        if undo_calls is not None:
+            undo_calls()
+
     sql.__doc__ = original.__doc__
-    _originals[kind] = original
+    _undo[kind] = undo
     kind.sql = sql  # type: ignore[attr-defined]
 
 

@@ -184,7 +184,5 @@ def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
     version = int(when) if how == "version" else None
     timestamp = None
     if how == "timestamp":
-        timestamp = (
-            datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(when))
-        ).isoformat()
+        timestamp = (_EPOCH + timedelta(microseconds=int(when))).isoformat()
     return st.Relation(st.TableName(parts), "", version, timestamp)

@@ -51,8 +51,8 @@ class TableWork:
         same_layout = now.partition == original.partition and now.sort == original.sort
         same_columns = now.columns == original.columns and now.comments == original.comments
         same_properties = now.properties == original.properties
-        is_spent = now.max_column_id > original.max_column_id
-        if is_spent or not (same_layout and same_columns and same_properties):
+        reserved = spent(now.columns, now.max_column_id, original.max_column_id)
+        if reserved or not (same_layout and same_columns and same_properties):
             found.append(
                 AlterTable(
                     original,
@@ -64,7 +64,7 @@ class TableWork:
                     partition_id=now.partition_id,
                     sort=None if now.sort == original.sort else now.sort,
                     properties=None if same_properties else now.properties,
-                    reserved=spent(now.columns, now.max_column_id) if is_spent else (),
+                    reserved=reserved,
                 )
             )
         return found

@@ -34,7 +34,8 @@ class SessionSql:
 
     def run(self, original: Sql, text: str, args: Any, kwargs: dict[str, Any]) -> DataFrame:
         """Run one statement, as `SparkSession.sql` does, which is ``original``."""
-        found, unread = self._taken(text)
+        names = self._names()
+        found, unread = self._taken(text, names)
         if found is None:
             try:
                 return self._at_one_snapshot(lambda: original(text, args, **kwargs))
@@ -51,7 +52,7 @@ class SessionSql:
             )
         owner_lake, statement = found
         try:
-            return _run(owner_lake, statement, self._schema(owner_lake))
+            return _run(owner_lake, statement, self._schema(owner_lake, names))
         except ShelduckError as error:
             raise as_sparks(error) from error
 
@@ -61,13 +62,13 @@ class SessionSql:
         return self._names().lake_of(parts) is not None
 
     def _names(self) -> Names:
-        return Names(self.lakes, self._current(), self._is_temporary, has_jvm(self._spark))
+        current = str(self._spark.catalog.currentCatalog())
+        return Names(self.lakes, current, self._is_temporary, has_jvm(self._spark))
 
     def _taken(
-        self, text: str
+        self, text: str, names: Names
     ) -> tuple[tuple[AttachedLake, st.Statement] | None, ShelduckError | None]:
         """Return whose statement it is, or why it cannot be read, where that may matter."""
-        names = self._names()
         lowered = text.lower()
         if names.current.lower() not in self.lakes and not any(n in lowered for n in self.lakes):
             return None, None
@@ -96,18 +97,15 @@ class SessionSql:
                 pins.enter_context(lake.pinned(query))
             return act()
 
-    def _current(self) -> str:
-        return str(self._spark.catalog.currentCatalog())
-
-    def _schema(self, lake: AttachedLake) -> str | None:
+    def _schema(self, lake: AttachedLake, names: Names) -> str | None:
         """Return the schema that names without one are in, None where the lake is not in use."""
-        if self.lakes.get(self._current().lower()) is not lake:
+        if self.lakes.get(names.current.lower()) is not lake:
             return None
         return str(self._spark.catalog.currentDatabase())
 
     def _is_temporary(self, name: str) -> bool:
         try:
-            return any(t.isTemporary for t in [self._spark.catalog.getTable(name)])
+            return bool(self._spark.catalog.getTable(name).isTemporary)
         except AnalysisException:
             return False
 

@@ -131,6 +131,14 @@ def with_parents(
     return found
 
 
+def begin_under(begins: Iterable[Any], schema_version: int) -> int | None:
+    """Return the snapshot that gave a table the columns that it has under a schema version.
+
+    ``begins`` are rows of schema versions of the table and the snapshots in which they began.
+    """
+    return max((b for v, b in begins if v <= schema_version), default=None)
+
+
 def rows_at(versions: Iterable[Any], snapshot: int) -> list[Any]:
     """Return those of the versions of columns that a snapshot sees."""
     return [

@@ -15,7 +15,7 @@ from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import UserDefinedType
 
 from shelduck.catalog import queries, tables
-from shelduck.catalog.column_rows import rows_at, schema_of
+from shelduck.catalog.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.work import TableWork
 from shelduck.errors import InvalidRequest
@@ -115,10 +115,11 @@ def newest_inlined_table(connection: Connection, table: TableId, columns: Schema
         return None
     if found.altered is not None and found.altered > found.schema_version:
         begins = connection.execute(queries.schema_versions_of(table)).all()
-        begin = max((b for v, b in begins if v <= found.schema_version), default=None)
-        rows = connection.execute(queries.column_versions(table)).all()
-        then = rows if begin is None else rows_at(rows, begin)
-        if begin is None or _differ(schema_of(then, str(table)), columns):
+        begin = begin_under(begins, found.schema_version)
+        if begin is None:
+            return None
+        versions = connection.execute(queries.column_versions(table)).all()
+        if _differ(schema_of(rows_at(versions, begin), str(table)), columns):
             return None
     return str(found.table_name)
 

@@ -29,7 +29,7 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from shelduck.catalog import queries
-from shelduck.catalog.column_rows import rows_at, schema_of
+from shelduck.catalog.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.column_types import TEXT
 from shelduck.catalog.inlined_tables import SYSTEM_COLUMNS
 from shelduck.errors import CorruptLake
@@ -133,8 +133,9 @@ def _stored(
     for name, schema_version in registry:
         if name not in filled:
             continue
-        begin = max((b for v, b in begins if v <= schema_version), default=table.begin_snapshot)
-        columns = schema_of(rows_at(versions, begin), table.full_name)
+        begin = begin_under(begins, schema_version)
+        shown = rows_at(versions, table.begin_snapshot if begin is None else begin)
+        columns = schema_of(shown, table.full_name)
         rows = _fetch(connection, table, name, columns, chosen)
         if rows:
             found.append((name, columns, rows))

@@ -100,15 +100,15 @@ def carry_over(connection: Connection, last: SnapshotId) -> None:
     if not marks:
         return
     logged = read.logged_since(connection, min(marks.values()))
+    entries = [(n, entry) for n, found in logged.items() if n <= last for entry in found]
+    # What was known before the last snapshot that is gone from the log is known no more.
+    gap = next((n for n in range(last, min(marks.values()), -1) if n not in logged), -1)
     bases = _bases(connection)
     kept = []
     for table, at in marks.items():
-        others = [SnapshotId(n) for n in range(at + 1, last + 1)]
         sources = frozenset({table, bases.get(table, table)})
         wanted = Settling(table, sources, at, alone=table not in bases)
-        if all(n in logged for n in others) and wanted.holds(
-            (n, entry) for n in others for entry in logged[n]
-        ):
+        if at >= gap and wanted.holds(entries):
             kept.append(table)
     for ids in chunks(kept):
         connection.execute(update(_TABLE).where(_c.table_id.in_(ids)).values(snapshot_id=last))

@@ -324,7 +324,6 @@ def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> Alt
     same_columns = after.columns == table.columns and after.comments == table.comments
     if same_columns and same_layout and same_properties:
         return None
-    known = table.max_column_id + 1
     return AlterTable(
         table,
         after.columns,
@@ -334,5 +333,5 @@ def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> Alt
         partition=None if layout.partition == table.partition else layout.partition,
         sort=None if sort == table.sort else sort,
         properties=None if same_properties else dict(after.properties),
-        reserved=spent(after.columns, after.next_id - 1) if after.next_id > known else (),
+        reserved=spent(after.columns, after.next_id - 1, table.max_column_id),
     )

@@ -223,12 +223,13 @@ def is_reserved(name: str) -> bool:
     return name.lower().startswith(_RESERVED)
 
 
-def spent(columns: Schema, last: int) -> tuple[Field, ...]:
+def spent(columns: Schema, last: int, known: int = 0) -> tuple[Field, ...]:
     """Return what takes the ids up to ``last`` that ``columns`` leave free: none, or one field.
 
-    A column that came and went before anybody saw it may be in files all the same.
+    Those up to ``known`` are taken. A column that came and went before anybody saw it may be in
+    files all the same.
     """
-    if last <= max((f.id for f in columns.walk()), default=0):
+    if last <= max(known, *(f.id for f in columns.walk())):
         return ()
     return (Field(FieldId(last), _SPENT, Primitive("varchar"), order=last),)
 

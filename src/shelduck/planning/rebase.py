@@ -20,7 +20,7 @@ from shelduck.model.schema import Field, FieldId, Kind, Path, Schema, path_text
 from shelduck.model.table import TableVersion
 from shelduck.planning.shadows import known_shadows
 
-_SUCH_PROBLEMS = 20
+_MOST_TOLD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Moved:
     def _refuse(self, problems: Sequence[str]) -> None:
         if not problems:
             return
-        listed = "".join(f"\n  - {problem}" for problem in problems[:_SUCH_PROBLEMS])
+        listed = "".join(f"\n  - {problem}" for problem in problems[:_MOST_TOLD])
         raise Conflict(
             f"{self.now.full_name} changed its columns while rows were written for it, and they do"
             f" not fit any more; nothing was changed: repeat it with the columns of today{listed}"

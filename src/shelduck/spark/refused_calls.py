@@ -47,8 +47,8 @@ def refuse_calls(spark: SparkSession, is_lakes: IsLakes) -> Callable[[], None]:
         ),
     )
     originals = [(kind, method, getattr(kind, method)) for kind, method, _ in calls]
-    for kind, method, told in calls:
-        setattr(kind, method, _refusing(getattr(kind, method), told, is_lakes))
+    for (kind, method, original), (*_, told) in zip(originals, calls, strict=True):
+        setattr(kind, method, _refusing(original, told, is_lakes))
 
     def undo() -> None:
         for kind, method, original in originals:

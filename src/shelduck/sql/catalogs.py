@@ -21,7 +21,7 @@ from shelduck.sql.upkeep_statements import Call
 
 Value = TypeVar("Value")
 
-_SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema, st.Query)
+_SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,11 @@ class Names:
 def owner(statement: st.Statement, names: Names) -> str | None:
     """Return the lake that has to run a statement, None for one that Spark runs right.
 
-    Queries are Spark's, but for what its grammar has not: ``table_changes`` and ``AT``.
+    Queries are Spark's, but for those with ``table_changes``, which its grammar has not.
     """
     if isinstance(statement, _SPARKS):
+        return None
+    if isinstance(statement, Query):
         return _owner_of_query(statement, names)
     if isinstance(statement, st.Explain):
         return _owner_of_query(statement.query, names)
@@ -81,8 +83,6 @@ def within(statement: Value, lake: str, names: Names) -> Value:
                 return TableName(_inside(value.parts, lake))
             case SchemaName():
                 return SchemaName(_inside(value.parts, lake))
-            case ChangesRelation():
-                return replace(value, name=TableName(_inside(value.name.parts, lake)))
             case Relation():
                 return replace(value, name=_relation_name(value.name, lake, names))
         return value
@@ -112,9 +112,7 @@ def without_catalog(text: str, lake: str) -> str:
     return "".join([*found, text[last:]])
 
 
-def _owner_of_query(query: Any, names: Names) -> str | None:
-    if not isinstance(query, Query):
-        return None
+def _owner_of_query(query: Query, names: Names) -> str | None:
     wanted: list[ChangesRelation | Relation] = [*query.changes]
     if not names.reads:
         wanted += query.relations
@@ -141,8 +139,9 @@ def _inside(parts: tuple[str, ...], lake: str) -> tuple[str, ...]:
 
 
 def _relation_name(name: TableName, lake: str, names: Names) -> TableName:
-    if len(name.parts) > 1 and name.parts[0].lower() == lake:
-        return TableName(name.parts[1:])
+    inside = _inside(name.parts, lake)
+    if inside != name.parts:
+        return TableName(inside)
     is_temporary = len(name.parts) == 1 and names.temporary(name.parts[0])
     if names.lake_of(name.parts) == lake and not is_temporary:
         return name
