@@ -15,12 +15,15 @@ from shelduck.model.change import (
     DeleteRows,
     DropTable,
     FileDeletes,
+    PostponedRewrites,
     RewriteFiles,
     RewrittenFile,
 )
 from shelduck.model.files import DeletesSeen, NewDeleteFile, deletes_seen
+from shelduck.model.schema_change import AddColumn
+from shelduck.model.types import Primitive
 from tests.support.files import write_file
-from tests.support.lake import Lake, statements
+from tests.support.lake import Lake, altered, statements
 
 
 @pytest.fixture
@@ -157,3 +160,57 @@ def test_an_append_goes_on_beside_a_rewrite(lake):
     file = write_file(table, [{"a": 9}])
     lake.commit(AppendFiles(table.id, (file,)), base=base)
     assert sorted(lake.ask("SELECT rowid, a FROM t WHERE a > 2")) == [(2, 3), (3, 9)]
+
+
+def postponing(lake, snapshot, sources, results):
+    """A change of columns that lets the rewrite of a snapshot happen with it."""
+    moved = PostponedRewrites(frozenset({snapshot}), sources, frozenset(results))
+    return replace(altered(lake.table("t"), AddColumn(("b",), Primitive("int32"))), postponed=moved)
+
+
+def test_a_rewrite_that_is_postponed_seems_to_happen_later(lake):
+    first = lake.files("t")[0]
+    few = NewDeleteFile("d.parquet", 1, 100, None)
+    lake.commit(DeleteRows(lake.table("t"), (FileDeletes(first.id, DeletesSeen(), few),)))
+    rewritten = lake.commit(rewriting(lake, keeps_history=False)).snapshot.id
+    lake.append("t", [{"a": 4}])
+    between = lake.head().id
+
+    done = lake.commit(postponing(lake, rewritten, 2, {4}))
+
+    at = done.snapshot.id
+    assert done.snapshot.changes_made == "altered_table:1,rewrite_delete:1"
+    extents = {
+        r["data_file_id"]: (r["begin_snapshot"], r["end_snapshot"])
+        for r in lake.metadata("ducklake_data_file")
+    }
+    assert extents == {
+        0: (2, at),
+        1: (3, at),
+        2: (4, None),
+        4: (at, None),
+        5: (between, None),
+    }
+    [dead] = lake.metadata("ducklake_delete_file")
+    assert (dead["begin_snapshot"], dead["end_snapshot"]) == (5, at)
+    assert lake.ask("SELECT a FROM t ORDER BY a") == [(1,), (2,), (3,), (4,)]
+
+
+def test_a_rewrite_whose_files_were_deleted_from_is_not_postponed(lake):
+    rewritten = lake.commit(rewriting(lake, keeps_history=False)).snapshot.id
+    mine = postponing(lake, rewritten, 2, {3})
+    result = next(f for f in lake.files("t") if f.id == 3)
+    few = NewDeleteFile("d.parquet", 1, 100, None)
+    lake.commit(DeleteRows(lake.table("t"), (FileDeletes(result.id, DeletesSeen(), few),)))
+    with pytest.raises(Conflict, match="data file 3"):
+        lake.commit(mine, base=rewritten)
+
+
+def test_a_rewrite_whose_sources_expired_is_not_postponed(lake):
+    rewritten = lake.commit(rewriting(lake, keeps_history=False)).snapshot.id
+    mine = postponing(lake, rewritten, 2, {3})
+    expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
+    before = lake.metadata("ducklake_data_file")
+    with pytest.raises(Conflict, match="expired"):
+        lake.commit(mine, base=rewritten)
+    assert lake.metadata("ducklake_data_file") == before

@@ -123,14 +123,15 @@ class Races:
     def upkeep(self, name: str) -> Act:
         """What changes no row, and may be done beside everything."""
         if name == "duckdb":
-            # BUG: not ducklake_rewrite_data_files and ducklake_merge_adjacent_files: they write a
-            # file with the columns of the snapshot in which it began, and what a job converted
-            # began before the job published: its values are lost.
             # Not ducklake_flush_inlined_data: of a file that is replaced, had inlined deletes and
             # later a delete file, DuckDB 1.5.5 makes a second one, and older snapshots read its
             # rows twice. It also drops tables that other sessions of DuckDB still know.
-            text = "CALL ducklake_cleanup_old_files('lake', cleanup_all => true)"
-            return Act({"do": "sql", "texts": [text]}, [])
+            calls = [
+                "ducklake_cleanup_old_files('lake', cleanup_all => true)",
+                "ducklake_merge_adjacent_files('lake')",
+                "ducklake_rewrite_data_files('lake', delete_threshold => 0)",
+            ]
+            return Act({"do": "sql", "texts": [f"CALL {self.dice.choice(calls)}"]}, [])
         commands: list[dict[str, Any]] = [
             {"do": "tend", "verb": "compact", "min_files": 2},
             {"do": "tend", "verb": "rewrite_deletes", "delete_threshold": 0},

@@ -28,6 +28,7 @@ from shelduck.errors import (
     Conflict,
     InvalidRequest,
     NotFound,
+    OutcomeUnknown,
     ShelduckError,
     Unsupported,
 )
@@ -38,7 +39,9 @@ from shelduck.model.job import Job, JobState, JobStep
 from shelduck.model.table import TableVersion
 from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
 from shelduck.operations.convert import derived, older, told_of_bad_values, unconverted
+from shelduck.operations.done import discard
 from shelduck.operations.progress import bin_progress
+from shelduck.operations.renewal import renew
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow, known_shadows
 from shelduck.spark.rewrite import at_once
@@ -152,15 +155,29 @@ class JobWorker:
             return None
         if self._convert(found, unconverted(found, shadows), shadows):
             return None
+        return self._publish(job, found)
+
+    def _publish(self, job: Job, found: Survey) -> Committed | None:
+        """Show the converted columns, in files that begin where they do."""
+        table = found.table
         try:
-            change = publication(job, found.table, frozenset(f.id for f in found.rows.files))
+            change = publication(job, table, frozenset(f.id for f in found.rows.files))
         except (InvalidRequest, Unsupported) as error:
             self._cancel(str(error))
             return None
-        changes = [change, *renumbered(self._state, found.table, job.work.conversions)]
-        done = self._commit(changes, found.table, JobState.FINISHED).snapshot.id
-        refresh_outdated(self._state, TableName(found.table.schema.name, found.table.name))
-        return Committed(done)
+        renewal = renew(self._state.store, found, job.base)
+        change = replace(change, postponed=renewal.postponed)
+        copies = renewal.copies
+        others = renumbered(self._state, table, job.work.conversions)
+        try:
+            done = self._commit([change, *copies.changes, *others], table, JobState.FINISHED)
+        except OutcomeUnknown:
+            raise
+        except BaseException:
+            discard(table, copies.paths)
+            raise
+        refresh_outdated(self._state, TableName(table.schema.name, table.name))
+        return Committed(done.snapshot.id)
 
     def _roll_up(self, job: Job) -> Committed:
         """Make the rollups of a job, and show them all at once."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, column, delete, func, select
+from sqlalchemy import BindParameter, Table, Update, bindparam, column, delete, func, select, update
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog import own_tables, tables
 from shelduck.catalog.chunks import chunks
 from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.create import LakeInfo
-from shelduck.catalog.deletes import end_files, require_as_seen
+from shelduck.catalog.deletes import end_files, insert_delete_files, require_as_seen
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.file_rows import insert_moved_files
 from shelduck.catalog.paths import resolve
@@ -23,7 +23,7 @@ from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
 from shelduck.model.change import Entry, RewriteFiles, Verb
 from shelduck.model.conflict import describe
-from shelduck.model.files import without_bounds
+from shelduck.model.files import DeletesSeen, without_bounds
 from shelduck.model.layout import Layout
 from shelduck.model.schema import FieldId, TableId
 from shelduck.model.table import TableVersion
@@ -43,6 +43,22 @@ _BELONGING = (
     tables.file_partition_value,
     tables.data_file,
 )
+_BEGIN_LATER = (
+    update(tables.data_file)
+    .where(_f.data_file_id.in_(_IDS))
+    .values(begin_snapshot=bindparam("moved_to"))
+)
+
+
+def _ending_later(source: Table) -> Update:
+    return (
+        update(source)
+        .where(source.c.table_id == bindparam("of_table"), source.c.end_snapshot.in_(_IDS))
+        .values(end_snapshot=bindparam("moved_to"))
+    )
+
+
+_END_LATER, _END_DELETES_LATER = map(_ending_later, (tables.data_file, tables.delete_file))
 
 
 def rewrite_files(
@@ -55,6 +71,7 @@ def rewrite_files(
     """
     layouts: dict[int, Layout] = {}
     for work in works:
+        _postpone(draft, work)
         if not work.rewrites:
             continue
         seen = {s.data_file_id: s.seen for change in work.rewrites for s in change.sources}
@@ -70,6 +87,26 @@ def rewrite_files(
         layouts |= _insert(draft, work.id, work.rewrites)
         draft.has_stats_change = True
     return layouts
+
+
+def _postpone(draft: Draft, work: TableWork) -> None:
+    """Let rewrites of older snapshots happen in this one; some six statements."""
+    postponed = work.postponed
+    if postponed is None or not postponed.snapshots:
+        return
+    seen = dict.fromkeys(postponed.results, DeletesSeen())
+    require_as_seen(draft, work.id, f"alter table {work.name} (id {work.id})", seen)
+    at = {"moved_to": draft.id, "of_table": work.id}
+    moved = 0
+    for snapshots in chunks(sorted(postponed.snapshots)):
+        moved += draft.connection.execute(_END_LATER, at | {"ids": snapshots}).rowcount
+        draft.connection.execute(_END_DELETES_LATER, at | {"ids": snapshots})
+    if moved != postponed.sources:
+        raise Conflict(f"files from which {work.name} was rewritten have expired meanwhile")
+    for results in chunks(sorted(postponed.results)):
+        draft.connection.execute(_BEGIN_LATER, {"moved_to": draft.id, "ids": results})
+    draft.entries.append(Entry(Verb.REWRITE_DELETE, work.id))
+    draft.has_stats_change = True
 
 
 def _source_ids(changes: Iterable[RewriteFiles]) -> list[int]:
@@ -115,7 +152,10 @@ def _gone(table: TableVersion, lake: LakeInfo, row: Any) -> GoneFile:
 def _insert(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> dict[int, Layout]:
     retyped = _retyped(draft, changes[0].table)
     files = [without_bounds(file, retyped) for change in changes for file in change.results]
-    return {n: file.layout for n, file in insert_moved_files(draft, table, files)}
+    numbered = insert_moved_files(draft, table, files)
+    dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
+    insert_delete_files(draft, table, dead)
+    return {number: file.layout for number, file in numbered}
 
 
 def _retyped(draft: Draft, table: TableVersion) -> set[FieldId]:

@@ -19,6 +19,7 @@ from shelduck.model.change import (
     DropView,
     FlushInlined,
     InlineRows,
+    PostponedRewrites,
     RenameTable,
     RenameView,
     RewriteFiles,
@@ -54,6 +55,7 @@ class TableWork:
     properties: dict[str, str] | None = None
     reserved: tuple[Field, ...] = ()
     only_files: frozenset[int] | None = None
+    postponed: PostponedRewrites | None = None
     files: list[NewDataFile] = field(default_factory=list)
     inlined: list[InlinedBatch] = field(default_factory=list)
     deletes: list[DeleteRows] = field(default_factory=list)
@@ -202,3 +204,4 @@ def _fold_version(table: TableWork, change: DropTable | RenameTable | AlterTable
             if change.properties is not None:
                 table.properties = change.properties
             table.reserved, table.only_files = change.reserved, change.only_files
+            table.postponed = change.postponed

@@ -76,6 +76,19 @@ class RenameTable:
 
 
 @dataclass(frozen=True, slots=True)
+class PostponedRewrites:
+    """The rewrites of some ``snapshots``, which happen in this one instead.
+
+    They changed no rows, so the snapshots between read the same from their ``sources``, a number of
+    files. ``results`` are the files that they wrote, by id: all are live, and nothing is deleted.
+    """
+
+    snapshots: frozenset[int]
+    sources: int
+    results: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class AlterTable:
     """Replace the columns and comments of ``table`` by new ones (same ids, new versions).
 
@@ -86,6 +99,7 @@ class AlterTable:
 
     ``reserved`` are columns whose ids are taken and that nobody sees. ``only_files``: the change is
     right only where these are all data files that the table has, and the catalog keeps no rows.
+    ``postponed`` are rewrites that happen together with it.
 
     ``unsafe_bounds`` are leaves whose min/max texts are to be cleared in file and table statistics.
     ``excludes_inserts``: rows were checked (for NOT NULL), so inserts that landed meanwhile
@@ -103,6 +117,7 @@ class AlterTable:
     properties: dict[str, str] | None = None
     reserved: tuple[Field, ...] = ()
     only_files: frozenset[int] | None = None
+    postponed: PostponedRewrites | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shelduck.model.files import DataFile
 from shelduck.operations.compact import Derived, Survey, embeds
 from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.shadows import Shadow, with_shadows
@@ -16,9 +17,21 @@ _MOST_TOLD = 3
 
 
 def unconverted(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
-    """Return the files that lack one of the converted columns, by what their footers tell."""
+    """Return the files that lack one of the converted columns, by what their footers tell.
+
+    And those which nothing but a rewrite brings to one snapshot: see `operations.renewal`.
+    """
     wanted = [s.field.id for s in shadows]
-    return {f.id for f in found.rows.files if not all(embeds(f, number) for number in wanted)}
+    return {
+        f.id
+        for f in found.rows.files
+        if not all(embeds(f, number) for number in wanted) or not _is_plain(f)
+    }
+
+
+def _is_plain(file: DataFile) -> bool:
+    deletes = file.delete_file
+    return file.partial_max is None and (deletes is None or deletes.format == "parquet")
 
 
 def older(found: Survey, last: int) -> set[int]:

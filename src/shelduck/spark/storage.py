@@ -99,6 +99,23 @@ def move_file(source: str, target: str) -> None:
     files.move(filesystem(source)[1], name)
 
 
+def copy_file(source: str, target: str) -> None:
+    """Make a second file of the bytes of a first, in directories that are made where missing.
+
+    Files of a lake are never changed, so on a local disk it is a link where the disk has links.
+    Object stores copy by themselves; nothing passes through this process.
+    """
+    new, old = local_path(target), local_path(source)
+    make_directory(target.rpartition("/")[0])
+    if new is None or old is None:
+        filesystem(target)[0].copy_file(filesystem(source)[1], filesystem(target)[1])
+        return
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copyfile(old, new)
+
+
 def make_directory(directory: str) -> None:
     """Make a directory and those above it; nothing on object stores, which have none."""
     files, name = filesystem(directory)

@@ -1,0 +1,47 @@
+"""Which rewrites may happen later than they did: only the place of rows changed, so nobody sees.
+
+DuckDB compacts a file with the columns of the snapshot in which the file began, so files must not
+begin before the columns that they hold are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from shelduck.model.change import Entry, PostponedRewrites, Verb
+from shelduck.model.files import DataFile
+from shelduck.model.schema import TableId
+from shelduck.model.table import Snapshot
+
+_ONLY_REWRITTEN = {Verb.REWRITE_DELETE}
+
+
+def postponable(
+    table: TableId,
+    snapshots: Sequence[tuple[Snapshot, Sequence[Entry]]],
+    files: Iterable[DataFile],
+) -> PostponedRewrites:
+    """Return the rewrites of a table that may happen now, its sources still to be counted.
+
+    ``snapshots`` are in order, each with what it logged; ``files`` are those that are live. One
+    that did nothing else to any table may be moved while all files that it wrote are as it left
+    them. The snapshot before it must be there: it keeps the sources from having expired.
+    """
+    live = {f.id: f for f in files}
+    found: dict[int, frozenset[int]] = {}
+    for (before, _), (this, entries) in pairwise(snapshots):
+        is_rewrite = {e.verb for e in entries} == _ONLY_REWRITTEN and {e.id for e in entries} == {
+            table
+        }
+        if this.id != before.id + 1 or not is_rewrite:
+            continue
+        written = frozenset(range(before.next_file_id, this.next_file_id))
+        if all(n in live and _is_untouched(live[n], this) for n in written):
+            found[this.id] = written
+    return PostponedRewrites(frozenset(found), 0, frozenset().union(*found.values()))
+
+
+def _is_untouched(file: DataFile, since: Snapshot) -> bool:
+    is_whole = file.partial_max is None and not file.dead_rows
+    return is_whole and file.begin_snapshot == since.id

@@ -1,0 +1,79 @@
+"""Which rewrites nobody can tell from one that happens now."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from shelduck.model.change import PostponedRewrites, parse_entries
+from shelduck.model.files import DataFile, DeleteFile
+from shelduck.model.schema import SnapshotId, TableId
+from shelduck.model.table import Snapshot
+from shelduck.planning.postponing import postponable
+
+T = TableId(1)
+NOTHING = PostponedRewrites(frozenset(), 0, frozenset())
+
+
+def logged(*snapshots):
+    """Snapshots by id, next file id, and what they did."""
+    return [
+        (Snapshot(SnapshotId(number), datetime.now(UTC), 1, 9, next_file), parse_entries(did))
+        for number, next_file, did in snapshots
+    ]
+
+
+def live(number, begin, **more):
+    return DataFile(number, f"{number}.parquet", 100, 10, None, begin)._replace(**more)
+
+
+LOTS = logged((5, 3, "altered_table:1"), (6, 5, "rewrite_delete:1"), (7, 6, "rewrite_delete:1"))
+RESULTS = [live(3, 6), live(4, 6), live(5, 7)]
+
+
+def test_lots_of_which_all_files_are_as_they_were_written():
+    moved = postponable(T, LOTS, [live(0, 2), *RESULTS])
+    assert moved == PostponedRewrites(frozenset({6, 7}), 0, frozenset({3, 4, 5}))
+
+
+@pytest.mark.parametrize(
+    "touched",
+    [
+        {"delete_file": DeleteFile("d.parquet", "parquet", 1, 6)},
+        {"inlined_deletes": (3,)},
+        {"partial_max": 7},
+        {"begin_snapshot": 4},
+    ],
+    ids=["deletes", "deletes in the catalog", "merged", "merged with older ones"],
+)
+def test_a_lot_stays_where_it_is_when_one_of_its_files_was_touched(touched):
+    files = [RESULTS[0]._replace(**touched), *RESULTS[1:]]
+    assert postponable(T, LOTS, files).snapshots == {7}
+
+
+def test_a_lot_stays_where_it_is_when_one_of_its_files_is_gone():
+    assert postponable(T, LOTS, RESULTS[1:]).snapshots == {7}
+
+
+@pytest.mark.parametrize(
+    "did",
+    [
+        "rewrite_delete:2",
+        "rewrite_delete:1,rewrite_delete:2",
+        "rewrite_delete:1,altered_table:1",
+        "rewrite_delete:1,inserted_into_table:1",
+        "merge_adjacent:1",
+        "inserted_into_table:1",
+        None,
+    ],
+)
+def test_a_snapshot_that_did_anything_else_stays(did):
+    snapshots = logged((5, 3, None), (6, 5, did), (7, 6, "rewrite_delete:1"))
+    assert postponable(T, snapshots, RESULTS).snapshots == {7}
+
+
+def test_the_snapshot_before_must_be_there():
+    assert postponable(T, LOTS[1:], RESULTS).snapshots == {7}
+    assert postponable(T, [LOTS[0], LOTS[2]], RESULTS) == NOTHING
+    assert postponable(T, [], RESULTS) == NOTHING
