@@ -1,4 +1,4 @@
-"""A Spark process that runs one statement and is killed on the way: run by test_kills.py.
+"""A Spark process that runs one statement, or jobs, and is killed on the way: run by test_kills.py.
 
 Where it dies is told by a word: ``job`` (as soon as a file appears below the lake's directory),
 ``before`` or ``after`` the first COMMIT, ``before 3`` or ``after 3`` the third, ``statement 7`` of
@@ -27,6 +27,7 @@ from tests.support.spark import local_session
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+RUN_JOBS = "run jobs"
 # Modules that are loaded on first use would keep the function as it was.
 _MODULES = ("shelduck.api.lake", "shelduck.api.table", "shelduck.api.statements")
 
@@ -39,7 +40,10 @@ def main() -> None:
         shelduck.connect(url, spark=spark, progress=False) as lake,
     ):
         arm(point, Path(data))
-        lake.sql(statement)
+        if statement == RUN_JOBS:
+            lake.run_jobs()
+        else:
+            lake.sql(statement)
 
 
 def arm(point: str, data: Path) -> None:

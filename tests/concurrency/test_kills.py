@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import shelduck
+from tests.concurrency.spark_victim import RUN_JOBS
 from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.slow
@@ -173,6 +174,38 @@ def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_p
         assert len([f for f in every if f["end_snapshot"] is not None]) == 12
         assert len(every) == 24
         assert oracle.rows("t", version=base) == BEFORE
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("point", ["shelduck.spark.storage.copy_file", "after 5", "after 6"])
+def test_a_job_is_killed_while_it_copies_what_was_written_meanwhile(
+    sqlite_url, data_path, spark, point
+):
+    filled(sqlite_url, data_path, "t", spark)
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        job = lake.table("t").alter(shelduck.change_type("v", "string"))
+        lake.sql(APPEND.format("t"))
+        before = lake.snapshots()[-1].id
+    known = files_below(data_path)
+
+    run_victim(sqlite_url, data_path, RUN_JOBS, point)
+
+    left = files_below(data_path) - known
+    after = [(n, k, str(v)) for n, k, v in AFTER[APPEND]]
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        [job] = lake.jobs()
+        with DuckDBOracle(sqlite_url) as oracle:
+            landed = {f["path"] for f in oracle.dump_metadata()["ducklake_data_file"]}
+        orphans = {path for path in left if not path.endswith(tuple(landed))}
+        assert bool(orphans) == point.endswith("copy_file")
+        job.wait()
+        assert_read(lake, sqlite_url, "t", after)
+        assert set(lake.remove_orphans(older_than=timedelta(0)).files) == orphans
+        assert_read(lake, sqlite_url, "t", after)
+    with DuckDBOracle(sqlite_url) as oracle:
+        assert oracle.rows("t", version=before) == AFTER[APPEND]
+        oracle.execute("CALL ducklake_merge_adjacent_files('lake', 't')")
+        assert oracle.rows("t") == after
 
 
 MAKE_ROLLUP = "CREATE MATERIALIZED VIEW r AS SELECT k, SUM(v) s, COUNT(*) n FROM t GROUP BY k"

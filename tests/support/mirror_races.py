@@ -131,7 +131,7 @@ class Races:
                 "ducklake_merge_adjacent_files('lake')",
                 "ducklake_rewrite_data_files('lake', delete_threshold => 0)",
             ]
-            return Act({"do": "sql", "texts": [f"CALL {self.dice.choice(calls)}"]}, [])
+            return Act({"do": "compact", "call": self.dice.choice(calls)}, [])
         commands: list[dict[str, Any]] = [
             {"do": "tend", "verb": "compact", "min_files": 2},
             {"do": "tend", "verb": "rewrite_deletes", "delete_threshold": 0},
