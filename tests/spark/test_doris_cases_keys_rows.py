@@ -11,6 +11,7 @@ import pytest
 from shelduck import JobState
 from shelduck.api import job_worker
 from tests.support.lakes import newest, rows
+from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -153,16 +154,13 @@ def test_d60_nothing_is_lost_that_is_loaded_while_a_job_runs(copied, base, both,
     (catalog, lake), table = copied, "sums" if how else "big"
     job = f"ALTER TABLE {table} MODIFY COLUMN v DECIMAL(20, 0){how} PROPERTIES ('wait' = 'false')"
     lake.sql(job)
-    states, land = [], job_worker.land
 
-    def late(parts, commit):
-        if not states:
-            with base.connect(catalog) as other:
-                other.sql(f"INSERT INTO {table} VALUES (7999, 100), (7, 1), (8000, 100), (7, 1)")
-            states.append(lake.job(1).state)
-        return land(parts, commit)
+    def act():
+        with base.connect(catalog) as other:
+            other.sql(f"INSERT INTO {table} VALUES (7999, 100), (7, 1), (8000, 100), (7, 1)")
+        return lake.job(1).state
 
-    monkeypatch.setattr(job_worker, "land", late)
+    states = once_before(monkeypatch, job_worker, "land", act)
     lake.job(1).wait()
 
     assert states == [JobState.RUNNING]

@@ -23,6 +23,7 @@ from shelduck import (
 from shelduck.api import job_worker
 from shelduck.api.job_worker import JobWorker
 from tests.support.lakes import newest, refusal, rows
+from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -95,15 +96,7 @@ def test_row_ids_stay_and_a_restore_brings_the_old_columns_back(lake):
 
 def between(monkeypatch, act):
     """Do something once, after the job has looked for files and before it publishes."""
-    real, done = job_worker.publication, []
-
-    def late(job, table, files):
-        if not done:
-            done.append(1)
-            act()
-        return real(job, table, files)
-
-    monkeypatch.setattr(job_worker, "publication", late)
+    once_before(monkeypatch, job_worker, "publication", act)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from shelduck.api import job_worker
 from shelduck.api.job_worker import JobWorker
 from tests.support.lakes import newest, rows
+from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -42,15 +43,7 @@ def everything(lake, name, at=""):
 
 def after_the_first_lot(monkeypatch, act):
     """Do something once, when files were converted and before all is shown."""
-    real, acted = job_worker.land, []
-
-    def lands(parts, commit):
-        landed = real(parts, commit)
-        if not acted:
-            acted.append(act())
-        return landed
-
-    monkeypatch.setattr(job_worker, "land", lands)
+    once_after(monkeypatch, job_worker, "land", act)
 
 
 @pytest.fixture(autouse=True)
@@ -174,16 +167,15 @@ def test_files_whose_older_snapshots_expired_begin_with_their_columns_too(copied
 
 def test_a_compaction_of_duckdb_that_crosses_the_end_of_a_job_gives_way(copied, monkeypatch):
     catalog, lake = copied
-    real = job_worker.renew
     with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
 
-        def renewed(*arguments):
+        def act():
             oracle.execute("BEGIN")
-            assert oracle.sql(COMPACTIONS[1].format("t"))
-            return real(*arguments)
+            return oracle.sql(COMPACTIONS[1].format("t"))
 
-        monkeypatch.setattr(job_worker, "renew", renewed)
+        compacted = once_before(monkeypatch, job_worker, "renew", act)
         lake.sql(CHANGE.format("t"))
+        assert compacted[0]
         with pytest.raises(duckdb.Error, match="conflict"):
             oracle.execute("COMMIT")
         assert oracle.rows("t") == expected(range(60))

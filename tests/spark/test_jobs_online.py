@@ -17,6 +17,7 @@ from shelduck.errors import Conflict
 from shelduck.jobs.writer import Writer
 from shelduck.model.job import Job
 from tests.support.lakes import newest, rows
+from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -118,15 +119,7 @@ def test_a_value_that_the_new_type_cannot_hold_fails_the_load_and_not_the_job(la
 
 
 def publish_before_appends_land(monkeypatch, job):
-    write, waited = appending.append_rows, []
-
-    def slow(*arguments, **options):
-        done = write(*arguments, **options)
-        if not waited:
-            waited.append(job.wait())
-        return done
-
-    monkeypatch.setattr(appending, "append_rows", slow)
+    once_after(monkeypatch, appending, "append_rows", job.wait)
 
 
 def test_a_load_under_way_lands_after_the_job_that_it_served(copied, monkeypatch):
@@ -216,16 +209,12 @@ def test_a_second_worker_waits_for_the_first_and_follows_it(lake, monkeypatch):
 def test_a_worker_that_lost_its_job_lands_nothing(lake, monkeypatch):
     """It was away for longer than its lease, and another one has begun meanwhile."""
     job = lake.table("t").alter(TO_INT)
-    real, lost = JobWorker._land, []
 
-    def late(self, table, parts):
-        if not lost:
-            lost.append(1)
-            with self._state.store.write() as connection:
-                connection.exec_driver_sql("UPDATE shelduck_job SET worker = 'other'")
-        return real(self, table, parts)
+    def lose():
+        with lake._state.store.write() as connection:
+            connection.exec_driver_sql("UPDATE shelduck_job SET worker = 'other'")
 
-    monkeypatch.setattr(JobWorker, "_land", late)
+    lost = once_before(monkeypatch, JobWorker, "_land", lose)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(job.wait)
         until(lambda: lost)
@@ -324,14 +313,12 @@ def test_a_job_is_given_up_in_every_state(lake, state, end):
 
 def test_a_bad_value_that_comes_meanwhile_is_found_too(copied, monkeypatch):
     catalog, lake = copied
-    real = job_worker.publication
 
-    def late(job, table, files):
+    def act():
         with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
             duckdb.execute("INSERT INTO t VALUES (20, 'zz', 1)")
-        return real(job, table, files)
 
-    monkeypatch.setattr(job_worker, "publication", late)
+    once_before(monkeypatch, job_worker, "publication", act)
     job = lake.table("t").alter(TO_INT)
     with pytest.raises(InvalidRequest, match=r"1 value\(s\) of column 'v' do not survive"):
         job.wait()

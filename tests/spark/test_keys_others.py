@@ -11,6 +11,7 @@ from shelduck import InvalidRequest, JobState, Unchanged, Unsupported
 from shelduck.api import keyed
 from shelduck.model.keys import DELETE_SIGN
 from tests.support.lakes import newest, rows
+from tests.support.meanwhile import once_after
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -163,15 +164,8 @@ def test_loads_at_once_land_one_after_the_other(copied, base, both):
 
 
 def test_a_row_that_another_adds_under_way_is_folded(lake, both, tell, monkeypatch):
-    load_rows, late = keyed.load_rows, ["INSERT INTO u VALUES (2, 'late'), (3, 'late')"]
-
-    def slow(*arguments, **options):
-        loaded = load_rows(*arguments, **options)
-        tell(*late)
-        late.clear()
-        return loaded
-
-    monkeypatch.setattr(keyed, "load_rows", slow)
+    late = "INSERT INTO u VALUES (2, 'late'), (3, 'late')"
+    once_after(monkeypatch, keyed, "load_rows", lambda: tell(late))
     done = lake.sql("INSERT INTO u VALUES (2, 'load'), (2, 'last')").first()
 
     assert done.updated == 1

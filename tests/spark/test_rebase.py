@@ -8,6 +8,7 @@ import shelduck
 from shelduck import Conflict
 from shelduck.api import appending, unit
 from tests.support.lakes import newest, rows
+from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -33,17 +34,11 @@ def meanwhile(monkeypatch, other):
     """Alters the table once, when everything is written and nothing is committed."""
 
     def arrange(*statements, module=appending, name="land"):
-        real, done = getattr(module, name), []
+        def act():
+            for statement in statements:
+                other.sql(statement)
 
-        def late(*arguments, **more):
-            if not done:
-                done.append(1)
-                for statement in statements:
-                    other.sql(statement)
-            return real(*arguments, **more)
-
-        monkeypatch.setattr(module, name, late)
-        return done
+        return once_before(monkeypatch, module, name, act)
 
     return arrange
 
@@ -312,18 +307,14 @@ def test_partitions_of_an_older_spec_stay_what_they_are(copied, meanwhile):
 @pytest.mark.parametrize("inline", [0, 100])
 def test_an_alter_of_duckdb_is_followed(copied, monkeypatch, inline):
     catalog, lake = copied
-    real, done = unit.commit, []
 
-    def late(*arguments, **more):
-        if not done:
-            done.append(1)
-            with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
-                duckdb.execute("ALTER TABLE t RENAME a TO c")
-                duckdb.execute("ALTER TABLE t ADD COLUMN d INTEGER DEFAULT 9")
-        return real(*arguments, **more)
+    def act():
+        with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+            duckdb.execute("ALTER TABLE t RENAME a TO c")
+            duckdb.execute("ALTER TABLE t ADD COLUMN d INTEGER DEFAULT 9")
 
     lake.sql(f"CALL set_option('data_inlining_row_limit', '{inline}')")
-    monkeypatch.setattr(unit, "commit", late)
+    once_before(monkeypatch, unit, "commit", act)
     lake.table("t").append(lake.sql(NEW))
     assert rows(lake.sql("SELECT c, d FROM t WHERE id = 2")) == [(2, 9)]
     agreed(lake, catalog)

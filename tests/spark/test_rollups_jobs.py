@@ -12,6 +12,7 @@ import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, Unsupported
 from shelduck.api import rollup_builder, unit
 from tests.support.lakes import newest, refusal, rows
+from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle
 from tests.support.rollups import Followed, bag
 
@@ -64,19 +65,6 @@ def shown(lake):
     return [(r.RollupIndexName, r.State, r.Msg, r.Progress) for r in found.collect()]
 
 
-def before(monkeypatch, name, act):
-    """Do something once, right before a step of the builder."""
-    real, done = getattr(rollup_builder, name), []
-
-    def late(*arguments, **more):
-        if not done:
-            done.append(1)
-            act()
-        return real(*arguments, **more)
-
-    monkeypatch.setattr(rollup_builder, name, late)
-
-
 def die():
     raise KeyboardInterrupt
 
@@ -84,7 +72,7 @@ def die():
 def crash(monkeypatch, job, name="list_rollups"):
     """Let a worker die when all is filled."""
     with monkeypatch.context() as patch:
-        before(patch, name, die)
+        once_before(patch, rollup_builder, name, die)
         with pytest.raises(KeyboardInterrupt):
             job.wait()
 
@@ -134,7 +122,12 @@ def test_a_job_is_cancelled_before_and_while_it_runs(followed, monkeypatch):
 def test_a_job_that_is_cancelled_while_a_worker_is_at_it_leaves_nothing(followed, monkeypatch):
     lake = followed("d").lake
     lake.sql(P)
-    before(monkeypatch, "list_rollups", lambda: lake.sql("CANCEL ALTER TABLE ROLLUP FROM d"))
+    once_before(
+        monkeypatch,
+        rollup_builder,
+        "list_rollups",
+        lambda: lake.sql("CANCEL ALTER TABLE ROLLUP FROM d"),
+    )
     with pytest.raises(InvalidRequest, match="job 1 was cancelled: user cancelled"):
         lake.jobs()[0].wait()
 
@@ -237,16 +230,8 @@ def test_loads_go_on_while_a_rollup_is_made(followed, other):
 
 def test_a_few_rows_that_meet_a_new_rollup_are_not_lost(followed, monkeypatch, other):
     found = followed("d", p="SELECT v, g FROM {t}")
-    real, calls = unit.commit, []
-
-    def late(*arguments, **more):
-        calls.append(1)
-        if len(calls) == 1:
-            # What is to be committed are rows in the catalog: the table has no rollup yet.
-            other.sql("ALTER TABLE d ADD ROLLUP p (v, g)")
-        return real(*arguments, **more)
-
-    monkeypatch.setattr(unit, "commit", late)
+    # What is to be committed are rows in the catalog: the table has no rollup yet.
+    once_before(monkeypatch, unit, "commit", lambda: other.sql("ALTER TABLE d ADD ROLLUP p (v, g)"))
     done = found.lake.sql("INSERT INTO d VALUES (4, 'b', 4)").first()
 
     assert done.inserted == 1
@@ -256,7 +241,8 @@ def test_a_few_rows_that_meet_a_new_rollup_are_not_lost(followed, monkeypatch, o
 def test_a_load_that_lands_before_the_rollup_is_listed_is_in_it(followed, monkeypatch, other):
     found = followed("d", **QUERIES)
     found.lake.sql(P)
-    before(monkeypatch, "list_rollups", lambda: other.sql("INSERT INTO d SELECT 5, 'x', 5"))
+    load = "INSERT INTO d SELECT 5, 'x', 5"
+    once_before(monkeypatch, rollup_builder, "list_rollups", lambda: other.sql(load))
     found.lake.jobs()[0].wait()
 
     found.check()
@@ -343,7 +329,7 @@ def test_a_rollup_loses_a_key_before_its_base_does(followed):
 def test_a_load_before_the_key_goes_is_in_what_is_left(followed, monkeypatch, other):
     found = followed("a", few=FEW)
     load = "INSERT INTO a VALUES (1, 1, 10, 0, 'x'), (9, 9, 9, 9, 'y')"
-    before(monkeypatch, "overwrite_table", lambda: other.sql(load))
+    once_before(monkeypatch, rollup_builder, "overwrite_table", lambda: other.sql(load))
     found.lake.sql(DROP)
 
     assert sorted(found.check()["a"], key=str) == [
