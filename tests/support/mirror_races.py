@@ -63,9 +63,12 @@ class Races:
     def append_and_delete(self) -> Race:
         name, second = self.both()
         other = self.dice.choice([second, "duckdb"])
+        keys = sorted(self.author.mirror.rows)
         append = self.author.append()
         self.author.engine = engine(other)
-        return {name: (append, ()), other: (self.author.delete(), ("Conflict", LOST))}
+        # By their keys: what a condition finds would depend on who is first.
+        delete = self.author.delete(self.dice.sample(keys, min(3, len(keys))) or [0])
+        return {name: (append, ()), other: (delete, ("Conflict", LOST))}
 
     def insert_and_alter(self) -> Race:
         insert, alter = self._insert("duckdb"), self._light("shelduck")
