@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import shelduck
 from shelduck import JobState, change_type
 from shelduck.api import job_worker
 from shelduck.catalog import commit as catalog_commit
+from shelduck.errors import Conflict
 from tests.support.oracle import DuckDBOracle, at
 
 pytestmark = pytest.mark.slow
@@ -160,12 +162,17 @@ def between(monkeypatch, writers, sampler):
         lots.append(parts)
         if len(lots) > 1:
             return land(parts, commit)
-        third, found = -(-len(parts) // 3), []
-        for n in range(0, len(parts), third):
-            writers.act(1)
-            sampler.take()
-            found += land(parts[n : n + third], commit)
-        return found
+        third, commits = -(-len(parts) // 3), count()
+
+        def one_by_one(some):
+            if some is parts:
+                raise Conflict("the lot lands file by file")
+            if next(commits) % third == 0:
+                writers.act(1)
+                sampler.take()
+            return commit(some)
+
+        return land(parts, one_by_one)
 
     def publishes(*arguments):
         attempts.append(arguments)
