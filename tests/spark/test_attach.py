@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from sqlalchemy import Engine, event
@@ -13,6 +13,7 @@ from sqlalchemy import Engine, event
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, NotFound
 from shelduck.api import attached
+from shelduck.spark.named_errors import as_sparks, condition_of
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -304,6 +305,51 @@ def test_errors_are_those_that_sparks_users_catch(spark, lake, statement, kind, 
         spark.sql(statement)
     assert caught.value.getCondition().startswith(condition)
     assert str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "told"),
+    [
+        ("RESTORE TABLE lake.main.t TO VERSION AS OF 99", NotFound, "snapshot 99 does not exist"),
+        ("SELECT * FROM table_changes('lake.main.t', 99)", InvalidRequest, "99"),
+        ("SELECT * FROM lake.main.t JOIN table_changes('lake.main.t', 9, 4)", InvalidRequest, "9"),
+        ("CALL lake.system.set_option('nope', 1)", NotFound, "option 'nope' does not exist"),
+        ("CALL lake.system.nope()", NotFound, "procedure 'nope' does not exist"),
+        ("ALTER TABLE lake.main.t DROP ROLLUP nope", NotFound, "rollup 'nope' does not exist"),
+    ],
+)
+def test_what_spark_has_no_word_for_is_not_told_as_a_table(spark, lake, statement, kind, told):
+    with pytest.raises(kind, match=told) as caught:
+        spark.sql(statement)
+    assert not isinstance(caught.value, AnalysisException)
+
+
+def test_a_job_that_is_unknown_stays_an_error_of_ours(lake):
+    with pytest.raises(NotFound) as caught:
+        lake.job(99)
+    assert as_sparks(caught.value) is caught.value
+    assert condition_of(caught.value) == "INVALID"
+
+
+def test_errors_of_queries_are_of_the_object_that_is_missing(spark, lake):
+    lake.sql("CREATE TABLE gone (a INT); CREATE VIEW broken AS SELECT a FROM gone; DROP TABLE gone")
+    told = {
+        "SELECT * FROM lake.main.t VERSION AS OF 99": "snapshot 99 does not exist; there are 0 to",
+        "SELECT * FROM lake.main.t TIMESTAMP AS OF '1999-01-01'": "no snapshot as old as 1999",
+        "SELECT * FROM lake.main.broken": r"view main\.broken: table 'gone' does not exist",
+    }
+    for query, text in told.items():
+        with pytest.raises(IllegalArgumentException, match=text) as caught:
+            spark.sql(query)
+        assert "TABLE_OR_VIEW_NOT_FOUND" not in str(caught.value)
+    for call in (lambda: spark.table("lake.main.nope"), lambda: spark.table("lake.no.t")):
+        with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            call()
+    with pytest.raises(AnalysisException, match="SCHEMA_ALREADY_EXISTS"):
+        spark._jsparkSession.sql("CREATE SCHEMA lake.s")
+    with pytest.raises(AnalysisException, match="is a view, not a table") as caught:
+        spark.sql("UPDATE lake.main.v SET id = 1")
+    assert caught.value.getCondition() == "EXPECT_TABLE_NOT_VIEW"
 
 
 def test_a_callback_that_fails_leaves_the_session_usable(spark, lake, monkeypatch):
