@@ -379,7 +379,6 @@ def test_what_no_catalog_can_do_names_what_can(spark, lake, tmp_path):
     calls = {
         r"lake\.table\('main\.t'\)\.follow": lambda: spark.readStream.table("lake.main.t"),
         r"lake\.table\('main\.t'\)\.sink": lambda: stream.writeStream.toTable("lake.main.t"),
-        "MERGE INTO lake.main.t": lambda: spark.range(1).mergeInto("lake.main.t", F.lit(True)),
     }
     for told, call in calls.items():
         with pytest.raises(shelduck.Unsupported, match=told):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shelduck.api.attached import AttachedLake
+from shelduck.api.attached_table import AttachedTable
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
 from shelduck.api.takeover import SessionSql, Sql
@@ -15,7 +16,7 @@ from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import CLASS, put_catalog, remove_catalog
 from shelduck.spark.bridge.jvm import java_session
-from shelduck.spark.refused_calls import refuse_calls
+from shelduck.spark.replaced_calls import replace_calls
 from shelduck.spark.session import DataFrame, SparkSession, session_for
 
 _SETTING = "spark.sql.catalog."
@@ -102,7 +103,7 @@ def _take_over(spark: SparkSession) -> None:
     kind: type = type(spark)
     if kind in _undo:
         return
-    undo_calls = refuse_calls(spark, _is_lakes) if has_jvm(spark) else None
+    undo_calls = replace_calls(spark, _table) if has_jvm(spark) else None
     original: Sql = kind.sql  # type: ignore[attr-defined]
 
     def sql(
@@ -126,9 +127,9 @@ def _take_over(spark: SparkSession) -> None:
     kind.sql = sql  # type: ignore[attr-defined]
 
 
-def _is_lakes(spark: SparkSession, name: str) -> bool:
+def _table(spark: SparkSession, name: str) -> AttachedTable | None:
     session = _sessions.get(_id(spark))
-    return session is not None and session.has(name)
+    return session.table(name) if session is not None and session.lakes else None
 
 
 def _session(spark: SparkSession) -> SessionSql:

@@ -10,16 +10,20 @@ from dataclasses import replace
 from typing import Any
 
 from shelduck.api.attached import AttachedLake
+from shelduck.api.attached_table import AttachedTable
+from shelduck.api.lookup import table_name
 from shelduck.api.runner import Runner
 from shelduck.api.session import SqlSession
+from shelduck.api.state import DEFAULT_SCHEMA
 from shelduck.api.statements import run_statement
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.names import split_name
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import asking_for
 from shelduck.spark.named_errors import AnalysisException, ParseException, as_sparks
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql import statements as st
-from shelduck.sql.catalogs import Names, owner, within, without_catalog
+from shelduck.sql.catalogs import Names, inside, owner, within, without_catalog
 from shelduck.sql.parse import parse
 
 Sql = Callable[..., DataFrame]
@@ -56,10 +60,22 @@ class SessionSql:
         except ShelduckError as error:
             raise as_sparks(error) from error
 
-    def has(self, name: str) -> bool:
-        """Tell whether a table's name, in parts with dots, is one of a lake."""
-        parts = tuple(part.strip("`") for part in name.split("."))
-        return self._names().lake_of(parts) is not None
+    def table(self, name: str) -> AttachedTable | None:
+        """Return the lake's table that a name means, None when it means none of a lake."""
+        try:
+            parts = split_name(name)
+        except InvalidRequest:
+            return None
+        names = self._names()
+        catalog = names.lake_of(parts)
+        if catalog is None or (len(parts) == 1 and names.temporary(parts[0])):
+            return None
+        parts = inside(parts, catalog)
+        if len(parts) > 2:
+            return None
+        lake = self.lakes[catalog]
+        found = table_name(parts, self._schema(lake, names) or DEFAULT_SCHEMA)
+        return AttachedTable(lake.state, catalog, found)
 
     def _names(self) -> Names:
         current = str(self._spark.catalog.currentCatalog())

@@ -1,0 +1,235 @@
+"""DataFrame calls that name a table of an attached lake: each does what Spark says, by the lake."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql.merge import MergeIntoWriter
+
+import shelduck
+from shelduck import InvalidRequest
+from shelduck.spark.merge_writer import LakeMerge
+from tests.support.lakes import newest, rows
+from tests.support.oracle import DuckDBOracle
+
+pytestmark = pytest.mark.spark41
+
+START = [(1, "a", 10), (2, "b", 20), (3, "c", 30)]
+SOURCE = [(3, "x", 33), (4, "y", 44)]
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path}/lake.db"
+
+
+@pytest.fixture
+def lake(spark, url, tmp_path):
+    """A lake that is catalog ``lake`` of the session, with a table of three rows."""
+    found = shelduck.attach(spark, "lake", url, f"{tmp_path}/data/")
+    try:
+        found.sql("CREATE TABLE t (id INT NOT NULL, w STRING, n INT DEFAULT 5)")
+        found.sql("INSERT INTO t VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 30)")
+        yield found
+    finally:
+        shelduck.detach(spark, "lake")
+
+
+@pytest.fixture
+def source(spark):
+    frame = spark.createDataFrame(SOURCE, "id int, w string, n int")
+    frame.createTempView("source")
+    yield spark.table("source")
+    spark.catalog.dropTempView("source")
+
+
+def duck(url, query):
+    with DuckDBOracle(url) as oracle:
+        return sorted(oracle.sql(query), key=str)
+
+
+# mergeInto
+
+
+def on_id():
+    return F.col("t.id") == F.col("source.id")
+
+
+MERGES = {
+    "all": (
+        lambda m: m.whenMatched().updateAll().whenNotMatched().insertAll(),
+        [(1, "a", 10), (2, "b", 20), (3, "x", 33), (4, "y", 44)],
+    ),
+    "some": (
+        lambda m: (
+            m.whenMatched(F.col("source.n") > 30)
+            .update({"w": F.concat("t.w", "source.w"), "t.n": F.col("lake.main.t.n") + 1})
+            .whenNotMatched(F.col("id") > 3)
+            .insert({"id": F.col("id"), "w": F.lit("new"), "n": F.expr("DEFAULT")})
+        ),
+        [(1, "a", 10), (2, "b", 20), (3, "cx", 31), (4, "new", 5)],
+    ),
+    "default of a column": (
+        lambda m: m.whenMatched().update({"main.t.n": F.expr("default")}),
+        [(1, "a", 10), (2, "b", 20), (3, "c", 5)],
+    ),
+    "first that holds": (
+        lambda m: (
+            m.whenMatched(F.col("t.id") == 9)
+            .delete()
+            .whenMatched(F.col("t.n") == 30)
+            .update({"w": F.lit("q")})
+            .whenMatched()
+            .delete()
+        ),
+        [(1, "a", 10), (2, "b", 20), (3, "q", 30)],
+    ),
+    "insert alone": (
+        lambda m: m.whenNotMatched().insertAll(),
+        [(1, "a", 10), (2, "b", 20), (3, "c", 30), (4, "y", 44)],
+    ),
+    "by source": (
+        lambda m: (
+            m.whenMatched()
+            .delete()
+            .whenNotMatchedBySource(F.col("t.id") == 1)
+            .update({"n": F.col("n") + 1})
+            .whenNotMatchedBySource()
+            .delete()
+        ),
+        [(1, "a", 11)],
+    ),
+    "everything": (
+        lambda m: (
+            m.whenMatched()
+            .updateAll()
+            .whenNotMatched()
+            .insertAll()
+            .whenNotMatchedBySource()
+            .update({"w": F.lit("gone")})
+        ),
+        [(1, "gone", 10), (2, "gone", 20), (3, "x", 33), (4, "y", 44)],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MERGES)
+def test_a_frame_is_merged_in_one_snapshot(spark, lake, url, source, what):
+    clauses, wanted = MERGES[what]
+    before = newest(lake)
+    writer = source.mergeInto("lake.main.t", on_id())
+    assert isinstance(writer, MergeIntoWriter)
+    clauses(writer).merge()
+
+    assert newest(lake) == before + 1
+    assert sorted(rows(spark.table("lake.main.t"))) == wanted
+    assert duck(url, "SELECT * FROM t") == wanted
+
+
+CONDITIONS = {
+    "names of all": lambda s: F.col("lake.main.t.id") == F.col("source.id"),
+    "quoted": lambda s: F.col("`main`.`t`.`id`") == F.col("`source`.`id`"),
+    "a column of the frame": lambda s: F.col("t.id") == s["id"],
+    "text": lambda s: F.expr("t.id = source.id AND t.id IN (1, 2, 3)"),
+    "another case": lambda s: F.col("T.ID") == F.col("Source.Id"),
+}
+
+
+@pytest.mark.parametrize("what", CONDITIONS)
+def test_columns_of_a_condition_are_found_as_in_spark(spark, lake, source, what):
+    writer = source.where("id < 9").mergeInto("lake.main.t", CONDITIONS[what](source))
+    writer.whenMatched().update({"w": source["w"]}).whenNotMatched().insert(
+        {"id": source["id"], "w": F.col("source.w")}
+    ).merge()
+    assert sorted(rows(spark.table("lake.main.t"))) == [
+        (1, "a", 10),
+        (2, "b", 20),
+        (3, "x", 30),
+        (4, "y", 5),
+    ]
+
+
+def test_a_source_may_be_any_frame(spark, lake, url, source):
+    """Under an alias, of the table itself, and a join whose sides have columns of one name."""
+    source.alias("s").mergeInto("lake.main.t", F.col("t.id") == F.col("s.id")).whenMatched().update(
+        {"w": F.col("s.w")}
+    ).merge()
+    own = spark.table("lake.main.t").where("id < 3").alias("own")
+    own.mergeInto("lake.main.t", F.col("lake.main.t.id") == F.col("own.id")).whenMatched().update(
+        {"n": F.col("own.n") * 2}
+    ).merge()
+    other = spark.createDataFrame([(4, "z")], "id int, more string").alias("o")
+    joined = source.alias("s").join(other, F.col("s.id") == F.col("o.id"), "left")
+    joined.mergeInto("lake.main.t", F.col("t.id") == F.col("s.id")).whenNotMatched().insert(
+        {"id": F.col("s.id"), "w": F.col("o.more")}
+    ).whenMatched(F.col("o.id").isNull()).update({"n": F.lit(0)}).merge()
+    assert duck(url, "SELECT * FROM t") == [(1, "a", 20), (2, "b", 40), (3, "x", 0), (4, "z", 5)]
+
+
+def test_names_without_the_catalog_mean_the_one_in_use(spark, lake, source):
+    spark.sql("USE lake.main")
+    try:
+        source.mergeInto("t", on_id()).whenNotMatched().insertAll().merge()
+        spark.sql("CREATE SCHEMA lake.s")
+        spark.sql("CREATE TABLE lake.s.t AS SELECT 4 AS id")
+        spark.sql("USE lake.s")
+        source.mergeInto("t", on_id()).whenMatched().delete().merge()
+    finally:
+        spark.sql("USE spark_catalog.default")
+    assert spark.table("lake.main.t").count() == 4
+    assert spark.table("lake.s.t").count() == 0
+
+
+def test_a_merge_evolves_the_schema(spark, lake, url, source):
+    before = newest(lake)
+    wider = source.withColumn("extra", F.lit("e"))
+    with pytest.raises(InvalidRequest, match="extra"):
+        wider.mergeInto("lake.main.t", on_id()).whenMatched().update({"extra": F.lit("e")}).merge()
+    writer = wider.mergeInto("lake.main.t", on_id()).withSchemaEvolution()
+    writer.whenMatched().updateAll().whenNotMatched().insertAll().merge()
+    assert newest(lake) == before + 1
+    assert duck(url, "SELECT * FROM t") == [
+        (1, "a", 10, None),
+        (2, "b", 20, None),
+        (3, "x", 33, "e"),
+        (4, "y", 44, "e"),
+    ]
+
+
+def test_a_merge_that_cannot_be_is_told_and_changes_nothing(spark, lake, source):
+    before = newest(lake)
+    into = source.mergeInto
+    twice = source.union(source)
+    told = {
+        "MERGE has no clause": lambda: into("lake.main.t", on_id()).merge(),
+        "no row of the source to take all": lambda: (
+            into("lake.main.t", on_id()).whenNotMatchedBySource().updateAll()
+        ),
+        "matched by several rows": lambda: (
+            twice.mergeInto("lake.main.t", on_id()).whenMatched().updateAll().merge()
+        ),
+        "sees the source alone: .*t`.`n": lambda: (
+            into("lake.main.t", on_id()).whenNotMatched(F.col("t.n") > 1).insertAll().merge()
+        ),
+        "no column is set": lambda: into("lake.main.t", on_id()).whenMatched().update({}),
+        "a condition is SQL text or a Spark column": lambda: into("lake.main.t", 5),
+    }
+    for text, call in told.items():
+        with pytest.raises(InvalidRequest, match=text):
+            call()
+    with pytest.raises(AnalysisException, match="AMBIGUOUS_REFERENCE"):
+        into("lake.main.t", F.col("id") == 1).whenMatched().delete().merge()
+    with pytest.raises(AnalysisException, match="table 'nope' does not exist") as caught:
+        into("lake.main.nope", on_id()).whenMatched().delete().merge()
+    assert caught.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
+    assert newest(lake) == before
+
+
+def test_what_is_no_lakes_is_merged_by_spark(spark, lake, source):
+    writer = source.mergeInto("spark_catalog.default.t", on_id())
+    assert type(writer) is MergeIntoWriter
+    assert type(source.mergeInto("source", on_id())) is MergeIntoWriter
+    assert isinstance(source.mergeInto("lake.main.t", on_id()), LakeMerge)
+    with pytest.raises(AnalysisException):
+        writer.whenMatched().delete().merge()
