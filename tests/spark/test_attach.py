@@ -383,8 +383,6 @@ def test_what_no_catalog_can_do_names_what_can(spark, lake, tmp_path):
     for told, call in calls.items():
         with pytest.raises(shelduck.Unsupported, match=told):
             call()
-    with pytest.raises(AnalysisException, match="overwrite"):
-        spark.table("lake.main.t").writeTo("lake.main.t").overwritePartitions()
     with pytest.raises(AnalysisException):
         spark.readStream.table("nope")
 

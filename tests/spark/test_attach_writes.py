@@ -233,3 +233,143 @@ def test_what_is_no_lakes_is_merged_by_spark(spark, lake, source):
     assert isinstance(source.mergeInto("lake.main.t", on_id()), LakeMerge)
     with pytest.raises(AnalysisException):
         writer.whenMatched().delete().merge()
+
+
+# Partitions
+
+PARTS = [(1, "a", 1), (2, "a", 2), (3, "b", 3), (4, "c", 4)]
+
+
+@pytest.fixture
+def parts(spark, lake):
+    lake.set_option("data_inlining_row_limit", 0)
+    lake.sql("CREATE TABLE p (id INT, k STRING, n INT) PARTITIONED BY (k)")
+    spark.createDataFrame(PARTS, "id int, k string, n int").writeTo("lake.main.p").append()
+    return "lake.main.p"
+
+
+def test_the_partitions_of_the_rows_are_replaced(spark, lake, url, parts):
+    before = newest(lake)
+    new = spark.createDataFrame([("a", 9), ("d", 10)], "k string, id int")
+    new.writeTo(parts).overwritePartitions()
+    assert newest(lake) == before + 1
+    wanted = [(10, "d", None), (3, "b", 3), (4, "c", 4), (9, "a", None)]
+    assert duck(url, "SELECT * FROM p") == wanted
+    assert sorted(rows(spark.table(parts)), key=str) == wanted
+
+    spark.table(parts).where("k = 'b'").withColumn("n", F.col("n") * 2).writeTo(
+        table=parts
+    ).overwritePartitions()
+    assert newest(lake) == before + 2
+    assert duck(url, "SELECT id, n FROM p WHERE k = 'b'") == [(3, 6)]
+    new.limit(0).writeTo(parts).overwritePartitions()
+    assert newest(lake) == before + 2
+
+
+def test_partitions_of_a_transform_are_replaced(spark, lake, url):
+    lake.sql("CREATE TABLE days (at TIMESTAMP, n INT) PARTITIONED BY (day(at))")
+    lake.sql(
+        "INSERT INTO days VALUES (TIMESTAMP '2026-01-01 10:00:00', 1),"
+        " (TIMESTAMP '2026-01-01 11:00:00', 2), (TIMESTAMP '2026-01-02 10:00:00', 3)"
+    )
+    new = spark.sql("SELECT 7 AS n, TIMESTAMP '2026-01-01 23:00:00' AS at")
+    new.writeTo("lake.main.days").overwritePartitions()
+    assert duck(url, "SELECT n FROM days") == [(3,), (7,)]
+
+
+@pytest.mark.parametrize("said", ["setting", "option"])
+def test_insert_into_replaces_partitions_where_spark_would(spark, lake, url, parts, said):
+    new = spark.createDataFrame([(9, "a", 0)], "x int, y string, z int")
+    writer = new.write.mode("overwrite")
+    if said == "setting":
+        spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    else:
+        writer = writer.option("partitionOverwriteMode", "dynamic")
+    before = newest(lake)
+    try:
+        writer.insertInto(parts)
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert newest(lake) == before + 1
+    assert duck(url, "SELECT * FROM p") == [(3, "b", 3), (4, "c", 4), (9, "a", 0)]
+    new.write.insertInto(tableName=parts, overwrite=True)
+    assert duck(url, "SELECT * FROM p") == [(9, "a", 0)]
+
+
+def test_what_has_no_partitions_to_replace_is_told(spark, lake, source, parts):
+    before = newest(lake)
+    with pytest.raises(InvalidRequest, match=r"main\.t has no partitions; replace all"):
+        source.writeTo("lake.main.t").overwritePartitions()
+    with pytest.raises(AnalysisException, match="table 'nope' does not exist"):
+        source.writeTo("lake.main.nope").overwritePartitions()
+    with pytest.raises(shelduck.Unsupported, match=r"saveAsTable replaces all of main\.p"):
+        spark.table(parts).write.option("partitionOverwriteMode", "dynamic").saveAsTable(
+            parts, mode="overwrite"
+        )
+    with pytest.raises(InvalidRequest, match="extra"):
+        spark.table(parts).withColumn("extra", F.lit(1)).writeTo(parts).overwritePartitions()
+    assert newest(lake) == before
+
+
+# mergeSchema
+
+APPENDS = {
+    "writeTo": lambda f, name: f.writeTo(name).option("mergeSchema", "true").append(),
+    "options": lambda f, name: f.writeTo(name).options(mergeSchema=True).append(),
+    "saveAsTable": lambda f, name: (
+        f.write.option("mergeSchema", "true").mode("append").saveAsTable(name)
+    ),
+    "arguments": lambda f, name: f.write.saveAsTable(name, None, "append", mergeSchema=True),
+}
+
+
+@pytest.mark.parametrize("how", APPENDS)
+def test_new_columns_are_added_in_the_same_snapshot(spark, lake, url, how):
+    before = newest(lake)
+    new = spark.createDataFrame([("e", 5, 1 << 40)], "extra string, id int, n bigint")
+    APPENDS[how](new, "lake.main.t")
+    assert newest(lake) == before + 1
+    wanted = [*[(*row, None) for row in START], (5, None, 1 << 40, "e")]
+    assert sorted(rows(spark.table("lake.main.t"))) == wanted
+    assert duck(url, "SELECT * FROM t") == wanted
+    assert spark.table("lake.main.t").columns == ["id", "w", "n", "extra"]
+
+
+def test_columns_are_not_added_unasked(spark, lake, source):
+    before = newest(lake)
+    wider = source.withColumn("extra", F.lit(1))
+    calls = (
+        lambda: wider.writeTo("lake.main.t").append(),
+        lambda: wider.writeTo("lake.main.t").option("mergeSchema", "false").append(),
+        lambda: wider.write.mode("append").saveAsTable("lake.main.t"),
+        lambda: wider.write.option("mergeSchema", False).saveAsTable("lake.main.t", mode="append"),
+    )
+    for call in calls:
+        with pytest.raises(AnalysisException, match=r"EXTRA_COLUMNS|TOO_MANY_DATA_COLUMNS"):
+            call()
+    with pytest.raises(AnalysisException, match="already exists"):
+        wider.write.option("mergeSchema", "true").saveAsTable("lake.main.t")
+    assert newest(lake) == before
+
+
+def test_a_table_that_is_not_there_is_made_by_the_same_call(spark, lake, url, source):
+    before = newest(lake)
+    source.write.option("mergeSchema", "true").mode("append").saveAsTable("lake.main.made")
+    assert newest(lake) == before + 1
+    assert duck(url, "SELECT * FROM made") == SOURCE
+    with pytest.raises(AnalysisException, match="table 'nope' does not exist"):
+        source.writeTo("lake.main.nope").option("mergeSchema", "true").append()
+    source.write.saveAsTable("lake.main.with_keys", partitionBy="w", mode="append")
+    assert "PARTITIONED BY (w)" in rows(spark.sql("SHOW CREATE TABLE lake.main.with_keys"))[0][0]
+
+
+def test_other_tables_are_written_by_spark(spark, lake, source, tmp_path):
+    source.write.saveAsTable("own", path=f"{tmp_path}/own", format="parquet")
+    try:
+        source.write.insertInto("own", overwrite=True)
+        source.write.mode("append").option("mergeSchema", "true").saveAsTable(name="own")
+        assert spark.table("own").count() == 4
+        with pytest.raises(AnalysisException):
+            source.writeTo("own").overwritePartitions()
+    finally:
+        spark.sql("DROP TABLE own")

@@ -10,8 +10,9 @@ from shelduck.api.keyed import settled_rows
 from shelduck.api.results import TableName
 from shelduck.api.row_work import carry_out_rows
 from shelduck.api.state import LakeState
+from shelduck.api.table import Table
 from shelduck.api.table_edits import merge_into
-from shelduck.api.unit import UnitOfWork
+from shelduck.api.unit import UnitOfWork, view_of
 from shelduck.errors import ShelduckError
 from shelduck.operations.done import Done
 from shelduck.spark.matching import Column
@@ -34,6 +35,27 @@ class AttachedTable:
     def name(self) -> str:
         """The name in the lake."""
         return str(self.table)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the lake has such a table."""
+        return view_of(self.state, None).workspace.has_table(self.table)
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether it is there and has partitions."""
+        workspace = view_of(self.state, None).workspace
+        return workspace.has_table(self.table) and bool(workspace.table(self.table).partition)
+
+    def append(self, rows: DataFrame) -> None:
+        """Append rows by the names of their columns, and add those that it lacks."""
+        with _told_as_sparks():
+            Table(self.state, self.table).append(rows, merge_schema=True)
+
+    def overwrite_partitions(self, rows: DataFrame, *, by_position: bool) -> None:
+        """Replace the partitions that rows are in."""
+        with _told_as_sparks():
+            Table(self.state, self.table).overwrite_partitions(rows, by_position=by_position)
 
     def merge(
         self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool
