@@ -77,6 +77,47 @@ def test_queries_find_the_tables_by_name(spark, lake, source, query, wanted):
     assert found == wanted if wanted is not None else found
 
 
+@pytest.mark.parametrize(
+    "time",
+    [
+        "AT (VERSION => 2)",
+        "AT (VERSION => '2')",
+        "FOR VERSION AS OF 2",
+        "FOR SYSTEM_VERSION AS OF 2",
+        "@v2",
+        "AT (TIMESTAMP => TIMESTAMP '{}')",
+        "FOR SYSTEM_TIME AS OF '{}'",
+    ],
+)
+def test_every_way_to_say_a_version_reads_it(spark, lake, time):
+    lake.sql("CREATE TABLE old AS SELECT 1 AS n")
+    lake.sql("INSERT INTO old VALUES (2)")
+    [first, second] = [s.id for s in reversed(lake.table("old").history())][-2:]
+    moment = lake.table("old").history()[-1].time
+    said = time.replace("2", str(first)).format(moment)
+    query = f"SELECT o.n, count(*) FROM lake.main.old {said} o GROUP BY n"
+    query = query.replace("old @v", "old@v")
+    assert rows(spark.sql(query)) == [(1, 1)]
+    assert rows(
+        spark.sql(
+            f"WITH x AS (SELECT n FROM lake.main.old AT (VERSION => {second}))"
+            " SELECT sum(x.n), (SELECT count(*) FROM lake.main.t) FROM x"
+        )
+    ) == [(3, 3)]
+
+
+def test_a_version_that_cannot_be_read_is_told_once(spark, lake):
+    for query in (
+        "SELECT * FROM lake.main.t AT (VERSION => id)",
+        "SELECT * FROM lake.main.t@x",
+        "SELECT * FROM lake.main.t AT (SNAPSHOT => 2)",
+    ):
+        with pytest.raises(ParseException):
+            spark.sql(query)
+    with pytest.raises(IllegalArgumentException, match="snapshot 99 does not exist"):
+        spark.sql("SELECT * FROM lake.main.t AT (VERSION => 99)")
+
+
 def test_a_table_is_described(spark, lake):
     found = [tuple(row) for row in spark.sql("DESCRIBE lake.main.t").collect()]
     assert found[:2] == [("id", "int", None), ("w", "string", None)]
@@ -364,14 +405,14 @@ def test_a_callback_that_fails_leaves_the_session_usable(spark, lake, monkeypatc
     assert rows(spark.sql("SELECT count(*) FROM lake.main.t")) == [(4,)]
 
 
-def test_parameters_are_for_queries(spark, lake):
+def test_parameters_of_queries_are_sparks(spark, lake):
     query = "SELECT id FROM lake.main.t WHERE w = :w"
     assert rows(spark.sql(query, {"w": "b"})) == [(2,)]
     assert rows(spark.sql("SELECT id FROM {t} WHERE id = 2", t=spark.table("lake.main.t"))) == [
         (2,)
     ]
-    with pytest.raises(shelduck.Unsupported, match="takes no parameters"):
-        spark.sql("DELETE FROM lake.main.t WHERE w = :w", {"w": "b"})
+    with pytest.raises(shelduck.Unsupported, match=r"takes no {names} for frames"):
+        spark.sql("INSERT INTO lake.main.t SELECT * FROM {t}", t=spark.table("lake.main.t"))
 
 
 def test_what_no_catalog_can_do_names_what_can(spark, lake, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,9 @@ from shelduck.spark.named_errors import AnalysisException, ParseException, as_sp
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql import statements as st
 from shelduck.sql.catalogs import Names, inside, owner, within, without_catalog
+from shelduck.sql.parameters import with_parameters
 from shelduck.sql.parse import parse
+from shelduck.sql.travel import in_sparks_words
 
 Sql = Callable[..., DataFrame]
 
@@ -39,26 +41,34 @@ class SessionSql:
     def run(self, original: Sql, text: str, args: Any, kwargs: dict[str, Any]) -> DataFrame:
         """Run one statement, as `SparkSession.sql` does, which is ``original``."""
         names = self._names()
-        found, unread = self._taken(text, names)
-        if found is None:
-            try:
-                return self._at_one_snapshot(lambda: original(text, args, **kwargs))
-            except ParseException:
-                if unread is None:
-                    raise
-                raise as_sparks(unread) from unread
-        if args or kwargs:
-            raise as_sparks(
-                Unsupported(
-                    "a statement that changes a lake takes no parameters: put the values into its"
-                    " text, or use the DataFrame's own call"
-                )
-            )
-        owner_lake, statement = found
         try:
-            return _run(owner_lake, statement, self._schema(owner_lake, names))
+            found, unread = self._taken(text, args, names)
+            if found is not None:
+                if kwargs:
+                    raise Unsupported(
+                        "a statement that changes a lake takes no {names} for frames and columns:"
+                        " make a temporary view of a frame, give values as args={...}"
+                    )
+                lake, statement = found
+                return _run(lake, statement, self._schema(lake, names))
         except ShelduckError as error:
             raise as_sparks(error) from error
+        return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
+
+    def _sparks(
+        self, run: Callable[[str], DataFrame], text: str, unread: ShelduckError | None
+    ) -> DataFrame:
+        """Have Spark run a text; ``unread`` is why it cannot be read here."""
+        try:
+            return self._at_one_snapshot(lambda: run(text))
+        except ParseException:
+            in_its_words = in_sparks_words(text)
+            if in_its_words != text:
+                with suppress(ParseException):
+                    return self._at_one_snapshot(lambda: run(in_its_words))
+            if unread is None:
+                raise
+            raise as_sparks(unread) from unread
 
     def table(self, name: str) -> AttachedTable | None:
         """Return the lake's table that a name means, None when it means none of a lake."""
@@ -82,14 +92,19 @@ class SessionSql:
         return Names(self.lakes, current, self._is_temporary, has_jvm(self._spark))
 
     def _taken(
-        self, text: str, names: Names
+        self, text: str, args: Any, names: Names
     ) -> tuple[tuple[AttachedLake, st.Statement] | None, ShelduckError | None]:
         """Return whose statement it is, or why it cannot be read, where that may matter."""
         lowered = text.lower()
         if names.current.lower() not in self.lakes and not any(n in lowered for n in self.lakes):
             return None, None
+        misfit = None
         try:
-            statements = parse(text)
+            try:
+                bound = with_parameters(text, args) if args else text
+            except InvalidRequest as error:
+                bound, misfit = text, error
+            statements = parse(bound)
         except (InvalidRequest, Unsupported) as error:
             return None, error
         if len(statements) != 1:
@@ -98,6 +113,8 @@ class SessionSql:
         lake = owner(statement, names)
         if lake is None:
             return None, None
+        if misfit is not None:
+            raise misfit
         statement = within(statement, lake, names)
         if isinstance(statement, st.CreateView | st.AlterView):
             statement = replace(statement, text=without_catalog(statement.text, lake))
