@@ -439,3 +439,49 @@ def test_parameters_that_are_missing_are_told(spark, lake):
     assert rows(spark.sql("SELECT :a + id FROM lake.main.t WHERE id = 1", {"a": F.lit(1)})) == [
         (2,)
     ]
+
+
+# Batches of a stream, whose session is a copy of the one that attached the lake
+
+
+def run_batches(spark, folder, function):
+    """Run a query of one batch, of the rows of ``SOURCE``, to its end."""
+    spark.createDataFrame(SOURCE, "id int, w string, n int").write.json(f"{folder}/source")
+    stream = spark.readStream.schema("id int, w string, n int").json(f"{folder}/source")
+    query = (
+        stream.writeStream.foreachBatch(function)
+        .option("checkpointLocation", f"{folder}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+def merge_by_sql(batch, _number):
+    batch.createOrReplaceTempView("batch")
+    batch.sparkSession.sql(
+        "MERGE INTO lake.main.t t USING batch b ON t.id = b.id"
+        " WHEN MATCHED THEN UPDATE SET w = b.w WHEN NOT MATCHED THEN INSERT *"
+    )
+
+
+def merge_by_frame(batch, _number):
+    writer = batch.alias("b").mergeInto("lake.main.t", F.expr("t.id = b.id"))
+    writer.whenMatched().update({"w": F.col("b.w")}).whenNotMatched().insertAll().merge()
+
+
+@pytest.mark.parametrize("function", [merge_by_sql, merge_by_frame])
+def test_a_batch_of_a_stream_is_merged(spark, lake, url, tmp_path, function):
+    before = newest(lake)
+    run_batches(spark, tmp_path, function)
+    assert newest(lake) == before + 1
+    assert duck(url, "SELECT * FROM t") == [(1, "a", 10), (2, "b", 20), (3, "x", 30), (4, "y", 44)]
+    assert not spark.catalog.tableExists("batch")
+
+
+def test_a_batch_of_a_stream_replaces_partitions(spark, lake, url, parts, tmp_path):
+    def replace(batch, _number):
+        batch.selectExpr("id", "'a' AS k", "n").writeTo(parts).overwritePartitions()
+
+    run_batches(spark, tmp_path, replace)
+    assert duck(url, "SELECT * FROM p") == [(3, "a", 33), (3, "b", 3), (4, "a", 44), (4, "c", 4)]

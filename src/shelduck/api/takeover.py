@@ -14,7 +14,7 @@ from shelduck.api.attached_table import AttachedTable
 from shelduck.api.lookup import table_name
 from shelduck.api.runner import Runner
 from shelduck.api.session import SqlSession
-from shelduck.api.state import DEFAULT_SCHEMA
+from shelduck.api.state import DEFAULT_SCHEMA, LakeState
 from shelduck.api.statements import run_statement
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.names import split_name
@@ -34,8 +34,8 @@ Sql = Callable[..., DataFrame]
 class SessionSql:
     """What statements of one session mean; ``lakes`` are those attached to it, by lower name."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self.lakes: dict[str, AttachedLake] = {}
+    def __init__(self, spark: SparkSession, lakes: dict[str, AttachedLake] | None = None) -> None:
+        self.lakes: dict[str, AttachedLake] = {} if lakes is None else lakes
         self._spark = spark
 
     def run(self, original: Sql, text: str, args: Any, kwargs: dict[str, Any]) -> DataFrame:
@@ -50,7 +50,9 @@ class SessionSql:
                         " make a temporary view of a frame, give values as args={...}"
                     )
                 lake, statement = found
-                return _run(lake, statement, self._schema(lake, names))
+                state = self._state(lake)
+                state.default_schema = self._schema(lake, names) or state.default_schema
+                return run_statement(Runner(state, None, SqlSession(state)), statement)
         except ShelduckError as error:
             raise as_sparks(error) from error
         return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
@@ -85,7 +87,7 @@ class SessionSql:
             return None
         lake = self.lakes[catalog]
         found = table_name(parts, self._schema(lake, names) or DEFAULT_SCHEMA)
-        return AttachedTable(lake.state, catalog, found)
+        return AttachedTable(self._state(lake), catalog, found)
 
     def _names(self) -> Names:
         current = str(self._spark.catalog.currentCatalog())
@@ -136,15 +138,14 @@ class SessionSql:
             return None
         return str(self._spark.catalog.currentDatabase())
 
+    def _state(self, lake: AttachedLake) -> LakeState:
+        """Return the lake as this session reads and writes it."""
+        state = copy.copy(lake.state)
+        state.given_spark = self._spark
+        return state
+
     def _is_temporary(self, name: str) -> bool:
         try:
             return bool(self._spark.catalog.getTable(name).isTemporary)
         except AnalysisException:
             return False
-
-
-def _run(lake: AttachedLake, statement: st.Statement, schema: str | None) -> DataFrame:
-    state = copy.copy(lake.state)
-    if schema is not None:
-        state.default_schema = schema
-    return run_statement(Runner(state, None, SqlSession(state)), statement)

@@ -63,6 +63,11 @@ def remove_catalog(spark: SparkSession, name: str, token: str) -> None:
     _asked(loader_of(spark)).remove(token)
 
 
+def token_of(spark: SparkSession, name: str) -> str | None:
+    """Return what `put_catalog` returned for a name in a session, or in the one it is a copy of."""
+    return spark.conf.get(f"{_SETTING}{name}.attached", None)
+
+
 @contextmanager
 def asking_for(spark: SparkSession, query: str) -> Iterator[None]:
     """Have what Spark asks for this thread meanwhile say that it is for ``query``."""
