@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -485,3 +486,90 @@ def test_a_batch_of_a_stream_replaces_partitions(spark, lake, url, parts, tmp_pa
 
     run_batches(spark, tmp_path, replace)
     assert duck(url, "SELECT * FROM p") == [(3, "a", 33), (3, "b", 3), (4, "a", 44), (4, "c", 4)]
+
+
+# toTable
+
+
+@pytest.fixture
+def stream(spark, tmp_path):
+    """A stream of the JSON files in a directory, one in each batch, and what puts one there."""
+    folder = tmp_path / "stream"
+    folder.mkdir()
+
+    def put(name, *lines):
+        (folder / f".{name}").write_text("\n".join(json.dumps(line) for line in lines))
+        (folder / f".{name}").rename(folder / f"{name}.json")
+
+    def read(schema):
+        reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        return reader.json(str(folder)).writeStream.trigger(availableNow=True)
+
+    read.put = put
+    return read
+
+
+def test_a_stream_goes_into_a_table_once(spark, lake, url, stream, tmp_path):
+    before = newest(lake)
+    stream.put("a", {"id": 7, "w": "x", "n": 1})
+    stream.put("b", {"id": 8, "w": "y"})
+    kept = {"checkpointLocation": f"{tmp_path}/kept"}
+    query = stream("n int, w string, id int").toTable("lake.main.t", queryName="into_t", **kept)
+    query.awaitTermination()
+    assert query.name == "into_t"
+    assert newest(lake) == before + 2
+    stream.put("c", {"id": 9, "w": "z", "n": 3})
+    stream("n int, w string, id int").options(**kept).toTable("lake.main.t").awaitTermination()
+    assert newest(lake) == before + 3
+    wanted = [*START, (7, "x", 1), (8, "y", None), (9, "z", 3)]
+    assert duck(url, "SELECT * FROM t") == wanted
+
+
+def test_a_stream_of_all_rows_takes_the_place_of_those_before(spark, lake, url, stream, tmp_path):
+    folder = tmp_path / "stream"
+    spark.sql("CREATE TABLE lake.main.counts (w STRING, n BIGINT)")
+    for name, ids in (("a", (1, 2)), ("b", (3,))):
+        stream.put(name, *({"id": i, "w": "x"} for i in ids))
+    counted = spark.readStream.schema("id int, w string").json(str(folder)).groupBy("w")
+    before = newest(lake)
+    query = (
+        counted.agg(F.count("*").alias("n"))
+        .writeStream.trigger(availableNow=True)
+        .outputMode("complete")
+        .option("checkpointLocation", f"{tmp_path}/kept")
+        .toTable("lake.main.counts")
+    )
+    query.awaitTermination()
+    assert newest(lake) == before + 1
+    stream.put("c", {"id": 4, "w": "x"}, {"id": 5, "w": "y"})
+    counted.agg(F.count("*").alias("n")).writeStream.trigger(availableNow=True).toTable(
+        "lake.main.counts", outputMode="complete", checkpointLocation=f"{tmp_path}/kept"
+    ).awaitTermination()
+    assert duck(url, "SELECT * FROM counts") == [("x", 4), ("y", 1)]
+
+
+def test_a_stream_makes_its_table_and_adds_columns_when_asked(spark, lake, url, stream, tmp_path):
+    stream.put("a", {"id": 7, "w": "x", "n": 1})
+    kept = {"checkpointLocation": f"{tmp_path}/kept"}
+    stream("id int, w string").toTable(
+        "lake.main.made", None, "append", "w", **kept
+    ).awaitTermination()
+    assert "PARTITIONED BY (w)" in rows(spark.sql("SHOW CREATE TABLE lake.main.made"))[0][0]
+    stream.put("b", {"id": 8, "w": "y", "n": 2})
+    stream("id int, w string, n int").option("mergeSchema", "true").partitionBy("w").options(
+        **kept
+    ).toTable("lake.main.made").awaitTermination()
+    assert duck(url, "SELECT id, w, n FROM made") == [(7, "x", None), (8, "y", 2)]
+
+
+def test_a_stream_that_cannot_go_into_a_table_is_told(spark, lake, stream, tmp_path):
+    before = newest(lake)
+    writer = stream("id int, w string")
+    with pytest.raises(InvalidRequest, match=r"checkpointLocation.*path"):
+        writer.toTable("lake.main.made")
+    with pytest.raises(shelduck.Unsupported, match=r"cannot bring rows into main.t in .* 'update'"):
+        writer.outputMode("update").toTable("lake.main.t", checkpointLocation=f"{tmp_path}/kept")
+    with pytest.raises(AnalysisException, match="no_lake"):
+        stream("id int").toTable("no_lake.main.t", checkpointLocation=f"{tmp_path}/kept")
+    assert newest(lake) == before
+    assert not spark.catalog.tableExists("lake.main.made")

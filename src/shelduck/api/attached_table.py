@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.keyed import settled_rows
 from shelduck.api.results import TableName
 from shelduck.api.row_work import carry_out_rows
@@ -14,11 +15,12 @@ from shelduck.api.table import Table
 from shelduck.api.table_edits import merge_into
 from shelduck.api.unit import UnitOfWork, view_of
 from shelduck.errors import ShelduckError
+from shelduck.model.quoting import quote_name
 from shelduck.operations.done import Done
 from shelduck.spark.matching import Column
 from shelduck.spark.merge_clauses import Merge, MergeClause
 from shelduck.spark.named_errors import as_sparks
-from shelduck.spark.session import DataFrame
+from shelduck.spark.session import DataFrame, StructType
 from shelduck.sql import statements as st
 from shelduck.sql.parts import Target
 
@@ -46,6 +48,25 @@ class AttachedTable:
         """Whether it is there and has partitions."""
         workspace = view_of(self.state, None).workspace
         return workspace.has_table(self.table) and bool(workspace.table(self.table).partition)
+
+    def create(self, columns: StructType, partitioned_by: Sequence[str]) -> None:
+        """Create it; files hold rows of one value of each of these columns."""
+        with _told_as_sparks():
+            keys = [quote_name(name) for name in partitioned_by]
+            CatalogVerbs(self.state, None).create_table(self.name, columns, partitioned_by=keys)
+
+    def sink(self, *, replaces: bool, merge_schema: bool) -> Callable[[DataFrame, int], None]:
+        """Return a function for ``foreachBatch`` that brings each batch into it once.
+
+        ``replaces`` says that a batch takes the place of all rows.
+        """
+
+        def write(table: Table, batch: DataFrame) -> object:
+            if replaces:
+                return table.overwrite(batch)
+            return table.append(batch, merge_schema=merge_schema)
+
+        return Table(self.state, self.table).sink(write=write)
 
     def append(self, rows: DataFrame) -> None:
         """Append rows by the names of their columns, and add those that it lacks."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from shelduck.spark.merge_clauses import MergeClause
 
@@ -24,6 +25,15 @@ class LakeTable(Protocol):
     @property
     def is_partitioned(self) -> bool:
         """Whether it is there and has partitions."""
+
+    def create(self, columns: StructType, partitioned_by: Sequence[str]) -> None:
+        """Create it; files hold rows of one value of each of these columns."""
+
+    def sink(self, *, replaces: bool, merge_schema: bool) -> Callable[[DataFrame, int], None]:
+        """Return a function for ``foreachBatch`` that brings each batch into it once.
+
+        ``replaces`` says that a batch takes the place of all rows.
+        """
 
     def append(self, rows: DataFrame) -> None:
         """Append rows by the names of their columns, and add those that it lacks."""

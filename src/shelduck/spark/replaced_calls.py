@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from shelduck.errors import Unsupported
+from shelduck.spark.lake_stream import to_table
 from shelduck.spark.lake_table import FindTable, LakeTable
 from shelduck.spark.lake_writer import LakeWriter, insert_into, save_as_table
 from shelduck.spark.merge_writer import LakeMerge
@@ -21,9 +22,6 @@ from shelduck.spark.merge_writer import LakeMerge
 _FOLLOW = (
     "a stream out of a lake's table is followed: lake.table({0!r}).follow(handle, checkpoint), or"
     " its changes read: table_changes({0!r}, first)"
-)
-_SINK = (
-    "a stream goes into a lake's table by foreachBatch(lake.table({0!r}).sink()), each batch once"
 )
 
 
@@ -36,7 +34,7 @@ def replace_calls(spark: SparkSession, find: FindTable) -> Callable[[], None]:
         (type(frame.write), "saveAsTable", save_as_table),
         (type(frame.write), "insertInto", insert_into),
         (type(spark.readStream), "table", _refusing(_FOLLOW)),
-        (DataStreamWriter, "toTable", _refusing(_SINK)),
+        (DataStreamWriter, "toTable", to_table),
     ]
     originals = [(kind, method, getattr(kind, method)) for kind, method, _ in calls]
     for kind, method, instead in calls:
