@@ -339,6 +339,8 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(spark, lake):
         ("ALTER TABLE lake.main.t DROP COLUMN nope", AnalysisException, "UNRESOLVED_COLUMN"),
         ("ALTER TABLE lake.main.t ADD COLUMN w INT", AnalysisException, "FIELD_ALREADY_EXISTS"),
         ("ALTER TABLE lake.main.t FROB x", ParseException, "PARSE_SYNTAX_ERROR"),
+        ("SELECT 'open FROM lake.main.t", ParseException, "PARSE_SYNTAX_ERROR"),
+        ("SELECT (id FROM lake.main.t", ParseException, "PARSE_SYNTAX_ERROR"),
     ],
 )
 def test_errors_are_those_that_sparks_users_catch(spark, lake, statement, kind, condition):

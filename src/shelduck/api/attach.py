@@ -140,7 +140,7 @@ def _with_lakes(spark: SparkSession) -> SessionSql | None:
     found = _sessions.get(_id(spark))
     if found is not None or not has_jvm(spark):
         return found if found is not None and found.lakes else None
-    for (session, _), (name, token) in _tokens.items():
+    for (session, _), (name, token) in list(_tokens.items()):
         if token_of(spark, name) == token:
             return SessionSql(spark, _sessions[session].lakes)
     return None
