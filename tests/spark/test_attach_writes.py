@@ -231,6 +231,50 @@ def test_a_merge_that_cannot_be_is_told_and_changes_nothing(spark, lake, source)
     assert newest(lake) == before
 
 
+def test_a_merge_means_what_it_means_in_sql(spark, lake):
+    """Two tables, one story each way: rows, row ids, defaults and nested fields are the same."""
+    for name in ("one", "two"):
+        lake.sql(f"CREATE TABLE {name} (id INT, s STRUCT<a: INT, b: STRING>, n INT DEFAULT 5)")
+        lake.sql(f"INSERT INTO {name} SELECT id, named_struct('a', id, 'b', 'x'), id FROM range(6)")
+    text = "SELECT id * 2 AS id, named_struct('a', 9, 'b', 'y', 'c', 1.5D) AS s FROM range(4)"
+    spark.sql(
+        f"MERGE WITH SCHEMA EVOLUTION INTO lake.main.one t USING ({text}) q ON t.id = q.id"
+        " WHEN MATCHED AND t.n = 0 THEN DELETE"
+        " WHEN MATCHED AND t.n = 2 THEN UPDATE SET s.b = q.s.b, n = DEFAULT"
+        " WHEN MATCHED THEN UPDATE SET *"
+        " WHEN NOT MATCHED THEN INSERT *"
+        " WHEN NOT MATCHED BY SOURCE AND id > 3 THEN UPDATE SET s.a = t.s.a + n"
+        " WHEN NOT MATCHED BY SOURCE AND id = 1 THEN DELETE"
+    )
+    (
+        spark.sql(text)
+        .alias("q")
+        .mergeInto("lake.main.two", F.col("two.id") == F.col("q.id"))
+        .withSchemaEvolution()
+        .whenMatched(F.col("two.n") == 0)
+        .delete()
+        .whenMatched(F.expr("lake.main.two.n = 2"))
+        .update({"two.s.b": F.col("q.s.b"), "n": F.expr("DEFAULT")})
+        .whenMatched()
+        .updateAll()
+        .whenNotMatched()
+        .insertAll()
+        .whenNotMatchedBySource(F.col("id") > 3)
+        .update({"s.a": F.col("two.s.a") + F.col("n")})
+        .whenNotMatchedBySource(F.col("id") == 1)
+        .delete()
+        .merge()
+    )
+    feeds = []
+    for name in ("one", "two"):
+        table = lake.table(name)
+        newest_of = table.history()[0].id
+        feed = table.changes(newest_of).drop("_commit_version", "_commit_timestamp")
+        feeds.append((sorted(map(str, rows(feed))), sorted(map(str, rows(table.read())))))
+    assert feeds[0] == feeds[1]
+    assert len(feeds[0][0]) == 9
+
+
 def test_what_is_no_lakes_is_merged_by_spark(spark, lake, source):
     writer = source.mergeInto("spark_catalog.default.t", on_id())
     assert type(writer) is MergeIntoWriter
