@@ -18,7 +18,17 @@ from collections.abc import Iterable
 
 
 class ShelduckError(Exception):
-    """Root of every error that Shelduck raises on purpose."""
+    """Root of every error that Shelduck raises on purpose.
+
+    ``about`` is the kind of object that it concerns (``table``, ``column``, ``snapshot`` …, and
+    ``text`` for a text that cannot be read), empty where that is of no matter.
+    """
+
+    about = ""
+
+    def __init__(self, text: str = "", *, about: str = "") -> None:
+        super().__init__(text)
+        self.about = about
 
 
 class InvalidRequest(ShelduckError, ValueError):
@@ -38,7 +48,7 @@ class NotFound(InvalidRequest):
         if not hint and names:
             hint = f"; there are {', '.join(repr(n) for n in names[:12])}"
         place = f" in {where}" if where else ""
-        return cls(f"{kind} {name!r} does not exist{place}{hint}")
+        return cls(f"{kind} {name!r} does not exist{place}{hint}", about=kind)
 
 
 class AlreadyExists(InvalidRequest):

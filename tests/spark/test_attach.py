@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from sqlalchemy import Engine, event
@@ -13,6 +13,7 @@ from sqlalchemy import Engine, event
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, NotFound
 from shelduck.api import attached
+from shelduck.spark.named_errors import as_sparks, condition_of
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -74,6 +75,47 @@ def duck(url, query):
 def test_queries_find_the_tables_by_name(spark, lake, source, query, wanted):
     found = rows(spark.sql(query))
     assert found == wanted if wanted is not None else found
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "AT (VERSION => 2)",
+        "AT (VERSION => '2')",
+        "FOR VERSION AS OF 2",
+        "FOR SYSTEM_VERSION AS OF 2",
+        "@v2",
+        "AT (TIMESTAMP => TIMESTAMP '{}')",
+        "FOR SYSTEM_TIME AS OF '{}'",
+    ],
+)
+def test_every_way_to_say_a_version_reads_it(spark, lake, time):
+    lake.sql("CREATE TABLE old AS SELECT 1 AS n")
+    lake.sql("INSERT INTO old VALUES (2)")
+    [first, second] = [s.id for s in reversed(lake.table("old").history())][-2:]
+    moment = lake.table("old").history()[-1].time
+    said = time.replace("2", str(first)).format(moment)
+    query = f"SELECT o.n, count(*) FROM lake.main.old {said} o GROUP BY n"
+    query = query.replace("old @v", "old@v")
+    assert rows(spark.sql(query)) == [(1, 1)]
+    assert rows(
+        spark.sql(
+            f"WITH x AS (SELECT n FROM lake.main.old AT (VERSION => {second}))"
+            " SELECT sum(x.n), (SELECT count(*) FROM lake.main.t) FROM x"
+        )
+    ) == [(3, 3)]
+
+
+def test_a_version_that_cannot_be_read_is_told_once(spark, lake):
+    for query in (
+        "SELECT * FROM lake.main.t AT (VERSION => id)",
+        "SELECT * FROM lake.main.t@x",
+        "SELECT * FROM lake.main.t AT (SNAPSHOT => 2)",
+    ):
+        with pytest.raises(ParseException):
+            spark.sql(query)
+    with pytest.raises(IllegalArgumentException, match="snapshot 99 does not exist"):
+        spark.sql("SELECT * FROM lake.main.t AT (VERSION => 99)")
 
 
 def test_a_table_is_described(spark, lake):
@@ -297,6 +339,8 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(spark, lake):
         ("ALTER TABLE lake.main.t DROP COLUMN nope", AnalysisException, "UNRESOLVED_COLUMN"),
         ("ALTER TABLE lake.main.t ADD COLUMN w INT", AnalysisException, "FIELD_ALREADY_EXISTS"),
         ("ALTER TABLE lake.main.t FROB x", ParseException, "PARSE_SYNTAX_ERROR"),
+        ("SELECT 'open FROM lake.main.t", ParseException, "PARSE_SYNTAX_ERROR"),
+        ("SELECT (id FROM lake.main.t", ParseException, "PARSE_SYNTAX_ERROR"),
     ],
 )
 def test_errors_are_those_that_sparks_users_catch(spark, lake, statement, kind, condition):
@@ -304,6 +348,51 @@ def test_errors_are_those_that_sparks_users_catch(spark, lake, statement, kind, 
         spark.sql(statement)
     assert caught.value.getCondition().startswith(condition)
     assert str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "told"),
+    [
+        ("RESTORE TABLE lake.main.t TO VERSION AS OF 99", NotFound, "snapshot 99 does not exist"),
+        ("SELECT * FROM table_changes('lake.main.t', 99)", InvalidRequest, "99"),
+        ("SELECT * FROM lake.main.t JOIN table_changes('lake.main.t', 9, 4)", InvalidRequest, "9"),
+        ("CALL lake.system.set_option('nope', 1)", NotFound, "option 'nope' does not exist"),
+        ("CALL lake.system.nope()", NotFound, "procedure 'nope' does not exist"),
+        ("ALTER TABLE lake.main.t DROP ROLLUP nope", NotFound, "rollup 'nope' does not exist"),
+    ],
+)
+def test_what_spark_has_no_word_for_is_not_told_as_a_table(spark, lake, statement, kind, told):
+    with pytest.raises(kind, match=told) as caught:
+        spark.sql(statement)
+    assert not isinstance(caught.value, AnalysisException)
+
+
+def test_a_job_that_is_unknown_stays_an_error_of_ours(lake):
+    with pytest.raises(NotFound) as caught:
+        lake.job(99)
+    assert as_sparks(caught.value) is caught.value
+    assert condition_of(caught.value) == "INVALID"
+
+
+def test_errors_of_queries_are_of_the_object_that_is_missing(spark, lake):
+    lake.sql("CREATE TABLE gone (a INT); CREATE VIEW broken AS SELECT a FROM gone; DROP TABLE gone")
+    told = {
+        "SELECT * FROM lake.main.t VERSION AS OF 99": "snapshot 99 does not exist; there are 0 to",
+        "SELECT * FROM lake.main.t TIMESTAMP AS OF '1999-01-01'": "no snapshot as old as 1999",
+        "SELECT * FROM lake.main.broken": r"view main\.broken: table 'gone' does not exist",
+    }
+    for query, text in told.items():
+        with pytest.raises(IllegalArgumentException, match=text) as caught:
+            spark.sql(query)
+        assert "TABLE_OR_VIEW_NOT_FOUND" not in str(caught.value)
+    for call in (lambda: spark.table("lake.main.nope"), lambda: spark.table("lake.no.t")):
+        with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            call()
+    with pytest.raises(AnalysisException, match="SCHEMA_ALREADY_EXISTS"):
+        spark._jsparkSession.sql("CREATE SCHEMA lake.s")
+    with pytest.raises(AnalysisException, match="is a view, not a table") as caught:
+        spark.sql("UPDATE lake.main.v SET id = 1")
+    assert caught.value.getCondition() == "EXPECT_TABLE_NOT_VIEW"
 
 
 def test_a_callback_that_fails_leaves_the_session_usable(spark, lake, monkeypatch):
@@ -318,28 +407,19 @@ def test_a_callback_that_fails_leaves_the_session_usable(spark, lake, monkeypatc
     assert rows(spark.sql("SELECT count(*) FROM lake.main.t")) == [(4,)]
 
 
-def test_parameters_are_for_queries(spark, lake):
+def test_parameters_of_queries_are_sparks(spark, lake):
     query = "SELECT id FROM lake.main.t WHERE w = :w"
     assert rows(spark.sql(query, {"w": "b"})) == [(2,)]
     assert rows(spark.sql("SELECT id FROM {t} WHERE id = 2", t=spark.table("lake.main.t"))) == [
         (2,)
     ]
-    with pytest.raises(shelduck.Unsupported, match="takes no parameters"):
-        spark.sql("DELETE FROM lake.main.t WHERE w = :w", {"w": "b"})
+    with pytest.raises(shelduck.Unsupported, match=r"takes no {names} for frames"):
+        spark.sql("INSERT INTO lake.main.t SELECT * FROM {t}", t=spark.table("lake.main.t"))
 
 
 def test_what_no_catalog_can_do_names_what_can(spark, lake, tmp_path):
-    stream = spark.readStream.format("rate").load()
-    calls = {
-        r"lake\.table\('main\.t'\)\.follow": lambda: spark.readStream.table("lake.main.t"),
-        r"lake\.table\('main\.t'\)\.sink": lambda: stream.writeStream.toTable("lake.main.t"),
-        "MERGE INTO lake.main.t": lambda: spark.range(1).mergeInto("lake.main.t", F.lit(True)),
-    }
-    for told, call in calls.items():
-        with pytest.raises(shelduck.Unsupported, match=told):
-            call()
-    with pytest.raises(AnalysisException, match="overwrite"):
-        spark.table("lake.main.t").writeTo("lake.main.t").overwritePartitions()
+    with pytest.raises(shelduck.Unsupported, match=r"lake\.table\('main\.t'\)\.follow"):
+        spark.readStream.table("lake.main.t")
     with pytest.raises(AnalysisException):
         spark.readStream.table("nope")
 

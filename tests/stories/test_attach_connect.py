@@ -26,7 +26,10 @@ def test_statements_go_to_the_lake_and_others_to_spark(sqlite_url, data_path, tm
         query = "SELECT t.id, m FROM lake.main.t t JOIN source USING (id) ORDER BY 1"
         assert rows(spark.sql(query)) == [(0, 0), (1, 1), (2, 9)]
         assert rows(spark.sql("SELECT count(*) FROM lake.main.t VERSION AS OF 1")) == [(3,)]
+        assert rows(spark.sql("SELECT count(*) FROM lake.main.t AT (VERSION => 1)")) == [(3,)]
         assert rows(spark.sql("SELECT count(*) FROM source")) == [(3,)]
+        spark.sql("DELETE FROM lake.main.t WHERE id = :id", args={"id": 0})
+        assert rows(spark.sql("SELECT m FROM lake.main.t WHERE id > ? ORDER BY 1", [1])) == [(9,)]
         with pytest.raises(shelduck.Unsupported, match="over Spark Connect"):
             shelduck.attach(spark, "other", sqlite_url, default=True)
         shelduck.detach(spark, "lake")

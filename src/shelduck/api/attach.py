@@ -8,21 +8,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shelduck.api.attached import AttachedLake
+from shelduck.api.attached_table import AttachedTable
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
 from shelduck.api.takeover import SessionSql, Sql
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.spark.bridge import has_jvm
-from shelduck.spark.bridge.catalog import CLASS, put_catalog, remove_catalog
+from shelduck.spark.bridge.catalog import CLASS, put_catalog, remove_catalog, token_of
 from shelduck.spark.bridge.jvm import java_session
-from shelduck.spark.refused_calls import refuse_calls
+from shelduck.spark.replaced_calls import replace_calls
 from shelduck.spark.session import DataFrame, SparkSession, session_for
 
 _SETTING = "spark.sql.catalog."
 _SPARKS = "spark_catalog"
 _URI = re.compile(r"spark\.sql\.catalog\.([^.]+)\.uri")
 _sessions: dict[str, SessionSql] = {}
-_tokens: dict[tuple[str, str], str] = {}
+_tokens: dict[tuple[str, str], tuple[str, str]] = {}
 _undo: dict[type, Callable[[], None]] = {}
 _ids: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 
@@ -68,7 +69,7 @@ def attach(
     attached = session.lakes[key] = AttachedLake(found, spark)
     try:
         if has_jvm(spark):
-            _tokens[_id(spark), key] = put_catalog(spark, name, attached.answer)
+            _tokens[_id(spark), key] = name, put_catalog(spark, name, attached.answer)
         _take_over(spark)
         if default:
             spark.catalog.setCurrentCatalog(name)
@@ -89,7 +90,7 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
     if has_jvm(spark) and spark.catalog.currentCatalog().lower() == key:
         spark.catalog.setCurrentCatalog(_SPARKS)
     if token is not None:
-        remove_catalog(spark, name, token)
+        remove_catalog(spark, *token)
     if found is not None:
         found.close()
     if not any(s.lakes for s in _sessions.values()):
@@ -102,7 +103,7 @@ def _take_over(spark: SparkSession) -> None:
     kind: type = type(spark)
     if kind in _undo:
         return
-    undo_calls = refuse_calls(spark, _is_lakes) if has_jvm(spark) else None
+    undo_calls = replace_calls(spark, _table) if has_jvm(spark) else None
     original: Sql = kind.sql  # type: ignore[attr-defined]
 
     def sql(
@@ -111,8 +112,8 @@ def _take_over(spark: SparkSession) -> None:
         args: Any = None,
         **kwargs: Any,
     ) -> DataFrame:
-        session = _sessions.get(_id(self))
-        if session is None or not session.lakes:
+        session = _with_lakes(self)
+        if session is None:
             return original(self, sqlQuery, args, **kwargs)
         return session.run(original.__get__(self), sqlQuery, args, kwargs)
 
@@ -126,9 +127,23 @@ def _take_over(spark: SparkSession) -> None:
     kind.sql = sql  # type: ignore[attr-defined]
 
 
-def _is_lakes(spark: SparkSession, name: str) -> bool:
-    session = _sessions.get(_id(spark))
-    return session is not None and session.has(name)
+def _table(spark: SparkSession, name: str) -> AttachedTable | None:
+    session = _with_lakes(spark)
+    return None if session is None else session.table(name)
+
+
+def _with_lakes(spark: SparkSession) -> SessionSql | None:
+    """Return what statements of a session mean, None where it has no lake.
+
+    The batches of a stream have a copy of its session, with that one's settings.
+    """
+    found = _sessions.get(_id(spark))
+    if found is not None or not has_jvm(spark):
+        return found if found is not None and found.lakes else None
+    for (session, _), (name, token) in list(_tokens.items()):
+        if token_of(spark, name) == token:
+            return SessionSql(spark, _sessions[session].lakes)
+    return None
 
 
 def _session(spark: SparkSession) -> SessionSql:

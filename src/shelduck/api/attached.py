@@ -152,7 +152,7 @@ class AttachedLake:
         text = str(name)
         is_there = transaction._open_unit.workspace.has_table(name)  # noqa: SLF001
         if how == "replace" and not is_there:
-            raise NotFound(f"table {text} does not exist")
+            raise NotFound(f"table {text} does not exist", about="table")
         if is_there and how != "create":
             transaction.drop_table(text)
         transaction.create_table(

@@ -117,7 +117,8 @@ class _Import:
             if version is None:
                 raise AlreadyExists(
                     f"table {self.name} already exists and was not imported from the Delta table at"
-                    f" {self.root}; choose another name"
+                    f" {self.root}; choose another name",
+                    about="table",
                 )
             files = catalog_read.data_files(connection, found)
             inlined = any(r.rows for r in catalog_read.inlined_rows(connection, found))

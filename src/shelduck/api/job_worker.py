@@ -257,7 +257,7 @@ class JobWorker:
                 found = None
         if found is None or found.id != job.table_id:
             self._cancel("the table was dropped")
-            raise NotFound(f"table {job.table_name} was dropped")
+            raise NotFound(f"table {job.table_name} was dropped", about="table")
         return found
 
     def _look(self) -> Job:

@@ -128,7 +128,9 @@ def submit_rollups(
     for spec in specs:
         plan_rollup(table, spec)
         if spec.name.lower() in taken or is_taken(unit, table, spec.name):
-            raise AlreadyExists(f"Rollup index {spec.name} of {table.full_name} already exists")
+            raise AlreadyExists(
+                f"Rollup index {spec.name} of {table.full_name} already exists", about="rollup"
+            )
         taken.add(spec.name.lower())
     return _submitted(state, table, JobWork(rollups=tuple(specs)), [], timeout)
 

@@ -84,6 +84,7 @@ def view_frame(
     except ShelduckError as error:
         if views:
             raise
+        # About nothing: the view, which is what was asked for, is there.
         raise type(error)(f"view {view.full_name}: {error}") from error
     columns = view.definition.columns
     if columns and len(columns) != len(found.columns):

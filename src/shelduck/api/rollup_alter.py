@@ -152,7 +152,8 @@ class Parted:
         is_there = before is None and self.now.columns.find(change.path) is not None
         if change.rollup is not None and is_there:
             raise AlreadyExists(
-                f"Can not add column which already exists in base table: {change.path[0]}"
+                f"Can not add column which already exists in base table: {change.path[0]}",
+                about="column",
             )
         if before is None or change.rollup is None:
             self._for_base(plain)
@@ -256,7 +257,8 @@ class Parted:
                 raise AlreadyExists(
                     f"column {quote_name(change.new_name)} already exists in rollup"
                     f" {self.held[name].name} of {self.base.full_name}; choose another name, or"
-                    " drop the rollup first"
+                    " drop the rollup first",
+                    about="column",
                 )
             self._for(name, RenameColumn((held.name,), change.new_name))
 
@@ -297,7 +299,8 @@ class Parted:
             names = [_definition(r).name for r in self.rollups.values()]
             raise NotFound(
                 f"Index[{rollup}] does not exist in table[{self.base.name}]; there are"
-                f" {', '.join(names) or 'none'}"
+                f" {', '.join(names) or 'none'}",
+                about="rollup",
             )
         return rollup.lower()
 

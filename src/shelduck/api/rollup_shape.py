@@ -44,7 +44,9 @@ def create_rollup(
     planned = plan_rollup(base, spec, for_use=for_use)
     name = rollup_name(base, spec.name)
     if unit.workspace.has_table(name):
-        raise AlreadyExists(f"Rollup index {spec.name} of {base.full_name} already exists")
+        raise AlreadyExists(
+            f"Rollup index {spec.name} of {base.full_name} already exists", about="rollup"
+        )
     return unit.workspace.create_table(
         name, planned.columns, layout=planned.layout, properties=planned.properties
     )

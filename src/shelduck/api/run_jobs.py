@@ -104,7 +104,8 @@ def _require_sources(table: TableVersion, adds: Sequence[AddRollup]) -> None:
         if change.source is not None and change.source.lower() not in map(str.lower, known):
             raise NotFound(
                 f"Base index[{change.source}] does not exist in {table.full_name}; there are"
-                f" {', '.join(known)}"
+                f" {', '.join(known)}",
+                about="rollup",
             )
 
 

@@ -114,7 +114,7 @@ def _define(
     """Return what the catalog keeps of a view, after Spark has understood the query."""
     unit = runner.view()
     if unit.workspace.has_table(name):
-        raise AlreadyExists(f"table {name} already exists")
+        raise AlreadyExists(f"table {name} already exists", about="table")
     if query.changes:
         raise Unsupported(f"view {name} cannot read table_changes(...); read it when you need it")
     schema = runner.state.default_schema

@@ -136,7 +136,9 @@ class RestoreVerbs(TableHandle):
         with self._state.store.read() as connection:
             at = catalog_read.snapshot(connection, version=version, timestamp=when)
             if at.id > now.snapshot.id:
-                raise NotFound(f"snapshot {at.id} is newer than what the transaction sees")
+                raise NotFound(
+                    f"snapshot {at.id} is newer than what the transaction sees", about="snapshot"
+                )
             name = catalog_read.name_at(connection, now.id, at)
             if name is None:
                 raise InvalidRequest(f"{now.full_name} did not exist at snapshot {at.id}")

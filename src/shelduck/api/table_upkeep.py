@@ -102,7 +102,8 @@ class UpkeepVerbs(TableHandle):
         if chosen - known:
             raise NotFound(
                 f"{found.table.full_name} has no data file {min(chosen - known)} whose rows have"
-                " ids in its newest snapshot; look at its files"
+                " ids in its newest snapshot; look at its files",
+                about="file",
             )
         bins = found.chosen(chosen, found.table.options.target_file_size)
         return rewrite(self._state, found, bins, what="rewrite", dry_run=dry_run)

@@ -5,22 +5,28 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
 from shelduck.api.attached import AttachedLake
+from shelduck.api.attached_table import AttachedTable
+from shelduck.api.lookup import table_name
 from shelduck.api.runner import Runner
 from shelduck.api.session import SqlSession
+from shelduck.api.state import DEFAULT_SCHEMA, LakeState
 from shelduck.api.statements import run_statement
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.names import split_name
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import asking_for
 from shelduck.spark.named_errors import AnalysisException, ParseException, as_sparks
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql import statements as st
-from shelduck.sql.catalogs import Names, owner, within, without_catalog
+from shelduck.sql.catalogs import Names, inside, owner, within, without_catalog
+from shelduck.sql.parameters import with_parameters
 from shelduck.sql.parse import parse
+from shelduck.sql.travel import in_sparks_words
 
 Sql = Callable[..., DataFrame]
 
@@ -28,52 +34,79 @@ Sql = Callable[..., DataFrame]
 class SessionSql:
     """What statements of one session mean; ``lakes`` are those attached to it, by lower name."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self.lakes: dict[str, AttachedLake] = {}
+    def __init__(self, spark: SparkSession, lakes: dict[str, AttachedLake] | None = None) -> None:
+        self.lakes: dict[str, AttachedLake] = {} if lakes is None else lakes
         self._spark = spark
 
     def run(self, original: Sql, text: str, args: Any, kwargs: dict[str, Any]) -> DataFrame:
         """Run one statement, as `SparkSession.sql` does, which is ``original``."""
         names = self._names()
-        found, unread = self._taken(text, names)
-        if found is None:
-            try:
-                return self._at_one_snapshot(lambda: original(text, args, **kwargs))
-            except ParseException:
-                if unread is None:
-                    raise
-                raise as_sparks(unread) from unread
-        if args or kwargs:
-            raise as_sparks(
-                Unsupported(
-                    "a statement that changes a lake takes no parameters: put the values into its"
-                    " text, or use the DataFrame's own call"
-                )
-            )
-        owner_lake, statement = found
         try:
-            return _run(owner_lake, statement, self._schema(owner_lake, names))
+            found, unread = self._taken(text, args, names)
+            if found is not None:
+                if kwargs:
+                    raise Unsupported(
+                        "a statement that changes a lake takes no {names} for frames and columns:"
+                        " make a temporary view of a frame, give values as args={...}"
+                    )
+                lake, statement = found
+                state = self._state(lake)
+                state.default_schema = self._schema(lake, names) or state.default_schema
+                return run_statement(Runner(state, None, SqlSession(state)), statement)
         except ShelduckError as error:
             raise as_sparks(error) from error
+        return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
 
-    def has(self, name: str) -> bool:
-        """Tell whether a table's name, in parts with dots, is one of a lake."""
-        parts = tuple(part.strip("`") for part in name.split("."))
-        return self._names().lake_of(parts) is not None
+    def _sparks(
+        self, run: Callable[[str], DataFrame], text: str, unread: ShelduckError | None
+    ) -> DataFrame:
+        """Have Spark run a text; ``unread`` is why it cannot be read here."""
+        try:
+            return self._at_one_snapshot(lambda: run(text))
+        except ParseException:
+            in_its_words = in_sparks_words(text)
+            if in_its_words != text:
+                with suppress(ParseException):
+                    return self._at_one_snapshot(lambda: run(in_its_words))
+            if unread is None:
+                raise
+            raise as_sparks(unread) from unread
+
+    def table(self, name: str) -> AttachedTable | None:
+        """Return the lake's table that a name means, None when it means none of a lake."""
+        try:
+            parts = split_name(name)
+        except InvalidRequest:
+            return None
+        names = self._names()
+        catalog = names.lake_of(parts)
+        if catalog is None or (len(parts) == 1 and names.temporary(parts[0])):
+            return None
+        parts = inside(parts, catalog)
+        if len(parts) > 2:
+            return None
+        lake = self.lakes[catalog]
+        found = table_name(parts, self._schema(lake, names) or DEFAULT_SCHEMA)
+        return AttachedTable(self._state(lake), catalog, found)
 
     def _names(self) -> Names:
         current = str(self._spark.catalog.currentCatalog())
         return Names(self.lakes, current, self._is_temporary, has_jvm(self._spark))
 
     def _taken(
-        self, text: str, names: Names
+        self, text: str, args: Any, names: Names
     ) -> tuple[tuple[AttachedLake, st.Statement] | None, ShelduckError | None]:
         """Return whose statement it is, or why it cannot be read, where that may matter."""
         lowered = text.lower()
         if names.current.lower() not in self.lakes and not any(n in lowered for n in self.lakes):
             return None, None
+        misfit = None
         try:
-            statements = parse(text)
+            try:
+                bound = with_parameters(text, args) if args else text
+            except InvalidRequest as error:
+                bound, misfit = text, error
+            statements = parse(bound)
         except (InvalidRequest, Unsupported) as error:
             return None, error
         if len(statements) != 1:
@@ -82,6 +115,8 @@ class SessionSql:
         lake = owner(statement, names)
         if lake is None:
             return None, None
+        if misfit is not None:
+            raise misfit
         statement = within(statement, lake, names)
         if isinstance(statement, st.CreateView | st.AlterView):
             statement = replace(statement, text=without_catalog(statement.text, lake))
@@ -103,15 +138,14 @@ class SessionSql:
             return None
         return str(self._spark.catalog.currentDatabase())
 
+    def _state(self, lake: AttachedLake) -> LakeState:
+        """Return the lake as this session reads and writes it."""
+        state = copy.copy(lake.state)
+        state.given_spark = self._spark
+        return state
+
     def _is_temporary(self, name: str) -> bool:
         try:
             return bool(self._spark.catalog.getTable(name).isTemporary)
         except AnalysisException:
             return False
-
-
-def _run(lake: AttachedLake, statement: st.Statement, schema: str | None) -> DataFrame:
-    state = copy.copy(lake.state)
-    if schema is not None:
-        state.default_schema = schema
-    return run_statement(Runner(state, None, SqlSession(state)), statement)

@@ -169,12 +169,12 @@ class Workspace:
     def _require_free(self, name: TableName) -> None:
         self._refuse_table(name)
         if self.view(name) is not None:
-            raise AlreadyExists(f"view {name} already exists")
+            raise AlreadyExists(f"view {name} already exists", about="view")
 
     def _refuse_table(self, name: TableName) -> None:
         # Whether a view has the name, the commit sees: a look less for every new table.
         if self.has_table(name):
-            raise AlreadyExists(f"table {name} already exists")
+            raise AlreadyExists(f"table {name} already exists", about="table")
 
     def create_schema(self, name: str, *, if_not_exists: bool) -> None:
         """Stage a new schema."""
@@ -190,7 +190,7 @@ class Workspace:
             self._created_schemas.append(CreateSchema(made, unique))
             return
         if not if_not_exists:
-            raise AlreadyExists(f"schema {name!r} already exists")
+            raise AlreadyExists(f"schema {name!r} already exists", about="schema")
 
     def drop_schema(self, name: str, *, if_exists: bool, cascade: bool) -> None:
         """Stage the end of a schema, and of its tables and views when ``cascade``."""

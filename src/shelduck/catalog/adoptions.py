@@ -61,7 +61,9 @@ def refuse_adopted(draft: Draft, table: TableId, files: Sequence[NewDataFile]) -
     again = [path for path in paths if path in known]
     if again:
         more = f" and {len(again) - 1} more" if len(again) > 1 else ""
-        raise AlreadyExists(f"{again[0]}{more} is part of table {table} already; nothing was added")
+        raise AlreadyExists(
+            f"{again[0]}{more} is part of table {table} already; nothing was added", about="file"
+        )
 
 
 def refuse_other_numbers(draft: Draft, work: TableWork) -> None:

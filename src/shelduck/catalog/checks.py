@@ -133,7 +133,9 @@ def _given_names(work: Work) -> list[tuple[SchemaInfo, str]]:
     twice = Counter((schema.id, name.lower()) for schema, name in given)
     for (_, name), count in twice.items():
         if count > 1:
-            raise AlreadyExists(f"one commit gives the name {name!r} to {count} tables or views")
+            raise AlreadyExists(
+                f"one commit gives the name {name!r} to {count} tables or views", about="table"
+            )
     return given
 
 
@@ -152,7 +154,7 @@ def _check_schemas(connection: Connection, work: Work, used: set[SchemaInfo]) ->
     taken = {name.lower() for number, name in alive.items() if number not in ending}
     for change in work.created_schemas:
         if change.schema.name.lower() in taken:
-            raise AlreadyExists(f"schema {change.schema.name!r} already exists")
+            raise AlreadyExists(f"schema {change.schema.name!r} already exists", about="schema")
         taken.add(change.schema.name.lower())
 
 
@@ -180,7 +182,9 @@ def _check_names(
     for kind, number, schema_id, name in taken:
         schema = given.get((SchemaId(schema_id), name.lower()))
         if schema is not None and not _leaves_name(work, kind, number):
-            raise AlreadyExists(f"{kind} {name!r} already exists in schema {schema.name!r}")
+            raise AlreadyExists(
+                f"{kind} {name!r} already exists in schema {schema.name!r}", about=kind
+            )
 
 
 def _leaves_name(work: Work, kind: str, number: int) -> bool:

@@ -46,7 +46,7 @@ def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
         with store.write() as connection:
             present = store.table_names(connection)
             if tables.metadata.name in present:
-                raise AlreadyExists(f"there is a lake in {store.where} already")
+                raise AlreadyExists(f"there is a lake in {store.where} already", about="lake")
             _refuse_half_a_lake(store, present)
             for table in tables.DUCKLAKE.tables.values():
                 connection.execute(CreateTable(table))
@@ -56,7 +56,7 @@ def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
         # DuckDB takes no lock of ours: it may have created its lake in between.
         if not _has_lake(store):
             raise
-        raise AlreadyExists(f"there is a lake in {store.where} already") from None
+        raise AlreadyExists(f"there is a lake in {store.where} already", about="lake") from None
     return LakeInfo(path, VERSION, encrypted=False, created_by=_created_by())
 
 
@@ -67,7 +67,7 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
     ``data_path``), Unsupported (another DuckLake version, or encrypted), CorruptLake.
     """
     if not store.exists():
-        raise NotFound(f"no lake in {store.where}: the file does not exist")
+        raise NotFound(f"no lake in {store.where}: the file does not exist", about="lake")
     options = _read_options(store)
     version = _option(store, options, "version")
     if version != VERSION:
@@ -146,7 +146,9 @@ def _read_options(store: Store) -> dict[str, str]:
     t = tables.metadata.c
     with store.read() as connection:
         if tables.metadata.name not in store.table_names(connection):
-            raise NotFound(f"no lake in {store.where}: it has no table ducklake_metadata")
+            raise NotFound(
+                f"no lake in {store.where}: it has no table ducklake_metadata", about="lake"
+            )
         rows = connection.execute(select(t.key, t.value).where(t.scope.is_(None)))
         return {row.key: row.value for row in rows}
 

@@ -122,7 +122,9 @@ def _chosen(connection: Connection, request: ExpiryRequest) -> list[int]:
     if request.versions is not None:
         missing = next((v for v in request.versions if v not in times), None)
         if missing is not None:
-            raise NotFound(f"snapshot {missing} does not exist, or has expired before")
+            raise NotFound(
+                f"snapshot {missing} does not exist, or has expired before", about="snapshot"
+            )
         if newest in request.versions:
             raise InvalidRequest(f"snapshot {newest} is the newest and cannot expire")
         left = sorted(set(request.versions))

@@ -118,7 +118,8 @@ def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snap
         raise AlreadyExists(
             f"table {new.table_name} is under {state} by job {before.id}"
             f" ({before.state.value}): its state is not NORMAL; wait for the job, or CANCEL ALTER"
-            f" TABLE {word} FROM {new.table_name}"
+            f" TABLE {word} FROM {new.table_name}",
+            about="job",
         )
     number = (connection.execute(select(func.max(_c.job_id))).scalar() or 0) + 1
     row = {

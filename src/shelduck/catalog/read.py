@@ -77,11 +77,16 @@ def snapshot(
         raise CorruptLake("the lake has no snapshot: ducklake_snapshot is empty")
     if version is not None:
         if oldest < version < newest:
-            raise NotFound(f"snapshot {version} has expired; newer and older ones are left")
-        raise NotFound(f"snapshot {version} does not exist; there are {oldest} to {newest}")
+            raise NotFound(
+                f"snapshot {version} has expired; newer and older ones are left", about="snapshot"
+            )
+        raise NotFound(
+            f"snapshot {version} does not exist; there are {oldest} to {newest}", about="snapshot"
+        )
     first = snapshot(connection, oldest)
     raise NotFound(
-        f"the lake has no snapshot as old as {timestamp}; its first is {oldest}, of {first.time}"
+        f"the lake has no snapshot as old as {timestamp}; its first is {oldest}, of {first.time}",
+        about="snapshot",
     )
 
 
@@ -91,7 +96,8 @@ def _require_successor(connection: Connection, found: Snapshot, timestamp: datet
     if after is not None and after > found.id + 1:
         raise NotFound(
             f"the snapshots {found.id + 1} to {after - 1} have expired, and one of them may be that"
-            f" of {timestamp}; read version {found.id} or {after}"
+            f" of {timestamp}; read version {found.id} or {after}",
+            about="snapshot",
         )
 
 
@@ -252,7 +258,8 @@ def _no_such_table(
     if view(connection, at, home.name, name, lake) is not None:
         return NotFound(
             f"{home.name}.{name} is a view, not a table; read it with"
-            f" lake.sql('SELECT * FROM {home.name}.{name}')"
+            f" lake.sql('SELECT * FROM {home.name}.{name}')",
+            about="view instead of table",
         )
     names = table_names(connection, at, home)
     return NotFound.named("table", name, names, where=f"schema {home.name!r}")

@@ -72,7 +72,8 @@ def feed_range(connection: Connection, start: Bound, end: Bound) -> FeedRange:
         gone = max(n for n in range(first, last.id) if n not in known)
         raise NotFound(
             f"the change feed from snapshot {first} on needs snapshot {gone}, which has expired;"
-            f" the oldest snapshot that it can begin with is {gone + 1}"
+            f" the oldest snapshot that it can begin with is {gone + 1}",
+            about="snapshot",
         )
     return FeedRange(
         tuple((s, tuple(read.entries_of(s))) for s in found),
@@ -91,7 +92,7 @@ def _first_since(connection: Connection, start: datetime) -> int:
     query = select(_s.snapshot_id).where(_s.snapshot_time >= start).order_by(_s.snapshot_id)
     found = connection.execute(query.limit(1)).scalar()
     if found is None:
-        raise NotFound(f"the lake has no snapshot at or after {start}")
+        raise NotFound(f"the lake has no snapshot at or after {start}", about="snapshot")
     return int(found)
 
 
@@ -137,7 +138,8 @@ def require_closed(found: FeedRange, table: TableVersion) -> None:
         raise NotFound(
             f"snapshot {found.span.first} deleted rows of {table.full_name}, and the snapshot"
             " before it has expired, which had them; the oldest snapshot that the change feed can"
-            f" begin with is {found.span.first + 1}"
+            f" begin with is {found.span.first + 1}",
+            about="snapshot",
         )
 
 

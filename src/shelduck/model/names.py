@@ -22,7 +22,9 @@ def split_name(text: str) -> tuple[str, ...]:
     while True:
         match = _PART.match(text, at)
         if match is None or not match[0].strip() or match[0] in ("``", '""'):
-            raise InvalidRequest(f"cannot read the name {text!r}; quote odd names with back ticks")
+            raise InvalidRequest(
+                f"cannot read the name {text!r}; quote odd names with back ticks", about="text"
+            )
         ticked, quoted, plain = match.groups()
         if ticked is not None:
             parts.append(ticked.replace("``", "`"))
@@ -34,7 +36,9 @@ def split_name(text: str) -> tuple[str, ...]:
         if at == len(text):
             return tuple(parts)
         if text[at] != ".":
-            raise InvalidRequest(f"cannot read the name {text!r}; quote odd names with back ticks")
+            raise InvalidRequest(
+                f"cannot read the name {text!r}; quote odd names with back ticks", about="text"
+            )
         at += 1
 
 

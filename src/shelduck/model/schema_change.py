@@ -188,7 +188,9 @@ def _add(draft: SchemaDraft, change: AddColumn, table: str) -> SchemaDraft:
     if any(f.name.lower() == name.lower() for f in siblings):
         if change.if_not_exists:
             return draft
-        raise AlreadyExists(f"column {path_text(change.path)} already exists in {table}")
+        raise AlreadyExists(
+            f"column {path_text(change.path)} already exists in {table}", about="column"
+        )
     made = new_field(name, change.type, draft.next_id, nullable=change.nullable)
     if change.default is not None:
         made = replace(made, default=_checked_default(change.default, made, change.path, table))
@@ -245,7 +247,7 @@ def _rename(draft: SchemaDraft, change: RenameColumn, table: str) -> SchemaDraft
         raise InvalidRequest(f"column {path_text(change.path)} of {table} needs a name")
     require_free_name(change.new_name, table)
     if any(f.name.lower() == change.new_name.lower() and f.id != found.id for f in siblings):
-        raise AlreadyExists(f"column {change.new_name!r} already exists in {table}")
+        raise AlreadyExists(f"column {change.new_name!r} already exists in {table}", about="column")
     return _put(draft, change.path, replace(found, name=change.new_name))
 
 

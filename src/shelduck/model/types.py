@@ -320,7 +320,7 @@ class _TypeParser:
             raise self._error()
 
     def _error(self) -> InvalidRequest:
-        return InvalidRequest(f"cannot read the type {self.text!r}")
+        return InvalidRequest(f"cannot read the type {self.text!r}", about="text")
 
 
 def _unquote(token: str) -> str:

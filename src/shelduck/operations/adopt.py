@@ -53,7 +53,9 @@ def adopt_files(
     files = find_parquet(places)
     again = next((f.path for f in files if f.path in known), None)
     if again is not None:
-        raise AlreadyExists(f"{again} is part of {table.full_name} already; nothing was added")
+        raise AlreadyExists(
+            f"{again} is part of {table.full_name} already; nothing was added", about="file"
+        )
     inside = next((f.path for f in files if f.path.startswith(own_path)), None)
     if inside is not None:
         raise InvalidRequest(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
@@ -53,21 +53,27 @@ class MergeClause:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A whole MERGE. ``on`` is a condition, or the names of columns that are equal in both."""
+    """A whole MERGE. ``on`` is a condition, or the names of columns that are equal in both.
+
+    ``target_qualifier`` are the names that may stand before ``target_alias``: those of a catalog
+    and a schema. Without ``source_alias`` the source's columns keep the names that they have in it.
+    """
 
     on: Condition | tuple[str, ...]
     clauses: tuple[MergeClause, ...]
     target_alias: str
-    source_alias: str
+    source_alias: str | None
     schema_evolution: bool = False
+    target_qualifier: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.clauses:
             raise InvalidRequest("MERGE has no clause: say what happens to rows that match or not")
-        if self.target_alias.lower() == self.source_alias.lower():
+        source = self.source_alias
+        if source is not None and self.target_alias.lower() == source.lower():
             raise InvalidRequest(
-                f"MERGE calls both the table and the source {self.source_alias!r}: give one of"
-                " them another alias"
+                f"MERGE calls both the table and the source {source!r}: give one of them"
+                " another alias"
             )
         for when in When:
             for clause in self.of(when)[:-1]:
@@ -102,12 +108,12 @@ class Merge:
         is_delete = [c.action is Action.DELETE and c.condition is None for c in matched]
         return not matched or is_delete == [True]
 
-    def on_column(self) -> Column:
+    def on_column(self, source: DataFrame) -> Column:
         """Return the condition of the join."""
         if isinstance(self.on, tuple):
             equal = [
                 F.col(f"{backticked(self.target_alias)}.{backticked(name)}")
-                == F.col(f"{backticked(self.source_alias)}.{backticked(name)}")
+                == self.source_column(source, name)
                 for name in self.on
             ]
             found = equal[0]
@@ -115,6 +121,12 @@ class Merge:
                 found = found & part
             return found
         return as_condition(self.on)
+
+    def source_column(self, source: DataFrame, name: str) -> Column:
+        """Return a column of the source, as conditions and values may say it."""
+        if self.source_alias is None:
+            return source[backticked(name)]
+        return F.col(f"{backticked(self.source_alias)}.{backticked(name)}")
 
 
 def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:
@@ -129,7 +141,7 @@ def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:
 
 
 def assigned(
-    clause: MergeClause, table: TableVersion, source: T.StructType, merge: Merge
+    clause: MergeClause, table: TableVersion, source: DataFrame, merge: Merge
 ) -> tuple[SetValue, ...]:
     """Return what a clause assigns, ``*`` spelled out.
 
@@ -140,12 +152,13 @@ def assigned(
         return clause.values
     found: list[SetValue] = []
     missing: list[Path] = []
+    schema = source.schema
     for field in table.columns:
-        given = _named(source, field.name)
+        given = _named(schema, field.name)
         if given is None:
             missing.append((field.name,))
             continue
-        value = F.col(f"{backticked(merge.source_alias)}.{backticked(given.name)}")
+        value = merge.source_column(source, given.name)
         found += _spread(field, given.dataType, (field.name,), value, missing)
     if missing and not merge.schema_evolution:
         names = ", ".join(path_text(p) for p in missing)

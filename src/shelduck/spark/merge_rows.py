@@ -44,9 +44,7 @@ def merged_rows(
     those to delete have no columns, those to insert no origins. Types that do not fit are
     InvalidRequest at once.
     """
-    assignments = [
-        Assignments(table, assigned(c, table, source.schema, merge)) for c in merge.clauses
-    ]
+    assignments = [Assignments(table, assigned(c, table, source, merge)) for c in merge.clauses]
     names = Names.of(table, [len(a.values) for a in assignments])
     values = [
         dict(zip(a.given(given), a.expressions(), strict=True))

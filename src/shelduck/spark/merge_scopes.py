@@ -17,6 +17,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import InvalidRequest
 from shelduck.model.quoting import backticked
 from shelduck.model.table import TableVersion
+from shelduck.spark.bridge.jvm import qualified
 from shelduck.spark.matching import as_condition
 from shelduck.spark.merge_clauses import Merge, When
 from shelduck.spark.types import spark_type
@@ -67,13 +68,12 @@ def taken_rows(
     work.hidden += [*names.now, *hidden_origins, _TARGET]
     frame = work.evaluate(frame, When.MATCHED)
     if merge.of(When.NOT_MATCHED):
-        alone = frame.select(f"{backticked(merge.source_alias)}.*", *work.hidden)
-        frame = work.evaluate(alone, When.NOT_MATCHED)
+        frame = work.evaluate(_source_alone(frame, target, merge, work.hidden), When.NOT_MATCHED)
     work.hidden.append(_SOURCE)
     if merge.of(When.NOT_MATCHED_BY_SOURCE):
         ours = zip(table.columns, names.now, strict=True)
         columns = [F.col(now).alias(f.name) for f, now in ours]
-        alone = frame.select(*columns, *work.hidden).alias(merge.target_alias)
+        alone = _called(frame.select(*columns, *work.hidden), merge)
         frame = work.evaluate(alone, When.NOT_MATCHED_BY_SOURCE)
     numbers = [F.col(_number(c.when)) for c in merge.clauses]
     back = [F.col(h).alias(o) for h, o in zip(hidden_origins, origins, strict=True)]
@@ -125,8 +125,9 @@ class _Scopes:
         side, alias = ("source", merge.source_alias)
         if when is When.NOT_MATCHED_BY_SOURCE:
             side, alias = ("table", merge.target_alias)
+        called = "" if alias is None else f", as {alias!r}"
         what = str(error).split("\n", 1)[0].split(" Did you mean", 1)[0]
-        return f"MERGE: WHEN {when.value} sees the {side} alone, as {alias!r}: {what}"
+        return f"MERGE: WHEN {when.value} sees the {side} alone{called}: {what}"
 
 
 def _joined(
@@ -139,19 +140,47 @@ def _joined(
     origins: Sequence[str],
 ) -> DataFrame:
     """Return all columns of both sides, and the hidden ones."""
-    theirs = source.withColumn(_SOURCE, F.lit(True)).alias(merge.source_alias)
+    on = merge.on_column(source)
+    theirs = source.withColumn(_SOURCE, F.lit(True))
+    if merge.source_alias is not None:
+        theirs = theirs.alias(merge.source_alias)
     fields = list(zip(table.columns, names.now, strict=True))
     if merge.only_inserts:
-        joined = theirs.join(target.alias(merge.target_alias), merge.on_column(), "left_anti")
+        joined = theirs.join(_called(target, merge), on, "left_anti")
         now = [F.lit(None).cast(spark_type(f.type, f.name)).alias(n) for f, n in fields]
         nothing = F.lit(None).cast(T.LongType())
         marks = [nothing.alias(_hidden(o)) for o in origins]
         return joined.select("*", *now, *marks, F.lit(None).cast("boolean").alias(_TARGET))
-    ours = target.withColumn(_TARGET, F.lit(True)).alias(merge.target_alias)
-    joined = ours.join(theirs, merge.on_column(), merge.join)
-    alias = backticked(merge.target_alias)
-    now = [F.col(f"{alias}.{backticked(f.name)}").alias(n) for f, n in fields]
-    return joined.select("*", *now, *[F.col(f"{alias}.{o}").alias(_hidden(o)) for o in origins])
+    ours = _called(target.withColumn(_TARGET, F.lit(True)), merge)
+    joined = ours.join(theirs, on, merge.join)
+    now = [_target_column(target, merge, f.name).alias(n) for f, n in fields]
+    marks = [_target_column(target, merge, o).alias(_hidden(o)) for o in origins]
+    return joined.select("*", *now, *marks)
+
+
+def _called(target: DataFrame, merge: Merge) -> DataFrame:
+    """Return the table's rows under the name that conditions and values call it by."""
+    if merge.target_qualifier:
+        return qualified(target, (*merge.target_qualifier, merge.target_alias))
+    return target.alias(merge.target_alias)
+
+
+def _target_column(target: DataFrame, merge: Merge, name: str) -> Column:
+    """Return a column of the table, even where the source has the names of the table too."""
+    if merge.target_qualifier:
+        return target[backticked(name)]
+    return F.col(f"{backticked(merge.target_alias)}.{backticked(name)}")
+
+
+def _source_alone(
+    joined: DataFrame, target: DataFrame, merge: Merge, hidden: Sequence[str]
+) -> DataFrame:
+    """Return joined rows with the source's columns, under all of their names, and hidden ones."""
+    if merge.source_alias is not None:
+        return joined.select(f"{backticked(merge.source_alias)}.*", *hidden)
+    if merge.only_inserts:
+        return joined
+    return joined.drop(*[target[backticked(name)] for name in target.columns])
 
 
 def _hidden(origin: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
-from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
 
-__all__ = ["AnalysisException", "ParseException", "as_sparks"]
+__all__ = ["AnalysisException", "ParseException", "as_sparks", "condition_of"]
 
 
-class _Named(PySparkException):
+class _Named(ShelduckError, PySparkException):
     """Tells the condition by which Spark's users know an error."""
 
     condition = ""
@@ -44,6 +44,12 @@ class SchemaNotFound(_Named, NotFound, AnalysisException):
     condition = "SCHEMA_NOT_FOUND"
 
 
+class TableExpected(_Named, NotFound, AnalysisException):
+    """A table is needed where the name is that of a view."""
+
+    condition = "EXPECT_TABLE_NOT_VIEW"
+
+
 class ColumnNotFound(_Named, NotFound, AnalysisException):
     """A column does not exist."""
 
@@ -74,22 +80,35 @@ class NoStatement(_Named, InvalidRequest, ParseException):
     condition = "PARSE_SYNTAX_ERROR"
 
 
-_KINDS: tuple[tuple[type[ShelduckError], str, type[ShelduckError]], ...] = (
-    (NotFound, "schema ", SchemaNotFound),
-    (NotFound, "column ", ColumnNotFound),
-    (NotFound, "", TableNotFound),
-    (AlreadyExists, "schema ", SchemaExists),
-    (AlreadyExists, "column ", ColumnExists),
-    (AlreadyExists, "", TableExists),
-)
+_NAMED: dict[tuple[type[ShelduckError], str], type[_Named]] = {
+    (NotFound, "schema"): SchemaNotFound,
+    (NotFound, "table"): TableNotFound,
+    (NotFound, "view"): TableNotFound,
+    (NotFound, "view instead of table"): TableExpected,
+    (NotFound, "column"): ColumnNotFound,
+    (AlreadyExists, "schema"): SchemaExists,
+    (AlreadyExists, "table"): TableExists,
+    (AlreadyExists, "view"): TableExists,
+    (AlreadyExists, "column"): ColumnExists,
+    (InvalidRequest, "text"): NoStatement,
+}
 
 
 def as_sparks(error: ShelduckError) -> ShelduckError:
     """Return an error of a lake as one that is Spark's too, where Spark has such a one."""
-    text = str(error)
-    for kind, beginning, made in _KINDS:
-        if isinstance(error, kind) and text.startswith(beginning):
-            return made(text)
-    if isinstance(error, InvalidRequest) and text.startswith("cannot read "):
-        return NoStatement(text)
-    return error
+    made = _named(error)
+    return error if made is None else made(str(error))
+
+
+def condition_of(error: Exception) -> str:
+    """Return the name by which Spark knows an error, else what is wrong in a word."""
+    made = _named(error)
+    if made is not None:
+        return made.condition
+    return "INVALID" if isinstance(error, InvalidRequest | Unsupported) else "FAILED"
+
+
+def _named(error: Exception) -> type[_Named] | None:
+    if not isinstance(error, ShelduckError):
+        return None
+    return _NAMED.get((type(error), error.about))

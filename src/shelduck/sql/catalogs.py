@@ -64,8 +64,8 @@ def owner(statement: st.Statement, names: Names) -> str | None:
         return None
     first = targets[0]
     if isinstance(first, SchemaName):
-        inside = first.parts[0] if len(first.parts) > 1 else names.current
-        return inside.lower() if inside.lower() in names.lakes else None
+        catalog = first.parts[0] if len(first.parts) > 1 else names.current
+        return catalog.lower() if catalog.lower() in names.lakes else None
     return names.lake_of(first.parts)
 
 
@@ -80,9 +80,9 @@ def within(statement: Value, lake: str, names: Names) -> Value:
             case Call():
                 return replace(value, catalog=None)
             case TableName():
-                return TableName(_inside(value.parts, lake))
+                return TableName(inside(value.parts, lake))
             case SchemaName():
-                return SchemaName(_inside(value.parts, lake))
+                return SchemaName(inside(value.parts, lake))
             case Relation():
                 return replace(value, name=_relation_name(value.name, lake, names))
         return value
@@ -134,14 +134,15 @@ def _targets(value: Any) -> Iterator[TableName | SchemaName]:
             yield from _targets(getattr(value, field.name))
 
 
-def _inside(parts: tuple[str, ...], lake: str) -> tuple[str, ...]:
+def inside(parts: tuple[str, ...], lake: str) -> tuple[str, ...]:
+    """Return the parts of a name as the lake itself understands it."""
     return parts[1:] if len(parts) > 1 and parts[0].lower() == lake else parts
 
 
 def _relation_name(name: TableName, lake: str, names: Names) -> TableName:
-    inside = _inside(name.parts, lake)
-    if inside != name.parts:
-        return TableName(inside)
+    parts = inside(name.parts, lake)
+    if parts != name.parts:
+        return TableName(parts)
     is_temporary = len(name.parts) == 1 and names.temporary(name.parts[0])
     if names.lake_of(name.parts) == lake and not is_temporary:
         return name

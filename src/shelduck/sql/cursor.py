@@ -70,7 +70,8 @@ class Cursor:
         found = "the statement ends" if token.kind is Kind.END else f"there is {token.text!r}"
         return InvalidRequest(
             f"cannot read {self.excerpt()}: expected {expected} at"
-            f" {place(self.text, token.start)}, but {found}"
+            f" {place(self.text, token.start)}, but {found}",
+            about="text",
         )
 
     def refusal(self, what: str, instead: str) -> Unsupported:

@@ -132,9 +132,13 @@ def _translated(text: str, read: str, write: str) -> str:
     try:
         trees = sqlglot.parse(text, read=read)
     except SqlglotError as error:
-        raise InvalidRequest(f"cannot read the default {text!r}: {_first_line(error)}") from error
+        raise InvalidRequest(
+            f"cannot read the default {text!r}: {_first_line(error)}", about="text"
+        ) from error
     if len(trees) != 1 or trees[0] is None:
-        raise InvalidRequest(f"cannot read the default {text!r}: it is not one expression")
+        raise InvalidRequest(
+            f"cannot read the default {text!r}: it is not one expression", about="text"
+        )
     tree = trees[0]
     _check(tree, text)
     strict = tree.transform(

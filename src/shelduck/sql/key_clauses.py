@@ -57,7 +57,8 @@ def taken_keys(
     if sequence is not None and (spec is None or spec.model is not KeyModel.UNIQUE):
         raise InvalidRequest(
             f"cannot read {cursor.excerpt()}: the property {_SEQUENCE} says which row of a key is"
-            " the last one, and only UNIQUE KEY (...) asks for that; add it, or leave it out"
+            " the last one, and only UNIQUE KEY (...) asks for that; add it, or leave it out",
+            about="text",
         )
     if spec is None:
         return None
@@ -66,7 +67,8 @@ def taken_keys(
         if column.key and column.name.lower() not in known:
             raise InvalidRequest(
                 f"cannot read {cursor.excerpt()}: column {quote_name(column.name)} has the word KEY"
-                f" and is not in {spec.model.value} KEY; write it there too, or leave out the word"
+                f" and is not in {spec.model.value} KEY; write it there too, or leave out the word",
+                about="text",
             )
     return replace(
         spec,

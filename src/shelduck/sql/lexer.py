@@ -86,7 +86,9 @@ def tokenize(text: str) -> list[Token]:
             continue
         if match["symbol"] in _UNCLOSED:
             what = _UNCLOSED[match["symbol"]]
-            raise InvalidRequest(f"the {what} that begins at {place(text, at)} is not closed")
+            raise InvalidRequest(
+                f"the {what} that begins at {place(text, at)} is not closed", about="text"
+            )
         if not match["skip"]:
             kind = next(k for group, k in _KINDS.items() if match[group])
             key = match[0].upper() if kind in (Kind.WORD, Kind.SYMBOL) else ""
@@ -120,7 +122,7 @@ def name_of(token: Token) -> str:
         return token.text
     quote = token.text[0]
     if quote in "rR" or (quote == '"' and '\\"' in token.text):
-        raise InvalidRequest(f"{token.text} is not a name; write it in backticks")
+        raise InvalidRequest(f"{token.text} is not a name; write it in backticks", about="text")
     return token.text[1:-1].replace(quote * 2, quote)
 
 
@@ -150,7 +152,7 @@ def _unescape(match: re.Match[str], quote: str) -> str:
     if match["u4"] or match["u8"]:
         code = int(match["u4"] or match["u8"], 16)
         if code > 0x10FFFF:
-            raise InvalidRequest(f"{match[0]} is not a character")
+            raise InvalidRequest(f"{match[0]} is not a character", about="text")
         return chr(code)
     if match["octal"]:
         return chr(int(match["octal"], 8))
@@ -165,4 +167,6 @@ def _after_comment(text: str, at: int) -> int:
         depth += 1 if match[0] == "/*" else -1
         if depth == 0:
             return at + match.end()
-    raise InvalidRequest(f"the comment that begins at {place(text, at)} is not closed")
+    raise InvalidRequest(
+        f"the comment that begins at {place(text, at)} is not closed", about="text"
+    )

@@ -256,14 +256,16 @@ def _brackets(text: str, tokens: list[Token]) -> dict[int, int]:
             if not open_at or tokens[open_at[-1]].key != pairs[token.key]:
                 raise InvalidRequest(
                     f"the {token.key!r} at {place(text, token.start)} closes nothing:"
-                    f" {_around(text, token.start)}"
+                    f" {_around(text, token.start)}",
+                    about="text",
                 )
             closing[open_at.pop()] = n
     if open_at:
         token = tokens[open_at[-1]]
         raise InvalidRequest(
             f"the {token.key!r} at {place(text, token.start)} is not closed:"
-            f" {_around(text, token.start)}"
+            f" {_around(text, token.start)}",
+            about="text",
         )
     return closing
 

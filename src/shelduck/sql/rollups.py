@@ -41,7 +41,8 @@ def mixed_changes(cursor: Cursor) -> InvalidRequest:
     """Return the error that one statement changes columns and rollups."""
     return InvalidRequest(
         f"cannot read {cursor.excerpt()}: column changes cannot be mixed with rollup changes;"
-        " write two statements"
+        " write two statements",
+        about="text",
     )
 
 
@@ -206,7 +207,8 @@ def _check_groups(
     if {c.lower() for c in columns} != {g.lower() for g in groups or ()}:
         raise InvalidRequest(
             f"cannot read {cursor.excerpt()}: the columns of SELECT and of GROUP BY are the same"
-            f" ones; write GROUP BY {', '.join(map(quote_name, columns))}"
+            f" ones; write GROUP BY {', '.join(map(quote_name, columns))}",
+            about="text",
         )
 
 
@@ -215,7 +217,8 @@ def _check_order(cursor: Cursor, columns: Sequence[str], order: Sequence[str] | 
     if wanted != [c.lower() for c in columns[: len(wanted)]]:
         raise InvalidRequest(
             f"cannot read {cursor.excerpt()}: a materialized view is sorted as its columns stand in"
-            " SELECT; write ORDER BY in that order"
+            " SELECT; write ORDER BY in that order",
+            about="text",
         )
 
 

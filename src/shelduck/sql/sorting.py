@@ -154,9 +154,11 @@ def _parsed(text: str, dialect: str) -> exp.Expr:
     try:
         trees = sqlglot.parse(text, read=dialect)
     except SqlglotError as error:
-        raise InvalidRequest(f"cannot read the sort key {text!r}") from error
+        raise InvalidRequest(f"cannot read the sort key {text!r}", about="text") from error
     if len(trees) != 1 or trees[0] is None:
-        raise InvalidRequest(f"cannot read the sort key {text!r}: it is not one expression")
+        raise InvalidRequest(
+            f"cannot read the sort key {text!r}: it is not one expression", about="text"
+        )
     return trees[0]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind, string_of, tokenize
 from shelduck.sql.parts import TableName
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATE"))
+_TIMES = ("VERSION", "TIMESTAMP")
 _WRITE = "a time is a literal such as '2026-01-31 12:00:00'"
 
 
@@ -32,6 +33,38 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
     if cursor.sees("CHANGES", "FROM"):
         raise cursor.refusal("CHANGES FROM", "read FROM table_changes('t', start, end)")
     return None, None
+
+
+def in_sparks_words(text: str) -> str:
+    """Return a text with ``AT (VERSION => 3)`` and ``t@v3`` as ``VERSION AS OF 3``, if it can be.
+
+    It is meant for a text that Spark could not read: a function may be called ``at`` too.
+    """
+    try:
+        tokens = tokenize(text)
+    except InvalidRequest:
+        return text
+    found: list[str] = []
+    last = 0
+    for n, token in enumerate(tokens):
+        cursor = Cursor(text, tokens)
+        cursor.at = n
+        is_time = cursor.sees("@") or any(cursor.sees("AT", "(", word, "=>") for word in _TIMES)
+        if token.start < last or not is_time:
+            continue
+        try:
+            read_time(cursor)
+        except (InvalidRequest, Unsupported):
+            return text
+        behind = cursor.at
+        if token.key == "@":
+            time = f" VERSION AS OF {tokens[n + 1].text[1:]}"
+        else:
+            given = text[tokens[n + 4].start : tokens[behind - 2].end]
+            time = f"{tokens[n + 2].text} AS OF {given} "
+        found += [text[last : token.start], time]
+        last = tokens[behind - 1].end
+    return "".join([*found, text[last:]])
 
 
 def read_changes(cursor: Cursor) -> tuple[TableName, int | str, int | str | None]:

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
-from shelduck.errors import AlreadyExists, NotFound
 from shelduck.model.quoting import backticked
 from shelduck.spark.bridge.classes import PACKAGE, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.jvm import current_thread, java_gateway, java_session
 from shelduck.spark.bridge.relation import let_java_call
+from shelduck.spark.named_errors import condition_of
 
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
 """Answers a request; rows to write come with it.
@@ -63,6 +63,11 @@ def remove_catalog(spark: SparkSession, name: str, token: str) -> None:
     _asked(loader_of(spark)).remove(token)
 
 
+def token_of(spark: SparkSession, name: str) -> str | None:
+    """Return what `put_catalog` returned for a name in a session, or in the one it is a copy of."""
+    return spark.conf.get(f"{_SETTING}{name}.attached", None)
+
+
 @contextmanager
 def asking_for(spark: SparkSession, query: str) -> Iterator[None]:
     """Have what Spark asks for this thread meanwhile say that it is for ``query``."""
@@ -88,28 +93,15 @@ class _Answering:
         self._answer = answer
 
     def apply(self, request: str, data: Any) -> str:
-        """Return ``ok`` and the rows of the answer, or the kind of error and its message."""
+        """Return ``ok`` and the rows of the answer, or the error: its condition and message."""
         try:
             rows = None if data is None else DataFrame(data, self._spark)
             [texts] = field_rows(request)
             return rows_of([("ok",), *self._answer(texts, rows)])
         except Exception as error:  # noqa: BLE001 - it goes on in Java, which throws it
-            return rows_of([(_kind(error, request), f"{type(error).__name__}: {error}")])
+            return rows_of([(condition_of(error), f"{type(error).__name__}: {error}")])
 
     class Java:
         """Says to py4j what this object is in Java."""
 
         implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]
-
-
-def _kind(error: Exception, request: str) -> str:
-    """Return what Spark calls an error that it has a class for."""
-    is_about_schema = "schema" in request.split("\t", 2)[1]
-    if isinstance(error, NotFound):
-        text = str(error)
-        if is_about_schema or text.startswith("schema "):
-            return "no schema"
-        return "no table" if text.startswith("table ") else "error"
-    if isinstance(error, AlreadyExists) and not is_about_schema:
-        return "table exists"
-    return "error"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -36,6 +37,20 @@ def java_column(column: Column) -> Any:
 def classic_column(column: Any) -> Column:
     """The Python column of one in Java."""
     return ClassicColumn(column)
+
+
+def qualified(df: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The rows under a name of several parts, as those of a table that Spark finds by it."""
+    java = jvm(df.sparkSession)
+    *qualifier, name = names
+    identifier = java.org.apache.spark.sql.catalyst.AliasIdentifier(
+        name, java.org.apache.spark.api.python.PythonUtils.toSeq(qualifier)
+    )
+    plan = java.org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias(
+        identifier, analyzed_plan(df)
+    )
+    made = java.org.apache.spark.sql.classic.Dataset.ofRows(java_session(df.sparkSession), plan)
+    return DataFrame(made, df.sparkSession)
 
 
 def analyzed_plan(df: DataFrame) -> Any:

@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
@@ -53,17 +54,22 @@ public final class CatalogCall {
   }
 
   private static Exception error(String[] found, String[] request) {
-    String kind = found[0];
-    if (kind.equals("no table")) {
+    String condition = found[0];
+    if (condition.equals("TABLE_OR_VIEW_NOT_FOUND")) {
       return new NoSuchTableException(identifier(request[1], request[2]));
     }
-    if (kind.equals("no schema")) {
+    if (condition.equals("SCHEMA_NOT_FOUND")) {
       return new NoSuchNamespaceException(new String[] {request[1]});
     }
-    if (kind.equals("table exists")) {
+    if (condition.equals("TABLE_OR_VIEW_ALREADY_EXISTS")) {
       return new TableAlreadyExistsException(identifier(request[1], request[2]));
     }
-    return new IllegalStateException(found[1]);
+    if (condition.equals("SCHEMA_ALREADY_EXISTS")) {
+      return new NamespaceAlreadyExistsException(new String[] {request[1]});
+    }
+    // PySpark shows the first of these classes by its message alone.
+    return condition.equals("FAILED")
+        ? new IllegalStateException(found[1]) : new IllegalArgumentException(found[1]);
   }
 
   private static Identifier identifier(String namespace, String name) {

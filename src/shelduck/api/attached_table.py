@@ -1,0 +1,115 @@
+"""A table of an attached lake, for calls of Spark that get to no catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from shelduck.api.catalog_verbs import CatalogVerbs
+from shelduck.api.keyed import settled_rows
+from shelduck.api.results import TableName
+from shelduck.api.row_work import carry_out_rows
+from shelduck.api.state import LakeState
+from shelduck.api.table import Table
+from shelduck.api.table_edits import merge_into
+from shelduck.api.unit import UnitOfWork, view_of
+from shelduck.errors import ShelduckError
+from shelduck.model.quoting import quote_name
+from shelduck.operations.done import Done
+from shelduck.spark.matching import Column
+from shelduck.spark.merge_clauses import Merge, MergeClause
+from shelduck.spark.named_errors import as_sparks
+from shelduck.spark.session import DataFrame, StructType
+from shelduck.sql import statements as st
+from shelduck.sql.parts import Target
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedTable:
+    """One table by its name in the lake; ``catalog`` is what the session calls the lake."""
+
+    state: LakeState
+    catalog: str
+    table: TableName
+
+    @property
+    def name(self) -> str:
+        """The name in the lake."""
+        return str(self.table)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the lake has such a table."""
+        return view_of(self.state, None).workspace.has_table(self.table)
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether it is there and has partitions."""
+        workspace = view_of(self.state, None).workspace
+        return workspace.has_table(self.table) and bool(workspace.table(self.table).partition)
+
+    def create(self, columns: StructType, partitioned_by: Sequence[str]) -> None:
+        """Create it; files hold rows of one value of each of these columns."""
+        with _told_as_sparks():
+            keys = [quote_name(name) for name in partitioned_by]
+            CatalogVerbs(self.state, None).create_table(self.name, columns, partitioned_by=keys)
+
+    def sink(self, *, replaces: bool, merge_schema: bool) -> Callable[[DataFrame, int], None]:
+        """Return a function for ``foreachBatch`` that brings each batch into it once.
+
+        ``replaces`` says that a batch takes the place of all rows.
+        """
+
+        def write(table: Table, batch: DataFrame) -> object:
+            if replaces:
+                return table.overwrite(batch)
+            return table.append(batch, merge_schema=merge_schema)
+
+        return Table(self.state, self.table).sink(write=write)
+
+    def append(self, rows: DataFrame) -> None:
+        """Append rows by the names of their columns, and add those that it lacks."""
+        with _told_as_sparks():
+            Table(self.state, self.table).append(rows, merge_schema=True)
+
+    def overwrite_partitions(self, rows: DataFrame, *, by_position: bool) -> None:
+        """Replace the partitions that rows are in."""
+        with _told_as_sparks():
+            Table(self.state, self.table).overwrite_partitions(rows, by_position=by_position)
+
+    def merge(
+        self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool
+    ) -> None:
+        """Merge a source, whose columns keep the names that they have in it.
+
+        Columns of the table may have its name before them, with those of schema and catalog.
+        """
+        names = (self.catalog, self.table.schema, self.table.name)
+        target = Target(st.TableName(names), "", self.table.name)
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = settled_rows(self.state, unit, self.table)
+            columns = rows.table.columns.names
+            meant = tuple(_without_table(clause, target, columns) for clause in clauses)
+            *qualifier, alias = names
+            wanted = Merge(on, meant, alias, None, evolves, tuple(qualifier))
+            return merge_into(self.state, None, rows, source, wanted)
+
+        with _told_as_sparks():
+            carry_out_rows(self.state, None, prepare)
+
+
+def _without_table(clause: MergeClause, target: Target, columns: Sequence[str]) -> MergeClause:
+    if not clause.values:
+        return clause
+    values = [replace(value, path=target.column(value.path, columns)) for value in clause.values]
+    return replace(clause, values=tuple(values))
+
+
+@contextmanager
+def _told_as_sparks() -> Iterator[None]:
+    try:
+        yield
+    except ShelduckError as error:
+        raise as_sparks(error) from error

@@ -1,0 +1,71 @@
+"""``df.writeStream.toTable`` of a lake's table: ``foreachBatch`` with the table's own sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.spark.bridge.jvm import jvm
+from shelduck.spark.lake_table import LakeTable
+
+_CHECKPOINT = "spark.sql.streaming.checkpointLocation"
+
+
+def to_table(
+    _sparks: Callable[..., Any], writer: DataStreamWriter, table: LakeTable, *how: Any, **more: Any
+) -> StreamingQuery:
+    """Start a query that brings each batch into the table once; make the table if it is missing."""
+    names = ("format", "outputMode", "partitionBy", "queryName")
+    given = dict(zip(names, how, strict=False)) | more
+    # What says how Spark would keep the rows is of no matter here.
+    given.pop("format", None)
+    for name in names[1:]:
+        value = given.pop(name, None)
+        if value is not None:
+            getattr(writer, name)(value)
+    writer.options(**given)
+    mode = str(_field(writer, "outputMode")[0]).lower()
+    options, _ = _field(writer, "extraOptions")
+    _check(writer, table, mode, options)
+    merges = options.contains("mergeSchema") and options.get("mergeSchema").get().lower() == "true"
+    keys = _taken_keys(writer)
+    if not table.is_there:
+        table.create(writer._df.schema, keys)  # noqa: SLF001
+    function = table.sink(replaces=mode == "complete", merge_schema=merges)
+    return writer.foreachBatch(function).start()
+
+
+def _check(writer: DataStreamWriter, table: LakeTable, mode: str, options: Any) -> None:
+    if mode not in ("append", "complete"):
+        raise Unsupported(
+            f"toTable cannot bring rows into {table.name} in output mode {mode!r}: write"
+            " foreachBatch with a function that merges each batch, as batch.mergeInto does"
+        )
+    of_session = writer._spark.conf.get(_CHECKPOINT, None)  # noqa: SLF001
+    if not options.contains("checkpointLocation") and not of_session:
+        raise InvalidRequest(
+            f"a stream into {table.name} keeps its place in a directory, which nothing names: set"
+            ' .option("checkpointLocation", path)'
+        )
+
+
+def _taken_keys(writer: DataStreamWriter) -> list[str]:
+    """Return what partitionBy was told, and forget it: foreachBatch refuses to know of it."""
+    found, put = _field(writer, "partitioningColumns")
+    if found.isEmpty():
+        return []
+    names = found.get()
+    put(jvm(writer._spark).scala.Option.empty())  # noqa: SLF001
+    return [str(names.apply(n)) for n in range(names.size())]
+
+
+def _field(writer: DataStreamWriter, name: str) -> tuple[Any, Callable[[Any], None]]:
+    """Return what a writer was told, which it has no other way to say, and what changes it."""
+    java = writer._jwrite  # noqa: SLF001
+    field = java.getClass().getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(java), lambda value: field.set(java, value)
