@@ -244,16 +244,13 @@ class Author:
         ]
 
     def _default(self, draft: Mirror) -> list[Part]:
-        found = self._of_old_type(draft)
-        if not found:
-            return []
-        column = self.dice.choice(found)
+        column = self._one(draft)
         value = self.dice.choice(column.values())
         text = f"ALTER COLUMN {self.quoted(column.name)} SET DEFAULT {literal(value)}"
         return [(text, methodcaller("set_default", column.identity, value))]
 
     def _no_default(self, draft: Mirror) -> list[Part]:
-        found = [c for c in self._of_old_type(draft) if c.nullable and c.default is not None]
+        found = [c for c in self._free(draft) if c.nullable and c.default is not None]
         if not found:
             return []
         column = self.dice.choice(found)
@@ -291,15 +288,13 @@ class Author:
         found = [c for c in draft.others if c.identity != locked]
         # BUG: a job leaves the column at its old place in the order, DuckDB 1.5.5 puts what it
         # alters where its id says, and its next small INSERT goes into the wrong columns.
-        return [c for c in found if self.engine == "shelduck" or not c.is_converted]
-
-    def _of_old_type(self, draft: Mirror) -> list[Column]:
-        # BUG: in one transaction that changes the type of a column and then its default, DuckDB
-        # 1.5.5 forgets the initial default: rows that were there before the column read NULL.
+        if self.engine == "shelduck":
+            return found
+        # BUG: where one transaction changes the type of a column, and then anything else of it,
+        # DuckDB 1.5.5 forgets its defaults: rows from before the column read NULL.
         kinds = {c.identity: c.kind for c in self.mirror.columns}
-        is_theirs = self.engine == "duckdb"
-        found = self._free(draft)
-        return [c for c in found if not is_theirs or kinds.get(c.identity, c.kind) == c.kind]
+        alike = [c for c in found if kinds.get(c.identity, c.kind) == c.kind]
+        return [c for c in alike if not c.is_converted]
 
     def _one(self, draft: Mirror) -> Column:
         return self.dice.choice(self._free(draft))
