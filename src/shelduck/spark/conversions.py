@@ -86,7 +86,7 @@ def _of_text(text: Column, target: Leaf, wanted: T.DataType) -> Column:
         made = F.when(exact.isNull() | (found.cast(_WIDEST) == exact), found)
         if isinstance(wanted, T.IntegralType):
             # Without a point nothing is cut, which is most of what there is, at half the price.
-            made = F.coalesce(F.when(F.instr(text, ".") == 0, found), made)
+            made = F.coalesce(F.when(~text.contains("."), found), made)
         return _in_range(made, target)
     return _stepped(text.try_cast(wanted), target)
 
@@ -97,15 +97,20 @@ def _date(text: Column) -> Column:
         read = F.try_to_timestamp(text, F.lit(words)).cast("date")
         found = F.when(text.rlike(f"^{form}$"), read).otherwise(found)
     # Spark casts ISO dates at half the price of parsing them, but takes other forms too: that the
-    # hyphens are in their places and no T is behind excludes those.
+    # hyphens are in their places and no T is behind excludes those. Bytes are quicker to look at
+    # than characters, and what is no ASCII is no date.
     is_usual = (
-        (F.length(text) == len("yyyy-MM-dd"))
-        & (F.instr(text, "-") == len("yyyy-"))
-        & (F.locate("-", text, len("yyyy-M")) == len("yyyy-MM-"))
+        (F.octet_length(text) == len("yyyy-MM-dd"))
+        & _has_hyphen(text, len("yyyy-"))
+        & _has_hyphen(text, len("yyyy-MM-"))
         & (text >= "0001")
         & ~text.endswith("T")
     )
     return F.when(is_usual, text.try_cast("date")).otherwise(found)
+
+
+def _has_hyphen(text: Column, at: int) -> Column:
+    return F.substring(text.cast("binary"), at, 1) == F.lit(b"-")
 
 
 def _to_text(value: Column, source: Leaf, target: Leaf) -> Column:
