@@ -357,6 +357,7 @@ def test_dataframes_are_answered_and_views_and_what_is_kept(both):
         both.rolled.where("site = 1").createOrReplaceTempView("rolled_view")
         both.spark.sql("SELECT count(*) FROM rolled_view").collect()
         assert both.rolled.count() == 1000
+    both.spark.catalog.dropTempView("rolled_view")
     kept.unpersist()
     assert len(reasons) == 3
 
