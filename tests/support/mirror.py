@@ -56,7 +56,11 @@ Cell = str | None
 
 @dataclass
 class Column:
-    """A column; ``default`` is what rows get from now on that are written without a value."""
+    """A column; ``default`` is what rows get from now on that are written without a value.
+
+    ``is_counted``: the table has statistics of it. DuckDB 1.5.5 makes none for a column that it
+    adds to a table with rows, and refuses then to say that it is NOT NULL.
+    """
 
     name: str
     kind: str
@@ -64,6 +68,7 @@ class Column:
     default: Any = None
     nullable: bool = True
     is_converted: bool = False
+    is_counted: bool = True
     identity: int = field(default_factory=itertools.count().__next__)
 
     def values(self, target: str | None = None) -> list[Any]:

@@ -31,6 +31,9 @@ _CHECK_ALL = 10
 _REMEMBER = 12
 _MOST_REMEMBERED = 4
 _TOLD_ON_FAILURE = 15
+# Not 0: an ALTER of DuckDB 1.5.5 makes no table for inlined rows then, and a session of it that
+# inlines again puts rows into the table of the columns before.
+_FEWEST_INLINED = 1
 _SNAPSHOTS = "SELECT snapshot_id FROM ducklake_snapshots('lake') ORDER BY 1"
 _ENDED = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
@@ -109,7 +112,7 @@ class Story:
         self._carry_out(name, self.author.alter(engine(name)))
 
     def option(self) -> None:
-        value = self.dice.choice([0, 50])
+        value = self.dice.choice([_FEWEST_INLINED, 50])
         command = {"do": "option", "name": "data_inlining_row_limit", "value": value}
         self._carry_out(self.races.worker(), Act(command, []))
 
@@ -144,7 +147,7 @@ class Story:
         """DuckDB's process ends, and another one comes that inlines as it likes."""
         self._note("duckdb", None, "restart")
         self._clients["duckdb"].close()
-        limits = self.dice.choice([[], [], ["0"], ["50"]])
+        limits = self.dice.choice([[], [], [str(_FEWEST_INLINED)], ["50"]])
         self._clients["duckdb"] = self._start("duckdb", *limits)
 
     def race(self) -> None:
@@ -252,7 +255,9 @@ class Story:
         ids = self._oracle.sql("SELECT count(DISTINCT rowid) FROM t")
         assert ids == [(len(self.mirror.rows),)], "row ids"
         name = self.races.worker()
-        versions = [None, *self._past]
+        # Shelduck's processes are the slow ones: of the past one snapshot each time, in turn.
+        past = sorted(self._past)
+        versions = [None, *past[self.steps // _CHECK_ALL % len(past) :][:1]] if past else [None]
         found = self._clients[name].ask({"do": "read", "versions": versions})
         for version, (shape, rows) in zip(versions, found, strict=True):
             shape_then = [(name, kind) for name, kind in shape]
