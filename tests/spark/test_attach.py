@@ -14,29 +14,28 @@ import shelduck
 from shelduck import AlreadyExists, InvalidRequest, NotFound
 from shelduck.api import attached
 from shelduck.spark.named_errors import as_sparks, condition_of
+from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows
-from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.spark41
 
 
 @pytest.fixture
 def url(tmp_path):
-    return f"sqlite:///{tmp_path}/lake.db"
+    return url_of(tmp_path)
 
 
 @pytest.fixture
-def lake(spark, url, tmp_path):
+def lake(spark, tmp_path):
     """A lake that is catalog ``lake`` of the session, with a table and a view."""
-    found = shelduck.attach(spark, "lake", url, f"{tmp_path}/data/")
-    try:
-        found.sql("CREATE TABLE t (id INT NOT NULL, w STRING); CREATE SCHEMA s")
-        found.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, NULL)")
-        found.sql("CREATE VIEW v AS SELECT id, upper(w) AS big FROM t")
+    with attached_lake(
+        spark,
+        tmp_path,
+        "CREATE TABLE t (id INT NOT NULL, w STRING); CREATE SCHEMA s",
+        "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, NULL)",
+        "CREATE VIEW v AS SELECT id, upper(w) AS big FROM t",
+    ) as found:
         yield found
-    finally:
-        if "lake" in str(spark.conf.get("spark.sql.catalog.lake", "")).lower():
-            shelduck.detach(spark, "lake")
 
 
 @pytest.fixture
@@ -44,11 +43,6 @@ def source(spark):
     spark.createDataFrame([(3, "x"), (4, "y")], "id int, w string").createTempView("source")
     yield
     spark.catalog.dropTempView("source")
-
-
-def duck(url, query):
-    with DuckDBOracle(url) as oracle:
-        return sorted(oracle.sql(query), key=str)
 
 
 # Queries

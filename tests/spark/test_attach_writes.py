@@ -15,8 +15,8 @@ import shelduck
 from shelduck import InvalidRequest
 from shelduck.spark.merge_writer import LakeMerge
 from shelduck.sql.parameters import with_parameters
+from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows
-from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.spark41
 
@@ -26,19 +26,19 @@ SOURCE = [(3, "x", 33), (4, "y", 44)]
 
 @pytest.fixture
 def url(tmp_path):
-    return f"sqlite:///{tmp_path}/lake.db"
+    return url_of(tmp_path)
 
 
 @pytest.fixture
-def lake(spark, url, tmp_path):
+def lake(spark, tmp_path):
     """A lake that is catalog ``lake`` of the session, with a table of three rows."""
-    found = shelduck.attach(spark, "lake", url, f"{tmp_path}/data/")
-    try:
-        found.sql("CREATE TABLE t (id INT NOT NULL, w STRING, n INT DEFAULT 5)")
-        found.sql("INSERT INTO t VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 30)")
+    with attached_lake(
+        spark,
+        tmp_path,
+        "CREATE TABLE t (id INT NOT NULL, w STRING, n INT DEFAULT 5)",
+        "INSERT INTO t VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 30)",
+    ) as found:
         yield found
-    finally:
-        shelduck.detach(spark, "lake")
 
 
 @pytest.fixture
@@ -47,11 +47,6 @@ def source(spark):
     frame.createTempView("source")
     yield spark.table("source")
     spark.catalog.dropTempView("source")
-
-
-def duck(url, query):
-    with DuckDBOracle(url) as oracle:
-        return sorted(oracle.sql(query), key=str)
 
 
 # mergeInto

@@ -12,8 +12,8 @@ import datetime as dt
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, JobState, NotFound, Unsupported
-from tests.support.lakes import everything, newest, refusal, rows
-from tests.support.oracle import DuckDBOracle
+from tests.support.cases import DorisCase
+from tests.support.lakes import everything, newest, rows
 
 SITES = "siteid INT, citycode INT, username VARCHAR(32), pv BIGINT NOT NULL DEFAULT '0'"
 STATEMENTS = [
@@ -33,46 +33,15 @@ STATEMENTS = [
     "CREATE TABLE st (k INT, s STRUCT<col: VARCHAR(10)>, m MAP<STRING, INT>)",
     "INSERT INTO st VALUES (1, named_struct('col', 'x'), map('a', 1)), (2, NULL, NULL)",
 ]
-LIGHT = (None, "FINISHED", "")
 
 
-class Case:
-    """A lake in which a case is played: both engines read it, and nothing changes unseen."""
-
-    def __init__(self, catalog, lake, data):
-        self.catalog, self.lake, self.data = catalog, lake, data
-
-    def rows(self, query):
-        """The rows of a query, which DuckDB finds too."""
-        found = rows(self.lake.sql(query))
-        with self.duckdb() as duckdb:
-            assert duckdb.sql(query) == found
-        return found
-
-    def duckdb(self):
-        return DuckDBOracle(f"sqlite:///{self.catalog}")
+class Case(DorisCase):
+    """A lake whose columns are looked at."""
 
     def columns(self, table):
         """The columns of a table in their order, and what they hold."""
         fields = self.lake.table(table).columns
         return {f.name: f"{f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields}
-
-    def light(self, statement):
-        """Run what is metadata only: one snapshot, no file, and a change that is finished."""
-        before, (_, files) = newest(self.lake), everything(self.catalog, self.data)
-        self.lake.sql(statement)
-        assert newest(self.lake) == before + 1
-        assert everything(self.catalog, self.data)[1] == files
-        assert self.told()[0] == LIGHT
-
-    def told(self):
-        """Id, state and message of the changes, the newest first."""
-        found = self.lake.sql("SHOW ALTER TABLE COLUMN")
-        return [(r.JobId, r.State, r.Msg) for r in found.collect()]
-
-    def refused(self, kind, statement):
-        """The message of a refusal, which changed nothing."""
-        return refusal(kind, lambda: self.lake.sql(statement), self.catalog, self.data)
 
 
 @pytest.fixture
@@ -92,7 +61,7 @@ def test_d01_clauses_build_upon_each_other(case):
 
     assert list(case.columns("t")) == ["k1", "k2", "value1", "value3", "value2"]
     assert case.columns("t")["value2"] == "int32"
-    assert case.rows("SELECT * FROM t ORDER BY k1") == [
+    assert case.both("SELECT * FROM t ORDER BY k1") == [
         *[(1, None, "7", None, None), (2, None, None, None, None)]
     ]
 
@@ -104,7 +73,7 @@ def test_d02_all_columns_are_ordered_and_one_is_dropped(case):
     case.lake.sql("DELETE FROM t; INSERT INTO t VALUES (1, 1, '10', 20), (1, 1, '30', 40)")
 
     assert list(case.columns("t")) == ["k1", "k2", "value1", "value2"]
-    assert case.rows("SELECT * FROM t ORDER BY value2") == [(1, 1, "10", 20), (1, 1, "30", 40)]
+    assert case.both("SELECT * FROM t ORDER BY value2") == [(1, 1, "10", 20), (1, 1, "30", 40)]
 
 
 def test_d04_a_list_is_added_without_a_default(case):
@@ -115,14 +84,14 @@ def test_d04_a_list_is_added_without_a_default(case):
     case.light("ALTER TABLE t ADD COLUMN a ARRAY<INT>")
     case.lake.sql("INSERT INTO t VALUES (3, 'x', array())")
 
-    assert case.rows("SELECT k1, a FROM t ORDER BY k1") == [(1, None), (2, None), (3, [])]
+    assert case.both("SELECT k1, a FROM t ORDER BY k1") == [(1, None), (2, None), (3, [])]
 
 
 def test_d06_several_columns_are_added_with_defaults(case):
     case.light("ALTER TABLE sites ADD COLUMN (new_v1 INT DEFAULT '1', new_v2 INT DEFAULT '2')")
     case.lake.sql("INSERT INTO sites VALUES (4, 3, 'kim', 5, 6, 7)")
 
-    assert case.rows("SELECT siteid, pv, new_v1, new_v2 FROM sites ORDER BY siteid") == [
+    assert case.both("SELECT siteid, pv, new_v1, new_v2 FROM sites ORDER BY siteid") == [
         *[(1, 2, 1, 2), (2, 2, 1, 2), (3, 2, 1, 2), (4, 5, 6, 7)]
     ]
 
@@ -152,7 +121,7 @@ def test_d24_text_grows_and_takes_null(case):
     case.lake.sql("INSERT INTO many VALUES (8193, NULL)")
 
     assert case.columns("many") == {"k": "int32 NOT NULL", "v": "varchar"}
-    assert case.rows("SELECT v, count(*), sum(k) FROM many GROUP BY v ORDER BY count(*)") == [
+    assert case.both("SELECT v, count(*), sum(k) FROM many GROUP BY v ORDER BY count(*)") == [
         *[(None, 1, 8193), ("11", 8193, 8192 * 8193 // 2)]
     ]
 
@@ -162,7 +131,7 @@ def test_d25_a_column_takes_null_from_now_on(case):
     case.light("ALTER TABLE many MODIFY COLUMN k INT NULL")
     case.lake.sql("INSERT INTO many VALUES (NULL, '12')")
 
-    assert case.rows("SELECT count(*), count(k), min(k), max(k) FROM many") == [
+    assert case.both("SELECT count(*), count(k), min(k), max(k) FROM many") == [
         (8194, 8193, 0, 8192)
     ]
 
@@ -184,7 +153,7 @@ def test_d27_a_value_that_is_no_number_cancels_the_job(case):
     assert state == "CANCELLED"
     assert "such as 'zz'" in message
     assert case.columns("words")["b"] == "varchar NOT NULL"
-    assert case.rows("SELECT k, b FROM words ORDER BY k") == [(1, "zz"), (2, "11")]
+    assert case.both("SELECT k, b FROM words ORDER BY k") == [(1, "zz"), (2, "11")]
 
 
 def test_d28_text_becomes_numbers(case):
@@ -192,7 +161,7 @@ def test_d28_text_becomes_numbers(case):
 
     assert case.told() == [(1, "FINISHED", "")]
     assert case.columns("many") == {"k": "int32 NOT NULL", "v": "int32 NOT NULL"}
-    assert case.rows("SELECT v, count(*), sum(k) FROM many GROUP BY v") == [
+    assert case.both("SELECT v, count(*), sum(k) FROM many GROUP BY v") == [
         (11, 8193, 8192 * 8193 // 2)
     ]
 
@@ -204,7 +173,7 @@ def test_d31_lengths_are_not_kept(case, new):
     case.lake.sql(f"ALTER TABLE words MODIFY COLUMN a {new} NOT NULL")
 
     assert newest(case.lake) == before
-    assert case.rows("SELECT a FROM words ORDER BY k") == [("abc",), ("d",)]
+    assert case.both("SELECT a FROM words ORDER BY k") == [("abc",), ("d",)]
 
 
 def test_d33_two_columns_grow_in_one_statement(case):
@@ -212,7 +181,7 @@ def test_d33_two_columns_grow_in_one_statement(case):
     case.light("ALTER TABLE words MODIFY COLUMN a CHAR(50) NULL, MODIFY COLUMN b VARCHAR(50) NULL")
     case.lake.sql(f"INSERT INTO words VALUES (3, '{'x' * 50}', NULL)")
 
-    assert case.rows("SELECT a, b FROM words ORDER BY k") == [
+    assert case.both("SELECT a, b FROM words ORDER BY k") == [
         *[("abc", "zz"), ("d", "11"), ("x" * 50, None)]
     ]
 
@@ -239,8 +208,8 @@ def test_d39_values_of_a_column_that_places_rows_are_not_converted(case, column)
     case.light(f"ALTER TABLE p MODIFY COLUMN {column} BIGINT")
     case.lake.sql("INSERT INTO p VALUES (4, 2, 2, 4)")
 
-    assert case.rows("SELECT k1 FROM p WHERE k2 = 2 ORDER BY k1") == [(2,), (3,), (4,)]
-    assert case.rows("SELECT k1 FROM p WHERE k3 = 2 ORDER BY k1") == [(2,), (4,)]
+    assert case.both("SELECT k1 FROM p WHERE k2 = 2 ORDER BY k1") == [(2,), (3,), (4,)]
+    assert case.both("SELECT k1 FROM p WHERE k3 = 2 ORDER BY k1") == [(2,), (4,)]
 
 
 @pytest.mark.parametrize("default", ["", " DEFAULT '1'"])
@@ -279,7 +248,7 @@ def test_d43_a_date_becomes_a_datetime(case, widens):
     case.lake.sql("INSERT INTO p VALUES (4, 2, 2, 4, TIMESTAMP_NTZ'2024-03-01 00:00:01')")
 
     midnight = dt.datetime(2024, 2, 29)  # noqa: DTZ001 - a local time
-    assert case.rows("SELECT k1, day FROM p ORDER BY k1") == [
+    assert case.both("SELECT k1, day FROM p ORDER BY k1") == [
         *[(1, midnight), (2, midnight), (3, midnight)],
         (4, dt.datetime(2024, 3, 1, 0, 0, 1)),  # noqa: DTZ001 - a local time
     ]
@@ -303,7 +272,7 @@ def test_d47_rows_old_and_new_are_found_under_the_new_name(case):
     case.lake.sql("INSERT INTO sites VALUES (4, 2, 'kim', 5)")
 
     query = "SELECT city, sum(views), count(*) FROM sites GROUP BY city ORDER BY city"
-    assert case.rows(query) == [(1, 4, 2), (2, 7, 2)]
+    assert case.both(query) == [(1, 4, 2), (2, 7, 2)]
 
 
 def test_d48_a_name_that_is_used_and_one_that_is_missing(case):
@@ -323,7 +292,7 @@ def test_d49_a_column_is_renamed_whatever_light_schema_change_says(case):
     case.lake.sql("ALTER TABLE t SET TBLPROPERTIES ('light_schema_change' = 'false')")
     case.light("ALTER TABLE t RENAME COLUMN value1 TO v")
 
-    assert case.rows("SELECT k1, v FROM t ORDER BY k1") == [(1, "7"), (2, None)]
+    assert case.both("SELECT k1, v FROM t ORDER BY k1") == [(1, "7"), (2, None)]
 
 
 def test_d67_light_schema_change_goes_on_and_off(case):
@@ -333,7 +302,7 @@ def test_d67_light_schema_change_goes_on_and_off(case):
         assert rows(case.lake.sql("SHOW TBLPROPERTIES t")) == [("light_schema_change", value)]
     case.light("ALTER TABLE t ADD COLUMN w INT DEFAULT 3")
 
-    assert case.rows("SELECT k1, w FROM t ORDER BY k1") == [(1, 3), (2, 3)]
+    assert case.both("SELECT k1, w FROM t ORDER BY k1") == [(1, 3), (2, 3)]
 
 
 def test_d68_fields_are_appended_to_a_struct(case):
@@ -348,7 +317,7 @@ def test_d68_fields_are_appended_to_a_struct(case):
         " 'f', named_struct('g', 7)), NULL)"
     )
 
-    found = case.rows("SELECT s.col, s.a, s.b, s.c, s.d, s.e, s.f.g FROM st ORDER BY k")
+    found = case.both("SELECT s.col, s.a, s.b, s.c, s.d, s.e, s.f.g FROM st ORDER BY k")
     at = dt.datetime(2024, 2, 29, 0, 0, 1)  # noqa: DTZ001 - a local time
     assert found == [
         ("x", *[None] * 6),
@@ -379,7 +348,7 @@ def test_d69_a_field_becomes_a_number(case):
     case.lake.sql("UPDATE st SET s = named_struct('col', '7') WHERE k = 1")
     case.lake.sql("ALTER TABLE st MODIFY COLUMN s STRUCT<col: INT>")
 
-    assert case.rows("SELECT k, s.col FROM st ORDER BY k") == [(1, 7), (2, None)]
+    assert case.both("SELECT k, s.col FROM st ORDER BY k") == [(1, 7), (2, None)]
 
 
 def test_d71_a_struct_moves_behind_a_variant(case):
@@ -389,7 +358,7 @@ def test_d71_a_struct_moves_behind_a_variant(case):
     case.light("ALTER TABLE st MODIFY COLUMN s STRUCT<col: VARCHAR(10)> AFTER v")
 
     assert list(case.columns("st")) == ["k", "m", "v", "s"]
-    assert case.rows("SELECT k, s.col FROM st ORDER BY k") == [(1, "x"), (2, None), (3, "y")]
-    assert case.rows("SELECT k, CAST(v AS INT) FROM st ORDER BY k") == [
+    assert case.both("SELECT k, s.col FROM st ORDER BY k") == [(1, "x"), (2, None), (3, "y")]
+    assert case.both("SELECT k, CAST(v AS INT) FROM st ORDER BY k") == [
         *[(1, None), (2, None), (3, 5)]
     ]

@@ -12,8 +12,8 @@ import datetime as dt
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from tests.support.lakes import everything, newest, refusal, rows
-from tests.support.oracle import DuckDBOracle
+from tests.support.cases import DorisCase
+from tests.support.lakes import newest, rows
 
 SITES = "siteid INT, citycode INT, username VARCHAR(32), pv BIGINT {}DEFAULT '0'"
 GUESTS = "(1, 1, 'jim', 2), (2, 1, 'grace', 2), (3, 2, 'tom', 2)"
@@ -44,44 +44,16 @@ STATEMENTS = [
         for t in ("sd", "su", "sa")
     ),
 ]
-LIGHT = (None, "FINISHED", "")
 MODELS = pytest.mark.parametrize("table", ["sd", "su", "sa"])
 
 
-class Case:
-    """A lake in which a case is played: both engines read it, and nothing changes unseen."""
-
-    def __init__(self, catalog, lake, data):
-        self.catalog, self.lake, self.data = catalog, lake, data
-
-    def rows(self, query):
-        """The rows of a query, which DuckDB finds too."""
-        found = rows(self.lake.sql(query))
-        with DuckDBOracle(f"sqlite:///{self.catalog}") as duckdb:
-            assert duckdb.sql(query) == found
-        return found
+class Case(DorisCase):
+    """A lake whose keys are looked at."""
 
     def keys(self, table):
         """What SHOW CREATE TABLE says of the keys, and by what files are sorted."""
         text = rows(self.lake.sql(f"SHOW CREATE TABLE {table}"))[0][0]
         return [line for line in text.split("\n") if " KEY " in line or line.startswith("SORTED")]
-
-    def light(self, statement):
-        """Run what is metadata only: one snapshot, no file, and a change that is finished."""
-        before, (_, files) = newest(self.lake), everything(self.catalog, self.data)
-        self.lake.sql(statement)
-        assert newest(self.lake) == before + 1
-        assert everything(self.catalog, self.data)[1] == files
-        assert self.told()[0] == LIGHT
-
-    def told(self):
-        """Id, state and message of the changes, the newest first."""
-        found = self.lake.sql("SHOW ALTER TABLE COLUMN")
-        return [(r.JobId, r.State, r.Msg) for r in found.collect()]
-
-    def refused(self, kind, statement):
-        """The message of a refusal, which changed nothing."""
-        return refusal(kind, lambda: self.lake.sql(statement), self.catalog, self.data)
 
 
 @pytest.fixture
@@ -110,7 +82,7 @@ def test_d02_all_columns_are_ordered_and_one_is_dropped(case):
     case.lake.sql("INSERT INTO d VALUES (1, 1, '10', 20), (1, 1, '30', 40)")
 
     assert case.lake.table("d").columns.names == ["k1", "k2", "value1", "value2"]
-    assert case.rows("SELECT * FROM d ORDER BY value1") == [(1, 1, "10", 20), (1, 1, "30", 40)]
+    assert case.both("SELECT * FROM d ORDER BY value1") == [(1, 1, "10", 20), (1, 1, "30", 40)]
 
 
 def test_d03_rows_of_one_key_are_summed(case):
@@ -121,7 +93,7 @@ def test_d03_rows_of_one_key_are_summed(case):
     case.lake.sql("INSERT INTO a VALUES (1, 1, 10, 20), (1, 1, 30, 40)")
 
     assert case.keys("a") == ["AGGREGATE KEY (k1, k2)", "SORTED BY (k1, k2)"]
-    assert case.rows("SELECT * FROM a") == [(1, 1, 40, 60)]
+    assert case.both("SELECT * FROM a") == [(1, 1, 40, 60)]
 
 
 D06 = "ALTER TABLE sites ADD COLUMN (new_v1 INT MAX DEFAULT '1', new_v2 INT MAX DEFAULT '2')"
@@ -131,7 +103,7 @@ def test_d06_several_values_are_added_with_defaults(case):
     case.light(D06)
     case.lake.sql("INSERT INTO sites VALUES (1, 1, 'jim', 3, 0, 5)")
 
-    assert case.rows("SELECT siteid, pv, new_v1, new_v2 FROM sites ORDER BY siteid") == [
+    assert case.both("SELECT siteid, pv, new_v1, new_v2 FROM sites ORDER BY siteid") == [
         *[(1, 5, 1, 5), (2, 2, 1, 2), (3, 2, 1, 2)]
     ]
 
@@ -146,7 +118,7 @@ def test_d07_several_keys_are_added_with_defaults(case):
 
     assert case.lake.table("sites").columns.names == [*keys.split(", "), "pv", "new_v1", "new_v2"]
     assert case.keys("sites") == [f"AGGREGATE KEY ({keys})", f"SORTED BY ({keys})"]
-    assert case.rows("SELECT new_k2, pv FROM sites WHERE siteid = 1 ORDER BY 1") == [(2, 5), (3, 5)]
+    assert case.both("SELECT new_k2, pv FROM sites WHERE siteid = 1 ORDER BY 1") == [(2, 5), (3, 5)]
 
 
 def test_d09_a_sum_begins_at_zero(case):
@@ -188,7 +160,7 @@ def test_d24_text_grows_and_takes_null(case):
     case.light("ALTER TABLE many MODIFY COLUMN v VARCHAR(128) NULL")
     case.lake.sql("INSERT INTO many VALUES (8192, NULL, 1)")
 
-    assert case.rows("SELECT v, count(*), sum(k) FROM many GROUP BY v ORDER BY count(*)") == [
+    assert case.both("SELECT v, count(*), sum(k) FROM many GROUP BY v ORDER BY count(*)") == [
         *[(None, 1, 8192), ("11", 8192, 8191 * 8192 // 2)]
     ]
 
@@ -199,7 +171,7 @@ def test_d25_a_value_takes_null_from_now_on(case):
     case.light("ALTER TABLE many MODIFY COLUMN n INT NULL")
     case.lake.sql("INSERT INTO total VALUES (1, NULL), (2, NULL)")
 
-    assert case.rows("SELECT * FROM total ORDER BY k") == [(1, 2), (2, None)]
+    assert case.both("SELECT * FROM total ORDER BY k") == [(1, 2), (2, None)]
 
 
 def test_d34_how_a_value_is_combined_is_said_again(case):
@@ -248,7 +220,7 @@ def test_d43_a_date_key_becomes_a_datetime(case, widens):
     case.lake.sql(f"INSERT INTO days VALUES ({at}, 10), ({at}, 100)")
 
     assert case.keys("days") == ["AGGREGATE KEY (day)", "SORTED BY (day)"]
-    assert case.rows("SELECT * FROM days ORDER BY day") == [
+    assert case.both("SELECT * FROM days ORDER BY day") == [
         (dt.datetime(2024, 2, 29), 111),  # noqa: DTZ001 - a local time
         (dt.datetime(2024, 3, 1), 1),  # noqa: DTZ001 - a local time
     ]
@@ -273,7 +245,7 @@ def test_d47_rows_old_and_new_are_found_under_the_new_name(case, table, views):
     case.lake.sql(f"INSERT INTO {table} VALUES (3, 2, 'tom', 5), (4, 2, 'kim', 1)")
 
     query = f"SELECT city, sum(views), count(*) FROM {table} GROUP BY city ORDER BY city"
-    assert case.rows(query) == [(1, 4, 2), (2, views + 1, 2)]
+    assert case.both(query) == [(1, 4, 2), (2, views + 1, 2)]
     assert case.keys(table)[0].endswith(" KEY (siteid, city, username)")
     assert case.keys(table)[1] == "SORTED BY (siteid, city, username)"
 
@@ -304,7 +276,7 @@ def test_d68_fields_are_appended_to_a_struct(case, table):
 
     at = dt.datetime(2024, 2, 29, 0, 0, 1)  # noqa: DTZ001 - a local time
     query = f"SELECT s.col, s.a, s.b, s.c, s.d, s.f.g FROM {table} ORDER BY k"
-    assert case.rows(query) == [("x", *[None] * 5), (None,) * 6, ("y", 1, 1.5, at, [1], 7)]
+    assert case.both(query) == [("x", *[None] * 5), (None,) * 6, ("y", 1, 1.5, at, [1], 7)]
 
 
 @MODELS
@@ -330,4 +302,4 @@ def test_d71_a_struct_moves_behind_another_value(case, table):
     case.light(f"ALTER TABLE {table} MODIFY COLUMN s STRUCT<col: VARCHAR(10)>{how} AFTER v")
 
     assert case.lake.table(table).columns.names == ["k", "m", "v", "s"]
-    assert case.rows(f"SELECT k, s.col FROM {table} ORDER BY k") == [(1, "x"), (2, None)]
+    assert case.both(f"SELECT k, s.col FROM {table} ORDER BY k") == [(1, "x"), (2, None)]

@@ -28,8 +28,8 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, NotFound
-from tests.support.lakes import everything, newest, refusal, rows
-from tests.support.oracle import DuckDBOracle
+from tests.support.cases import KuduCase
+from tests.support.lakes import everything, newest, rows
 
 FILES = "CALL set_option('data_inlining_row_limit', '0')"
 INLINE = "CALL set_option('data_inlining_row_limit', '100')"
@@ -47,44 +47,9 @@ STATEMENTS = [
 MODES = pytest.mark.parametrize("mode", [FILES, INLINE], ids=["files", "inlined"])
 
 
-class Case:
-    """A lake in which a case is played: both engines read it, and nothing changes unseen."""
-
-    def __init__(self, catalog, lake, base):
-        self.catalog, self.lake, self.base = catalog, lake, base
-        self.data = base.folder / "data"
-
-    def both(self, query):
-        """The rows of a query, which DuckDB finds too."""
-        found = rows(self.lake.sql(query))
-        with self.duckdb() as duckdb:
-            assert duckdb.sql(query) == found
-        return found
-
-    def duckdb(self):
-        return DuckDBOracle(f"sqlite:///{self.catalog}")
-
-    def ids(self, table="t"):
-        """The ids of the columns by name."""
-        return {f.name: f.id for f in self.lake.table(table).columns}
-
-    def light(self, statement):
-        """Run what is metadata only: one snapshot, one more schema version, and no file."""
-        before, files = self.lake.snapshots()[-1], set(self.data.rglob("*"))
-        self.lake.sql(statement)
-        after = self.lake.snapshots()[-1]
-        assert (after.id, after.schema_version) == (before.id + 1, before.schema_version + 1)
-        assert set(self.data.rglob("*")) == files
-
-    def refused(self, kind, act):
-        """The message of a refusal, of a statement or a call, which changed nothing."""
-        doing = (lambda: self.lake.sql(act)) if isinstance(act, str) else act
-        return refusal(kind, doing, self.catalog, self.data)
-
-
 @pytest.fixture
 def case(copied, base):
-    made = Case(*copied, base)
+    made = KuduCase(*copied, base.folder / "data")
     yield made
     made.lake.close()
 
@@ -219,7 +184,7 @@ def test_k11_a_table_that_was_renamed_gets_a_column(case):
 
 def test_k19_a_new_column_is_named_at_once_by_another_client(case, spark):
     """Nobody waits: once the ALTER has returned every client finds the column."""
-    with case.base.connect(case.catalog) as other:
+    with case.again() as other:
         table = other.table("p")
         assert table.read().count() == 50
         case.light("ALTER TABLE p ADD COLUMN c2 INT DEFAULT 7")
@@ -246,7 +211,7 @@ def test_k20_ten_alters_at_once_all_apply(case):
     before = case.lake.snapshots()[-1]
 
     def alter(client):
-        with case.base.connect(case.catalog) as other:
+        with case.again() as other:
             for n in (client, client + 5):
                 other.sql(f"ALTER TABLE t ADD COLUMN new_{n} INT DEFAULT {n}")
 

@@ -19,7 +19,8 @@ import pytest
 import shelduck
 from shelduck import Conflict, InvalidRequest
 from shelduck.api import appending, unit
-from tests.spark.test_kudu_cases import FILES, INLINE, MODES, Case
+from tests.spark.test_kudu_cases import FILES, INLINE, MODES
+from tests.support.cases import KuduCase
 from tests.support.lakes import newest, rows
 
 TABLE = "CREATE TABLE t (c0 INT NOT NULL, c1 INT NOT NULL)"
@@ -35,7 +36,7 @@ STATEMENTS = [
 
 @pytest.fixture
 def case(copied, base):
-    made = Case(*copied, base)
+    made = KuduCase(*copied, base.folder / "data")
     yield made
     made.lake.close()
 
@@ -52,7 +53,7 @@ def meanwhile(request, case, monkeypatch):
     def altered(*arguments, **more):
         statements = [late.pop(0) for _ in range(len(late))]
         if statements:
-            with case.base.connect(case.catalog) as other:
+            with case.again() as other:
                 for statement in statements:
                     other.sql(statement)
         return real(*arguments, **more)
@@ -61,12 +62,12 @@ def meanwhile(request, case, monkeypatch):
     return late.extend
 
 
-class Own(Case):
+class Own(KuduCase):
     """A lake with files of its own, which may be deleted."""
 
     def __init__(self, folder, spark):
-        self.lake = shelduck.connect(f"sqlite:///{folder}/l.db", f"{folder}/data/", spark)
-        self.catalog, self.data = folder / "l.db", folder / "data"
+        lake = shelduck.connect(f"sqlite:///{folder}/l.db", f"{folder}/data/", spark)
+        super().__init__(folder / "l.db", lake, folder / "data")
         for statement in (FILES, TABLE, *(f"INSERT INTO t VALUES ({n}, {n}0)" for n in (1, 2, 3))):
             self.lake.sql(statement)
 
@@ -123,7 +124,7 @@ def test_k12_a_name_that_comes_back_is_another_column_after_restarts(case):
 
     def reopen():
         case.lake.close()
-        case.lake = case.base.connect(case.catalog)
+        case.lake = case.again()
 
     case.lake.sql(INLINE)
     case.lake.sql("INSERT INTO t VALUES (4, 40)")
@@ -418,7 +419,7 @@ def test_k18_nobody_notices_columns_that_are_added_meanwhile(case, mode):
 
     def working(step):
         try:
-            with case.base.connect(case.catalog) as other:
+            with case.again() as other:
                 while not finished.is_set():
                     step(other)
         finally:

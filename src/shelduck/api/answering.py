@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shelduck.api.following import is_fresh, name_of, rollups_of
+from shelduck.api.following import is_fresh, rollups_of
 from shelduck.api.lookup import as_of_today, rows_of, version_at
 from shelduck.api.results import TableName
 from shelduck.api.state import LakeState
@@ -87,7 +87,7 @@ def chooser_of(
     for table in rollups_of(unit, base):
         if not is_fresh(state, unit, base, table):
             continue
-        theirs = rows_of(state, unit, name_of(table))
+        theirs = rows_of(state, unit, TableName.of(table))
         rollup, count = rollup_of(table.properties), _alive(theirs)
         if rollup is None or count is None:
             continue

@@ -133,13 +133,15 @@ def _table(spark: SparkSession, name: str) -> AttachedTable | None:
 
 
 def _with_lakes(spark: SparkSession) -> SessionSql | None:
-    """Return what statements of a session mean, None where it has no lake.
+    """Return what statements of a session mean, None where it has no lake."""
+    found = _sessions.get(_id(spark)) or _session_of_stream(spark)
+    return found if found is not None and found.lakes else None
 
-    The batches of a stream have a copy of its session, with that one's settings.
-    """
-    found = _sessions.get(_id(spark))
-    if found is not None or not has_jvm(spark):
-        return found if found is not None and found.lakes else None
+
+def _session_of_stream(spark: SparkSession) -> SessionSql | None:
+    """Return the like for the batches of a stream: they have a copy of its session's settings."""
+    if not has_jvm(spark):
+        return None
     for (session, _), (name, token) in list(_tokens.items()):
         if token_of(spark, name) == token:
             return SessionSql(spark, _sessions[session].lakes)

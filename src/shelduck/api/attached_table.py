@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.api.catalog_verbs import CatalogVerbs
@@ -14,12 +13,11 @@ from shelduck.api.state import LakeState
 from shelduck.api.table import Table
 from shelduck.api.table_edits import merge_into
 from shelduck.api.unit import UnitOfWork, view_of
-from shelduck.errors import ShelduckError
 from shelduck.model.quoting import quote_name
 from shelduck.operations.done import Done
 from shelduck.spark.matching import Column
 from shelduck.spark.merge_clauses import Merge, MergeClause
-from shelduck.spark.named_errors import as_sparks
+from shelduck.spark.named_errors import told_as_sparks
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.sql import statements as st
 from shelduck.sql.parts import Target
@@ -51,7 +49,7 @@ class AttachedTable:
 
     def create(self, columns: StructType, partitioned_by: Sequence[str]) -> None:
         """Create it; files hold rows of one value of each of these columns."""
-        with _told_as_sparks():
+        with told_as_sparks():
             keys = [quote_name(name) for name in partitioned_by]
             CatalogVerbs(self.state, None).create_table(self.name, columns, partitioned_by=keys)
 
@@ -70,12 +68,12 @@ class AttachedTable:
 
     def append(self, rows: DataFrame) -> None:
         """Append rows by the names of their columns, and add those that it lacks."""
-        with _told_as_sparks():
+        with told_as_sparks():
             Table(self.state, self.table).append(rows, merge_schema=True)
 
     def overwrite_partitions(self, rows: DataFrame, *, by_position: bool) -> None:
         """Replace the partitions that rows are in."""
-        with _told_as_sparks():
+        with told_as_sparks():
             Table(self.state, self.table).overwrite_partitions(rows, by_position=by_position)
 
     def merge(
@@ -96,7 +94,7 @@ class AttachedTable:
             wanted = Merge(on, meant, alias, None, evolves, tuple(qualifier))
             return merge_into(self.state, None, rows, source, wanted)
 
-        with _told_as_sparks():
+        with told_as_sparks():
             carry_out_rows(self.state, None, prepare)
 
 
@@ -105,11 +103,3 @@ def _without_table(clause: MergeClause, target: Target, columns: Sequence[str]) 
         return clause
     values = [replace(value, path=target.column(value.path, columns)) for value in clause.values]
     return replace(clause, values=tuple(values))
-
-
-@contextmanager
-def _told_as_sparks() -> Iterator[None]:
-    try:
-        yield
-    except ShelduckError as error:
-        raise as_sparks(error) from error

@@ -32,7 +32,7 @@ def rewrite(
     A bin whose files another commit deleted from or rewrote meanwhile is given up, and its files
     are removed; the others land.
     """
-    name = TableName(found.table.schema.name, found.table.name)
+    name = TableName.of(found.table)
     files, size = sum(len(b.files) for b in bins), sum(b.bytes for b in bins)
     if dry_run or not bins:
         return Compacted(name, files, size, len(bins), dry_run=dry_run)

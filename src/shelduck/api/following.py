@@ -96,7 +96,7 @@ def catch_up(
     staged.
     """
     rollup = RollupRows(base, table)
-    rows, now = rows_of(state, unit, name_of(table)), rows_of(state, unit, name_of(base))
+    rows, now = rows_of(state, unit, TableName.of(table)), rows_of(state, unit, TableName.of(base))
     since = _right_since(state, unit, table)
     older = None if since is None else _changes(state, unit, base, since)
     if older is None:
@@ -117,19 +117,19 @@ def _follow(
     is_right: bool,
 ) -> None:
     base = before.table
-    if not is_current(unit.workspace.table(name_of(base)), table):
+    if not is_current(unit.workspace.table(TableName.of(base)), table):
         # It waits for a refresh: what it is made of has other types now, or is gone.
         return
     if not is_right:
         catch_up(state, unit, base, table, before)
         return
     rollup = RollupRows(base, table)
-    rows = rows_of(state, unit, name_of(table))
+    rows = rows_of(state, unit, TableName.of(table))
     only_adds = all(_only_adds(c) for c in loaded.done.changes)
     if loaded.rows is not None or (only_adds and not loaded.done.alter):
         done = added(state.spark, rows, rollup, loaded)
     else:
-        now = rows_of(state, unit, name_of(base))
+        now = rows_of(state, unit, TableName.of(base))
         touched = touched_rows(state.spark, before, now)
         done = followed(state.spark, rows, rollup, now, touched)
     _stage_rollup(unit, base, table, done)
@@ -161,7 +161,7 @@ def feed_since(
 ) -> DataFrame | None:
     """Return the change feed of a table after a snapshot, None where it does not reach back."""
     try:
-        return changes_between(state, unit, name_of(table), since + 1, None)
+        return changes_between(state, unit, TableName.of(table), since + 1, None)
     except ShelduckError:
         return None
 
@@ -189,14 +189,9 @@ def settling(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Settl
 
 def _before(state: LakeState, unit: UnitOfWork, base: TableVersion) -> TableRows:
     """Return where the rows are before something is staged."""
-    found = unit.workspace.table(name_of(base))
+    found = unit.workspace.table(TableName.of(base))
     staged = copy.deepcopy(unit.workspace.staged_rows(found))
     return table_rows(state.store, found, state.layouts, staged)
-
-
-def name_of(table: TableVersion) -> TableName:
-    """Return what a table is found by."""
-    return TableName(table.schema.name, table.name)
 
 
 def rollup_name(base: TableVersion, name: str) -> TableName:

@@ -145,7 +145,7 @@ class JobWorker:
         if isinstance(shadows, str):
             self._cancel(shadows)
             return None
-        FlushVerbs(self._state, TableName(table.schema.name, table.name)).flush_inlined_data()
+        FlushVerbs(self._state, TableName.of(table)).flush_inlined_data()
         found = survey(self._state.store, self._version(job), self._state.layouts)
         if found.without_ids:
             self._cancel(
@@ -176,7 +176,7 @@ class JobWorker:
         except BaseException:
             discard(table, copies.paths)
             raise
-        refresh_outdated(self._state, TableName(table.schema.name, table.name))
+        refresh_outdated(self._state, TableName.of(table))
         return Committed(done.snapshot.id)
 
     def _roll_up(self, job: Job) -> Committed:
@@ -191,7 +191,7 @@ class JobWorker:
 
     def _refold(self, job: Job, table: TableVersion) -> Committed:
         done = exchange(self._state, job, table, self._name)
-        refresh_outdated(self._state, TableName(table.schema.name, table.name))
+        refresh_outdated(self._state, TableName.of(table))
         return done
 
     def _rewrite(self, job: Job) -> Committed | None:
@@ -209,7 +209,7 @@ class JobWorker:
         if not left:
             return False
         bins = self._bins(found, left)
-        name = TableName(found.table.schema.name, found.table.name)
+        name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
         with bin_progress(name, bins, what, show=self._show) as report:
             for lot in batches(bins, _LOT * at_once(self._state.spark)):

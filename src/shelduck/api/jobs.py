@@ -144,7 +144,7 @@ def _submitted(
 ) -> SchemaChangeJob:
     if timeout is not None and timeout < 1:
         raise InvalidRequest(f"a job's timeout is a number of seconds from 1 on, not {timeout}")
-    name = TableName(table.schema.name, table.name)
+    name = TableName.of(table)
     landed = commit(
         state.store,
         state.info,

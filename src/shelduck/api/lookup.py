@@ -71,7 +71,7 @@ def table_of_id(unit: UnitOfWork, known: TableVersion) -> TableVersion:
 
     Raises Conflict when it was dropped.
     """
-    name = TableName(known.schema.name, known.name)
+    name = TableName.of(known)
     with unit.workspace.reading() as connection:
         found = _same_table(unit, name, known)
         if found is None and known.id >= 0:

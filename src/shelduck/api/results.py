@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shelduck.model.quoting import quote_name
-from shelduck.model.table import Snapshot
+from shelduck.model.table import Snapshot, TableVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,11 @@ class TableName:
 
     schema: str
     name: str
+
+    @classmethod
+    def of(cls, table: TableVersion) -> TableName:
+        """Return what a table is found by."""
+        return cls(table.schema.name, table.name)
 
     def __str__(self) -> str:
         return f"{quote_name(self.schema)}.{quote_name(self.name)}"

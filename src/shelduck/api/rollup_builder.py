@@ -12,13 +12,12 @@ from dataclasses import replace
 from shelduck.api.following import (
     catch_up,
     is_fresh,
-    name_of,
     rollup_name,
     rollups_of,
     settling,
 )
 from shelduck.api.lookup import rows_of
-from shelduck.api.results import Committed
+from shelduck.api.results import Committed, TableName
 from shelduck.api.rollup_shape import (
     create_rollup,
     drop_rollup,
@@ -57,7 +56,7 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
         step = JobStep(job.id, _RUNNING, JobState.RUNNING, worker=worker)
         _fill(state, table, spec, replace(step, done=number, total=len(specs)))
     unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
-    base = unit.workspace.table(name_of(table))
+    base = unit.workspace.table(TableName.of(table))
     try:
         for spec in specs:
             found = unit.workspace.table(rollup_name(base, spec.name))
@@ -74,7 +73,7 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
     if job.work.refolds:
         return None
     # What others brought since the work began is caught up now, and not by the next write.
-    refresh_outdated(state, name_of(base))
+    refresh_outdated(state, TableName.of(base))
     return Committed(snapshot)
 
 
@@ -93,17 +92,17 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
     """
     unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
     try:
-        base = unit.workspace.table(name_of(table))
+        base = unit.workspace.table(TableName.of(table))
         [spec] = job.work.rollups
         found = unit.workspace.table(rollup_name(base, spec.name))
         if not is_fresh(state, unit, base, found):
             catch_up(state, unit, base, found)
-        folded = rows_of(state, unit, name_of(found)).frame(state.spark)
+        folded = rows_of(state, unit, TableName.of(found)).frame(state.spark)
         change = plan_alter(base, job.work.clauses).change
         assert change is not None
-        rows = rows_of(state, unit, name_of(base), writes=True)
+        rows = rows_of(state, unit, TableName.of(base), writes=True)
         unit.workspace.alter_table(change)
-        after = replace(rows, table=unit.workspace.table(name_of(base)))
+        after = replace(rows, table=unit.workspace.table(TableName.of(base)))
         left = folded.select(*map(backticked, after.table.columns.names))
         done = overwrite_table(state.spark, after, left, show_progress=state.show_progress)
         unit.own(done)
@@ -112,7 +111,7 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
             if other.id != found.id and is_fresh(state, unit, base, other):
                 unit.settle(settling(unit, base, other))
         unit.settle(Settling(base.id, frozenset({base.id}), unit.workspace.base.id, alone=True))
-        drop_rollup(unit, unit.workspace.table(name_of(base)), spec.name)
+        drop_rollup(unit, unit.workspace.table(TableName.of(base)), spec.name)
         unit.job = JobStep(job.id, _RUNNING, JobState.FINISHED, worker=worker)
         return Committed(unit.commit().snapshot)
     except BaseException:
@@ -135,7 +134,7 @@ def drop_unlisted(state: LakeState, job: Job, table: TableVersion | None = None)
     base = table or _by_id(state, unit, job)
     if base is None:
         return
-    base = unit.workspace.table(name_of(base))
+    base = unit.workspace.table(TableName.of(base))
     for spec in job.work.rollups:
         if job.work.refolds and spec.name in rollup_names(base.properties):
             drop_rollup(unit, base, spec.name)
@@ -152,7 +151,7 @@ def drop_unlisted(state: LakeState, job: Job, table: TableVersion | None = None)
 def _fill(state: LakeState, table: TableVersion, spec: RollupSpec, step: JobStep) -> None:
     unit = UnitOfWork(state, state.commit_info(f"job {step.job_id}"))
     try:
-        base = unit.workspace.table(name_of(table))
+        base = unit.workspace.table(TableName.of(table))
         name = rollup_name(base, spec.name)
         if unit.workspace.has_table(name):
             found = unit.workspace.table(name)

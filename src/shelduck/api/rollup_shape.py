@@ -8,7 +8,6 @@ from dataclasses import replace
 from shelduck.api.following import (
     catch_up,
     is_fresh,
-    name_of,
     rollup_name,
     rollups_of,
     settling,
@@ -134,8 +133,8 @@ def refresh(state: LakeState, unit: UnitOfWork, base: TableVersion) -> int:
     Rows that others have put into a table with a key model are folded first. A rollup whose columns
     changed with its base is made anew, one whose columns are gone is dropped.
     """
-    settled_rows(state, unit, name_of(base))
-    base = unit.workspace.table(name_of(base))
+    settled_rows(state, unit, TableName.of(base))
+    base = unit.workspace.table(TableName.of(base))
     count = 0
     for table in list(rollups_of(unit, base)):
         if is_fresh(state, unit, base, table):
@@ -146,7 +145,7 @@ def refresh(state: LakeState, unit: UnitOfWork, base: TableVersion) -> int:
             found = _redefined(unit, base, table)
         if found is not None:
             catch_up(state, unit, base, found)
-        base = unit.workspace.table(name_of(base))
+        base = unit.workspace.table(TableName.of(base))
     return count
 
 

@@ -20,7 +20,12 @@ from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.names import split_name
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import asking_for
-from shelduck.spark.named_errors import AnalysisException, ParseException, as_sparks
+from shelduck.spark.named_errors import (
+    AnalysisException,
+    ParseException,
+    as_sparks,
+    told_as_sparks,
+)
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql import statements as st
 from shelduck.sql.catalogs import Names, inside, owner, within, without_catalog
@@ -41,7 +46,7 @@ class SessionSql:
     def run(self, original: Sql, text: str, args: Any, kwargs: dict[str, Any]) -> DataFrame:
         """Run one statement, as `SparkSession.sql` does, which is ``original``."""
         names = self._names()
-        try:
+        with told_as_sparks():
             found, unread = self._taken(text, args, names)
             if found is not None:
                 if kwargs:
@@ -53,8 +58,6 @@ class SessionSql:
                 state = self._state(lake)
                 state.default_schema = self._schema(lake, names) or state.default_schema
                 return run_statement(Runner(state, None, SqlSession(state)), statement)
-        except ShelduckError as error:
-            raise as_sparks(error) from error
         return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
 
     def _sparks(

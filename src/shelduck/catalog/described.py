@@ -66,7 +66,7 @@ def _told(
         record_count=file.record_count,
         file_size_bytes=file.file_size_bytes,
         footer_size=footers[file.id],
-        stats=tuple(stats[file.id]) if file.id in stats else (),
+        stats=tuple(stats.get(file.id, ())),
         layout=file.layout,
         partition_id=partition.id,
         partition_values=partition.values,

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from shelduck.catalog import queries
+from shelduck.catalog import queries, tables
 from shelduck.catalog.column_rows import schema_of
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.outside import bucketed_by, files_in_other_buckets, files_outside
@@ -125,6 +125,16 @@ def logged_since(connection: Connection, base: int) -> dict[SnapshotId, list[Ent
     """Return what each snapshot after ``base`` that is left changed, oldest first."""
     rows = connection.execute(queries.changes_since(base))
     return {SnapshotId(number): _entries(number, text) for number, text in rows}
+
+
+def logged(connection: Connection, first: int, last: int) -> list[tuple[Snapshot, list[Entry]]]:
+    """Return the snapshots from ``first`` to ``last``, each with what it logged; one statement.
+
+    Those that have expired are left out.
+    """
+    chosen = tables.snapshot.c.snapshot_id.between(first, last)
+    rows = connection.execute(queries.every_snapshot().where(chosen))
+    return [(found, entries_of(found)) for found in map(as_snapshot, rows)]
 
 
 def entries_of(snapshot: Snapshot) -> list[Entry]:

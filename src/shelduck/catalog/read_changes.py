@@ -62,13 +62,10 @@ def feed_range(connection: Connection, start: Bound, end: Bound) -> FeedRange:
         first = read.snapshot(connection, version=start).id
     if first > last.id:
         raise InvalidRequest(f"a change feed cannot begin at snapshot {first} and end at {last.id}")
-    rows = connection.execute(
-        queries.every_snapshot().where(_s.snapshot_id >= first - 1, _s.snapshot_id <= last.id)
-    )
-    found = [read.as_snapshot(row) for row in rows]
-    before = found.pop(0) if found[0].id < first else None
+    found = read.logged(connection, first - 1, last.id)
+    before = found.pop(0)[0] if found[0][0].id < first else None
     if len(found) != last.id - first + 1:
-        known = {s.id for s in found}
+        known = {s.id for s, _ in found}
         gone = max(n for n in range(first, last.id) if n not in known)
         raise NotFound(
             f"the change feed from snapshot {first} on needs snapshot {gone}, which has expired;"
@@ -76,7 +73,7 @@ def feed_range(connection: Connection, start: Bound, end: Bound) -> FeedRange:
             about="snapshot",
         )
     return FeedRange(
-        tuple((s, tuple(read.entries_of(s))) for s in found),
+        tuple((s, tuple(entries)) for s, entries in found),
         before.next_file_id if before is not None else 0,
         is_open=before is None and first > 0,
     )
@@ -121,10 +118,7 @@ def touches(connection: Connection, table: TableVersion, first: int, last: int) 
 
     One that has expired, or logged nothing, may have.
     """
-    rows = connection.execute(
-        queries.every_snapshot().where(_s.snapshot_id >= first, _s.snapshot_id <= last)
-    )
-    found = [read.entries_of(read.as_snapshot(row)) for row in rows]
+    found = [entries for _, entries in read.logged(connection, first, last)]
     is_known = len(found) == last - first + 1 and all(found)
     return not is_known or any(e.id == table.id for entries in found for e in entries)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from sqlalchemy import Connection, func, select
 
-from shelduck.catalog import queries, read, tables
+from shelduck.catalog import queries, tables
 from shelduck.catalog.chunks import chunks
 from shelduck.catalog.queries import inlined_delete_table, live, present_tables
-from shelduck.model.change import Entry
 from shelduck.model.schema import FieldId, TableId
-from shelduck.model.table import Snapshot, TableVersion
+from shelduck.model.table import TableVersion
 from shelduck.planning.compaction import ColumnVersion, Partition
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
@@ -58,13 +57,6 @@ def snapshot_ids(connection: Connection) -> list[int]:
     """Return the ids of all snapshots, in order; one statement."""
     query = select(_snapshot.snapshot_id).order_by(_snapshot.snapshot_id)
     return list(connection.execute(query).scalars())
-
-
-def logged(connection: Connection, first: int, last: int) -> list[tuple[Snapshot, Sequence[Entry]]]:
-    """Return the snapshots from ``first`` to ``last``, each with what it logged; one statement."""
-    chosen = _snapshot.snapshot_id.between(first, last)
-    found = map(read.as_snapshot, connection.execute(queries.every_snapshot().where(chosen)))
-    return [(snapshot, read.entries_of(snapshot)) for snapshot in found]
 
 
 def ended_in(connection: Connection, table: TableId, snapshots: Iterable[int]) -> int:

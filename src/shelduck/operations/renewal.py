@@ -8,10 +8,9 @@ is postponed; the others are copied, with what is deleted from them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from shelduck.catalog import read_upkeep
+from shelduck.catalog import read, read_upkeep
 from shelduck.catalog.described import described
 from shelduck.catalog.store import Store
 from shelduck.model.change import PostponedRewrites, RewriteFiles, RewrittenFile
@@ -21,10 +20,8 @@ from shelduck.operations.compact import Survey
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.planning.postponing import postponable
 from shelduck.spark.placing import directory_beside
-from shelduck.spark.storage import copy_file
+from shelduck.spark.storage import copy_files
 from shelduck.spark.write import fresh_name
-
-_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +39,14 @@ def renew(store: Store, found: Survey, since: int) -> Renewal:
     """
     table = found.table
     with store.read() as connection:
-        logged = read_upkeep.logged(connection, since, table.snapshot.id)
-        postponed = postponable(table.id, logged, found.rows.files)
-        ended = read_upkeep.ended_in(connection, table.id, postponed.snapshots)
-        early = [f for f in found.rows.files if f.id not in postponed.results]
+        logged = read.logged(connection, since, table.snapshot.id)
+        lots = postponable(table.id, logged, found.rows.files)
+        results = frozenset[int]().union(*lots.values())
+        ended = read_upkeep.ended_in(connection, table.id, lots)
+        early = [f for f in found.rows.files if f.id not in results]
         known = described(connection, early, found.partitions)
-    return Renewal(replace(postponed, sources=ended), _copied(table, early, known))
+    postponed = PostponedRewrites(frozenset(lots), ended, results)
+    return Renewal(postponed, _copied(table, early, known))
 
 
 def _copied(table: TableVersion, files: Sequence[DataFile], known: Sequence[NewDataFile]) -> Done:
@@ -58,9 +57,7 @@ def _copied(table: TableVersion, files: Sequence[DataFile], known: Sequence[NewD
     pairs = [pair for old, new in zip(known, copies, strict=True) for pair in _pairs(old, new)]
     paths = tuple(target for _, target in pairs)
     try:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            for _ in pool.map(lambda pair: copy_file(pair[0], table.path + pair[1]), pairs):
-                pass
+        copy_files((source, table.path + target) for source, target in pairs)
     except BaseException:
         discard(table, paths)
         raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from shelduck.model.change import Entry, PostponedRewrites, Verb
+from shelduck.model.change import Entry, Verb
 from shelduck.model.files import DataFile
 from shelduck.model.schema import TableId
 from shelduck.model.table import Snapshot
@@ -21,8 +21,8 @@ def postponable(
     table: TableId,
     snapshots: Sequence[tuple[Snapshot, Sequence[Entry]]],
     files: Iterable[DataFile],
-) -> PostponedRewrites:
-    """Return the rewrites of a table that may happen now, its sources still to be counted.
+) -> dict[int, frozenset[int]]:
+    """Return the snapshots that rewrote a table and may do it now, and the files that each wrote.
 
     ``snapshots`` are in order, each with what it logged; ``files`` are those that are live. One
     that did nothing else to any table may be moved while all files that it wrote are as it left
@@ -39,7 +39,7 @@ def postponable(
         written = frozenset(range(before.next_file_id, this.next_file_id))
         if all(n in live and _is_untouched(live[n], this) for n in written):
             found[this.id] = written
-    return PostponedRewrites(frozenset(found), 0, frozenset().union(*found.values()))
+    return found
 
 
 def _is_untouched(file: DataFile, since: Snapshot) -> bool:

@@ -11,6 +11,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.jvm import jvm
 from shelduck.spark.lake_table import LakeTable
+from shelduck.spark.lake_writer import given_by_name, is_true
 
 _CHECKPOINT = "spark.sql.streaming.checkpointLocation"
 
@@ -20,7 +21,7 @@ def to_table(
 ) -> StreamingQuery:
     """Start a query that brings each batch into the table once; make the table if it is missing."""
     names = ("format", "outputMode", "partitionBy", "queryName")
-    given = dict(zip(names, how, strict=False)) | more
+    given = given_by_name(names, how, more)
     # What says how Spark would keep the rows is of no matter here.
     given.pop("format", None)
     for name in names[1:]:
@@ -31,7 +32,7 @@ def to_table(
     mode = str(_field(writer, "outputMode")[0]).lower()
     options, _ = _field(writer, "extraOptions")
     _check(writer, table, mode, options)
-    merges = options.contains("mergeSchema") and options.get("mergeSchema").get().lower() == "true"
+    merges = options.contains("mergeSchema") and is_true(options.get("mergeSchema").get())
     keys = _taken_keys(writer)
     if not table.is_there:
         table.create(writer._df.schema, keys)  # noqa: SLF001

@@ -6,7 +6,7 @@ writers in the JVM for the one, and compares columns before a catalog hears of r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2
@@ -53,19 +53,19 @@ class LakeWriter(DataFrameWriterV2):
 
     def _notice(self, key: str, value: Any) -> None:
         if key.lower() == _MERGE_SCHEMA:
-            self._merges_schema = _is_true(value)
+            self._merges_schema = is_true(value)
 
 
 def save_as_table(
     sparks: Sparks, writer: DataFrameWriter, table: LakeTable, *how: Any, **more: Any
 ) -> None:
     """Save rows as a table: Spark's way, but for rows that bring new columns."""
-    given = dict(zip(("format", "mode", "partitionBy"), how, strict=False)) | more
+    given = given_by_name(("format", "mode", "partitionBy"), how, more)
     writer.mode(given.pop("mode", None))
     kind, keys = given.pop("format", None), given.pop("partitionBy", None)
     writer.options(**given)
     is_there = table.is_there
-    if is_there and _mode(writer) == "APPEND" and _is_true(_option(writer, _MERGE_SCHEMA)):
+    if is_there and _mode(writer) == "APPEND" and is_true(_option(writer, _MERGE_SCHEMA)):
         table.append(writer._df)  # noqa: SLF001 - Spark's, as the lake needs it
         return
     if is_there and _mode(writer) == "OVERWRITE" and _wants_partitions(writer):
@@ -103,5 +103,11 @@ def _option(writer: DataFrameWriter, key: str) -> str:
     return str(found.get()) if found.isDefined() else ""
 
 
-def _is_true(value: Any) -> bool:
+def given_by_name(names: Sequence[str], how: tuple[Any, ...], more: dict[str, Any]) -> Any:
+    """Return by name what a call of Spark's was given by place or by name."""
+    return dict(zip(names, how, strict=False)) | more
+
+
+def is_true(value: Any) -> bool:
+    """Tell what an option means by its text."""
     return str(value).strip().lower() == "true"

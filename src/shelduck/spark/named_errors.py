@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
 
-__all__ = ["AnalysisException", "ParseException", "as_sparks", "condition_of"]
+__all__ = ["AnalysisException", "ParseException", "as_sparks", "condition_of", "told_as_sparks"]
 
 
 class _Named(ShelduckError, PySparkException):
@@ -92,6 +95,15 @@ _NAMED: dict[tuple[type[ShelduckError], str], type[_Named]] = {
     (AlreadyExists, "column"): ColumnExists,
     (InvalidRequest, "text"): NoStatement,
 }
+
+
+@contextmanager
+def told_as_sparks() -> Iterator[None]:
+    """Raise what errors of a lake are to Spark's users."""
+    try:
+        yield
+    except ShelduckError as error:
+        raise as_sparks(error) from error
 
 
 def as_sparks(error: ShelduckError) -> ShelduckError:

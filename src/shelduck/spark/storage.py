@@ -116,6 +116,13 @@ def copy_file(source: str, target: str) -> None:
         shutil.copyfile(old, new)
 
 
+def copy_files(pairs: Iterable[tuple[str, str]]) -> None:
+    """Copy files, several at once, each from its first path to its second, as `copy_file` does."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for _ in pool.map(lambda pair: copy_file(*pair), pairs):
+            pass
+
+
 def make_directory(directory: str) -> None:
     """Make a directory and those above it; nothing on object stores, which have none."""
     files, name = filesystem(directory)
