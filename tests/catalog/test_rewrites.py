@@ -52,7 +52,7 @@ def test_merged_sources_leave_the_catalog_and_wait_for_deletion(lake):
 
     done = lake.commit(rewriting(lake, keeps_history=True))
 
-    assert done.snapshot.changes_made == "merge_adjacent:1"
+    assert done.snapshot.changes_made == "inline_flush:1,merge_adjacent:1"
     assert done.snapshot.next_file_id == 4
     assert [(f.id, f.begin_snapshot, f.partial_max) for f in lake.files("t")] == [
         (2, 4, None),
@@ -75,7 +75,7 @@ def test_merged_sources_leave_the_catalog_and_wait_for_deletion(lake):
 
 def test_ended_sources_stay_for_older_snapshots_and_expire_with_them(lake):
     done = lake.commit(rewriting(lake, keeps_history=False))
-    assert done.snapshot.changes_made == "rewrite_delete:1"
+    assert done.snapshot.changes_made == "inline_flush:1,rewrite_delete:1"
     ends = {r["data_file_id"]: r["end_snapshot"] for r in lake.metadata("ducklake_data_file")}
     assert ends == {0: 5, 1: 5, 2: None, 3: None}
     assert lake.metadata("ducklake_files_scheduled_for_deletion") == []
@@ -179,7 +179,7 @@ def test_a_rewrite_that_is_postponed_seems_to_happen_later(lake):
     done = lake.commit(postponing(lake, rewritten, 2, {4}))
 
     at = done.snapshot.id
-    assert done.snapshot.changes_made == "altered_table:1,rewrite_delete:1"
+    assert done.snapshot.changes_made == "altered_table:1,inline_flush:1,rewrite_delete:1"
     extents = {
         r["data_file_id"]: (r["begin_snapshot"], r["end_snapshot"])
         for r in lake.metadata("ducklake_data_file")

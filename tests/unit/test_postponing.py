@@ -71,6 +71,14 @@ def test_a_snapshot_that_did_anything_else_stays(did):
     assert postponable(T, snapshots, RESULTS) == {7: {5}}
 
 
+@pytest.mark.parametrize(
+    "did", ["rewrite_delete:1,inline_flush:1", "inline_flush:1,rewrite_delete:1"]
+)
+def test_a_rewrite_may_say_that_it_is_a_flush_too(did):
+    snapshots = logged((5, 3, None), (6, 5, did), (7, 6, "inline_flush:1"))
+    assert postponable(T, snapshots, RESULTS) == {6: {3, 4}}
+
+
 def test_the_snapshot_before_must_be_there():
     assert postponable(T, LOTS[1:], RESULTS) == {7: {5}}
     assert postponable(T, [LOTS[0], LOTS[2]], RESULTS) == {}

@@ -79,11 +79,11 @@ def rewrite_files(
         merged = [change for change in work.rewrites if change.keeps_history]
         if merged:
             _remove(store, draft, lake, merged)
-            draft.entries.append(Entry(Verb.MERGE_ADJACENT, work.id))
+            _log(draft, Verb.MERGE_ADJACENT, work.id)
         ended = [change for change in work.rewrites if not change.keeps_history]
         if ended:
             end_files(draft, _source_ids(ended))
-            draft.entries.append(Entry(Verb.REWRITE_DELETE, work.id))
+            _log(draft, Verb.REWRITE_DELETE, work.id)
         layouts |= _insert(draft, work.id, work.rewrites)
         draft.has_stats_change = True
     return layouts
@@ -105,8 +105,17 @@ def _postpone(draft: Draft, work: TableWork) -> None:
         raise Conflict(f"files from which {work.name} was rewritten have expired meanwhile")
     for results in chunks(sorted(postponed.results)):
         draft.connection.execute(_BEGIN_LATER, {"moved_to": draft.id, "ids": results})
-    draft.entries.append(Entry(Verb.REWRITE_DELETE, work.id))
+    _log(draft, Verb.REWRITE_DELETE, work.id)
     draft.has_stats_change = True
+
+
+def _log(draft: Draft, verb: Verb, table: TableId) -> None:
+    """Log a compaction, so that everybody gives way whose changes are about the old files.
+
+    A delete of DuckDB 1.5.5 whose positions the catalog keeps gives way to a flush and to no
+    compaction: after one it would delete from files that are gone, and the rows would stay.
+    """
+    draft.entries += [Entry(verb, table), Entry(Verb.INLINE_FLUSH, table)]
 
 
 def _source_ids(changes: Iterable[RewriteFiles]) -> list[int]:

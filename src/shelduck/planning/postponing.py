@@ -14,7 +14,8 @@ from shelduck.model.files import DataFile
 from shelduck.model.schema import TableId
 from shelduck.model.table import Snapshot
 
-_ONLY_REWRITTEN = {Verb.REWRITE_DELETE}
+# A rewrite of ours says of itself that it is a flush, too.
+_REWRITTEN = {Verb.REWRITE_DELETE, Verb.INLINE_FLUSH}
 
 
 def postponable(
@@ -31,9 +32,8 @@ def postponable(
     live = {f.id: f for f in files}
     found: dict[int, frozenset[int]] = {}
     for (before, _), (this, entries) in pairwise(snapshots):
-        is_rewrite = {e.verb for e in entries} == _ONLY_REWRITTEN and {e.id for e in entries} == {
-            table
-        }
+        verbs, about = {e.verb for e in entries}, {e.id for e in entries}
+        is_rewrite = Verb.REWRITE_DELETE in verbs and verbs <= _REWRITTEN and about == {table}
         if this.id != before.id + 1 or not is_rewrite:
             continue
         written = frozenset(range(before.next_file_id, this.next_file_id))

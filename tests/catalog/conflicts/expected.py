@@ -67,9 +67,10 @@ OF_OURS: Facts = {
     "delete position of D": ("deleted_from_table inlined_delete", f"{_ADDED}|{_OF_D}"),
     "delete inlined": ("inlined_delete", f"{_ADDED}|delete inlined|flush"),
     "delete other inlined": ("inlined_delete", f"{_ADDED}|flush"),
-    "merge files": ("merge_adjacent", "delete from A|delete position of A|update|merge files"),
-    "rewrite C": ("rewrite_delete", "rewrite C"),
-    "rewrite D": ("rewrite_delete", _OF_D),
+    # DuckDB's deletes of positions give way to a flush only.
+    "merge files": ("inline_flush merge_adjacent", _OF_A),
+    "rewrite C": ("inline_flush rewrite_delete", "rewrite C"),
+    "rewrite D": ("inline_flush rewrite_delete", _OF_D),
     "flush": ("deleted_from_table inline_flush", f"{_ADDED}|delete inlined|{_OF_D}"),
 }
 OF_DUCKDB: Facts = {
@@ -110,7 +111,7 @@ OF_DUCKDB: Facts = {
     "delete position of D": ("inlined_delete", OF_OURS["delete position of D"][1]),
     "delete inlined": OF_OURS["delete inlined"],
     "flush": OF_OURS["flush"],
-    "merge files": OF_OURS["merge files"],
+    "merge files": ("merge_adjacent", _OF_A),
     "rewrite C and D": ("rewrite_delete", f"rewrite C|{_OF_D}"),
 }
 # A verb of older writers: A in another data file, and nothing else.

@@ -47,6 +47,8 @@ _DELETES = "delete from A|delete position of A|delete from B|delete inlined|end 
 _OF_A = "delete from A|end A|update"
 # Not single rows that the catalog keeps: they are in no file.
 _OF_FILES = "delete from A|delete position of A|delete from B|end A|update|flush"
+# What takes rows or positions that the catalog keeps, or says so that DuckDB gives way to it.
+_OF_CATALOG = "delete position of A|delete inlined|flush|merge files|rewrite C"
 _ADDS = "append|inline|update"
 _NAMES = "rename table|create table|create view"
 
@@ -55,6 +57,9 @@ GIVES_WAY = {
     "insert": f"{_ALL_OF_T}|{_DELETES}",
     "insert inlined": f"{_ALL_OF_T}|{_DELETES}",
     "delete more from A": f"{_ALL_OF_T}|{_ADDS}|{_OF_A}|merge files|rewrite C",
+    "delete position of A": f"{_ALL_OF_T}|{_ADDS}|{_OF_CATALOG}",
+    "delete position of B": f"{_ALL_OF_T}|{_ADDS}|{_OF_CATALOG}",
+    "delete inlined": f"{_ALL_OF_T}|{_ADDS}|{_OF_CATALOG}",
     "update in B": f"{_ALL_OF_T}|{_ADDS}|{_DELETES}|merge files|rewrite C",
     "add column": _ALL_OF_T,
     "rename table": _NAMES,

@@ -8,9 +8,8 @@ from shelduck.model.change import FlushInlined, Verb
 from shelduck.model.conflict import MATRIX, Rule
 from tests.catalog.conflicts.expected import BY_WRITER
 
-# A flush takes everything that the catalog keeps, and only delete-free files are merged.
+# Only files without deletes are merged.
 _ONLY_ANOTHER = {(FlushInlined, Verb.MERGE_ADJACENT), (FlushInlined, Verb.COMPACTED_TABLE)}
-_ONLY_THE_SAME = {(FlushInlined, Verb.INLINE_FLUSH)}
 
 
 def tried(mine):
@@ -34,7 +33,4 @@ def test_what_depends_on_the_file_is_tried_with_the_same_and_with_another(cell, 
     alone = {name: changes for name, changes in begun.mine.items() if len(changes) == 1}
     outcomes = {refused for at, refused in tried(alone) if at == cell}
 
-    if cell in _ONLY_ANOTHER:
-        assert outcomes == {False}
-    else:
-        assert outcomes == ({True} if cell in _ONLY_THE_SAME else {True, False})
+    assert outcomes == ({False} if cell in _ONLY_ANOTHER else {True, False})
