@@ -231,17 +231,19 @@ class Story:
             if len(self._past) > _MOST_REMEMBERED:
                 del self._past[self.dice.choice(sorted(self._past))]
         if self.steps % _CHECK_ALL == 0:
-            self._check_all()
+            # Shelduck's processes are the slow ones: of the past one snapshot each time, in turn.
+            turn = self.steps // _CHECK_ALL % max(1, len(self._past))
+            self._check_all(sorted(self._past)[turn : turn + 1])
 
     def finish(self) -> None:
         """The job that is open is done, all is read, and nothing lies about that nobody needs."""
         if self._job is not None:
             self._finish_job("one")
         self.check()
-        self._check_all()
+        self._check_all(list(self._past))
         self._clients["one"].ask({"do": "clean_up"})
         self._clients["one"].ask({"do": "remove_orphans"})
-        self._check_all()
+        self._check_all(list(self._past))
         dump = self._oracle.dump_metadata()
         known = {row["path"] for t in ("data", "delete") for row in dump[f"ducklake_{t}_file"]}
         there = {
@@ -251,13 +253,12 @@ class Story:
         }
         assert there == known, "files on the disk, and files that the catalog knows"
 
-    def _check_all(self) -> None:
+    def _check_all(self, past: list[int]) -> None:
+        """Row ids, Shelduck now and at snapshots of the past, DuckDB at all that are remembered."""
         ids = self._oracle.sql("SELECT count(DISTINCT rowid) FROM t")
         assert ids == [(len(self.mirror.rows),)], "row ids"
         name = self.races.worker()
-        # Shelduck's processes are the slow ones: of the past one snapshot each time, in turn.
-        past = sorted(self._past)
-        versions = [None, *past[self.steps // _CHECK_ALL % len(past) :][:1]] if past else [None]
+        versions = [None, *past]
         found = self._clients[name].ask({"do": "read", "versions": versions})
         for version, (shape, rows) in zip(versions, found, strict=True):
             shape_then = [(name, kind) for name, kind in shape]

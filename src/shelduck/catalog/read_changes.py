@@ -15,10 +15,10 @@ from shelduck.catalog.chunks import chunks
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.read_files import data_files_of, delete_format
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.change import Entry
+from shelduck.model.change import DELETES, Entry
 from shelduck.model.files import DeleteFile
 from shelduck.model.table import Snapshot, TableVersion
-from shelduck.planning.changes import DELETES, FeedDeletes, FeedFile, Span
+from shelduck.planning.changes import FeedDeletes, FeedFile, Span
 
 Bound = int | datetime
 

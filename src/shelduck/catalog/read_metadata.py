@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, Connection, Select, and_, cast, func, select
 from shelduck.catalog import queries, read, tables
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.queries import visible
-from shelduck.model.change import Verb, parse_entries
+from shelduck.model.change import COMPACTIONS, DELETES, INSERTS, Verb, parse_entries
 from shelduck.model.quoting import quote_name
 from shelduck.model.schema import Field, Path
 from shelduck.model.table import Snapshot, TableVersion
@@ -184,15 +184,12 @@ def _sums(table_id: int, edge: str) -> Select[Any]:
     )
 
 
-_COMPACTS = frozenset({Verb.MERGE_ADJACENT, Verb.REWRITE_DELETE, Verb.COMPACTED_TABLE})
 _WORDS: tuple[tuple[frozenset[Verb], str], ...] = (
     (frozenset({Verb.DROPPED_TABLE}), "DROP TABLE"),
     (frozenset({Verb.ALTERED_TABLE}), "ALTER TABLE"),
     (frozenset({Verb.INLINE_FLUSH}), "FLUSH"),
-    (_COMPACTS, "OPTIMIZE"),
+    (COMPACTIONS, "OPTIMIZE"),
 )
-_INSERTS = frozenset({Verb.INSERTED_INTO_TABLE, Verb.INLINED_INSERT})
-_DELETES = frozenset({Verb.DELETED_FROM_TABLE, Verb.INLINED_DELETE})
 
 
 def operation_words(verbs: Collection[Verb], *, is_made: bool, is_named: bool) -> str:
@@ -203,10 +200,10 @@ def operation_words(verbs: Collection[Verb], *, is_made: bool, is_named: bool) -
     OVERWRITE apart: rows that go and rows that come are an UPDATE here.
     """
     mine = frozenset(verbs)
-    if mine & _COMPACTS:
+    if mine & COMPACTIONS:
         # Ours log a flush beside it, for DuckDB to give way.
         mine -= {Verb.INLINE_FLUSH}
-    inserts, deletes = bool(mine & _INSERTS), bool(mine & _DELETES)
+    inserts, deletes = bool(mine & INSERTS), bool(mine & DELETES)
     words = [word for known, word in _WORDS if mine & known]
     if is_made:
         return ", ".join(["CREATE TABLE AS SELECT" if inserts else "CREATE TABLE", *words])

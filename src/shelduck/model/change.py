@@ -311,6 +311,11 @@ class Verb(Enum):
     COMPACTED_TABLE = "compacted_table"
 
 
+# Verbs by what becomes of rows: some come, some go, or all only move to other files.
+INSERTS = frozenset({Verb.INSERTED_INTO_TABLE, Verb.INLINED_INSERT})
+DELETES = frozenset({Verb.DELETED_FROM_TABLE, Verb.INLINED_DELETE})
+COMPACTIONS = frozenset({Verb.MERGE_ADJACENT, Verb.REWRITE_DELETE, Verb.COMPACTED_TABLE})
+
 _ALIASES = {"flushed_inlined": Verb.INLINE_FLUSH}
 
 

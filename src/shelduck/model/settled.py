@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shelduck.model.change import Entry, Verb
+from shelduck.model.change import DELETES, INSERTS, Entry
 from shelduck.model.schema import SnapshotId, TableId
-
-_ADDS = frozenset({Verb.INSERTED_INTO_TABLE, Verb.INLINED_INSERT})
-_TAKES = frozenset({Verb.DELETED_FROM_TABLE, Verb.INLINED_DELETE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class Settling:
 
     def holds(self, entries: Iterable[tuple[SnapshotId, Entry]]) -> bool:
         """Tell whether none of the entries after ``since`` touches a source."""
-        verbs = _ADDS if self.alone else _ADDS | _TAKES
+        verbs = INSERTS if self.alone else INSERTS | DELETES
         return not any(
             entry.verb in verbs and entry.id in self.sources
             for snapshot, entry in entries

@@ -11,15 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shelduck.errors import Unsupported
-from shelduck.model.change import Entry, Verb
+from shelduck.model.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb
 from shelduck.model.files import DataFile, DeleteFile
 from shelduck.model.layout import SNAPSHOT_FIELD
 from shelduck.model.schema import TableId
 
-_INSERTS = frozenset({Verb.INSERTED_INTO_TABLE, Verb.INLINED_INSERT})
-DELETES = frozenset({Verb.DELETED_FROM_TABLE, Verb.INLINED_DELETE})
-_REWRITES = frozenset({Verb.REWRITE_DELETE, Verb.COMPACTED_TABLE})
-_MOVES = _REWRITES | {Verb.MERGE_ADJACENT, Verb.INLINE_FLUSH}
+_REWRITES = COMPACTIONS - {Verb.MERGE_ADJACENT}
+_MOVES = COMPACTIONS | {Verb.INLINE_FLUSH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -
     for number, entries in snapshots:
         verbs = {e.verb for e in entries if e.id == table}
         moves = verbs & _MOVES
-        changes = verbs & (_INSERTS | DELETES)
+        changes = verbs & (INSERTS | DELETES)
         if Verb.INLINE_FLUSH in verbs:
             # A flush says so of deletes that were in the catalog before.
             changes -= {Verb.DELETED_FROM_TABLE}
@@ -121,7 +119,7 @@ def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -
         if moves and not changes:
             moved.add(number)
         # A writer that logged nothing may have done anything.
-        if not entries or (verbs & _INSERTS and verbs & DELETES):
+        if not entries or (verbs & INSERTS and verbs & DELETES):
             mixed.add(number)
     return FeedSnapshots(frozenset(moved), frozenset(rewritten), frozenset(mixed))
 

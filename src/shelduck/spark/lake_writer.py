@@ -103,7 +103,7 @@ def _option(writer: DataFrameWriter, key: str) -> str:
     return str(found.get()) if found.isDefined() else ""
 
 
-def given_by_name(names: Sequence[str], how: tuple[Any, ...], more: dict[str, Any]) -> Any:
+def given_by_name(names: Sequence[str], how: Sequence[Any], more: dict[str, Any]) -> dict[str, Any]:
     """Return by name what a call of Spark's was given by place or by name."""
     return dict(zip(names, how, strict=False)) | more
 
