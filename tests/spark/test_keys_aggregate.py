@@ -13,6 +13,7 @@ from shelduck.model.keys import DELETE_SIGN
 from tests.support.lakes import newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
+FRACTIONS = ["20,10", "18,8", "38,7", "38,10", "38,18", "38,37", "38,38"]
 STATEMENTS = [
     (
         "CREATE TABLE a (k INT, s INT SUM, lo BIGINT MIN, hi DATE MAX, r STRING REPLACE,"
@@ -35,6 +36,10 @@ STATEMENTS = [
         " 100, 1, 'b'), (1, -7, -7, -0.99, -0.99, 0.25, 1e300, 50, NULL, -1, DOUBLE('NaN'), 'B')"
     ),
     "CREATE TABLE d (k INT, s STRING, v INT) DUPLICATE KEY (k, s)",
+    "CREATE TABLE x (j INT, k INT, {}) AGGREGATE KEY (j, k) ROLLUP (by_k (k, s0))".format(
+        ", ".join(f"s{n} DECIMAL({kind}) SUM" for n, kind in enumerate(FRACTIONS))
+    ),
+    "CREATE TABLE y (k INT, s DECIMAL(38, 18) SUM) AGGREGATE KEY (k)",
 ]
 LOADED = [
     (1, 3, 9, dt.date(2024, 1, 1), None, "x"),
@@ -120,6 +125,32 @@ def test_sums_are_made_in_the_type_of_their_column(lake, both):
     assert found[1:5] == (2**31 - 1, 2**63 - 1, most, Decimal("999.99"))
     assert found[5:10] == (1.0, 2e300, 255, 2**64 - 1, 127)
     assert found[10:] == ("nan", "A")
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+def test_sums_of_fractions_are_exact(lake, both, spark, ansi):
+    """Spark adds decimals of 38 digits with one fraction digit less."""
+    least = [Decimal(1).scaleb(-int(kind.split(",")[1])) for kind in FRACTIONS]
+    spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+    try:
+        for times in (1, 2, -5):
+            values = ", ".join(f"{times * one:f}" for one in least)
+            lake.sql(f"INSERT INTO x VALUES (0, 1, {values})")
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+    assert both("x") == [(0, 1, *[-2 * one for one in least])]
+    assert both("x$by_k") == [(1, -2 * least[0])]
+
+
+def test_a_sum_of_fractions_may_have_38_digits(lake, both):
+    most = "9" * 20 + "." + "9" * 18
+    lake.sql(f"INSERT INTO y VALUES (1, {most}), (2, -{most}), (3, {most})")
+    lake.sql(f"INSERT INTO y VALUES (1, -{most}), (2, 0.000000000000000001), (3, 0)")
+    with pytest.raises(InvalidRequest, match=r"column s of main.y \(its sum\) has more"):
+        lake.sql("INSERT INTO y VALUES (3, 0.000000000000000001)")
+
+    assert both("y") == [(1, 0), (2, Decimal(f"-{most[:-1]}8")), (3, Decimal(most))]
 
 
 TOO_MUCH = [

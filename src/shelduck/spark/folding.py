@@ -28,6 +28,8 @@ GONE = "__shelduck_gone"
 
 _SMALL = (T.ByteType, T.ShortType, T.IntegerType)
 _FRACTIONAL = (T.FloatType, T.DoubleType)
+_KEPT_SCALE = 6
+"""Fraction digits that Spark keeps when it adds decimals of 38 digits (`adjustPrecisionScale`)."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Folding:
         """Return what a column of a row becomes when a folded row of its key is loaded."""
         match self.keys.aggregation(field.id):
             case Aggregation.SUM:
-                total = self._narrow(F.try_add(_wide(old, field), _wide(new, field)), field)
+                total = self._narrow(_added(_wide(old, field), _wide(new, field), field), field)
                 return F.when(old.isNull(), new).when(new.isNull(), old).otherwise(total)
             case Aggregation.MIN:
                 return F.least(old, new)
@@ -150,6 +152,24 @@ class Folding:
 
 def _wide(value: Column, field: Field) -> Column:
     return value.cast(_wide_type(field))
+
+
+def _added(one: Column, other: Column, field: Field) -> Column:
+    """Return the exact sum of two wide values, NULL where it has more than 38 digits.
+
+    Spark gives the sum of two decimals of 38 digits one fraction digit less. Without their points
+    they are whole numbers, and these it adds as they are.
+    """
+    kind = _wide_type(field)
+    if not isinstance(kind, T.DecimalType) or kind.scale <= _KEPT_SCALE:
+        return F.try_add(one, other)
+    total = F.try_add(_without_point(one), _without_point(other))
+    return F.concat(total.cast("string"), F.lit(f"E-{kind.scale}")).cast(kind)
+
+
+def _without_point(value: Column) -> Column:
+    # As text it is 0.0000000012 or, without ANSI rules, 1.2E-9; all of its digits are in both.
+    return F.regexp_replace(value.cast("string"), r"\.|E.*", "").cast(T.DecimalType(38, 0))
 
 
 def _wide_type(field: Field) -> T.DataType:
