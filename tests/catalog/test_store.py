@@ -347,9 +347,25 @@ def test_an_interrupt_during_commit_is_outcome_unknown(store, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Connection, "commit", interrupted)
-    with pytest.raises(OutcomeUnknown, match="was interrupted, and may have been carried out"):
+    with pytest.raises(OutcomeUnknown, match=r"may have been carried out \(it was interrupted\)"):
         write(store, adding(1))
     monkeypatch.undo()
+
+    assert snapshot_ids(store) == [0, 1]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("no space left")])
+def test_a_commit_whose_connection_does_not_close_is_outcome_unknown(store, monkeypatch, error):
+    real, failing = Connection.close, [error]
+
+    def interrupted(connection):
+        real(connection)
+        if failing:
+            raise failing.pop()
+
+    monkeypatch.setattr(Connection, "close", interrupted)
+    with pytest.raises(OutcomeUnknown, match=r"carried out \(the connection did not close\)"):
+        write(store, adding(1))
 
     assert snapshot_ids(store) == [0, 1]
 

@@ -15,7 +15,7 @@ from shelduck.api.results import Result, Staged, TableName
 from shelduck.api.row_work import carry_out_rows
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, carry_out, counted
-from shelduck.errors import Conflict, OutcomeUnknown
+from shelduck.errors import Conflict
 from shelduck.jobs.writer import Writer
 from shelduck.model.change import AppendFiles, InlineRows, RowChange
 from shelduck.model.keys import DELETE_SIGN
@@ -85,7 +85,10 @@ def land(
         return Staged() if unit else carry_out(state, None, lambda _unit: None)
     planned = done.table if done.alter is None else done.alter.table
 
+    tried: list[UnitOfWork] = []
+
     def stage(into: UnitOfWork) -> None:
+        tried.append(into)
         fitted = _fitted(done, planned, table_of_id(into, planned), given)
         into.writer = writer or into.writer
         into.stage(fitted)
@@ -96,10 +99,9 @@ def land(
         return Staged(**counted(done.counts))
     try:
         return carry_out(state, None, stage)
-    except OutcomeUnknown:
-        raise
     except BaseException:
-        discard(planned, done.paths)
+        if not any(own.may_have_landed for own in tried):
+            discard(planned, done.paths)
         raise
 
 

@@ -78,7 +78,8 @@ def land(parts: Parts, commit: Callable[[Parts], int]) -> list[tuple[int, Parts]
                 found.append((commit([part]), [part]))
         _discard_lost(parts, [part for _, landed in found for part in landed])
         return found
-    except BaseException:
+    except Exception:
+        # After Ctrl-C nobody knows how far the commit came.
         for part in parts:
             discard(part.done.table, part.done.paths)
         raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 
 from shelduck.api.lookup import rows_of
@@ -45,18 +44,12 @@ def stage_followed(state: LakeState, unit: UnitOfWork, what: Done | Loaded) -> D
         for table in right:
             unit.settle(settling(unit, base, table))
     unit.own(done)
-    undo = unit.savepoint() if is_followed else None
-    try:
-        unit.stage(done)
-        if base.id in settled:
-            unit.settle(settled[base.id])
-        for table in rollups if before is not None else ():
-            assert before is not None
-            _follow(state, unit, before, table, loaded, is_right=table in right)
-    except BaseException:
-        if undo is not None:
-            undo()
-        raise
+    unit.stage(done)
+    if base.id in settled:
+        unit.settle(settled[base.id])
+    for table in rollups if before is not None else ():
+        assert before is not None
+        _follow(state, unit, before, table, loaded, is_right=table in right)
     return done
 
 
@@ -190,8 +183,8 @@ def settling(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Settl
 def _before(state: LakeState, unit: UnitOfWork, base: TableVersion) -> TableRows:
     """Return where the rows are before something is staged."""
     found = unit.workspace.table(TableName.of(base))
-    staged = copy.deepcopy(unit.workspace.staged_rows(found))
-    return table_rows(state.store, found, state.layouts, staged)
+    staged = unit.workspace.staged_rows(found)
+    return table_rows(state.store, found, state.layouts, staged and staged.copied())
 
 
 def rollup_name(base: TableVersion, name: str) -> TableName:

@@ -30,7 +30,8 @@ def carry_out_rows(
     """
     if unit is not None:
         unit.require_open()
-        done = stage_followed(state, unit, prepare(unit))
+        with unit.statement():
+            done = stage_followed(state, unit, prepare(unit))
         return Staged(**counted(done.counts))
     for attempt in range(_ATTEMPTS):
         try:

@@ -69,22 +69,17 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
         return carry_out(runner.state, runner.unit, stage)
 
     def prepare(unit: UnitOfWork) -> Done | Loaded:
-        workspace, undo = unit.workspace, unit.savepoint()
         stage(unit)
-        made = workspace.table(name)
-        try:
-            if folds(made):
-                return load(runner.state, unit, name, rows)
-            return append_rows(
-                runner.state.spark,
-                rows,
-                made,
-                show_progress=runner.state.show_progress,
-                inline_limit=0 if runner.unit else inline_limit(runner.state.store, made),
-            )
-        except BaseException:
-            undo()
-            raise
+        made = unit.workspace.table(name)
+        if folds(made):
+            return load(runner.state, unit, name, rows)
+        return append_rows(
+            runner.state.spark,
+            rows,
+            made,
+            show_progress=runner.state.show_progress,
+            inline_limit=0 if runner.unit else inline_limit(runner.state.store, made),
+        )
 
     return carry_out_rows(runner.state, runner.unit, prepare)
 

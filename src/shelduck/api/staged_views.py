@@ -26,6 +26,12 @@ class StagedViews:
     def __init__(self) -> None:
         self._works: dict[int, _ViewWork] = {}
 
+    def copied(self) -> StagedViews:
+        """Return the same, which later changes of this one do not touch."""
+        other = StagedViews()
+        other._works = {number: replace(work) for number, work in self._works.items()}
+        return other
+
     def find(self, name: TableName) -> ViewVersion | None:
         """Return the view that has this name by the transaction's doing."""
         wanted = (name.schema.lower(), name.name.lower())

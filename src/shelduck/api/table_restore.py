@@ -98,20 +98,15 @@ class RestoreVerbs(TableHandle):
         )
 
     def _restored(self, unit: UnitOfWork, found: Restoration) -> Done:
-        workspace, now = unit.workspace, found.now.table
+        workspace = unit.workspace
         if found.alteration is not None:
             workspace.alter_table(_with_todays_rollups(found.alteration))
-        try:
-            return restore_rows(
-                self._state.spark,
-                found,
-                workspace.table(self.name),
-                show_progress=self._state.show_progress,
-            )
-        except BaseException:
-            if found.alteration is not None:
-                workspace.alter_table(_undone(now, workspace.table(self.name)))
-            raise
+        return restore_rows(
+            self._state.spark,
+            found,
+            workspace.table(self.name),
+            show_progress=self._state.show_progress,
+        )
 
     def _restoration(
         self, unit: UnitOfWork, version: int | None, timestamp: str | datetime | None
@@ -151,14 +146,3 @@ def _with_todays_rollups(change: AlterTable) -> AlterTable:
         return change
     names = rollup_names(change.table.properties)
     return replace(change, properties=with_rollup_names(change.properties, names))
-
-
-def _undone(now: TableVersion, staged: TableVersion) -> AlterTable:
-    return AlterTable(
-        staged,
-        now.columns,
-        now.comments,
-        partition=None if staged.partition == now.partition else now.partition,
-        sort=None if staged.sort == now.sort else now.sort,
-        properties=now.properties,
-    )

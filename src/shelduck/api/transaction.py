@@ -26,6 +26,7 @@ class Transaction(CatalogVerbs):
     def __init__(self, unit: UnitOfWork) -> None:
         super().__init__(unit.state, unit)
         self._open_unit = unit
+        self._schema_before = unit.state.default_schema
         self.result: Committed | Unchanged | None = None
         self.has_landed = unit.has_landed()
         """True when ``once`` names what has landed already: nothing of this one will."""
@@ -37,14 +38,21 @@ class Transaction(CatalogVerbs):
 
     def commit(self) -> Committed | Unchanged:
         """Commit now; the transaction is over afterwards."""
-        self.result = self._open_unit.commit()
+        try:
+            self.result = self._open_unit.commit()
+        except BaseException:
+            self._state.default_schema = self._schema_before
+            raise
         return self.result
 
     def rollback(self) -> None:
         """Give everything up; the transaction is over afterwards.
 
-        A transaction that has ended already stays as it ended.
+        A transaction that has ended already stays as it ended. The schema that USE has chosen is
+        given up too.
         """
+        if self._open_unit.is_open:
+            self._state.default_schema = self._schema_before
         self._open_unit.rollback()
 
     def __enter__(self) -> Self:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from shelduck.api.results import Committed, Result, Staged, Unchanged
 from shelduck.api.state import LakeState
 from shelduck.api.workspace import Workspace
 from shelduck.catalog.batches import landed_in
-from shelduck.catalog.commit import commit
+from shelduck.catalog.commit import Landed, commit
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.jobs.writer import Writer
 from shelduck.model.batch import Batch
-from shelduck.model.change import CommitInfo
+from shelduck.model.change import Change, CommitInfo
 from shelduck.model.job import JobStep
-from shelduck.model.schema import TableId
+from shelduck.model.layout import Layout
+from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard, discard_unpublished
@@ -35,6 +37,7 @@ class UnitOfWork:
         self.info = info
         self.workspace = Workspace(state)
         self.is_open = True
+        self.may_have_landed = False
         self._counts = Counts()
         self._owned: list[tuple[TableVersion, Sequence[str]]] = []
         self.batch: Batch | None = None
@@ -67,16 +70,20 @@ class UnitOfWork:
         """Say that the commit leaves a table as its key model or its base says."""
         self._settlings.setdefault(settling.table, settling)
 
-    def savepoint(self) -> Callable[[], None]:
-        """Return what takes back all that is staged from now on; files stay the unit's."""
-        back = self.workspace.savepoint()
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """Take back what is staged inside when it fails, so that it is staged whole or not at all.
+
+        Files stay the unit's.
+        """
+        undo = self.workspace.savepoint()
         counts, settlings = self._counts, dict(self._settlings)
-
-        def undo() -> None:
-            back()
+        try:
+            yield
+        except BaseException:
+            undo()
             self._counts, self._settlings = counts, settlings
-
-        return undo
+            raise
 
     def settlings(self) -> dict[TableId, Settling]:
         """Return what `settle` was told and still holds."""
@@ -119,8 +126,27 @@ class UnitOfWork:
             self.rollback()
             return Unchanged(base)
         learned = self.state.layouts.unrecorded()
+        landed = self._landed(changes, base, learned)
+        if landed.is_repeat:
+            self.may_have_landed = False
+            self.rollback()
+            return Unchanged(landed.snapshot.id)
+        self.is_open = False
+        self.writer.ended()
+        published = self.workspace.published()
+        for table, paths in self._owned:
+            discard_unpublished(table, paths, published)
+        self.state.layouts.mark_recorded(learned)
+        if landed.is_new:
+            return Committed(landed.snapshot.id, **counted(self._counts))
+        return Unchanged(landed.snapshot.id)
+
+    def _landed(
+        self, changes: Sequence[Change], base: SnapshotId, learned: Mapping[int, Layout]
+    ) -> Landed:
+        self.may_have_landed = True
         try:
-            landed = commit(
+            return commit(
                 self.state.store,
                 self.state.info,
                 changes,
@@ -136,28 +162,22 @@ class UnitOfWork:
             self.is_open = False
             self.writer.ended()
             raise
-        except BaseException:
+        except Exception:
+            self.may_have_landed = False
             self.rollback()
             raise
-        if landed.is_repeat:
-            self.rollback()
-            return Unchanged(landed.snapshot.id)
-        self.is_open = False
-        self.writer.ended()
-        published = self.workspace.published()
-        for table, paths in self._owned:
-            discard_unpublished(table, paths, published)
-        self.state.layouts.mark_recorded(learned)
-        if landed.is_new:
-            return Committed(landed.snapshot.id, **counted(self._counts))
-        return Unchanged(landed.snapshot.id)
+        except BaseException:
+            # Ctrl-C may come between COMMIT and here: the files are left to remove_orphans.
+            self.is_open = False
+            self.writer.give_up()
+            raise
 
     def rollback(self) -> None:
         """Forget everything staged and remove the files that the unit owns.
 
         A unit that has ended stays as it ended: its files may be part of the lake.
         """
-        if not self.is_open:
+        if not self.is_open or self.may_have_landed:
             return
         self.is_open = False
         for table, paths in self._owned:
@@ -194,7 +214,8 @@ def carry_out(
     """
     if unit is not None:
         unit.require_open()
-        stage(unit)
+        with unit.statement():
+            stage(unit)
         return Staged()
     for attempt in range(_ATTEMPTS):
         own = UnitOfWork(state, state.commit_info())

@@ -6,7 +6,6 @@ AlterTable or DropTable, and the files that were appended.
 
 from __future__ import annotations
 
-import copy
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -308,14 +307,15 @@ class Workspace:
         return None if work is None else work.rows
 
     def savepoint(self) -> Callable[[], None]:
-        """Return what brings the tables back to how they are now."""
-        tables = {
-            number: replace(work, rows=copy.deepcopy(work.rows))
-            for number, work in self._tables.items()
-        }
+        """Return what brings tables, schemas and views back to how they are now."""
+        tables = {n: replace(work, rows=work.rows.copied()) for n, work in self._tables.items()}
+        schemas = dict(self._schemas)
+        created, dropped = list(self._created_schemas), list(self._dropped_schemas)
+        views = self._views.copied()
 
         def undo() -> None:
-            self._tables = tables
+            self._tables, self._schemas, self._views = tables, schemas, views
+            self._created_schemas, self._dropped_schemas = created, dropped
 
         return undo
 

@@ -125,6 +125,7 @@ class Store:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
         connection = self._begin(begin)
+        writes = begin == self.database.begin_write
         try:
             try:
                 yield connection
@@ -132,12 +133,19 @@ class Store:
                 self._roll_back(connection)
                 self._translate(error)
                 raise
-            if begin == self.database.begin_write:
+            if writes:
                 self._commit(connection)
             else:
                 self._roll_back(connection)
-        finally:
+        except BaseException:
             connection.close()
+            raise
+        try:
+            connection.close()
+        except BaseException as error:
+            if not writes:
+                raise
+            raise self._unknown("the connection did not close") from error
 
     def _begin(self, begin: str) -> Connection:
         try:
@@ -182,10 +190,13 @@ class Store:
             # Ctrl-C that comes while COMMIT runs is raised when it is done, and nobody knows how
             # it ended: files that it may have published must not be removed.
             connection.invalidate()
-            raise OutcomeUnknown(
-                f"the commit to {self.where} was interrupted, and may have been carried out; look"
-                " for its snapshot before you repeat it"
-            ) from interrupted
+            raise self._unknown("it was interrupted") from interrupted
+
+    def _unknown(self, why: str) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            f"the commit to {self.where} may have been carried out ({why}); look for its"
+            " snapshot before you repeat it"
+        )
 
     def _roll_back(self, connection: Connection) -> None:
         try:

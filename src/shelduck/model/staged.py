@@ -58,6 +58,18 @@ class StagedRows:
         written = any(self.files) or self.batches or self.rewrites
         return bool(written or self.deletes or self.inlined)
 
+    def copied(self) -> StagedRows:
+        """Return the same, which later changes of this one do not touch."""
+        return replace(
+            self,
+            files=list(self.files),
+            deletes=dict(self.deletes),
+            inlined=set(self.inlined),
+            batches=list(self.batches),
+            rewrites=list(self.rewrites),
+            plans=list(self.plans),
+        )
+
     def stage(self, change: RowChange) -> None:
         """Take one more change."""
         match change:
