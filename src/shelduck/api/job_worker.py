@@ -173,7 +173,8 @@ class JobWorker:
             done = self._commit([change, *copies.changes, *others], table, JobState.FINISHED)
         except OutcomeUnknown:
             raise
-        except BaseException:
+        except Exception:
+            # After Ctrl-C nobody knows how far the commit came.
             discard(table, copies.paths)
             raise
         refresh_outdated(self._state, TableName.of(table))
@@ -216,7 +217,8 @@ class JobWorker:
                 written = self._written(found, lot, shadows, report)
                 # What others changed meanwhile is left out, and converted again later.
                 land(written, partial(self._land, found.table))
-                if self._look().is_late(datetime.now(UTC)):
+                now = self._look()
+                if not now.is_open or now.worker != self._name or now.is_late(datetime.now(UTC)):
                     break
         return True
 
@@ -301,6 +303,9 @@ def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTa
 
     The clauses of its statement meet the table as it is by now. Raises what `plan_alter` raises.
     """
+    shadows = known_shadows(table, job.work.conversions)
+    if isinstance(shadows, str):
+        raise InvalidRequest(shadows)
     change = plan_alter(table, job.work.clauses, job.work.conversions).change
     assert change is not None
     return replace(change, only_files=files)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.model.schema import FieldId
+from shelduck.model.schema import FieldId, Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,10 @@ class Conversion:
     SQL expression over the table's columns, None for the conversion by the types.
     ``on_error_null``: values that do not survive become NULL instead of an error. ``clause`` is the
     place among the clauses of the job that asks for it.
+
+    ``parts`` are the ids of the column and of all that is in it. ``named`` is what names meant when
+    the job began, as paths with ids: of everything that ``using`` may name. ``may_be_null``: values
+    that are no NULL may become one, which the column takes.
     """
 
     column_id: FieldId
@@ -24,3 +28,6 @@ class Conversion:
     using: str | None = None
     on_error_null: bool = False
     clause: int = 0
+    parts: tuple[FieldId, ...] = ()
+    named: tuple[tuple[Path, FieldId], ...] = ()
+    may_be_null: bool = False

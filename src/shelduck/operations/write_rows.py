@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from shelduck.errors import InvalidRequest
 from shelduck.model.quoting import backticked
 from shelduck.model.table import TableVersion
-from shelduck.planning.shadows import known_shadows, shadow_name, with_shadows
-from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.planning.shadows import Shadow, known_shadows, shadow_name, with_shadows
+from shelduck.spark.session import AnalysisException, DataFrame, SparkSession
 from shelduck.spark.shadow_rows import LOST, add_shadows
 from shelduck.spark.write import Progress, WrittenFiles, write_files
 
@@ -29,13 +29,13 @@ def write_rows(
 ) -> WrittenFiles:
     """Write assigned rows as `write_files` does, and beside them the columns of an open job.
 
-    A job whose columns are not there any more gets nothing: it ends by itself.
+    A job whose columns are not there any more, or whose expression names such a column, gets
+    nothing: it ends by itself.
     """
     shadows = known_shadows(table, table.conversions)
-    if not shadows or isinstance(shadows, str):
+    with_both = None if isinstance(shadows, str) else _with_shadows(rows, table, shadows, lineage)
+    if isinstance(shadows, str) or with_both is None:
         return write_files(spark, rows, table, progress=progress, lineage=lineage)
-    names = (*table.columns.names, *(shadow_name(s) for s in shadows), *lineage)
-    with_both = add_shadows(rows, shadows).select(*map(backticked, names))
     target = with_shadows(table, shadows)
     try:
         return write_files(spark, with_both, target, progress=progress, lineage=lineage)
@@ -46,3 +46,18 @@ def write_rows(
             f"{error}; a job is changing types of {table.full_name}, and new rows have to fit those"
             f" too: correct them, or CANCEL ALTER TABLE COLUMN FROM {table.full_name}"
         ) from error
+
+
+def _with_shadows(
+    rows: DataFrame, table: TableVersion, shadows: Sequence[Shadow], lineage: Sequence[str]
+) -> DataFrame | None:
+    if not shadows:
+        return None
+    names = (*table.columns.names, *(shadow_name(s) for s in shadows), *lineage)
+    try:
+        found = add_shadows(rows, shadows).select(*map(backticked, names))
+        # Over Spark Connect only the schema shows what an expression cannot name.
+        _ = found.schema
+    except AnalysisException:
+        return None
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
@@ -75,6 +75,9 @@ def plan_shadow(
         change.using,
         change.on_error_null,
         clause,
+        tuple(f.id for f in old.walk()),
+        () if change.using is None else tuple(_names(table.columns)),
+        old.nullable and (change.on_error_null or change.using is not None),
     )
     return Shadow(old, _field(old, target, number, name), conversion)
 
@@ -94,13 +97,42 @@ def known_shadows(
         old = table.columns.by_id(c.column_id)
         if old is None:
             return f"column {c.column_id} was dropped"
-        if str(old.type) != c.source:
-            return f"the type of {old.name!r} was changed to {old.type} meanwhile"
+        told = _changed(table, old, c)
+        if told is not None:
+            return told
         try:
             found.append(known_shadow(old, c, table.full_name))
         except Unsupported as error:
             return str(error)
     return tuple(found)
+
+
+def _changed(table: TableVersion, old: Field, conversion: Conversion) -> str | None:
+    """Return what others did since the job began that files converted before do not know of."""
+    if str(old.type) != conversion.source:
+        return f"the type of {old.name!r} was changed to {old.type} meanwhile"
+    if conversion.parts and tuple(f.id for f in old.walk()) != conversion.parts:
+        return f"a field of {old.name!r} was dropped and added again meanwhile"
+    names = dict(_names(table.columns))
+    for path, number in conversion.named:
+        if names.get(path, number) != number:
+            return f"{path_text(path)} became another column meanwhile, and USING may name it"
+    if conversion.may_be_null and not old.nullable:
+        return f"{old.name!r} became NOT NULL meanwhile, and values of the job may be NULL"
+    return None
+
+
+def _names(columns: Schema) -> Iterator[tuple[Path, FieldId]]:
+    """Yield what expressions may name: columns and fields in lower case, with their ids."""
+    for field in columns:
+        yield from _below(field, ())
+
+
+def _below(field: Field, above: Path) -> Iterator[tuple[Path, FieldId]]:
+    path = (*above, field.name.lower())
+    yield path, field.id
+    for child in field.children:
+        yield from _below(child, path)
 
 
 def reservation(table: TableVersion, shadows: Sequence[Shadow]) -> AlterTable:
