@@ -15,7 +15,15 @@ from shelduck.model.partition import (
     Transform,
 )
 from shelduck.model.properties import SetProperties, UnsetProperties
-from shelduck.model.schema_change import AddColumn, ChangeType, DropColumn, RenameColumn
+from shelduck.model.schema import Default
+from shelduck.model.schema_change import (
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    RenameColumn,
+    SetDefault,
+    SetNullable,
+)
 from shelduck.model.sorting import ResetSorting, SetSorting, SortKey
 from shelduck.model.table import PartitionColumn
 from shelduck.model.types import parse_type
@@ -197,3 +205,37 @@ def test_properties_are_a_change_that_types_may_wait_for():
 )
 def test_other_columns_change_and_a_key_of_partitions_may_be_renamed(change):
     assert plan_alter(KEYED, [change]).change is not None
+
+
+def test_a_column_that_is_new_becomes_not_null_only_with_a_default():
+    added = AddColumn(("n",), parse_type("int32"))
+    with pytest.raises(InvalidRequest, match=r"column .n. of main.t is new and cannot become NOT"):
+        plan_alter(PLAIN, [added, SetNullable(("n",), nullable=False)])
+
+    with_one = replace(added, default=Default("5"))
+    plan = plan_alter(PLAIN, [with_one, SetNullable(("n",), nullable=False)])
+    assert plan.change is not None
+    assert not plan.checks_null
+    assert not plan.change.columns.get(("n",)).nullable
+
+
+def test_a_column_that_goes_may_hold_null():
+    plan = plan_alter(PLAIN, [SetNullable(("free",), nullable=False), DropColumn(("free",))])
+
+    assert not plan.checks_null
+
+
+@pytest.mark.parametrize(("later", "made"), [(None, None), (Default("7"), Default("7.0"))])
+def test_a_new_column_of_another_type_keeps_what_rows_that_exist_read(later, made):
+    plan = plan_alter(
+        PLAIN,
+        [
+            AddColumn(("n",), parse_type("int32"), Default("40")),
+            SetDefault(("n",), later),
+            ChangeType(("n",), parse_type("float64")),
+        ],
+    )
+
+    assert plan.change is not None
+    found = plan.change.columns.get(("n",))
+    assert (found.initial_default, found.default) == ("40.0", made)

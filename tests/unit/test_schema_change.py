@@ -205,6 +205,14 @@ def test_a_field_is_added_first_in_its_struct():
             ),
         ),
         (
+            add("n", "varchar", "NULL"),
+            Unsupported,
+            (
+                "'NULL' cannot be the default of n in main.t: DuckLake writes the same text where"
+                " there is none"
+            ),
+        ),
+        (
             AddColumn(("n",), parse_type("uuid"), Default("uuid()", literal=False)),
             Unsupported,
             (

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from shelduck.errors import CorruptLake, InvalidRequest
-from shelduck.model.schema import Default, Field, FieldId, Kind, Schema
+from shelduck.model.schema import NO_DEFAULT, Default, Field, FieldId, Kind, Schema
 from shelduck.model.types import Leaf, ducklake_type
 
 _KINDS = {kind.value: kind for kind in Kind}
 _CHILDREN = {Kind.LIST: 1, Kind.MAP: 2}
-# "No default" is this string, not SQL NULL.
-_NO_DEFAULT = "NULL"
 
 
 class ColumnRow(Protocol):
@@ -85,7 +83,7 @@ def _shape(row: ColumnRow, table: str) -> Leaf | Kind:
 
 
 def _default(row: ColumnRow) -> Default | None:
-    if row.default_value is None or row.default_value == _NO_DEFAULT:
+    if row.default_value is None or row.default_value == NO_DEFAULT:
         return None
     return Default(row.default_value, literal=row.default_value_type != "expression")
 
@@ -104,7 +102,7 @@ def rows_of(
             "column_name": f.name,
             "column_type": str(f.shape),
             "initial_default": f.initial_default,
-            "default_value": f.default.text if f.default else _NO_DEFAULT,
+            "default_value": f.default.text if f.default else NO_DEFAULT,
             "nulls_allowed": f.nullable,
             "parent_column": parent,
             "default_value_type": _default_type(f),

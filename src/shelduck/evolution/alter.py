@@ -28,7 +28,16 @@ from shelduck.model.keys import table_keys, with_keys
 from shelduck.model.modify import ModifyColumn, OrderColumns, expanded
 from shelduck.model.promotions import promotion
 from shelduck.model.properties import PropertyChange, allows_promotion, apply_properties
-from shelduck.model.schema import Field, FieldId, Kind, Schema, new_field, path_text, spent
+from shelduck.model.schema import (
+    Default,
+    Field,
+    FieldId,
+    Kind,
+    Schema,
+    new_field,
+    path_text,
+    spent,
+)
 from shelduck.model.schema_change import (
     ChangeType,
     DropColumn,
@@ -218,6 +227,19 @@ class _Fold:
             )
         if self._known is not None and len(self.shadows) != len(self._known):
             raise InvalidRequest(f"the columns of {name} are not those that the job converts")
+        self._look_for_null()
+
+    def _look_for_null(self) -> None:
+        """Rows are asked about columns that they have: those of the table that are not dropped."""
+        checked = [f for f in self.after.columns if f.id in self.after.must_hold_no_null]
+        for field in checked:
+            if field.id > self.table.max_column_id and field.initial_default is None:
+                raise InvalidRequest(
+                    f"column {field.name!r} of {self.table.full_name} is new and cannot become NOT"
+                    " NULL: rows that exist would hold NULL; give it a DEFAULT"
+                )
+        left = frozenset(f.id for f in checked if f.id <= self.table.max_column_id)
+        self.after = replace(self.after, must_hold_no_null=left)
 
     def _apply(self, change: Simple, clause: int, by: TableChange) -> Weight:
         name = self.table.full_name
@@ -280,8 +302,12 @@ class _Fold:
     def _retype_new(self, old: Field, change: ChangeType) -> Weight:
         """A column that the statement itself adds has no values to convert."""
         made = new_field(old.name, change.type, self.after.next_id, nullable=old.nullable)
-        placed = replace(made, order=old.order)
-        self._put(old, with_default(placed, old.default, self.table.full_name))
+        placed, name = replace(made, order=old.order), self.table.full_name
+        # The default may have been another one when the column was added.
+        first = None if old.initial_default is None else Default(old.initial_default)
+        initial = with_default(placed, first, name).initial_default
+        default = with_default(placed, old.default, name).default
+        self._put(old, replace(placed, initial_default=initial, default=default))
         return Weight(False, "the column is new")
 
     def _known_shadow(self, conversion: Conversion) -> Shadow:

@@ -46,6 +46,8 @@ class Kind(Enum):
 # Columns that scans, changes of rows and files hold beside those of a table begin with these.
 _RESERVED = ("__shelduck_", "_ducklake_internal_")
 _SPENT = "__shelduck_spent"
+NO_DEFAULT = "NULL"
+"""What DuckLake writes where a column has no default: this text, not SQL NULL."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from shelduck.model.properties import Properties
 from shelduck.model.quoting import quote_text
 from shelduck.model.retype import Retyping
 from shelduck.model.schema import (
+    NO_DEFAULT,
     Default,
     Field,
     FieldId,
@@ -383,6 +384,11 @@ def _checked_default(default: Default, column: Field, path: Path, table: str) ->
     if not default.literal:
         return default
     assert not isinstance(column.shape, Kind)
+    if default.text == NO_DEFAULT:
+        raise Unsupported(
+            f"{NO_DEFAULT!r} cannot be the default of {path_text(path)} in {table}: DuckLake writes"
+            " the same text where there is none"
+        )
     try:
         return Default(canonical_text(column.shape, default.text))
     except InvalidRequest as error:
