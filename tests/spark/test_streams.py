@@ -7,7 +7,7 @@ import json
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from shelduck import Conflict, CorruptLake, InvalidRequest, Unchanged
+from shelduck import Conflict, CorruptLake, InvalidRequest, Unchanged, Unsupported
 from tests.support.lakes import everything, newest, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -263,3 +263,33 @@ def test_a_checkpoint_belongs_to_one_table(lake, tmp_path):
     (tmp_path / "cursor" / "0.json").write_text("[")
     with pytest.raises(CorruptLake, match="no checkpoint"):
         lake.table("t").follow(lambda *_: None, str(tmp_path / "cursor"))
+
+
+def test_a_batch_ends_where_a_job_converts_columns(lake, tmp_path):
+    """What came before has the values of the old column, and would be NULL in the new one."""
+    lake.sql("CREATE TABLE v (id INT, v STRING); CREATE TABLE w (id INT, v STRING)")
+    lake.sql("INSERT INTO v VALUES (1, '1'), (2, '2')")
+    first = newest(lake)
+    lake.sql("ALTER TABLE v ALTER COLUMN v TYPE INT")
+    published = lake.jobs()[0].look().published
+    lake.sql("INSERT INTO v VALUES (3, 3); DELETE FROM v WHERE id = 1")
+    told = []
+
+    def handle(changes, number):
+        kind = changes.schema["v"].dataType.simpleString()
+        found = changes.select("_change_type", "id", "v").orderBy("_commit_version", "id")
+        told.append((number, kind, rows(found)))
+
+    last = lake.table("v").follow(handle, str(tmp_path / "place"), start=first)
+    assert last == newest(lake)
+    assert told == [
+        (0, "string", [("insert", 1, "1"), ("insert", 2, "2")]),
+        (1, "int", [("insert", 3, 3), ("delete", 1, 1)]),
+    ]
+    message = (
+        rf"columns of main.v were converted by job 1 in snapshot {published}: changes from {first}"
+        rf" on have others; end at {published - 1}, and begin at {published} for what came after"
+    )
+    with pytest.raises(Unsupported, match=message):
+        lake.table("v").changes(first)
+    assert lake.table("v").changes(published).count() == 2

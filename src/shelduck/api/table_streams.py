@@ -10,6 +10,7 @@ from shelduck.api.table_changes import changes_between
 from shelduck.api.table_rows import RowVerbs
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
+from shelduck.catalog.jobs import first_conversion
 from shelduck.catalog.read_changes import touches
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.model.batch import Batch
@@ -80,7 +81,8 @@ class StreamVerbs(RowVerbs):
 
         ``handle(changes, number)`` gets the rows of `changes` over the snapshots since the batch
         before, and the batch's number. A batch is done when it returns; after a crash the one that
-        was begun comes again, with the same number and the same rows. Another table's
+        was begun comes again, with the same number and the same rows. A batch ends where a job
+        converts columns, so each has the columns of its own time. Another table's
         ``sink("name")`` is such a function, and makes the copy exactly once.
 
         Args:
@@ -101,10 +103,12 @@ class StreamVerbs(RowVerbs):
             self._hand(handle, cursor, cursor.begun)
         following = start if cursor.last is None else cursor.last + 1
         while True:
-            newest, touched = self._news(table, following)
+            last, touched, is_newest = self._news(table, following)
             if touched:
-                self._hand(handle, cursor, cursor.begin(following, newest))
-            following = max(following, newest + 1)
+                self._hand(handle, cursor, cursor.begin(following, last))
+            following = max(following, last + 1)
+            if not is_newest:
+                continue
             if interval is None:
                 return cursor.last
             time.sleep(interval)
@@ -139,9 +143,16 @@ class StreamVerbs(RowVerbs):
         handle(changes, batch.number)
         cursor.finish(batch)
 
-    def _news(self, table: TableVersion, first: int) -> tuple[int, bool]:
-        """Return the newest snapshot, and whether one from ``first`` on touched the table."""
+    def _news(self, table: TableVersion, first: int) -> tuple[int, bool, bool]:
+        """Return the last snapshot of a batch that begins with ``first``.
+
+        And whether one of these touched the table, and whether it is the newest: a batch ends
+        before a job shows converted columns, since the changes before have the old ones.
+        """
         with self._state.store.read() as connection:
-            newest = catalog_read.snapshot(connection).id
-            is_news = first <= newest and touches(connection, table, first, newest)
-        return newest, is_news
+            newest = last = int(catalog_read.snapshot(connection).id)
+            job = first_conversion(connection, table.id, first, newest)
+            if job is not None and job.published is not None:
+                last = job.published - 1
+            is_news = first <= last and touches(connection, table, first, last)
+        return last, is_news, last == newest

@@ -61,6 +61,15 @@ def open_job(connection: Connection, table: TableId, *, is_there: bool | None = 
     return next(iter(_read(connection, query, is_there=is_there)), None)
 
 
+def first_conversion(connection: Connection, table: TableId, first: int, last: int) -> Job | None:
+    """Return the job that first showed converted columns after ``first``, by ``last``."""
+    query = select(_TABLE).where(
+        _c.table_id == table, _c.published_snapshot.between(first + 1, last)
+    )
+    found = _read(connection, query.order_by(_c.published_snapshot))
+    return next((job for job in found if job.work.conversions), None)
+
+
 def reservations(connection: Connection) -> set[tuple[int, int]]:
     """Return the snapshots that did no more than take ids for a job's columns, with the table."""
     return {(j.base, j.table_id) for j in jobs(connection) if j.work.conversions}
