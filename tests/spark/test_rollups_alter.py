@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
 import shelduck
-from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
+from shelduck import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.api import unit
 from tests.support.lakes import newest, refusal, rows
+from tests.support.meanwhile import once_before
 from tests.support.rollups import Followed
 
 STATEMENTS = [
@@ -100,6 +103,13 @@ def followed(copied):
     return of
 
 
+@pytest.fixture
+def other(copied, spark):
+    """Another connection to the lake, as another process would have it."""
+    with shelduck.connect(f"sqlite:///{copied[0]}", spark=spark, progress=False) as lake:
+        yield lake
+
+
 def names(found):
     return {t.name for t in found.lake.tables()}
 
@@ -138,6 +148,48 @@ def test_values_that_are_converted_are_converted_in_rollups_too(followed):
     found.write("UPDATE d SET w = 'x' WHERE w IS NULL")
 
 
+@pytest.mark.parametrize(
+    ("table", "clause"),
+    [
+        ("d", "ALTER COLUMN v TYPE INT USING v * 100"),
+        ("u", "ALTER COLUMN v TYPE INT USING v * 100"),
+        ("a", "ALTER COLUMN s TYPE INT USING s * 100"),
+    ],
+)
+def test_values_that_become_others_of_their_type_do_so_in_rollups_too(followed, table, clause):
+    found = followed(table)
+    found.lake.sql(f"ALTER TABLE {table} {clause}")
+
+    assert any(300 in row for row in found.check()[f"{table}${next(iter(found.queries))}"])
+    found.write(f"DELETE FROM {table} WHERE k = 1")
+
+
+def test_sums_of_values_that_become_null_are_made_anew(followed):
+    found = followed("a")
+    found.lake.sql("CREATE TABLE n (k INT, g INT, s DECIMAL(10,2) SUM) AGGREGATE KEY (k, g)")
+    found.lake.sql("INSERT INTO n VALUES (1, 1, 1000), (2, 1, 2)")
+    found.lake.sql("ALTER TABLE n ADD ROLLUP few (g, s)")
+    found.base, found.queries = "n", {"few": "SELECT g, SUM(s) FROM {t} GROUP BY g"}
+    found.lake.sql("ALTER TABLE n ALTER COLUMN s TYPE DECIMAL(4,2) ON ERROR NULL")
+
+    assert found.check()["n$few"] == {(1, 2): 1}
+
+
+def test_a_write_beside_the_publication_does_not_call_older_values_right(
+    followed, monkeypatch, other
+):
+    found = followed("d")
+    found.lake.sql(
+        "ALTER TABLE d ALTER COLUMN v TYPE INT USING v * 100 PROPERTIES ('wait' = 'false')"
+    )
+    once_before(monkeypatch, unit, "commit", other.run_jobs)
+    with suppress(Conflict):
+        found.lake.sql("DELETE FROM d WHERE k = 3")
+
+    found.lake.sql("CALL refresh_rollups('d')")
+    found.check()
+
+
 def test_what_a_job_converts_goes_without_changes_of_rollups(copied, base):
     catalog, lake = copied
     text = "ALTER TABLE d DROP COLUMN w, ALTER COLUMN g TYPE INT USING length(g)"
@@ -146,13 +198,14 @@ def test_what_a_job_converts_goes_without_changes_of_rollups(copied, base):
     assert "goes without changes of columns that rollups hold; write two statements" in told
 
 
-def test_a_measure_keeps_its_column_from_becoming_what_it_is_not_made_of(copied, base):
+@pytest.mark.parametrize("kind", ["STRING", "INT USING v * 100"])
+def test_a_measure_keeps_its_column_from_becoming_what_it_is_not_made_of(copied, base, kind):
     catalog, lake = copied
     lake.sql(C)
 
     told = refusal(
         InvalidRequest,
-        lambda: lake.sql("ALTER TABLE d ALTER COLUMN v TYPE STRING"),
+        lambda: lake.sql(f"ALTER TABLE d ALTER COLUMN v TYPE {kind}"),
         catalog,
         base.folder / "data",
     )

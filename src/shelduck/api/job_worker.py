@@ -168,7 +168,7 @@ class JobWorker:
         renewal = renew(self._state.store, found, job.base)
         change = replace(change, postponed=renewal.postponed)
         copies = renewal.copies
-        others = renumbered(self._state, table, job.work.conversions)
+        others = renumbered(self._state, change, job.work.conversions)
         try:
             done = self._commit([change, *copies.changes, *others], table, JobState.FINISHED)
         except OutcomeUnknown:

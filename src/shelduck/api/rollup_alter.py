@@ -268,7 +268,10 @@ class Parted:
         column = before.columns.find(change.path)
         holders = self._holders(change.path)
         self._for_base(change)
-        if column is None or not column.is_leaf or column.type == change.type:
+        if column is None or not column.is_leaf:
+            return
+        has_using = isinstance(change, ChangeType) and change.using is not None
+        if column.type == change.type and not has_using:
             return
         is_light = not _is_heavy(before, change)
         keys = table_keys(self.base.properties)

@@ -17,8 +17,9 @@ from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
+from shelduck.evolution.alter import altered
 from shelduck.evolution.rollups import is_current, plan_rollup, spec_of
-from shelduck.model.change import AlterTable
+from shelduck.model.change import AlterTable, Change
 from shelduck.model.rollup import (
     RollupSpec,
     rollup_names,
@@ -152,17 +153,23 @@ def refresh(state: LakeState, unit: UnitOfWork, base: TableVersion) -> int:
 def _redefined(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> TableVersion | None:
     rollup = rollup_of(table.properties)
     assert rollup is not None
+    spec = _spec_for(base, table)
+    if spec is None:
+        drop_rollup(unit, base, rollup.name)
+        return None
+    unit.workspace.drop_table(table)
+    return create_rollup(unit, base, spec, for_use=False)
+
+
+def _spec_for(base: TableVersion, table: TableVersion) -> RollupSpec | None:
+    """Return how a rollup would be asked for today, None where it can be made no more."""
     spec = spec_of(base, table)
     if spec is not None:
         try:
             plan_rollup(base, spec, for_use=False)
         except InvalidRequest:
-            spec = None
-    if spec is None:
-        drop_rollup(unit, base, rollup.name)
-        return None
-    unit.workspace.drop_table(table)
-    return create_rollup(unit, base, replace(spec, name=rollup.name), for_use=False)
+            return None
+    return spec
 
 
 def refresh_outdated(state: LakeState, name: TableName) -> None:
@@ -191,19 +198,35 @@ def refresh_all(state: LakeState, name: TableName) -> Result:
 
 
 def renumbered(
-    state: LakeState, base: TableVersion, conversions: Sequence[Conversion]
-) -> list[AlterTable]:
-    """Return what rollups are told when columns of their base are replaced by converted ones."""
-    ids = {c.column_id: c.shadow_id for c in conversions}
-    found: list[AlterTable] = []
-    for table in rollups_of(UnitOfWork(state, state.commit_info()), base):
+    state: LakeState, change: AlterTable, conversions: Sequence[Conversion]
+) -> list[Change]:
+    """Return what becomes of rollups when ``change`` puts converted columns into their base.
+
+    A rollup is told of the columns that took the place of its own. Where values became others
+    without their types, nothing else would show that it holds the older ones: an empty table takes
+    its place, which waits for a refresh, and writers that began before it have to begin again.
+    """
+    base, ids = change.table, {c.column_id: c.shadow_id for c in conversions}
+    others = {c.column_id for c in conversions if c.using is not None or c.on_error_null}
+    unit = UnitOfWork(state, state.commit_info())
+    for table in list(rollups_of(unit, base)):
         rollup = rollup_of(table.properties)
         assert rollup is not None
         columns = tuple(
             c if c.source is None else replace(c, source=ids.get(c.source, c.source))
             for c in rollup.columns
         )
-        if columns != rollup.columns:
-            properties = with_rollup(table.properties, replace(rollup, columns=columns))
-            found.append(AlterTable(table, table.columns, table.comments, properties=properties))
-    return found
+        if columns == rollup.columns:
+            continue
+        properties = with_rollup(table.properties, replace(rollup, columns=columns))
+        told = replace(table, properties=properties)
+        spec = _spec_for(altered(base, change), told)
+        if spec is not None and any(c.source in others for c in rollup.columns):
+            unit.workspace.drop_table(table)
+            create_rollup(unit, altered(base, change), spec, for_use=False)
+        else:
+            # What cannot be made of the columns any more is dropped by the refresh.
+            unit.workspace.alter_table(
+                AlterTable(table, table.columns, table.comments, properties=properties)
+            )
+    return unit.workspace.changes()

@@ -235,7 +235,9 @@ class KeyDraft:
 
     def _retype(self, change: ChangeType, columns: Schema) -> None:
         keys, field = self.keys, columns.find(change.path[:1])
-        if keys is None or field is None or change.type == field.type:
+        if keys is None or field is None:
+            return
+        if change.type == field.type and change.using is None:
             return
         here = f"column {quote_name(field.name)} of {self.table}"
         if field.id == keys.sequence:
