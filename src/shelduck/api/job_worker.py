@@ -16,7 +16,7 @@ from functools import partial
 from shelduck.api.compaction import land
 from shelduck.api.results import Committed, TableName
 from shelduck.api.rollup_builder import build_rollups, drop_unlisted, exchange
-from shelduck.api.rollup_shape import refresh_outdated, renumbered
+from shelduck.api.rollup_shape import refresh_by_id, renumbered
 from shelduck.api.state import LakeState
 from shelduck.api.table_flush import FlushVerbs
 from shelduck.catalog import jobs as catalog_jobs
@@ -177,7 +177,7 @@ class JobWorker:
             # After Ctrl-C nobody knows how far the commit came.
             discard(table, copies.paths)
             raise
-        refresh_outdated(self._state, TableName.of(table))
+        refresh_by_id(self._state, table)
         return Committed(done.snapshot.id)
 
     def _roll_up(self, job: Job) -> Committed:
@@ -192,7 +192,7 @@ class JobWorker:
 
     def _refold(self, job: Job, table: TableVersion) -> Committed:
         done = exchange(self._state, job, table, self._name)
-        refresh_outdated(self._state, TableName.of(table))
+        refresh_by_id(self._state, table)
         return done
 
     def _rewrite(self, job: Job) -> Committed | None:

@@ -6,7 +6,8 @@ A worker that comes after a crash finds it and catches up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from shelduck.api.following import (
@@ -16,23 +17,24 @@ from shelduck.api.following import (
     rollups_of,
     settling,
 )
-from shelduck.api.lookup import rows_of
+from shelduck.api.lookup import rows_of, table_of_id
 from shelduck.api.results import Committed, TableName
 from shelduck.api.rollup_shape import (
     create_rollup,
     drop_rollup,
     list_rollups,
-    refresh_outdated,
+    refresh_by_id,
 )
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
-from shelduck.errors import NotFound
+from shelduck.errors import Conflict, NotFound
 from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.rollups import is_current
 from shelduck.model.job import Job, JobState, JobStep
 from shelduck.model.quoting import backticked
-from shelduck.model.rollup import RollupSpec, rollup_names, rollup_of
+from shelduck.model.rollup import RollupSpec, rollup_names, rollup_of, rollup_table
+from shelduck.model.schema import Field, FieldId
 from shelduck.model.schema_change import DropColumn
 from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
@@ -54,12 +56,12 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
     specs = job.work.rollups
     for number, spec in enumerate(specs, 1):
         step = JobStep(job.id, _RUNNING, JobState.RUNNING, worker=worker)
-        _fill(state, table, spec, replace(step, done=number, total=len(specs)))
+        _fill(state, job, table, spec, replace(step, done=number, total=len(specs)))
     unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
-    base = unit.workspace.table(TableName.of(table))
     try:
+        base = table_of_id(unit, table)
         for spec in specs:
-            found = unit.workspace.table(rollup_name(base, spec.name))
+            found = _complete(unit, job, base, spec.name)
             if not is_fresh(state, unit, base, found):
                 catch_up(state, unit, base, found)
         names = (*rollup_names(base.properties), *(spec.name for spec in specs))
@@ -73,7 +75,7 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
     if job.work.refolds:
         return None
     # What others brought since the work began is caught up now, and not by the next write.
-    refresh_outdated(state, TableName.of(base))
+    refresh_by_id(state, base)
     return Committed(snapshot)
 
 
@@ -92,9 +94,9 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
     """
     unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
     try:
-        base = unit.workspace.table(TableName.of(table))
+        base = table_of_id(unit, table)
         [spec] = job.work.rollups
-        found = unit.workspace.table(rollup_name(base, spec.name))
+        found = _complete(unit, job, base, spec.name)
         if not is_fresh(state, unit, base, found):
             catch_up(state, unit, base, found)
         folded = rows_of(state, unit, TableName.of(found)).frame(state.spark)
@@ -103,7 +105,9 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
         rows = rows_of(state, unit, TableName.of(base), writes=True)
         unit.workspace.alter_table(change)
         after = replace(rows, table=unit.workspace.table(TableName.of(base)))
-        left = folded.select(*map(backticked, after.table.columns.names))
+        # Others may have named columns anew while it was filled.
+        names = [_made_of(found)[f.id].name for f in after.table.columns]
+        left = folded.select(*map(backticked, names)).toDF(*after.table.columns.names)
         done = overwrite_table(state.spark, after, left, show_progress=state.show_progress)
         unit.own(done)
         unit.stage(done)
@@ -128,44 +132,95 @@ def is_taken(unit: UnitOfWork, base: TableVersion, name: str) -> bool:
     return not _is_left(base, found)
 
 
-def drop_unlisted(state: LakeState, job: Job, table: TableVersion | None = None) -> None:
-    """Drop what a job that was given up has filled."""
+def drop_unlisted(state: LakeState, job: Job) -> None:
+    """Drop what a job that was given up has filled, also where its table is gone by now."""
     unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
-    base = table or _by_id(state, unit, job)
+    base = _by_id(state, job, unit.workspace.base.id) or _by_id(state, job, job.base)
     if base is None:
         return
-    base = unit.workspace.table(TableName.of(base))
     for spec in job.work.rollups:
         if job.work.refolds and spec.name in rollup_names(base.properties):
             drop_rollup(unit, base, spec.name)
             continue
-        try:
-            found = unit.workspace.table(rollup_name(base, spec.name))
-        except NotFound:
-            continue
-        if _is_left(base, found):
-            unit.workspace.drop_table(found)
+        for found in _filled(unit, base, spec.name):
+            if _is_left(base, found):
+                unit.workspace.drop_table(found)
     unit.commit()
 
 
-def _fill(state: LakeState, table: TableVersion, spec: RollupSpec, step: JobStep) -> None:
-    unit = UnitOfWork(state, state.commit_info(f"job {step.job_id}"))
+def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, step: JobStep) -> None:
+    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
     try:
-        base = unit.workspace.table(TableName.of(table))
-        name = rollup_name(base, spec.name)
-        if unit.workspace.has_table(name):
-            found = unit.workspace.table(name)
-            if is_current(base, found) and _is_rollup(base, found):
+        base = table_of_id(unit, table)
+        found = _adopted(unit, base, spec.name)
+        if found is not None:
+            if _is_complete(job, base, found):
                 # Filled before, and maybe listed.
+                unit.commit()
                 return
             if _is_left(base, found):
                 unit.workspace.drop_table(found)
-        catch_up(state, unit, base, create_rollup(unit, base, spec))
+            elif job.work.refolds:
+                drop_rollup(unit, base, spec.name)
+                base = table_of_id(unit, table)
+        wanted = refolding(base, job.work.clauses) if job.work.refolds else spec
+        catch_up(state, unit, base, create_rollup(unit, base, wanted))
         unit.job = step
         unit.commit()
     except BaseException:
         unit.rollback()
         raise
+
+
+def _complete(unit: UnitOfWork, job: Job, base: TableVersion, name: str) -> TableVersion:
+    """Return what a job has filled; raises Conflict where it has to be filled again."""
+    found = _adopted(unit, base, name)
+    if found is None or not _is_complete(job, base, found):
+        raise Conflict(f"rollup {name} of {base.full_name} has to be made anew")
+    return found
+
+
+def _is_complete(job: Job, base: TableVersion, found: TableVersion) -> bool:
+    """Tell whether a rollup is as its job would make it now."""
+    if not is_current(base, found):
+        return False
+    if not job.work.refolds:
+        return True
+    # It is to hold all that is left, columns that others added meanwhile too.
+    left = refolding(base, job.work.clauses).columns
+    return set(_made_of(found)) == {base.columns.get((name,)).id for name in left}
+
+
+def _made_of(found: TableVersion) -> dict[FieldId, Field]:
+    """Return the columns of a rollup by those of the base that they are made of."""
+    rollup = rollup_of(found.properties)
+    assert rollup is not None
+    held = [(c.source, found.columns.by_id(c.id)) for c in rollup.columns]
+    return {i: field for i, field in held if i is not None and field is not None}
+
+
+def _adopted(unit: UnitOfWork, base: TableVersion, name: str) -> TableVersion | None:
+    """Return what a job has filled, under the name that it has to have; None where nothing is.
+
+    Who renamed the base before it could be seen has left it under the older name.
+    """
+    wanted = rollup_name(base, name)
+    filled = list(_filled(unit, base, name))
+    found = next((t for t in filled if t.name.lower() == wanted.name.lower()), None)
+    if found is not None or not filled:
+        return found
+    unit.workspace.rename_table(filled[0], wanted.name)
+    return unit.workspace.table(wanted)
+
+
+def _filled(unit: UnitOfWork, base: TableVersion, name: str) -> Iterator[TableVersion]:
+    """Yield what was made as a rollup of a base, whatever the base was called then."""
+    end = rollup_table("", name).lower()
+    for known in unit.workspace.table_names(base.schema):
+        if known.lower().endswith(end):
+            found = unit.workspace.table(TableName(base.schema.name, known))
+            if _is_rollup(base, found):
+                yield found
 
 
 def _is_left(base: TableVersion, found: TableVersion) -> bool:
@@ -181,10 +236,12 @@ def _is_rollup(base: TableVersion, found: TableVersion) -> bool:
     return rollup is not None and rollup.base == base.uuid
 
 
-def _by_id(state: LakeState, unit: UnitOfWork, job: Job) -> TableVersion | None:
-    with state.store.read() as connection:
-        at = unit.workspace.base
+def _by_id(state: LakeState, job: Job, version: int) -> TableVersion | None:
+    """Return the table of a job as it was at a snapshot, None where it was not."""
+    with state.store.read() as connection, suppress(NotFound):
+        at = catalog_read.snapshot(connection, version)
         name = catalog_read.name_at(connection, job.table_id, at)
-        if name is None:
-            return None
-        return catalog_read.table(connection, at, *name, state.info)
+        if name is not None:
+            found = catalog_read.table(connection, at, *name, state.info)
+            return found if found.id == job.table_id else None
+    return None

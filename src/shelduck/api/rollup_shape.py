@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from shelduck.api.following import (
@@ -13,6 +14,7 @@ from shelduck.api.following import (
     settling,
 )
 from shelduck.api.keyed import settled_rows
+from shelduck.api.lookup import table_of_id
 from shelduck.api.results import Result, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
@@ -179,6 +181,16 @@ def refresh_outdated(state: LakeState, name: TableName) -> None:
     if all(is_fresh(state, view, base, table) for table in rollups_of(view, base)):
         return
     refresh_all(state, name)
+
+
+def refresh_by_id(state: LakeState, table: TableVersion) -> None:
+    """Make rollups of a table right, whatever it is called by now; none where it is gone.
+
+    What this misses, the next write of the table or a refresh does.
+    """
+    view = UnitOfWork(state, state.commit_info())
+    with suppress(NotFound, Conflict):
+        refresh_outdated(state, TableName.of(table_of_id(view, table)))
 
 
 def refresh_all(state: LakeState, name: TableName) -> Result:

@@ -21,6 +21,7 @@ from shelduck.catalog.queries import inlined_tables, live
 from shelduck.catalog.work import TableWork, Work
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.model.change import CommitInfo, DropView, RenameView
+from shelduck.model.rollup import ROLLUPS
 from shelduck.model.schema import SchemaId, TableId
 from shelduck.model.table import SchemaInfo, Snapshot
 
@@ -72,6 +73,7 @@ def check_work(connection: Connection, work: Work, head: Snapshot) -> Found:
     found = Found({})
     if not all(_was_read_at(head, table) for table in work.existing()):
         found = _live_tables(connection, work)
+        _check_rollups(connection, work, head, found)
     names = _given_names(work)
     if names or work.created_schemas or work.dropped_schemas:
         _check_schemas(connection, work, {schema for schema, _ in names})
@@ -119,6 +121,35 @@ def _live_tables(connection: Connection, work: Work) -> Found:
                 f"cannot rename table {table.name}: another commit renamed it to {row.table_name!r}"
             )
     return Found(rows)
+
+
+def _check_rollups(connection: Connection, work: Work, head: Snapshot, found: Found) -> None:
+    """Raise Conflict where a table ends or gets a name, and another commit gave it rollups.
+
+    Their names begin with that of their table, so both have to know of each other.
+    """
+    stale = []
+    for table in work.existing():
+        old, number = table.old, table.id
+        if old is None or old.snapshot.id == head.id:
+            continue
+        if table.dropped or table.new_name is not None:
+            stale.append((number, old))
+        elif table.properties is not None:
+            lists = table.properties.get(ROLLUPS) != old.properties.get(ROLLUPS)
+            name = found.tables[number].table_name
+            if lists and name != old.name:
+                raise Conflict(f"table {table.name} was renamed to {name!r} by another commit")
+    if not stale:
+        return
+    tag = tables.tag.c
+    listed = select(tag.object_id, tag.value).where(
+        tag.object_id.in_([n for n, _ in stale]), tag.key == ROLLUPS, live(tables.tag)
+    )
+    now = {row.object_id: row.value for row in connection.execute(listed)}
+    for number, old in stale:
+        if now.get(number) != old.properties.get(ROLLUPS):
+            raise Conflict(f"another commit changed the rollups of table {old.full_name}")
 
 
 def _given_names(work: Work) -> list[tuple[SchemaInfo, str]]:
