@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck import Conflict, JobState
-from shelduck.api import rollup_builder
+from shelduck import Conflict, JobState, Unsupported
+from shelduck.api import job_worker, rollup_builder
+from shelduck.spark.session import AnalysisException
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after
 from tests.support.rollups import Followed
@@ -158,3 +159,43 @@ def test_columns_that_others_change_meanwhile_are_in_what_is_left(
     assert job.state is JobState.FINISHED
     assert held(lake, "a") == left
     assert not [name for name in names(lake) if "$" in name]
+
+
+@pytest.mark.parametrize("clause", ["RENAME COLUMN s TO total", "ADD COLUMN x INT SUM DEFAULT 0"])
+def test_a_key_goes_alone(lake, clause):
+    with pytest.raises(Unsupported, match="drops a key goes without other changes of columns"):
+        lake.sql(f"ALTER TABLE a DROP COLUMN k2, {clause}")
+    lake.sql("ALTER TABLE a DROP COLUMN k2, DROP COLUMN m")
+
+    assert held(lake, "a") == [(1, 3), (2, 10)]
+
+
+def test_what_spark_cannot_do_cancels_the_job(lake, monkeypatch):
+    lake.sql(DROP)
+
+    def fail(*_arguments):
+        raise AnalysisException("no such thing\nplan")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job_worker, "exchange", fail)
+        with pytest.raises(shelduck.InvalidRequest, match="rows cannot be combined"):
+            lake.jobs()[0].wait()
+
+    assert names(lake) == TABLES
+    assert len(held(lake, "a")) == 3
+
+
+def test_an_error_of_one_job_does_not_keep_the_others_from_their_turn(lake, monkeypatch):
+    lake.sql(f"{DROP}; ALTER TABLE d ALTER COLUMN v TYPE STRING {LATER}")
+
+    def fail(*_arguments):
+        raise RuntimeError("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job_worker, "exchange", fail)
+        with pytest.raises(RuntimeError, match="no") as told:
+            lake.run_jobs()
+    assert told.value.__notes__ == ["by job 1 on main.a"]
+    assert [job.state for job in lake.jobs()] == [JobState.FINISHED, JobState.RUNNING]
+    assert lake.run_jobs()[0].state is JobState.FINISHED
+    assert held(lake, "a") == LEFT

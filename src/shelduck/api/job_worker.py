@@ -189,6 +189,9 @@ class JobWorker:
         except (InvalidRequest, Unsupported, AlreadyExists, NotFound) as error:
             self._cancel(str(error))
             raise
+        except AnalysisException as error:
+            self._cancel(f"rows cannot be combined: {str(error).splitlines()[0]}")
+            raise
 
     def _refold(self, job: Job, table: TableVersion) -> Committed:
         done = exchange(self._state, job, table, self._name)

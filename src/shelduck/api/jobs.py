@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 
 from shelduck.api.job_worker import JobWorker
@@ -175,15 +174,26 @@ def job_properties(values: Mapping[str, str]) -> tuple[int | None, bool]:
 
 
 def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
-    """Work on the open jobs that nobody alive works on, and return them."""
+    """Work on the open jobs that nobody alive works on, and return them.
+
+    Raises the first error that is not a job's own when all of them had their turn.
+    """
     done: list[SchemaChangeJob] = []
+    failed: list[Exception] = []
     for job in reversed(jobs_of(state)):
         is_taken = job.is_held(datetime.now(UTC)) and not is_gone(job.worker)
         if job.is_open and not is_taken:
             found = SchemaChangeJob(state, job.id)
-            with suppress(InvalidRequest, Conflict, NotFound):
+            try:
                 found.wait()
+            except (InvalidRequest, Conflict, NotFound):
+                pass
+            except Exception as error:  # noqa: BLE001 - told when the others had their turn
+                error.add_note(f"by job {job.id} on {job.table_name}")
+                failed.append(error)
             done.append(found)
+    if failed:
+        raise failed[0]
     return done
 
 

@@ -39,9 +39,15 @@ from shelduck.model.schema import (
     spent,
 )
 from shelduck.model.schema_change import (
+    AddColumn,
     ChangeType,
     DropColumn,
+    MoveColumn,
+    RenameColumn,
     SchemaDraft,
+    SetComment,
+    SetDefault,
+    SetNullable,
     apply_changes,
     with_default,
 )
@@ -53,6 +59,12 @@ from shelduck.planning.shadows import Shadow, known_shadow, plan_shadow
 
 _BYTES_PER_SECOND = 10 << 20
 """What a core converts, for estimates: two thirds of what benchmarks/jobs.py saw."""
+
+_BESIDE_NO_KEY = (
+    *(AddColumn, RenameColumn, MoveColumn, SetNullable, SetDefault, SetComment),
+    *(ModifyColumn, OrderColumns, ChangeType),
+)
+"""What combined rows would have to be fitted to; columns that go are left out of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +231,11 @@ class _Fold:
             raise Unsupported(
                 f"ALTER TABLE {name}: dropping a key combines rows, and others of the statement"
                 " look at them; write two statements"
+            )
+        if self.keys.rows_fold and any(isinstance(c, _BESIDE_NO_KEY) for c in self._clauses):
+            raise Unsupported(
+                f"ALTER TABLE {name}: a job that drops a key goes without other changes of columns;"
+                " write two statements"
             )
         if self.shadows and self.after.must_hold_no_null:
             raise Unsupported(
