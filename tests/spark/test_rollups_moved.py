@@ -9,7 +9,7 @@ from shelduck import Conflict, JobState, Unsupported
 from shelduck.api import job_worker, rollup_builder
 from shelduck.spark.session import AnalysisException
 from tests.support.lakes import rows
-from tests.support.meanwhile import once_after
+from tests.support.meanwhile import once_after, once_before
 from tests.support.rollups import Followed
 
 STATEMENTS = [
@@ -100,6 +100,18 @@ def test_a_rename_gives_way_to_a_rollup_that_it_has_not_seen(followed, lake, oth
     with pytest.raises(Conflict, match=r"changed the rollups of table main.d"):
         rename()
     assert followed("d", p="SELECT v, g FROM {t}").check()
+
+
+def test_a_listing_gives_way_to_a_rename_that_it_has_not_seen(followed, monkeypatch, other):
+    """Which began before the rollup was filled, and left that under the older name."""
+    lake = followed("d").lake
+    lake.sql(P)
+    with other.transaction() as tx:
+        tx.sql(RENAME)
+        once_before(monkeypatch, rollup_builder, "list_rollups", tx.commit)
+        lake.jobs()[0].wait()
+
+    assert followed("e", p="SELECT v, g FROM {t}").check()
 
 
 @pytest.mark.parametrize("act", ["DROP TABLE d", "CANCEL ALTER TABLE ROLLUP FROM d"])
