@@ -31,6 +31,7 @@ _CLASSES = (
     "TextRows",
     "ScalaSeq",
     "BareNames",
+    "CastFields",
     "LakeFileIndex",
     "DeletedPositions",
     "KeptVector",

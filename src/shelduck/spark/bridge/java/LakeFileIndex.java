@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BasePredicate;
 import org.apache.spark.sql.catalyst.expressions.BindReferences;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -20,11 +21,13 @@ import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -124,7 +127,27 @@ public class LakeFileIndex implements FileIndex {
         return null;
       }
     }
-    return ((Expression) filter.transform(new BareNames())).sql();
+    Expression bare = (Expression) filter.transform(new BareNames());
+    Expression plain = (Expression) bare.transformUp(new CastFields());
+    return hidesCast(plain) ? null : plain.sql();
+  }
+
+  /** The text of a cast to a nested type is that of its source, whose fields have other names. */
+  private static boolean hidesCast(Expression filter) {
+    if (filter instanceof Cast && isNested(filter.dataType())) {
+      return true;
+    }
+    Seq parts = filter.children();
+    for (int i = 0; i < parts.size(); i++) {
+      if (hidesCast((Expression) parts.apply(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isNested(DataType type) {
+    return type instanceof StructType || type instanceof ArrayType || type instanceof MapType;
   }
 
   /** Whether it stands for a part of _metadata and not for a column of the files. */
