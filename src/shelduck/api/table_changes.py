@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection
-
 from shelduck.api.handle import TableHandle
 from shelduck.api.instants import instant
 from shelduck.api.results import TableName
@@ -13,8 +11,9 @@ from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.jobs import first_conversion
-from shelduck.catalog.read_changes import Bound, FeedRange, feed_range
+from shelduck.catalog.read_changes import Bound, feed_range
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.job import Job
 from shelduck.model.table import TableVersion
 from shelduck.operations.changes import read_changes
 from shelduck.spark.session import DataFrame
@@ -57,18 +56,17 @@ def changes_between(
     with state.store.read() as connection:
         found = feed_range(connection, _bound(start), _bound(last))
         table = catalog_read.table(connection, found.last, name.schema, name.name, state.info)
-        _refuse_conversion(connection, table, found)
+        first = found.snapshots[0][0].id
+        converting = first_conversion(connection, table.id, first, found.last.id)
+    if converting is not None:
+        raise _between(table, converting, first)
     return read_changes(state.spark, state.store, table, state.layouts, found)
 
 
-def _refuse_conversion(connection: Connection, table: TableVersion, found: FeedRange) -> None:
+def _between(table: TableVersion, job: Job, first: int) -> Unsupported:
     """Changes before a conversion have values of the old column, which is not there any more."""
-    first = found.snapshots[0][0].id
-    job = first_conversion(connection, table.id, first, found.last.id)
-    if job is None:
-        return
     assert job.published is not None
-    raise Unsupported(
+    return Unsupported(
         f"columns of {table.full_name} were converted by job {job.id} in snapshot {job.published}:"
         f" changes from {first} on have others; end at {job.published - 1}, and begin at"
         f" {job.published} for what came after"
