@@ -17,6 +17,7 @@ from shelduck.spark.merge_writer import LakeMerge
 from shelduck.sql.parameters import with_parameters
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows
+from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.spark41
 
@@ -277,6 +278,61 @@ def test_what_is_no_lakes_is_merged_by_spark(spark, lake, source):
     assert isinstance(source.mergeInto("lake.main.t", on_id()), LakeMerge)
     with pytest.raises(AnalysisException):
         writer.whenMatched().delete().merge()
+
+
+# Columns that are left out
+
+DEFAULTS = (
+    "CREATE TABLE d (id INT, i TINYINT NOT NULL DEFAULT 7, w STRING DEFAULT 'it\\'s \\\\ \"q\"',"
+    " x DECIMAL(6,2) DEFAULT 1.50, f FLOAT DEFAULT 'NaN', day DATE DEFAULT DATE'2024-07-01',"
+    " moment TIMESTAMP DEFAULT '2024-07-01 12:00:00+02:00', b BINARY DEFAULT X'00ff27',"
+    " plain TIMESTAMP_NTZ DEFAULT TIMESTAMP_NTZ'2024-07-01 12:00:00.5', yes BOOLEAN DEFAULT true,"
+    " made INT DEFAULT 1 + 2, joined STRING DEFAULT 'a' || 'b', none INT)"
+)
+SPARKS_OWN = {
+    "writeTo": lambda rows: rows.writeTo("lake.main.d").append(),
+    "saveAsTable": lambda rows: rows.write.mode("append").saveAsTable("lake.main.d"),
+    "with": lambda rows: rows.sparkSession.sql(
+        "WITH s AS (SELECT 3 AS id) INSERT INTO lake.main.d (id) SELECT id FROM s"
+    ),
+    "from": lambda rows: rows.sparkSession.sql(
+        "FROM (SELECT 4 AS id) INSERT INTO lake.main.d (id) SELECT id"
+    ),
+    "overwrite": lambda rows: rows.writeTo("lake.main.d").overwrite(F.col("id") == 5),
+}
+
+
+def test_columns_that_sparks_writers_leave_out_get_their_defaults(spark, lake, url):
+    lake.sql(DEFAULTS)
+    lake.table("d").append(spark.sql("SELECT 0 AS id"))
+    for n, write in enumerate(SPARKS_OWN.values(), 1):
+        write(spark.sql(f"SELECT {n} AS id"))
+    [own, *others] = duck(url, "SELECT id, d::VARCHAR FROM d")
+    assert "nan" in own[1]
+    assert [row[0] for row in others] == [1, 2, 3, 4, 5]
+    wanted = own[1].partition(",")[2]
+    assert {row[1].partition(",")[2] for row in others} == {wanted}
+    assert spark.table("lake.main.d").schema["i"].metadata == {}
+
+
+def test_a_moment_that_is_the_default_is_that_of_the_write(spark, lake, url):
+    lake.sql("CREATE TABLE m (id INT, t TIMESTAMP DEFAULT now(), day DATE DEFAULT current_date())")
+    spark.sql("SELECT 1 AS id").writeTo("lake.main.m").append()
+    recent = "t BETWEEN now() - INTERVAL 5 MINUTE AND now() + INTERVAL 1 MINUTE"
+    assert duck(url, f"SELECT {recent}, day IS NULL FROM m") == [(True, False)]
+
+
+def test_a_default_that_spark_cannot_fill_in_is_no_null(spark, lake, url):
+    lake.sql("CREATE TABLE u (id INT, key STRING DEFAULT uuid())")
+    with DuckDBOracle(url) as oracle:
+        oracle.execute("CREATE TABLE o (id INT, k INT DEFAULT least(3, 4))")
+    for name, column in (("u", "key"), ("o", "k")):
+        with pytest.raises(AnalysisException, match=f"`{column}` has a DEFAULT value"):
+            spark.sql("SELECT 1 AS id").writeTo(f"lake.main.{name}").append()
+        assert duck(url, f"SELECT * FROM {name}") == []
+    spark.sql("SELECT 1 AS id, 'k' AS key").writeTo("lake.main.u").append()
+    spark.sql("SELECT 1 AS id, 5 AS k").writeTo("lake.main.o").append()
+    assert duck(url, "SELECT id, key, k FROM u JOIN o USING (id)") == [(1, "k", 5)]
 
 
 # Partitions

@@ -20,7 +20,9 @@ from shelduck.api.transaction import Transaction
 from shelduck.api.unit import UnitOfWork, view_of
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.spark.session import DataFrame, SparkSession, StructType
+from shelduck.spark.write_schema import write_schema
 from shelduck.sql import statements as st
+from shelduck.sql.defaults import expression_for_spark
 
 Rows = Iterable[tuple[str, ...]]
 _BETWEEN = "\x01"
@@ -166,7 +168,7 @@ class AttachedLake:
         return token
 
     def _schema(self, table: Table) -> str:
-        return table.read().schema.json()
+        return write_schema(table.columns, expression_for_spark).json()
 
     def _table(self, namespace: str, name: str) -> Table:
         return Table(self.state, self._name(namespace, name))

@@ -19,7 +19,7 @@ from shelduck.model.promotions import NOT_WRITTEN
 from shelduck.model.temporal import MICROSECONDS
 from shelduck.model.types import UNSIGNED, Decimal, Leaf
 from shelduck.spark.types import spark_type
-from shelduck.spark.values import literal
+from shelduck.spark.values import literal, literal_text
 
 MARK = "shelduck: "
 Conversion = Callable[[Column], Column]
@@ -60,13 +60,22 @@ def default_value(leaf: Leaf, text: str, column: str) -> Column:
 
     Raises InvalidRequest when the type cannot hold it, Unsupported for a moment that Spark can not.
     """
+    return literal(_stored_text(leaf, text, column), leaf)
+
+
+def default_text(leaf: Leaf, text: str, column: str) -> str:
+    """Return Spark SQL for what `default_value` returns, and raise what it raises."""
+    return literal_text(leaf, _stored_text(leaf, text, column))
+
+
+def _stored_text(leaf: Leaf, text: str, column: str) -> str:
     canonical = canonical_text(leaf, text)
     is_odd = str(leaf) in ("date", *MICROSECONDS) and not _USUAL_MOMENT.fullmatch(canonical)
     if is_odd or not is_writable(leaf):
         raise Unsupported(
             f"the default of column {column!r} is {canonical!r} ({leaf}), which Spark cannot write"
         )
-    return literal(canonical, leaf)
+    return canonical
 
 
 def refusal(source: T.DataType, leaf: Leaf) -> str | None:

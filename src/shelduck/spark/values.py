@@ -141,6 +141,12 @@ def exists_default(leaf: Leaf, text: str) -> str:
     return f"CAST('{text}' AS {spark_type(leaf).simpleString()})"
 
 
+def literal_text(leaf: Leaf, text: str) -> str:
+    """Return SQL for the constant of a canonical text, for moments that Spark's literals can be."""
+    found = carrier(leaf, text, "a default")
+    return f"X'{found.hex()}'" if isinstance(found, bytes) else exists_default(leaf, text)
+
+
 def micros_to_ntz(micros: SparkColumn) -> SparkColumn:
     """Return the zoneless timestamp of microseconds since 1970, whatever the session's zone."""
     start = F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
