@@ -13,12 +13,12 @@ from tests.support.oracle import DuckDBOracle
 
 # DuckDB writes the rows, one file each time.
 STATEMENTS = [
-    "CREATE TABLE t (id INT, s STRUCT<x: INT, y: INT, mail: STRING>)",
+    "CREATE TABLE t (id INT, s STRUCT<x: INT, y: INT>, p STRUCT<mail: STRING, n: INT>)",
     "CREATE TABLE plain (id INT, s STRUCT<a: INT, b: INT, deep: STRUCT<a: INT>>)",
 ]
 RENAMED = (
     "ALTER TABLE t RENAME COLUMN s.x TO z, RENAME COLUMN s.y TO x, RENAME COLUMN s.z TO y,"
-    " RENAME COLUMN s.mail TO old_mail, ADD COLUMN s.mail STRING"
+    " RENAME COLUMN p.mail TO old_mail, ADD COLUMN p.mail STRING"
 )
 
 
@@ -28,14 +28,16 @@ def duckdb(catalog):
 
 @pytest.fixture
 def renamed(copied):
-    """Fields x and y have each other's name, and ``mail`` is another field, since two rows."""
+    """Since two rows fields x and y have each other's name, and ``mail`` is another field."""
     catalog, lake = copied
     lake.set_option("data_inlining_row_limit", 0)
     with duckdb(catalog) as oracle:
-        oracle.execute("INSERT INTO t VALUES (1, ROW(1, 100, 'p')), (2, ROW(2, 200, 'q'))")
+        oracle.execute(
+            "INSERT INTO t VALUES (1, ROW(1, 100), ROW('p', 1)), (2, ROW(2, 200), ROW('q', 2))"
+        )
     lake.sql(RENAMED)
     with duckdb(catalog) as oracle:
-        oracle.execute("INSERT INTO t VALUES (3, ROW(3, 300, 'zz', 'new'))")
+        oracle.execute("INSERT INTO t VALUES (3, ROW(3, 300), ROW('zz', 3, 'new'))")
     return catalog, lake
 
 
@@ -44,10 +46,10 @@ CONDITIONS = [
     "s.x > 150",
     "s.y <= 2",
     "s.x IN (200, 300)",
-    "s.mail = 'new'",
-    "s.mail IS NULL",
-    "s.old_mail = 'q'",
-    "s.mail = 'p'",
+    "p.mail = 'new'",
+    "p.mail IS NULL",
+    "p.old_mail = 'q'",
+    "p.mail = 'p'",
     "s.x + 0 = 100 AND s.y = 1",
 ]
 
@@ -68,7 +70,7 @@ def test_rows_are_found_as_duckdb_finds_them(renamed):
     ("statement", "ids"),
     [
         ("DELETE FROM t WHERE s.x = 100", [2, 3]),
-        ("DELETE FROM t WHERE s.mail = 'new'", [1, 2]),
+        ("DELETE FROM t WHERE p.mail = 'new'", [1, 2]),
         ("UPDATE t SET id = 20 WHERE s.x = 200", [1, 3, 20]),
         (
             (
