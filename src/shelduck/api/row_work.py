@@ -9,7 +9,7 @@ from shelduck.api.results import Result, Staged, TableName
 from shelduck.api.rollup_shape import refresh_outdated
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, counted
-from shelduck.errors import Conflict, OutcomeUnknown
+from shelduck.errors import Conflict
 from shelduck.operations.done import Done
 from shelduck.operations.load import Loaded
 
@@ -47,8 +47,6 @@ def _alone(state: LakeState, prepare: Prepare) -> Result:
     try:
         done = stage_followed(state, own, prepare(own))
         result = own.commit()
-    except OutcomeUnknown:
-        raise
     except BaseException:
         own.rollback()
         raise

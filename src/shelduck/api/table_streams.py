@@ -12,7 +12,7 @@ from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.jobs import first_conversion
 from shelduck.catalog.read_changes import touches
-from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
+from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.batch import Batch
 from shelduck.model.table import TableVersion
 from shelduck.operations.cursor import Cursor, FollowedBatch
@@ -131,8 +131,6 @@ class StreamVerbs(RowVerbs):
             else:
                 write(table, batch)
             unit.commit()
-        except OutcomeUnknown:
-            raise
         except BaseException:
             unit.rollback()
             raise

@@ -76,7 +76,7 @@ def plan_shadow(
         change.on_error_null,
         clause,
         tuple(f.id for f in old.walk()),
-        () if change.using is None else tuple(_names(table.columns)),
+        () if change.using is None else tuple(_named(table.columns.fields)),
         old.nullable and (change.on_error_null or change.using is not None),
     )
     return Shadow(old, _field(old, target, number, name), conversion)
@@ -113,26 +113,21 @@ def _changed(table: TableVersion, old: Field, conversion: Conversion) -> str | N
         return f"the type of {old.name!r} was changed to {old.type} meanwhile"
     if conversion.parts and tuple(f.id for f in old.walk()) != conversion.parts:
         return f"a field of {old.name!r} was dropped and added again meanwhile"
-    names = dict(_names(table.columns))
     for path, number in conversion.named:
-        if names.get(path, number) != number:
+        found = table.columns.find(path)
+        if found is not None and found.id != number:
             return f"{path_text(path)} became another column meanwhile, and USING may name it"
     if conversion.may_be_null and not old.nullable:
         return f"{old.name!r} became NOT NULL meanwhile, and values of the job may be NULL"
     return None
 
 
-def _names(columns: Schema) -> Iterator[tuple[Path, FieldId]]:
-    """Yield what expressions may name: columns and fields in lower case, with their ids."""
-    for field in columns:
-        yield from _below(field, ())
-
-
-def _below(field: Field, above: Path) -> Iterator[tuple[Path, FieldId]]:
-    path = (*above, field.name.lower())
-    yield path, field.id
-    for child in field.children:
-        yield from _below(child, path)
+def _named(fields: Sequence[Field], above: Path = ()) -> Iterator[tuple[Path, FieldId]]:
+    """Yield what expressions may name: columns and all that is in them, with their ids."""
+    for field in fields:
+        path = (*above, field.name)
+        yield path, field.id
+        yield from _named(field.children, path)
 
 
 def reservation(table: TableVersion, shadows: Sequence[Shadow]) -> AlterTable:
