@@ -294,6 +294,8 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("SAVEPOINT a", "there are BEGIN, COMMIT and ROLLBACK"),
         ("WITH a AS (SELECT 1) MERGE INTO t USING a ON true", "USING (WITH and the query)"),
         ("WITH a AS (SELECT 1) DELETE FROM t", "as a subquery of DELETE FROM t WHERE"),
+        ("WITH a AS (SELECT 1) UPDATE s.t SET x = 1", "as a subquery of UPDATE t SET, or MERGE"),
+        ("WITH a AS (SELECT 1) UPDATE t AS u SET x = 1", "UPDATE behind a query"),
         ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", "write WITH and the query behind"),
         ("FROM a INSERT INTO b SELECT *", "INSERT INTO behind a query"),
         ("SELECT * FROM IDENTIFIER('t')", "write the name of the table"),

@@ -14,6 +14,7 @@ from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.lake import Lake
 from shelduck.api.relations import Scope, relation_frame
 from shelduck.api.results import TableName
+from shelduck.api.spark_properties import kept_properties
 from shelduck.api.state import DEFAULT_SCHEMA
 from shelduck.api.table import Table
 from shelduck.api.transaction import Transaction
@@ -148,8 +149,10 @@ class AttachedLake:
         else:
             table.overwrite(rows, where=condition)
 
-    def _stage(self, how: str, name: TableName, schema: str, keys: str, comment: str) -> str:
+    def _stage(self, how: str, name: TableName, schema: str, keys: str, *told: str) -> str:
         """Make a table in a transaction of its own; return what names the transaction."""
+        given = dict(zip(told[::2], told[1::2], strict=True))
+        properties = kept_properties(given, name)
         transaction = self.lake.transaction()
         text = str(name)
         is_there = transaction._open_unit.workspace.has_table(name)  # noqa: SLF001
@@ -160,8 +163,9 @@ class AttachedLake:
         transaction.create_table(
             text,
             StructType.fromJson(json.loads(schema)),
-            comment=comment or None,
+            comment=given.get("comment") or None,
             partitioned_by=keys.split(", ") if keys else (),
+            properties=properties,
         )
         token = uuid.uuid4().hex
         self._staged[token] = (transaction, name)

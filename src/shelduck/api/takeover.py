@@ -23,14 +23,16 @@ from shelduck.spark.bridge.catalog import asking_for
 from shelduck.spark.named_errors import (
     AnalysisException,
     ParseException,
+    SparkError,
     as_sparks,
     told_as_sparks,
+    was_unable,
 )
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql import statements as st
 from shelduck.sql.catalogs import Names, inside, owner, within, without_catalog
 from shelduck.sql.parameters import with_parameters
-from shelduck.sql.parse import parse
+from shelduck.sql.parse import SPARKS, parse
 from shelduck.sql.travel import in_sparks_words
 
 Sql = Callable[..., DataFrame]
@@ -63,7 +65,10 @@ class SessionSql:
     def _sparks(
         self, run: Callable[[str], DataFrame], text: str, unread: ShelduckError | None
     ) -> DataFrame:
-        """Have Spark run a text; ``unread`` is why it cannot be read here."""
+        """Have Spark run a text; ``unread`` is why it cannot be read here, and told if Spark fails.
+
+        Where Spark knows of the statement only that a table of a lake cannot have it, that is too.
+        """
         try:
             return self._at_one_snapshot(lambda: run(text))
         except ParseException:
@@ -74,6 +79,10 @@ class SessionSql:
             if unread is None:
                 raise
             raise as_sparks(unread) from unread
+        except SparkError as error:
+            if unread is None or not was_unable(error):
+                raise
+            raise as_sparks(unread) from error
 
     def table(self, name: str) -> AttachedTable | None:
         """Return the lake's table that a name means, None when it means none of a lake."""
@@ -111,7 +120,7 @@ class SessionSql:
                 bound, misfit = text, error
             statements = parse(bound)
         except (InvalidRequest, Unsupported) as error:
-            return None, error
+            return None, None if error.about == SPARKS else error
         if len(statements) != 1:
             return None, None
         [statement] = statements

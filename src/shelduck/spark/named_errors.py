@@ -4,12 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import (
+    AnalysisException,
+    ParseException,
+    PySparkException,
+    UnsupportedOperationException,
+)
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
 
-__all__ = ["AnalysisException", "ParseException", "as_sparks", "condition_of", "told_as_sparks"]
+__all__ = [
+    "AnalysisException",
+    "ParseException",
+    "SparkError",
+    "as_sparks",
+    "condition_of",
+    "thrown_by_java",
+    "told_as_sparks",
+    "was_unable",
+]
+
+SparkError = (PySparkException, Py4JJavaError)
+_UNABLE = (
+    "UNSUPPORTED_FEATURE",
+    "MISSING_CATALOG_ABILITY",
+    "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
+    "INTERNAL_ERROR",
+)
 
 
 class _Named(ShelduckError, PySparkException):
@@ -118,6 +142,24 @@ def condition_of(error: Exception) -> str:
     if made is not None:
         return made.condition
     return "INVALID" if isinstance(error, InvalidRequest | Unsupported) else "FAILED"
+
+
+def thrown_by_java(error: Exception) -> Any:
+    """Return the Java object that Spark threw, None for an error that is not Spark's own."""
+    if isinstance(error, Py4JJavaError):
+        return error.java_exception
+    return getattr(error, "_origin", None) if isinstance(error, PySparkException) else None
+
+
+def was_unable(error: Exception) -> bool:
+    """Tell whether Spark knows a statement and found that a table or catalog cannot have it done.
+
+    Some of it is found so late in its planning that Spark takes it for a bug.
+    """
+    if isinstance(error, UnsupportedOperationException):
+        return True
+    text = str(error)
+    return any(f"[{condition}" in text for condition in _UNABLE)
 
 
 def _named(error: Exception) -> type[_Named] | None:

@@ -60,6 +60,9 @@ def owner(statement: st.Statement, names: Names) -> str | None:
         catalog = statement.catalog or names.current
         return catalog.lower() if catalog.lower() in names.lakes else None
     targets = list(_targets(statement))
+    if isinstance(statement, st.ShowViews) and (not targets or _is_lake(targets[0], names)):
+        catalog = targets[0].parts[0] if targets else names.current
+        return catalog.lower() if catalog.lower() in names.lakes else None
     if not targets:
         return None
     first = targets[0]
@@ -79,6 +82,8 @@ def within(statement: Value, lake: str, names: Names) -> Value:
         match value:
             case Call():
                 return replace(value, catalog=None)
+            case st.ShowViews(SchemaName((only,))) if only.lower() == lake:
+                return replace(value, schema=None)
             case TableName():
                 return TableName(inside(value.parts, lake))
             case SchemaName():
@@ -118,6 +123,11 @@ def _owner_of_query(query: Query, names: Names) -> str | None:
         wanted += query.relations
     found = (names.lake_of(relation.name.parts) for relation in wanted)
     return next((lake for lake in found if lake is not None), None)
+
+
+def _is_lake(name: TableName | SchemaName, names: Names) -> bool:
+    """Tell whether a name is a lake's own, which Spark looks for before the schemas."""
+    return len(name.parts) == 1 and name.parts[0].lower() in names.lakes
 
 
 def _targets(value: Any) -> Iterator[TableName | SchemaName]:

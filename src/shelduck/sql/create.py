@@ -27,7 +27,7 @@ from shelduck.sql.statements import (
 from shelduck.sql.views import read_create_view, read_drop_view
 
 SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
-_PROVIDERS = frozenset(("shelduck", "ducklake", "parquet"))
+PROVIDERS = frozenset(("shelduck", "ducklake", "parquet"))
 _CLAUSES = {
     "LOCATION": "a table's files live below the lake's data path",
     "OPTIONS": "leave it out",
@@ -181,7 +181,7 @@ def _comment(cursor: Cursor) -> str:
 
 def _provider(cursor: Cursor) -> str:
     provider = cursor.name("a format")
-    if provider.lower() not in _PROVIDERS:
+    if provider.lower() not in PROVIDERS:
         raise cursor.refusal(
             f"USING {provider}", "tables of a lake are Parquet files; leave it out"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shelduck.errors import Unsupported
 from shelduck.sql.alter import read_alter, read_comment
 from shelduck.sql.create import read_create, read_drop
 from shelduck.sql.cursor import Cursor
@@ -67,6 +68,9 @@ _SPARKS = frozenset(
     LOAD LOCK MAP MSCK REDUCE REFRESH REPAIR REPLACE REVOKE SYNC UNCACHE UNLOCK""".split()
 )
 
+SPARKS = "statement of Spark"
+"""What an error is about that says so."""
+
 
 def parse(text: str) -> list[Statement]:
     """Return the statements of ``text``, which ``;`` separates; an empty text gives none.
@@ -99,5 +103,9 @@ def _statement(cursor: Cursor) -> Statement:
     if word in _INSTEAD:
         raise cursor.refusal(word, _INSTEAD[word])
     if word in _SPARKS:
-        raise cursor.refusal(word, "run it with spark.sql() if Spark has it")
+        raise Unsupported(
+            f"{word} is not a statement of a lake: {cursor.excerpt()}; run it with spark.sql() if"
+            " Spark has it",
+            about=SPARKS,
+        )
     raise cursor.failure("a statement such as SELECT, INSERT, MERGE, CREATE TABLE or ALTER TABLE")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.parts import Query
 from shelduck.sql.relations import QUERY_WORDS
 from shelduck.sql.rewriting import Rewriting, Span
 
 _WRITES = {
-    ("INSERT", "INTO"): "write WITH and the query behind INSERT INTO t",
-    ("INSERT", "OVERWRITE"): "write WITH and the query behind INSERT OVERWRITE t",
-    ("MERGE", "INTO"): "write MERGE INTO t USING (WITH and the query)",
-    ("DELETE", "FROM"): "write the query as a subquery of DELETE FROM t WHERE",
+    "INSERT INTO": "write WITH and the query behind INSERT INTO t",
+    "INSERT OVERWRITE": "write WITH and the query behind INSERT OVERWRITE t",
+    "MERGE INTO": "write MERGE INTO t USING (WITH and the query)",
+    "DELETE FROM": "write the query as a subquery of DELETE FROM t WHERE",
+    "UPDATE": "write the query as a subquery of UPDATE t SET, or MERGE INTO t USING (the query)",
 }
 
 
@@ -51,9 +50,20 @@ def skip_query(cursor: Cursor) -> Span:
 
 def _refuse_writes(cursor: Cursor) -> None:
     depth = 0
-    for token, behind in pairwise(cursor.tokens[cursor.at :]):
+    for at, token in enumerate(cursor.tokens[cursor.at : -1], cursor.at):
         depth += {"(": 1, ")": -1}.get(token.key, 0)
-        if depth == 0 and (token.key, behind.key) in _WRITES:
-            raise cursor.refusal(
-                f"{token.key} {behind.key} behind a query", _WRITES[token.key, behind.key]
-            )
+        if depth == 0 and (word := _write_at(cursor, at)):
+            raise cursor.refusal(f"{word} behind a query", _WRITES[word])
+
+
+def _write_at(cursor: Cursor, at: int) -> str:
+    """Return the words of _WRITES that begin a statement at a token, else ''."""
+    key, behind = (cursor.tokens[n].key for n in (at, at + 1))
+    if key != "UPDATE":
+        words = f"{key} {behind}"
+        return words if words in _WRITES else ""
+    # Columns may be named so: it is the statement where a table and SET come next.
+    ahead = [token.key for token in cursor.tokens[at + 1 : at + 9]]
+    upto = ahead[: ahead.index("SET")] if "SET" in ahead else []
+    is_statement = cursor.tokens[at - 1].key == ")" and upto and not {",", "(", ")"} & {*upto}
+    return key if is_statement else ""

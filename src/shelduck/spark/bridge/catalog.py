@@ -18,7 +18,7 @@ from shelduck.spark.bridge.classes import PACKAGE, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.jvm import current_thread, java_gateway, java_session
 from shelduck.spark.bridge.relation import let_java_call
-from shelduck.spark.named_errors import condition_of
+from shelduck.spark.named_errors import condition_of, thrown_by_java
 
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
 """Answers a request; rows to write come with it.
@@ -39,7 +39,7 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
     loader = loader_of(spark)
     let_java_call(java_gateway(spark))
     token = uuid.uuid4().hex
-    _asked(loader).put(token, _Answering(spark, answer))
+    _of_calls(loader, "ASKED").put(token, _Answering(spark, answer))
     spark.conf.set(f"{_SETTING}{name}.attached", token)
     spark.conf.set(f"{_SETTING}{name}", CLASS)
     thread = current_thread(spark)
@@ -60,7 +60,7 @@ def remove_catalog(spark: SparkSession, name: str, token: str) -> None:
     """Take a catalog out of the session; one that Spark has made answers no more."""
     spark.conf.unset(f"{_SETTING}{name}")
     spark.conf.unset(f"{_SETTING}{name}.attached")
-    _asked(loader_of(spark)).remove(token)
+    _of_calls(loader_of(spark), "ASKED").remove(token)
 
 
 def token_of(spark: SparkSession, name: str) -> str | None:
@@ -81,8 +81,8 @@ def asking_for(spark: SparkSession, query: str) -> Iterator[None]:
         context.setLocalProperty(_QUERY, cast("str", before))
 
 
-def _asked(loader: Any) -> Any:
-    return loader.loadClass(f"{PACKAGE}.CatalogCall").getField("ASKED").get(None)
+def _of_calls(loader: Any, field: str) -> Any:
+    return loader.loadClass(f"{PACKAGE}.CatalogCall").getField(field).get(None)
 
 
 class _Answering:
@@ -99,7 +99,15 @@ class _Answering:
             [texts] = field_rows(request)
             return rows_of([("ok",), *self._answer(texts, rows)])
         except Exception as error:  # noqa: BLE001 - it goes on in Java, which throws it
-            return rows_of([(condition_of(error), f"{type(error).__name__}: {error}")])
+            return rows_of([self._failure(error)])
+
+    def _failure(self, error: Exception) -> tuple[str, str]:
+        thrown = thrown_by_java(error)
+        if thrown is None:
+            return condition_of(error), f"{type(error).__name__}: {error}"
+        token = uuid.uuid4().hex
+        _of_calls(loader_of(self._spark), "THROWN").put(token, thrown)
+        return "THROWN", token
 
     class Java:
         """Says to py4j what this object is in Java."""

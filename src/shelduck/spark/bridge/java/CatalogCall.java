@@ -9,15 +9,20 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * What a {@link LakeCatalog} asks Python for: {@code asked} gets rows of text, and a Dataset where
- * rows are written. Python's errors come back as rows, and are thrown as what Spark calls them.
+ * rows are written. Python's errors come back as rows and are thrown as what Spark calls them; what
+ * Spark itself threw meanwhile is thrown again.
  */
 public final class CatalogCall {
   /** Whom to ask, by token. */
   public static final ConcurrentHashMap ASKED = new ConcurrentHashMap();
+  /** What Spark threw while Python worked out an answer, by the name that the answer gives it. */
+  public static final ConcurrentHashMap THROWN = new ConcurrentHashMap();
   private final String name;
 
   public CatalogCall(String name) {
@@ -29,7 +34,7 @@ public final class CatalogCall {
     String token = SQLConf.get().getConfString("spark.sql.catalog." + name + ".attached", "");
     BiFunction found = (BiFunction) ASKED.get(token);
     if (found == null) {
-      throw new IllegalStateException("the lake '" + name + "' is not attached in this session:"
+      throw new IllegalArgumentException("the lake '" + name + "' is not attached in this session:"
           + " call shelduck.attach(spark, '" + name + "', ...)");
     }
     return found;
@@ -39,7 +44,7 @@ public final class CatalogCall {
    * Returns the rows of the answer; {@code data} may be null. Python hears too for which query of
    * its own this thread works, if for one.
    */
-  public List rows(String[] request, Object data) throws Exception {
+  public List rows(String[] request, Object data) {
     String query = SparkContext.getOrCreate().getLocalProperty("shelduck.query");
     StringBuilder text = new StringBuilder(query == null ? "" : query);
     for (int i = 0; i < request.length; i++) {
@@ -48,13 +53,17 @@ public final class CatalogCall {
     List answer = TextRows.rows((String) asked().apply(text.append('\n').toString(), data));
     String[] first = (String[]) answer.get(0);
     if (!first[0].equals("ok")) {
-      throw error(first, request);
+      // Spark's errors of analysis are checked ones, which not every method declares.
+      Platform.throwException(error(first, request));
     }
     return answer.subList(1, answer.size());
   }
 
-  private static Exception error(String[] found, String[] request) {
+  private static Throwable error(String[] found, String[] request) {
     String condition = found[0];
+    if (condition.equals("THROWN")) {
+      return (Throwable) THROWN.remove(found[1]);
+    }
     if (condition.equals("TABLE_OR_VIEW_NOT_FOUND")) {
       return new NoSuchTableException(identifier(request[1], request[2]));
     }
@@ -67,9 +76,9 @@ public final class CatalogCall {
     if (condition.equals("SCHEMA_ALREADY_EXISTS")) {
       return new NamespaceAlreadyExistsException(new String[] {request[1]});
     }
-    // PySpark shows the first of these classes by its message alone.
+    // PySpark shows both by their message alone; an IllegalStateException would be a bug to Spark.
     return condition.equals("FAILED")
-        ? new IllegalStateException(found[1]) : new IllegalArgumentException(found[1]);
+        ? new QueryExecutionException(found[1], null) : new IllegalArgumentException(found[1]);
   }
 
   private static Identifier identifier(String namespace, String name) {

@@ -1,7 +1,9 @@
 package shelduck.bridge;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -152,6 +154,10 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   }
 
   public void createNamespace(String[] namespace, Map properties) {
+    if (properties.containsKey("comment") || properties.containsKey("location")) {
+      throw new UnsupportedOperationException("schemas of a lake have no comment and no location:"
+          + " leave COMMENT and LOCATION out");
+    }
     asked("create schema", joined(namespace));
   }
 
@@ -187,9 +193,15 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
       keys.append(i == 0 ? "" : ", ").append(partitions[i].describe());
     }
     String namespace = joined(table.namespace());
-    String comment = (String) properties.get("comment");
-    List rows = asked(new String[] {how, namespace, table.name(), schema.json(), keys.toString(),
-        comment == null ? "" : comment});
+    List request = new ArrayList(Arrays.asList(
+        new String[] {how, namespace, table.name(), schema.json(), keys.toString()}));
+    Iterator told = properties.entrySet().iterator();
+    while (told.hasNext()) {
+      Map.Entry property = (Map.Entry) told.next();
+      request.add(property.getKey());
+      request.add(property.getValue());
+    }
+    List rows = asked((String[]) request.toArray(new String[0]));
     return new LakeTable(
         call, namespace, table.name(), schema, ((String[]) rows.get(0))[0]);
   }
@@ -211,14 +223,6 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   }
 
   private List asked(String[] request) {
-    try {
-      return call.rows(request, null);
-    } catch (RuntimeException error) {
-      throw error;
-    } catch (Exception error) {
-      // Spark's errors of analysis are checked ones, which not every method declares.
-      org.apache.spark.unsafe.Platform.throwException(error);
-      return null;
-    }
+    return call.rows(request, null);
   }
 }

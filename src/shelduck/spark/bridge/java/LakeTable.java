@@ -57,12 +57,6 @@ public class LakeTable implements SupportsWrite, StagedTable {
   }
 
   private void end(String how) {
-    try {
-      call.rows(new String[] {how, namespace, name, staged}, null);
-    } catch (RuntimeException error) {
-      throw error;
-    } catch (Exception error) {
-      throw new IllegalStateException(error.getMessage(), error);
-    }
+    call.rows(new String[] {how, namespace, name, staged}, null);
   }
 }

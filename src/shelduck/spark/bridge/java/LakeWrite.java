@@ -53,12 +53,6 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
   }
 
   public void insert(Dataset rows, boolean overwrite) {
-    try {
-      call.rows(new String[] {"write", namespace, name, staged, mode, condition}, rows);
-    } catch (RuntimeException error) {
-      throw error;
-    } catch (Exception error) {
-      throw new IllegalStateException(error.getMessage(), error);
-    }
+    call.rows(new String[] {"write", namespace, name, staged, mode, condition}, rows);
   }
 }

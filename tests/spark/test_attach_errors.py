@@ -1,0 +1,145 @@
+"""What Spark cannot do with a table of an attached lake, and what it is told of one that it makes.
+
+One clear error each, by PySpark's class for it, and nothing taken that is not kept.
+"""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import (
+    AnalysisException,
+    ArithmeticException,
+    IllegalArgumentException,
+    ParseException,
+    QueryExecutionException,
+)
+
+import shelduck
+from shelduck import Unsupported
+from shelduck.api import attached
+from tests.support.attaching import attached_lake, duck, url_of
+from tests.support.lakes import rows
+
+pytestmark = pytest.mark.spark41
+
+
+@pytest.fixture
+def lake(spark, tmp_path):
+    with attached_lake(
+        spark,
+        tmp_path,
+        "CREATE TABLE t (id INT NOT NULL, w STRING)",
+        "INSERT INTO t VALUES (1, 'a'), (2, 'b')",
+    ) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "told"),
+    [
+        (
+            "ALTER TABLE lake.main.t ADD CONSTRAINT c CHECK (id > 0)",
+            Unsupported,
+            "ADD CONSTRAINT is not supported yet",
+        ),
+        ("ALTER TABLE lake.main.t SET LOCATION '/x'", Unsupported, "there are SET PARTITIONED BY"),
+        ("CREATE TABLE lake.main.n LIKE lake.main.t", Unsupported, "AS SELECT ... LIMIT 0"),
+        ("CREATE SCHEMA lake.s COMMENT 'x'", Unsupported, "COMMENT is not supported yet"),
+        ("DROP TABLE lake.main.t PURGE", Unsupported, "files stay for time travel"),
+        (
+            "WITH x AS (SELECT 1 AS id) DELETE FROM lake.main.t WHERE id IN (TABLE x)",
+            Unsupported,
+            "DELETE FROM behind a query is not supported yet",
+        ),
+        (
+            "WITH x AS (SELECT 1 AS id) UPDATE lake.main.t AS y SET w = 'c'",
+            Unsupported,
+            "UPDATE behind a query is not supported yet",
+        ),
+        ("UPDATE lake.main.t SET w = 'c', w = 'd'", ParseException, "each column only once"),
+        ("ANALYZE TABLE lake.main.t COMPUTE STATISTICS", AnalysisException, "for v2 tables"),
+    ],
+)
+def test_a_statement_that_spark_cannot_have_done_is_refused_in_our_words(
+    spark, lake, statement, kind, told
+):
+    with pytest.raises(kind, match=told):
+        spark.sql(statement)
+    assert rows(lake.table("t").read()) == [(1, "a"), (2, "b")]
+    assert [t.name for t in lake.tables()] == ["t"]
+
+
+def test_an_error_of_spark_inside_a_view_is_the_one_that_is_caught(spark, lake):
+    lake.sql("CREATE VIEW v AS SELECT w FROM t; ALTER TABLE t DROP COLUMN w")
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN") as caught:
+        spark.sql("SELECT * FROM lake.main.v")
+    assert caught.value.getCondition().startswith("UNRESOLVED_COLUMN")
+
+
+def test_an_error_of_rows_that_spark_writes_is_the_one_that_is_caught(spark, lake):
+    broken = spark.sql("SELECT CAST(1 / (id - id) AS INT) AS id, 'x' AS w FROM range(2)")
+    with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"):
+        broken.writeTo("lake.main.t").append()
+    assert rows(lake.table("t").read()) == [(1, "a"), (2, "b")]
+
+
+def test_any_other_failure_is_told_by_its_text(spark, lake, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("the catalog is away")
+
+    monkeypatch.setattr(attached, "relation_frame", broken)
+    with pytest.raises(QueryExecutionException, match="^RuntimeError: the catalog is away"):
+        spark.sql("SELECT * FROM lake.main.t")
+
+
+def test_a_lake_that_was_detached_says_so(spark, lake):
+    shelduck.detach(spark, "lake")
+    with pytest.raises(IllegalArgumentException, match="'lake' is not attached in this session"):
+        spark.sql("SELECT * FROM lake.main.t")
+
+
+# What Spark tells of a table that it makes
+
+
+def test_properties_of_a_new_table_are_kept_and_options_are_not(spark, lake, tmp_path):
+    frame = spark.createDataFrame([(1, "a")], "id int, w string")
+    writer = frame.writeTo("lake.main.n").using("parquet").option("compression", "zstd")
+    writer.tableProperty("delta.enableTypeWidening", "true").tableProperty("by", "me").create()
+    assert rows(spark.sql("SHOW TBLPROPERTIES lake.main.n")) == [
+        ("by", "me"),
+        ("delta.enableTypeWidening", "true"),
+        ("delta.feature.typeWidening", "supported"),
+    ]
+    lake.sql("ALTER TABLE n ALTER COLUMN id TYPE DOUBLE")
+    assert duck(url_of(tmp_path), "SELECT * FROM lake.n") == [(1.0, "a")]
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda w: w.option("path", "/tmp/x").saveAsTable("lake.main.n"), "below the lake's data"),
+        (lambda w: w.format("csv").saveAsTable("lake.main.n"), "cannot have the format csv"),
+    ],
+)
+def test_a_place_or_format_of_its_own_is_refused(spark, lake, make, told):
+    frame = spark.createDataFrame([(1, "a")], "id int, w string")
+    with pytest.raises(IllegalArgumentException, match=told):
+        make(frame.write)
+    with pytest.raises(IllegalArgumentException, match="LOCATION"):
+        spark.sql("CREATE TABLE lake.main.n (id INT) LOCATION '/tmp/x'")
+    assert [t.name for t in lake.tables()] == ["t"]
+
+
+def test_views_are_listed_wherever_the_lake_is_named(spark, lake):
+    lake.sql("CREATE VIEW v AS SELECT w FROM t")
+    listed = [("main", "v", False)]
+    assert rows(spark.sql("SHOW VIEWS IN lake")) == listed
+    assert rows(spark.sql("SHOW VIEWS IN lake.main")) == listed
+    assert rows(spark.sql("SHOW VIEWS")) == []
+    before = spark.catalog.currentCatalog()
+    spark.sql("USE lake")
+    try:
+        assert rows(spark.sql("SHOW VIEWS")) == listed
+        assert rows(spark.sql("SHOW VIEWS LIKE 'x*'")) == []
+    finally:
+        spark.catalog.setCurrentCatalog(before)
