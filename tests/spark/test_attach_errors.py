@@ -88,7 +88,7 @@ def test_any_other_failure_is_told_by_its_text(spark, lake, monkeypatch):
         raise RuntimeError("the catalog is away")
 
     monkeypatch.setattr(attached, "relation_frame", broken)
-    with pytest.raises(QueryExecutionException, match="^RuntimeError: the catalog is away"):
+    with pytest.raises(QueryExecutionException, match=r"^RuntimeError: the catalog is away"):
         spark.sql("SELECT * FROM lake.main.t")
 
 
