@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.quoting import quote_name
 from shelduck.model.types import (
     PRIMITIVES,
@@ -18,6 +18,7 @@ from shelduck.model.types import (
     Member,
     Primitive,
     Struct,
+    declared_type,
     ducklake_type,
     parse_type,
 )
@@ -147,6 +148,22 @@ def test_types_with_parts_are_read_in_both_styles(text, expected):
 def test_what_is_no_type_is_refused_with_its_text(text, message):
     with pytest.raises(InvalidRequest, match=re.escape(message)):
         parse_type(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "struct<a int NOT NULL>",
+        "STRUCT<x: INT, y: STRUCT<a: INT NOT NULL>>",
+        "map<string, array<struct<a: int not null>>>",
+        "map<struct<a: int not null>, string>",
+    ],
+)
+def test_a_field_below_a_column_is_not_declared_as_not_null(text):
+    with pytest.raises(Unsupported, match=r"field 'a' of '.*' cannot be NOT NULL: DuckLake keeps"):
+        declared_type(text)
+    nullable = re.sub(" not null", "", text, flags=re.IGNORECASE)
+    assert declared_type(nullable) == parse_type(nullable)
 
 
 @pytest.mark.parametrize("name", sorted(PRIMITIVES))

@@ -19,7 +19,7 @@ from shelduck.model.keys import KeySpec
 from shelduck.model.names import split_name
 from shelduck.model.properties import checked_properties
 from shelduck.model.schema import FieldId, Schema, new_schema
-from shelduck.model.types import Member, parse_type
+from shelduck.model.types import Member, declared_type
 from shelduck.spark.session import StructType
 from shelduck.spark.types import members_of
 from shelduck.sql.partitioning import partition_keys
@@ -176,6 +176,6 @@ def _members(columns: Mapping[str, str] | StructType) -> list[Member]:
             )
         words = text.split()
         not_null = [w.lower() for w in words[-2:]] == ["not", "null"]
-        kind = parse_type(" ".join(words[:-2]) if not_null else text)
+        kind = declared_type(" ".join(words[:-2]) if not_null else text)
         found.append(Member(name, kind, nullable=not not_null))
     return found

@@ -33,7 +33,7 @@ from shelduck.model.schema_change import (
 )
 from shelduck.model.sorting import ResetSorting, SetSorting
 from shelduck.model.table_change import RewriteOlderFiles
-from shelduck.model.types import parse_type
+from shelduck.model.types import declared_type
 from shelduck.sql.partitioning import partition_keys
 from shelduck.sql.sorting import sort_keys
 
@@ -65,7 +65,7 @@ def add_column(
     """
     return AddColumn(
         split_name(path),
-        parse_type(type),
+        declared_type(type),
         default=_default(default),
         nullable=nullable,
         comment=comment,
@@ -104,7 +104,7 @@ def change_type(
     """
     if on_error not in ("fail", "null"):
         raise InvalidRequest(f"on_error is 'fail' or 'null', not {on_error!r}")
-    return ChangeType(split_name(path), parse_type(type), using, on_error == "null")
+    return ChangeType(split_name(path), declared_type(type), using, on_error == "null")
 
 
 def modify_column(
@@ -124,7 +124,7 @@ def modify_column(
     """
     position = _position(first, after)
     given = _default(default)
-    return ModifyColumn(split_name(path), parse_type(type), given, nullable, comment, position)
+    return ModifyColumn(split_name(path), declared_type(type), given, nullable, comment, position)
 
 
 def order_columns(*names: str) -> OrderColumns:

@@ -9,9 +9,10 @@ DuckLake's ``timestamp``; see docs/decisions/0002. Text from the catalog goes th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.quoting import quote_name
 
 
@@ -164,6 +165,34 @@ def parse_type(text: str) -> DataType:
     'map<varchar, array<int32>>'
     """
     return _TypeParser(text).parse()
+
+
+def declared_type(text: str) -> DataType:
+    """Return the type that a column is to have.
+
+    Raises Unsupported for a field of a struct that is NOT NULL: DuckLake would forget it.
+    """
+    found = parse_type(text)
+    for member in _members_in(found):
+        if not member.nullable:
+            raise Unsupported(
+                f"field {member.name!r} of {text!r} cannot be NOT NULL: DuckLake keeps that only"
+                " for top-level columns; leave it out"
+            )
+    return found
+
+
+def _members_in(data_type: DataType) -> Iterator[Member]:
+    match data_type:
+        case Struct(members):
+            for member in members:
+                yield member
+                yield from _members_in(member.type)
+        case List(element):
+            yield from _members_in(element)
+        case Map(key, value):
+            yield from _members_in(key)
+            yield from _members_in(value)
 
 
 def type_text(data_type: DataType) -> str:

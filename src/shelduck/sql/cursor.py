@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.schema import Path
-from shelduck.model.types import DataType, parse_type
+from shelduck.model.types import DataType, declared_type
 from shelduck.sql.lexer import Kind, Token, name_of, place, string_of
 from shelduck.sql.parts import SchemaName, TableName
 
@@ -167,7 +167,7 @@ class Cursor:
             self.expect("TIME", "ZONE")
         while self.sees("["):
             self.skip_group()
-        return parse_type(self.text[start.start : self.tokens[self.at - 1].end])
+        return declared_type(self.text[start.start : self.tokens[self.at - 1].end])
 
     def skip_group(self) -> None:
         """Go behind the bracket that closes the one that comes next."""
