@@ -236,6 +236,17 @@ def test_python_makes_a_table_that_combines(copied, spark):
             "INSERT WITH SCHEMA EVOLUTION INTO a BY NAME SELECT 1 AS k, 1 AS more",
             "column more is new to main.a, whose columns need an aggregation type: ALTER TABLE",
         ),
+        (
+            (
+                "MERGE WITH SCHEMA EVOLUTION INTO a USING (SELECT 1 AS k, 1 AS more) b ON a.k = b.k"
+                " WHEN MATCHED THEN UPDATE SET *"
+            ),
+            "column more is new to main.a, whose columns need an aggregation type: ALTER TABLE",
+        ),
+        (
+            "INSERT WITH SCHEMA EVOLUTION OVERWRITE TABLE a BY NAME SELECT 1 AS k, 1 AS more",
+            "column more is new to main.a, whose columns need an aggregation type: ALTER TABLE",
+        ),
         ("CALL fold('d')", "main.d has no UNIQUE or AGGREGATE KEY: there is nothing to fold"),
     ],
 )

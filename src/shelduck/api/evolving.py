@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from shelduck.errors import InvalidRequest
 from shelduck.evolution.alter import altered, plan_alter
 from shelduck.model.change import AlterTable
+from shelduck.model.keys import KeyModel, table_keys
 from shelduck.model.properties import widens_by_itself
+from shelduck.model.schema import path_text
+from shelduck.model.schema_change import AddColumn
 from shelduck.model.table import TableVersion
 from shelduck.operations.rows import TableRows
 from shelduck.spark.evolving import schema_changes
@@ -17,11 +21,20 @@ from shelduck.spark.session import StructType
 def evolved(table: TableVersion, given: StructType) -> tuple[TableVersion, AlterTable | None]:
     """Return a table with the columns and wider types that rows of ``given`` need, and the change.
 
-    The change is None when the table has them all. Raises what `plan_alter` raises.
+    The change is None when the table has them all. Raises what `plan_alter` raises, and
+    InvalidRequest for a new column of an AGGREGATE table: rows do not tell how it is combined.
     """
     changes = schema_changes(table.columns, given, partial(widens_by_itself, table.properties))
-    change = plan_alter(table, changes).change if changes else None
-    return (table, None) if change is None else (altered(table, change), change)
+    keys = table_keys(table.properties)
+    if keys is not None and keys.model is KeyModel.AGGREGATE:
+        for change in changes:
+            if isinstance(change, AddColumn) and len(change.path) == 1:
+                raise InvalidRequest(
+                    f"column {path_text(change.path)} is new to {table.full_name}, whose columns"
+                    " need an aggregation type: ALTER TABLE … ADD COLUMN first"
+                )
+    alter = plan_alter(table, changes).change if changes else None
+    return (table, None) if alter is None else (altered(table, alter), alter)
 
 
 def evolved_rows(rows: TableRows, given: StructType) -> tuple[TableRows, AlterTable | None]:

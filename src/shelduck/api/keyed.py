@@ -109,7 +109,6 @@ def load(
     alter = None
     if merge_schema:
         plain = df if sign is None else df.drop(sign)
-        _refuse_new_values(rows.table, plain)
         rows, alter = evolved_rows(rows, plain.schema)
     if not folds(rows.table):
         done = append_rows(
@@ -159,15 +158,3 @@ def _with_sign_last(
         )
     others = [c for c in df.columns if c != found]
     return df.select(*map(backticked, (*others, found))), found
-
-
-def _refuse_new_values(table: TableVersion, df: DataFrame) -> None:
-    keys = table_keys(table.properties)
-    if keys is None or keys.model is not KeyModel.AGGREGATE:
-        return
-    new = [n for n in df.columns if table.columns.find((n,)) is None]
-    if new:
-        raise InvalidRequest(
-            f"column {quote_name(new[0])} is new to {table.full_name}, whose columns need an"
-            " aggregation type: ALTER TABLE … ADD COLUMN first"
-        )
