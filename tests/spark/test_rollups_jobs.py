@@ -134,6 +134,23 @@ def test_a_job_that_is_cancelled_while_a_worker_is_at_it_leaves_nothing(followed
     assert names(lake) == {"d", "a", "a$few"}
 
 
+def test_what_a_cancelled_job_left_goes_even_when_others_get_in_between(followed, monkeypatch):
+    found = followed("d")
+    lake = found.lake
+    lake.sql(P)
+    [job] = lake.jobs()
+    crash(monkeypatch, job)
+
+    def drop():
+        with DuckDBOracle(found.url) as duckdb:
+            duckdb.execute('DROP TABLE lake."d$p"')
+
+    once_before(monkeypatch, unit.UnitOfWork, "commit", drop)
+    job.cancel()
+
+    assert names(lake) == {"d", "a", "a$few"}
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -26,7 +26,7 @@ from shelduck.api.rollup_shape import (
     refresh_by_id,
 )
 from shelduck.api.state import LakeState
-from shelduck.api.unit import UnitOfWork
+from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.catalog import read as catalog_read
 from shelduck.errors import Conflict, NotFound
 from shelduck.evolution.alter import plan_alter
@@ -134,18 +134,20 @@ def is_taken(unit: UnitOfWork, base: TableVersion, name: str) -> bool:
 
 def drop_unlisted(state: LakeState, job: Job) -> None:
     """Drop what a job that was given up has filled, also where its table is gone by now."""
-    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
-    base = _by_id(state, job, unit.workspace.base.id) or _by_id(state, job, job.base)
-    if base is None:
-        return
-    for spec in job.work.rollups:
-        if job.work.refolds and spec.name in rollup_names(base.properties):
-            drop_rollup(unit, base, spec.name)
-            continue
-        for found in _filled(unit, base, spec.name):
-            if _is_left(base, found):
-                unit.workspace.drop_table(found)
-    unit.commit()
+
+    def stage(unit: UnitOfWork) -> None:
+        base = _by_id(state, job, unit.workspace.base.id) or _by_id(state, job, job.base)
+        if base is None:
+            return
+        for spec in job.work.rollups:
+            if job.work.refolds and spec.name in rollup_names(base.properties):
+                drop_rollup(unit, base, spec.name)
+                continue
+            for found in _filled(unit, base, spec.name):
+                if _is_left(base, found):
+                    unit.workspace.drop_table(found)
+
+    carry_out(state, None, stage, message=f"job {job.id}")
 
 
 def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, step: JobStep) -> None:

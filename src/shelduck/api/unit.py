@@ -205,7 +205,11 @@ def counted(counts: Counts) -> dict[str, int]:
 
 
 def carry_out(
-    state: LakeState, unit: UnitOfWork | None, stage: Callable[[UnitOfWork], None]
+    state: LakeState,
+    unit: UnitOfWork | None,
+    stage: Callable[[UnitOfWork], None],
+    *,
+    message: str | None = None,
 ) -> Result:
     """Stage into the open unit, or into one of its own that is committed at once.
 
@@ -218,7 +222,7 @@ def carry_out(
             stage(unit)
         return Staged()
     for attempt in range(_ATTEMPTS):
-        own = UnitOfWork(state, state.commit_info())
+        own = UnitOfWork(state, state.commit_info(message))
         with state.store.session():
             stage(own)
             try:
