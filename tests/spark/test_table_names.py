@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 import shelduck
+from shelduck import NotFound
+from tests.support.lakes import rows
+from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,3 +40,26 @@ def test_the_names_that_a_lake_lists_name_its_tables(lake: shelduck.Lake) -> Non
     names = [str(name) for name in lake.tables()]
     assert names == ["main.x", "`s.t`.`a.``b`"]
     assert [lake.table(name).name.name for name in names] == ["x", "a.`b"]
+
+
+def test_what_a_rename_leaves_that_lost_to_a_drop_takes_no_name(
+    lake: shelduck.Lake, tmp_path: Path
+) -> None:
+    """A table without columns: DuckDB makes such a one, hides it, and uses its name again."""
+    lake.sql("CREATE SCHEMA s; CREATE TABLE s.y (a INT); CREATE TABLE s.z (a INT)")
+    for name in ("x", "s.y", "s.z"):
+        lake.sql(f"DROP TABLE {name}")
+    with closing(sqlite3.connect(tmp_path / "c.db")) as catalog, catalog:
+        catalog.execute("UPDATE ducklake_table SET end_snapshot = NULL")
+    assert lake.tables() == []
+    with pytest.raises(NotFound, match="table 'x' does not exist"):
+        lake.table("x").read()
+
+    lake.sql("CREATE TABLE x AS SELECT 1 AS a")
+    with DuckDBOracle(f"sqlite:///{tmp_path}/c.db") as duckdb:
+        assert duckdb.rows("x") == [(1,)]
+        duckdb.execute("CREATE TABLE lake.s.y (b INTEGER)")
+        duckdb.execute("INSERT INTO lake.s.y VALUES (2)")
+    assert rows(lake.sql("SELECT b FROM s.y")) == [(2,)]
+    lake.sql("DROP TABLE s.y; DROP SCHEMA s")
+    assert [str(name) for name in lake.tables()] == ["main.x"]

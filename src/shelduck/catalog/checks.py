@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, column, func, literal, select, union_all
+from sqlalchemy import Connection, bindparam, column, func, literal, select, true, union_all
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog import tables
 from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.draft import Draft
-from shelduck.catalog.queries import inlined_tables, live
+from shelduck.catalog.queries import has_columns, inlined_tables, live
 from shelduck.catalog.work import TableWork, Work
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.model.change import CommitInfo, DropView, RenameView
@@ -201,6 +201,7 @@ def _check_names(
         union_all(
             select(literal("table"), t.table_id, t.schema_id, t.table_name).where(
                 live(tables.table),
+                has_columns(),
                 t.schema_id.in_(schema_ids),
                 func.lower(t.table_name).in_(wanted),
             ),
@@ -232,11 +233,11 @@ def _check_emptiness(connection: Connection, work: Work) -> None:
     parts = [
         select(
             literal(kind), source.c[f"{kind}_id"], source.c.schema_id, source.c[f"{kind}_name"]
-        ).where(live(source), source.c.schema_id.in_(ids))
-        for kind, source in (
-            ("table", tables.table),
-            ("view", tables.view),
-            ("macro", tables.macro),
+        ).where(live(source), source.c.schema_id.in_(ids), is_there)
+        for kind, source, is_there in (
+            ("table", tables.table, has_columns()),
+            ("view", tables.view, true()),
+            ("macro", tables.macro, true()),
         )
     ]
     for kind, number, _, name in connection.execute(union_all(*parts)):

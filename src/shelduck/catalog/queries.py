@@ -59,6 +59,15 @@ def live(source: Table) -> ColumnElement[bool]:
     return source.c.end_snapshot.is_(None)
 
 
+def has_columns(snapshot: int | BindParameter[int] | None = None) -> ColumnElement[bool]:
+    """Return the condition that a table has columns at a snapshot, None for now.
+
+    One without is none: DuckDB, too, hides what a rename leaves that lost to DROP TABLE.
+    """
+    there = live(t_column) if snapshot is None else visible(t_column, snapshot)
+    return exists().where(t_column.c.table_id == t_table.c.table_id, there)
+
+
 def present_tables(connection: Connection, names: Collection[str]) -> set[str]:
     """Return which of these tables the catalog's database has; one statement."""
     statement = text(_PRESENT[connection.dialect.name]).bindparams(
@@ -138,13 +147,10 @@ def schemas_at(snapshot: int) -> Select[Any]:
 
 
 def table_names_at(snapshot: int, schema_id: int) -> Select[Any]:
-    """Ask for the names of a schema's tables; one without columns is none (a lost rename race)."""
-    has_columns = exists().where(
-        t_column.c.table_id == t_table.c.table_id, visible(t_column, snapshot)
-    )
+    """Ask for the names of a schema's tables."""
     return (
         select(t_table.c.table_name)
-        .where(t_table.c.schema_id == schema_id, visible(t_table, snapshot), has_columns)
+        .where(t_table.c.schema_id == schema_id, visible(t_table, snapshot), has_columns(snapshot))
         .order_by(t_table.c.table_name)
     )
 
@@ -164,7 +170,7 @@ def table_called() -> Select[Any]:
             s.path_is_relative.label("schema_path_is_relative"),
         )
         .join_from(t_table, t_schema, t.schema_id == s.schema_id)
-        .where(visible(t_table, snapshot), visible(t_schema, snapshot))
+        .where(visible(t_table, snapshot), visible(t_schema, snapshot), has_columns(snapshot))
         .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
         .where(func.lower(t.table_name) == func.lower(bindparam("name", type_=TEXT)))
     )
