@@ -224,6 +224,22 @@ def test_comments_are_seen_by_duckdb_changed_and_taken_away(lake):
     assert [(v["begin_snapshot"], v["schema_version"]) for v in versions] == [(1, 1), (4, 4)]
 
 
+def test_comments_that_duckdb_took_away_are_given_again(lake):
+    lake.create("t", a="int")
+    lake.alter("t", SetComment((), "all"), SetComment(("a",), "first"))
+    lake.tell("COMMENT ON TABLE t IS NULL", "COMMENT ON COLUMN t.a IS NULL")
+    assert lake.table("t").comments == {}
+
+    lake.alter("t", SetComment((), "again"), SetComment(("a",), "anew"))
+    assert sorted(lake.table("t").comments.values()) == ["again", "anew"]
+    for source in ("ducklake_tag", "ducklake_column_tag"):
+        alive = [r["value"] for r in lake.metadata(source) if r["end_snapshot"] is None]
+        assert alive == ["again" if source == "ducklake_tag" else "anew"]
+    told = "SELECT comment FROM duckdb_{}() WHERE table_name = 't'"
+    assert lake.ask(told.format("tables")) == [("again",)]
+    assert lake.ask(told.format("columns")) == [("anew",)]
+
+
 def test_only_rows_of_changed_fields_get_a_new_version(lake):
     lake.create("t", a="int", s="struct<x: int, y: int>", l="array<int>")
     lake.alter("t", RenameColumn(("s",), "r"), AddColumn(("r", "z"), parse_type("int")))

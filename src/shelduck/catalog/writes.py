@@ -243,9 +243,9 @@ def _change_comments(draft: Draft, table: TableId, old: Comments, new: Comments)
     own = [{"comment": c[None]} if None in c else {} for c in (old, new)]
     _change_tags(draft, table, *own)
     changed = [k for k in {*old, *new} if k is not None and old.get(k) != new.get(k)]
-    known = [k for k in changed if k in old]
-    if known:
-        ended = {"in_table_id": [table], "in_column_id": known, "in_key": ["comment"]}
+    if changed:
+        # Also those that are new: DuckDB's COMMENT ... IS NULL leaves a tag without a value.
+        ended = {"in_table_id": [table], "in_column_id": changed, "in_key": ["comment"]}
         draft.connection.execute(_END_COLUMN_COMMENTS, ended | {"ended": draft.id})
     begun = {"begin_snapshot": draft.id, "end_snapshot": None, "key": "comment"}
     rows = [
@@ -260,10 +260,9 @@ def _change_tags(
 ) -> None:
     """End the tags of a table that differ, and begin the new ones; a statement for each of both."""
     changed = sorted(k for k in {*old, *new} if old.get(k) != new.get(k))
-    known = [k for k in changed if k in old]
-    if known:
+    if changed:
         draft.connection.execute(
-            _END_KEYS, {"in_object_id": [table], "in_key": known, "ended": draft.id}
+            _END_KEYS, {"in_object_id": [table], "in_key": changed, "ended": draft.id}
         )
     begun = {"object_id": table, "begin_snapshot": draft.id, "end_snapshot": None}
     rows = [begun | {"key": k, "value": new[k]} for k in changed if k in new]
