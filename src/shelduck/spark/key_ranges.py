@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from functools import reduce
 from operator import and_, or_
 from typing import Any
@@ -17,6 +18,8 @@ from shelduck.model.schema import Field
 
 # Into so many ranges the first key is cut, and each of them once more.
 _RANGES = 16
+# More digits than decimals of Spark have, and sums of two; Python's own arithmetic has 28.
+_EXACT = 80
 _COUNTED = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DecimalType)
 
 
@@ -48,6 +51,25 @@ class _Key:
             return F.unix_micros(value)
         return value.cast("string") if isinstance(self.kind, T.TimestampNTZType) else value
 
+    def fitting(self, value: Any) -> Any:
+        """Return a value with no more digits than the column's type has.
+
+        Spark's estimates have more; so have small decimals by the way in which they come to Python.
+        """
+        if not isinstance(self.kind, T.DecimalType):
+            return value
+        with localcontext(prec=_EXACT, rounding=ROUND_FLOOR):
+            return value.quantize(Decimal(1).scaleb(-self.kind.scale))
+
+    def middle(self, low: Any, high: Any) -> Any:
+        """Return a value between two ends, None where there is none."""
+        if low is None or low == high:
+            return None
+        if isinstance(low, int):
+            return (low + high) // 2
+        with localcontext(prec=_EXACT):
+            return self.fitting((low + high) / 2)
+
     def within(self, low: Any, high: Any) -> Column:
         """Return whether a value lies between two others."""
         if low == high:
@@ -59,7 +81,7 @@ class _Key:
             return F.date_from_unix_date(F.lit(value))
         if isinstance(self.kind, T.TimestampType):
             return F.timestamp_micros(F.lit(value))
-        return F.lit(value).cast(self.kind)
+        return F.lit(self.fitting(value)).cast(self.kind)
 
 
 def near_keys(rows: DataFrame, keys: Sequence[Field]) -> Column:
@@ -76,7 +98,7 @@ def near_keys(rows: DataFrame, keys: Sequence[Field]) -> Column:
     cuts = _cuts(rows, first) if first.is_counted else []
     parts = _parts(rows, columns, cuts)
     if cuts:
-        middles = [m for part in parts if (m := _middle(part["low0"], part["high0"])) is not None]
+        middles = {first.middle(part["low0"], part["high0"]) for part in parts} - {None}
         parts = _parts(rows, columns, sorted({*cuts, *middles}))
     ranges = [first.within(p["low0"], p["high0"]) for p in parts if p["low0"] is not None]
     if any(part["nulls0"] for part in parts):
@@ -94,7 +116,7 @@ def _cuts(rows: DataFrame, key: _Key) -> list[Any]:
     parts = [n / _RANGES for n in range(1, _RANGES)]
     found = rows.select(F.percentile_approx(key.plain, parts, 1000)).collect()[0][0]
     # Of decimals that are great Spark makes NULL.
-    return sorted({cut for cut in found or [] if cut is not None})
+    return sorted({key.fitting(cut) for cut in found or [] if cut is not None})
 
 
 def _parts(rows: DataFrame, keys: Sequence[_Key], cuts: Sequence[Any]) -> list[Row]:
@@ -111,12 +133,3 @@ def _parts(rows: DataFrame, keys: Sequence[_Key], cuts: Sequence[Any]) -> list[R
         )
     ]
     return rows.groupBy(place.alias("place")).agg(*bounds).collect()
-
-
-def _middle(low: Any, high: Any) -> Any:
-    """Return a value between two ends, None where there is none."""
-    if low is None or low == high:
-        return None
-    if isinstance(low, int):
-        return (low + high) // 2
-    return low + (high - low) / 2
