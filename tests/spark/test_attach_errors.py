@@ -130,7 +130,7 @@ def test_a_place_or_format_of_its_own_is_refused(spark, lake, make, told):
     assert [t.name for t in lake.tables()] == ["t"]
 
 
-def test_views_are_listed_wherever_the_lake_is_named(spark, lake):
+def test_views_and_jobs_are_listed_wherever_the_lake_is_named(spark, lake):
     lake.sql("CREATE VIEW v AS SELECT w FROM t")
     listed = [("main", "v", False)]
     assert rows(spark.sql("SHOW VIEWS IN lake")) == listed
@@ -141,5 +141,6 @@ def test_views_are_listed_wherever_the_lake_is_named(spark, lake):
     try:
         assert rows(spark.sql("SHOW VIEWS")) == listed
         assert rows(spark.sql("SHOW VIEWS LIKE 'x*'")) == []
+        assert rows(spark.sql("SHOW ALTER TABLE COLUMN")) == []
     finally:
         spark.catalog.setCurrentCatalog(before)

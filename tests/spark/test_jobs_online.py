@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from shelduck import InvalidRequest, JobState, NotFound, add_column, change_type
+from shelduck import InvalidRequest, JobState, NotFound, Unsupported, add_column, change_type
 from shelduck.api import appending, job_worker
 from shelduck.api.job_worker import JobWorker
 from shelduck.catalog.writers import register_writer
 from shelduck.errors import Conflict
 from shelduck.jobs.writer import Writer
 from shelduck.model.job import Job
-from tests.support.lakes import newest, rows
+from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
 
@@ -368,10 +369,26 @@ def test_a_change_of_others_that_excludes_the_statement_cancels_it(lake):
     assert lake.table("t").columns.names == ["id", "v", "n", "x"]
 
 
-def test_an_expression_that_cannot_be_evaluated_cancels_the_job(lake):
-    with pytest.raises(InvalidRequest, match="was cancelled: an expression cannot be evaluated"):
-        lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT USING nothing_like_this + 1")
+@pytest.mark.parametrize(
+    ("using", "kind", "told"),
+    [
+        ("nothing + 1", InvalidRequest, r"`nothing` cannot be resolved"),
+        ("nope(v)", InvalidRequest, r"of v of main.t makes no values: \[UNRESOLVED_ROUTINE\]"),
+        ("sum(n)", InvalidRequest, r"makes no values: \[MISSING_GROUP_BY\]"),
+        ("n +", InvalidRequest, r"makes no values: \[PARSE_SYNTAX_ERROR\]"),
+        ("array(n)", InvalidRequest, r"makes no values: \[DATATYPE_MISMATCH"),
+        ("(SELECT max(n) FROM t)", Unsupported, "looks at other rows, which files are converted"),
+        ("row_number() OVER (ORDER BY n)", Unsupported, "looks at other rows"),
+    ],
+)
+def test_an_expression_that_makes_no_values_is_refused_at_once(copied, base, using, kind, told):
+    catalog, lake = copied
+    statement = f"ALTER TABLE t ALTER COLUMN v TYPE INT USING {using}"
+    assert re.search(
+        told, refusal(kind, lambda: lake.sql(statement), catalog, base.folder / "data")
+    )
 
+    assert lake.jobs() == []
     assert everything(lake) == OLD
 
 

@@ -46,6 +46,7 @@ from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow, known_shadows
 from shelduck.spark.rewrite import at_once
 from shelduck.spark.session import AnalysisException
+from shelduck.spark.shadow_rows import first_line
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Bins for each task that runs at once, until they are committed: what a crash may cost.
@@ -190,7 +191,7 @@ class JobWorker:
             self._cancel(str(error))
             raise
         except AnalysisException as error:
-            self._cancel(f"rows cannot be combined: {str(error).splitlines()[0]}")
+            self._cancel(f"rows cannot be combined: {first_line(error)}")
             raise
 
     def _refold(self, job: Job, table: TableVersion) -> Committed:
@@ -245,7 +246,7 @@ class JobWorker:
             self._cancel(told_of_bad_values(spark, found, lot, shadows) or str(error))
             raise
         except AnalysisException as error:
-            self._cancel(f"an expression cannot be evaluated: {str(error).splitlines()[0]}")
+            self._cancel(f"an expression cannot be evaluated: {first_line(error)}")
             raise
 
     def _land(self, table: TableVersion, parts: Sequence[RewrittenBin]) -> int:

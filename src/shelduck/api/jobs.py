@@ -12,16 +12,19 @@ from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import jobs as catalog_jobs
 from shelduck.catalog.commit import commit
-from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter import AlterPlan
 from shelduck.evolution.rollups import plan_rollup
 from shelduck.jobs.identity import is_gone
 from shelduck.model.change import Change
 from shelduck.model.job import TIMEOUT, Job, JobState, JobWork, NewJob
+from shelduck.model.quoting import quote_name
 from shelduck.model.rollup import RollupSpec, rollup_names
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
-from shelduck.planning.shadows import reservation
+from shelduck.planning.shadows import Shadow, reservation
+from shelduck.spark.shadow_rows import require_resolved
+from shelduck.sql.query import looks_at_other_rows
 
 
 class SchemaChangeJob:
@@ -100,8 +103,10 @@ def submit(
     """Reserve the columns of heavy changes in one short commit, and return their job.
 
     A new layout counts at once, and the job has the files follow it. Raises AlreadyExists when the
-    table has an open job, and InvalidRequest for a timeout that is no number of seconds above 0.
+    table has an open job, InvalidRequest for a timeout that is no number of seconds above 0 and for
+    a USING that Spark cannot make sense of, and Unsupported for one that looks at other rows.
     """
+    _require_using(state, table, plan.shadows)
     work = JobWork(tuple(s.conversion for s in plan.shadows), tuple(changes), plan.rewrites)
     if plan.refolds:
         work = JobWork(clauses=tuple(changes), rollups=(refolding(table, changes),), refolds=True)
@@ -109,6 +114,18 @@ def submit(
     if plan.rewrites and plan.change is not None:
         wanted.append(plan.change)
     return _submitted(state, table, work, wanted, timeout)
+
+
+def _require_using(state: LakeState, table: TableVersion, shadows: Sequence[Shadow]) -> None:
+    for shadow in shadows:
+        using = shadow.conversion.using
+        if using is not None and looks_at_other_rows(using):
+            raise Unsupported(
+                f"USING {using} of {quote_name(shadow.old.name)} of {table.full_name} looks at"
+                " other rows, which files are converted without; make values from the columns of"
+                " their own row, or fill a new column by MERGE INTO"
+            )
+    require_resolved(state.spark, table, shadows)
 
 
 def submit_rollups(

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.quoting import backticked
+from shelduck.errors import InvalidRequest
+from shelduck.model.quoting import backticked, quote_name
+from shelduck.model.table import TableVersion
 from shelduck.planning.shadows import Shadow, shadow_name
 from shelduck.spark.assign import Assigning
 from shelduck.spark.conversions import converted, lost
 from shelduck.spark.read import Origin
 from shelduck.spark.store_rules import fail
-from shelduck.spark.types import spark_type
+from shelduck.spark.types import spark_type, struct_type
 
 LOST = " does not survive as "
 
@@ -31,6 +34,26 @@ class BadValues:
 def add_shadows(rows: DataFrame, shadows: Sequence[Shadow]) -> DataFrame:
     """Return the rows with the converted columns; a value that does not survive fails the job."""
     return rows.withColumns({shadow_name(s): _checked(rows, s) for s in shadows})
+
+
+def require_resolved(spark: SparkSession, table: TableVersion, shadows: Sequence[Shadow]) -> None:
+    """Raise InvalidRequest where Spark cannot make sense of an expression; no job."""
+    for shadow in shadows:
+        if shadow.conversion.using is None:
+            continue
+        rows = spark.createDataFrame([], struct_type(table.columns))
+        try:
+            assert add_shadows(rows, [shadow]).schema
+        except AnalysisException as error:
+            raise InvalidRequest(
+                f"USING {shadow.conversion.using} of {quote_name(shadow.old.name)} of"
+                f" {table.full_name} makes no values: {first_line(error)}"
+            ) from error
+
+
+def first_line(error: AnalysisException) -> str:
+    """Return what Spark says is wrong, without the plan or the text that it shows below."""
+    return str(error).strip().split("\n", maxsplit=1)[0]
 
 
 def bad_values(rows: DataFrame, shadow: Shadow) -> list[BadValues]:

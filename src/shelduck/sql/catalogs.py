@@ -17,11 +17,13 @@ from shelduck.sql.parts import (
     SessionName,
     TableName,
 )
-from shelduck.sql.upkeep_statements import Call
+from shelduck.sql.upkeep_statements import Call, Checkpoint, ShowJobs
 
 Value = TypeVar("Value")
 
 _SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema)
+# They may name no table and no schema.
+_OF_CURRENT = (st.ShowViews, ShowJobs, Checkpoint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,12 @@ def owner(statement: st.Statement, names: Names) -> str | None:
         catalog = statement.catalog or names.current
         return catalog.lower() if catalog.lower() in names.lakes else None
     targets = list(_targets(statement))
-    if isinstance(statement, st.ShowViews) and (not targets or _is_lake(targets[0], names)):
-        catalog = targets[0].parts[0] if targets else names.current
-        return catalog.lower() if catalog.lower() in names.lakes else None
     if not targets:
-        return None
+        current = names.current.lower()
+        return current if isinstance(statement, _OF_CURRENT) and current in names.lakes else None
     first = targets[0]
+    if isinstance(statement, st.ShowViews) and _is_lake(first, names):
+        return first.parts[0].lower()
     if isinstance(first, SchemaName):
         catalog = first.parts[0] if len(first.parts) > 1 else names.current
         return catalog.lower() if catalog.lower() in names.lakes else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shelduck.sql.cursor import Cursor
+from shelduck.sql.lexer import tokenize
 from shelduck.sql.parts import Query
 from shelduck.sql.relations import QUERY_WORDS
 from shelduck.sql.rewriting import Rewriting, Span
@@ -27,6 +28,16 @@ def begins_query(cursor: Cursor) -> bool:
     if key in ("SELECT", "WITH"):
         return cursor.peek(ahead + 1).key not in (",", ")")
     return key == "VALUES" and cursor.peek(ahead + 1).key == "("
+
+
+def looks_at_other_rows(text: str) -> bool:
+    """Tell whether an expression has a query or a window anywhere."""
+    cursor = Cursor(text, tokenize(text))
+    for at in range(len(cursor.tokens)):
+        cursor.at = at
+        if cursor.sees(")", "OVER") or (cursor.sees("(") and begins_query(cursor)):
+            return True
+    return False
 
 
 def read_query(cursor: Cursor) -> Query:
