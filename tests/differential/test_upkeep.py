@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shelduck
+from tests.support.lakes import rows
 from tests.support.normal import duckdb_rows, in_order, spark_rows
 from tests.support.oracle import DuckDBOracle, at
 
@@ -189,3 +190,33 @@ def test_compaction_writes_the_newest_columns_and_older_snapshots_keep_theirs(st
         held = {name for path in paths for name in one_file.read.parquet(path).columns}
     assert held == {"id", "n", "w", "_ducklake_internal_row_id", "_ducklake_internal_snapshot_id"}
     assert states(story) == {newest + 3: before[newest]}
+
+
+@pytest.mark.parametrize("expires", [False, True])
+def test_duckdb_rewrites_what_was_compacted_across_a_new_column(
+    sqlite_url, data_path, one_file, expires
+):
+    """It writes with the columns of the snapshot in which the file begins."""
+    with DuckDBOracle(sqlite_url, data_path, NO_INLINING) as oracle:
+        for statement in (
+            "CREATE TABLE t(a INTEGER, f FLOAT)",
+            "INSERT INTO t VALUES (0, 0.5), (1, 0.5)",
+            "ALTER TABLE t ADD COLUMN c INTEGER",
+            *(["ALTER TABLE t ALTER f TYPE DOUBLE"] if expires else []),
+            "INSERT INTO t VALUES (2, 0.1, 30), (3, 16777217, 40)",
+        ):
+            oracle.execute(statement)
+        kept = [row for row in oracle.rows("t") if row[0]]
+
+    def compact(lake):
+        if expires:
+            lake.expire_snapshots(retain_last=1)
+        return lake.table("t").compact()
+
+    assert ours(sqlite_url, one_file, compact).new_files == 1
+    with DuckDBOracle(sqlite_url, None, NO_INLINING) as oracle:
+        oracle.execute("DELETE FROM t WHERE a = 0")
+        assert oracle.sql(DUCKDB_MAINTAINS[1])
+        assert oracle.rows("t") == kept
+    with shelduck.connect(sqlite_url, spark=one_file) as lake:
+        assert sorted(rows(lake.table("t").read())) == kept

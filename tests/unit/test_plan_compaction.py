@@ -164,6 +164,24 @@ def test_a_file_without_ids_may_have_anything():
     assert History([KEPT], [3, 6]).allows(file(1, columns=(None,)))
 
 
+@pytest.mark.parametrize(
+    ("begins", "keeps"),
+    [((1, 2), True), ((4, 5), True), ((2, 4), False), ((1, 6), False), ((6, 7), True)],
+)
+def test_files_from_before_and_after_a_column_came_are_not_one_of_history(begins, keeps):
+    """DuckDB would write the result anew with the columns of its first snapshot."""
+    versions = [
+        KEPT,
+        ColumnVersion(3, "int32", None, None, 3, None),
+        # Renamed; and widened, which no snapshot that is left shows.
+        ColumnVersion(1, "int32", None, None, 5, None),
+        ColumnVersion(4, "float32", None, None, 1, 6),
+        ColumnVersion(4, "float64", None, None, 6, None),
+    ]
+    [found] = small([file(n, begin=n) for n in begins], history=History(versions, [8]))
+    assert found.keeps_history is keeps
+
+
 def test_files_that_history_needs_have_bins_of_their_own():
     history = History([KEPT, DROPPED], [3, 6])
     files = [file(1, columns=(1, 2)), file(2), file(3, columns=(1, 2)), file(4)]

@@ -6,7 +6,7 @@ belong to one partition. Whether older snapshots can do without the sources is d
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -146,6 +146,7 @@ class History:
         every = list(versions)
         now = {_kept(v): v for v in every if v.end is None}
         current = {v.id for v in now.values()}
+        self._shaped = sorted({min(v.begin for v in every if _kept(v) == k) for k in now})
         ordered = sorted(snapshots)
         self._deleted_from = frozenset(deleted_from)
         self._mappings = mappings or {}
@@ -156,6 +157,14 @@ class History:
             if last is not None and _kept(version) not in now:
                 where = self._changed if version.id in current else self._dropped
                 where[version.id] = max(last, where.get(version.id, last))
+
+    def is_of_one_shape(self, files: Iterable[DataFile]) -> bool:
+        """Tell whether files began with the same ones of today's columns and types.
+
+        DuckDB 1.5 writes a compacted file anew with the columns of the snapshot in which its oldest
+        source began, and loses what younger ones have beyond them.
+        """
+        return len({bisect_right(self._shaped, f.begin_snapshot) for f in files}) < 2
 
     def allows(self, file: DataFile) -> bool:
         """Tell whether a file of the newest columns can stand for ``file`` in all snapshots.
@@ -221,7 +230,9 @@ def _packed(
         groups[partitions.get(file.id, NO_PARTITION), not keeps].append(file)
     bins: list[Bin] = []
     for (partition, loses), members in groups.items():
-        bins.extend(Bin(part, partition, not loses) for part in _filled(members, target))
+        for part in _filled(members, target):
+            keeps = history is not None and not loses and history.is_of_one_shape(part)
+            bins.append(Bin(part, partition, keeps))
     return sorted(bins, key=lambda b: (not b.keeps_history, b.files[0].id))
 
 
