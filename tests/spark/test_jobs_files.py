@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from shelduck.api import job_worker
-from shelduck.api.job_worker import JobWorker
+from shelduck.api.job_worker import FlushVerbs, JobWorker
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
@@ -164,6 +164,28 @@ def test_files_whose_older_snapshots_expired_begin_with_their_columns_too(copied
         assert oracle.sql(COMPACTIONS[1].format("t"))
         assert oracle.rows("t") == expected(range(60))
     assert everything(lake, "t") == expected(range(60))
+
+
+def test_a_small_delete_between_the_flush_and_the_last_look_stays_deleted(copied, monkeypatch):
+    catalog, lake = copied
+    flush, flushes = FlushVerbs.flush_inlined_data, []
+
+    def early(verbs):
+        done = flush(verbs)
+        flushes.append(done)
+        if len(flushes) == 2:
+            with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+                oracle.execute("CALL lake.set_option('data_inlining_row_limit', 10)")
+                oracle.execute("DELETE FROM t WHERE id = 7")
+        return done
+
+    monkeypatch.setattr(FlushVerbs, "flush_inlined_data", early)
+    lake.sql(CHANGE.format("t"))
+
+    kept = expected(n for n in range(60) if n != 7)
+    assert everything(lake, "t") == kept
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        assert oracle.rows("t") == kept
 
 
 def test_a_compaction_of_duckdb_that_crosses_the_end_of_a_job_gives_way(copied, monkeypatch):

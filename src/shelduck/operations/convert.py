@@ -31,7 +31,8 @@ def unconverted(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
 
 def _is_plain(file: DataFile) -> bool:
     deletes = file.delete_file
-    return file.partial_max is None and (deletes is None or deletes.format == "parquet")
+    in_parquet = deletes is None or deletes.format == "parquet"
+    return file.partial_max is None and in_parquet and not file.inlined_deletes
 
 
 def older(found: Survey, last: int) -> set[int]:
