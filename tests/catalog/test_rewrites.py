@@ -11,6 +11,7 @@ from shelduck.catalog import schedule
 from shelduck.catalog.expire import ExpiryRequest, expire_snapshots
 from shelduck.errors import Conflict
 from shelduck.model.change import (
+    AlterTable,
     AppendFiles,
     DeleteRows,
     DropTable,
@@ -20,7 +21,8 @@ from shelduck.model.change import (
     RewrittenFile,
 )
 from shelduck.model.files import DeletesSeen, NewDeleteFile, deletes_seen
-from shelduck.model.schema_change import AddColumn
+from shelduck.model.schema import Default
+from shelduck.model.schema_change import AddColumn, DropColumn, RenameColumn
 from shelduck.model.types import Primitive
 from tests.support.files import write_file
 from tests.support.lake import Lake, altered, statements
@@ -42,7 +44,8 @@ def rewriting(lake, *, keeps_history, chosen=slice(2)):
     sources = lake.files("t")[chosen]
     result = write_file(table, [{"a": 1}, {"a": 2}], {1: ("1", "2", 0)})
     if keeps_history:
-        result = replace(result, begin_snapshot=2, partial_max=3)
+        begins = [f.begin_snapshot for f in sources]
+        result = replace(result, begin_snapshot=min(begins), partial_max=max(begins))
     seen = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in sources)
     return RewriteFiles(table, seen, (result,), keeps_history)
 
@@ -194,6 +197,42 @@ def test_a_rewrite_that_is_postponed_seems_to_happen_later(lake):
     [dead] = lake.metadata("ducklake_delete_file")
     assert (dead["begin_snapshot"], dead["end_snapshot"]) == (5, at)
     assert lake.ask("SELECT a FROM t ORDER BY a") == [(1,), (2,), (3,), (4,)]
+
+
+def test_files_that_were_postponed_are_not_merged_by_when_they_began(lake):
+    lake.commit(rewriting(lake, keeps_history=False))
+    written = lake.head().id
+    table, found = lake.table("t"), lake.files("t")[1:]
+    merged = replace(write_file(table, [{"a": 1}, {"a": 2}]), begin_snapshot=written)
+    seen = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in found)
+    mine = RewriteFiles(table, seen, (merged,), True)
+    moved = PostponedRewrites(frozenset({written}), 2, frozenset(f.id for f in found))
+    shown = altered(table, AddColumn(("w",), Primitive("int32")))
+    lake.commit(replace(shown, postponed=moved))
+
+    with pytest.raises(Conflict, match=r"files of main\.t begin later than when they were read"):
+        lake.commit(mine, base=table.snapshot.id)
+    assert lake.ask("SELECT count(*) FROM t AT (VERSION => 5)") == [(3,)]
+
+
+@pytest.mark.parametrize("keeps_history", [True, False])
+def test_no_rewrite_without_a_column_lands_beside_the_restore_of_it(lake, keeps_history):
+    lake.alter("t", AddColumn(("v",), Primitive("int32"), Default("7")))
+    with_it = lake.table("t")
+    lake.alter("t", DropColumn(("v",)))
+    table = lake.table("t")
+    mine = rewriting(lake, keeps_history=keeps_history)
+    restored = AlterTable(table, with_it.columns, {})
+
+    lake.commit(restored)
+    with pytest.raises(Conflict, match=r"column 'v' of main\.t was restored or converted since"):
+        lake.commit(mine, base=table.snapshot.id)
+    lake.alter("t", DropColumn(("v",)))
+    table = lake.table("t")
+    lake.commit(mine)
+    with pytest.raises(Conflict, match="inline_flush:1"):
+        lake.commit(replace(restored, table=table), base=table.snapshot.id)
+    lake.commit(altered(table, RenameColumn(("a",), "b")), base=table.snapshot.id)
 
 
 def test_a_rewrite_whose_files_were_deleted_from_is_not_postponed(lake):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import BindParameter, Table, Update, bindparam, column, delete, func, select, update
@@ -30,11 +30,11 @@ from shelduck.model.table import TableVersion
 
 _f, _d, _c = tables.data_file.c, tables.delete_file.c, tables.column.c
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
-_SOURCES = select(_f.data_file_id, _f.path, _f.path_is_relative, _f.mapping_id).where(
-    _f.data_file_id.in_(_IDS)
-)
+_SOURCES = select(
+    *(_f.data_file_id, _f.path, _f.path_is_relative, _f.mapping_id, _f.begin_snapshot)
+).where(_f.data_file_id.in_(_IDS))
 _DELETED_FROM = select(func.count()).where(_d.data_file_id.in_(_IDS))
-_LIVE_TYPES = select(_c.column_id, _c.column_type).where(
+_LIVE_COLUMNS = select(*(_c.column_id, _c.column_name, _c.column_type, _c.begin_snapshot)).where(
     _c.table_id == bindparam("of_table"), live(tables.column)
 )
 _BELONGING = (
@@ -76,6 +76,9 @@ def rewrite_files(
             continue
         seen = {s.data_file_id: s.seen for change in work.rewrites for s in change.sources}
         require_as_seen(draft, work.id, describe(work.rewrites[0]), seen)
+        rows = draft.connection.execute(_LIVE_COLUMNS, {"of_table": work.id})
+        columns = {row.column_id: row for row in rows}
+        _require_columns(draft, work.rewrites[0].table, columns)
         merged = [change for change in work.rewrites if change.keeps_history]
         if merged:
             _remove(store, draft, lake, merged)
@@ -84,7 +87,7 @@ def rewrite_files(
         if ended:
             end_files(draft, _source_ids(ended))
             _log(draft, Verb.REWRITE_DELETE, work.id)
-        layouts |= _insert(draft, work.id, work.rewrites)
+        layouts |= _insert(draft, work.rewrites, columns)
         draft.has_stats_change = True
     return layouts
 
@@ -126,13 +129,17 @@ def _remove(store: Store, draft: Draft, lake: LakeInfo, changes: Sequence[Rewrit
     """Take the sources out of all snapshots."""
     table = changes[0].table
     ids = _source_ids(changes)
-    gone: list[GoneFile] = []
+    sources: dict[int, Any] = {}
     for chunk in chunks(ids):
         if draft.connection.execute(_DELETED_FROM, {"ids": chunk}).scalar():
             raise Conflict(f"rows of files of {table.full_name} were deleted and came back since")
-        gone += [
-            _gone(table, lake, row) for row in draft.connection.execute(_SOURCES, {"ids": chunk})
-        ]
+        found = draft.connection.execute(_SOURCES, {"ids": chunk})
+        sources.update((row.data_file_id, row) for row in found)
+    for change in changes:
+        first = min(sources[s.data_file_id].begin_snapshot for s in change.sources)
+        if any(result.begin_snapshot != first for result in change.results):
+            raise Conflict(f"files of {table.full_name} begin later than when they were read")
+    gone = [_gone(table, lake, row) for row in sources.values()]
     schedule(store, draft.connection, lake, gone, draft.time)
     remove_file_rows(draft.connection, table.id, ids)
 
@@ -158,8 +165,11 @@ def _gone(table: TableVersion, lake: LakeInfo, row: Any) -> GoneFile:
     return gone_data_file(lake, row.data_file_id, path, row.mapping_id)
 
 
-def _insert(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> dict[int, Layout]:
-    retyped = _retyped(draft, changes[0].table)
+def _insert(
+    draft: Draft, changes: Sequence[RewriteFiles], columns: Mapping[int, Any]
+) -> dict[int, Layout]:
+    table = changes[0].table.id
+    retyped = _retyped(changes[0].table, columns)
     files = [without_bounds(file, retyped) for change in changes for file in change.results]
     numbered = insert_moved_files(draft, table, files)
     dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
@@ -167,8 +177,22 @@ def _insert(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> di
     return {number: file.layout for number, file in numbered}
 
 
-def _retyped(draft: Draft, table: TableVersion) -> set[FieldId]:
+def _require_columns(draft: Draft, table: TableVersion, columns: Mapping[int, Any]) -> None:
+    """Raise Conflict where a column is seen that had an id, and was not, when rows were read.
+
+    The results have not got it. Those that were added since are in no source either.
+    """
+    known = {f.id for f in table.columns.walk()}
+    for number, row in columns.items():
+        is_older = number <= table.max_column_id and row.begin_snapshot < draft.id
+        if is_older and number not in known:
+            raise Conflict(
+                f"column {row.column_name!r} of {table.full_name} was restored or converted since"
+                " its rows were read, and the files that were written are without it"
+            )
+
+
+def _retyped(table: TableVersion, columns: Mapping[int, Any]) -> set[FieldId]:
     """Return the leaves whose type another commit changed since the rows were read."""
-    rows = draft.connection.execute(_LIVE_TYPES, {"of_table": table.id})
-    now = {row.column_id: row.column_type.lower() for row in rows}
+    now = {number: row.column_type.lower() for number, row in columns.items()}
     return {f.id for f in table.columns.leaves() if now.get(f.id, str(f.shape)) != str(f.shape)}

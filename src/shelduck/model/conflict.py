@@ -55,6 +55,7 @@ class Rule(Enum):
     SAME_VIEW = "both touch one view"
     CHECKED_TABLE = "the other added rows to a table whose rows were checked for mine (NOT NULL)"
     SAME_FILE = "both touch one data file: what is there is compared inside the commit"
+    BROUGHT_BACK = "mine shows a column again, and the other wrote files anew without it"
     SAME_COLUMNS = "the columns changed, and mine does not say for which ones it was written"
 
 
@@ -66,6 +67,7 @@ _LETTERS = {
     "v": Rule.SAME_VIEW,
     "r": Rule.CHECKED_TABLE,
     "f": Rule.SAME_FILE,
+    "b": Rule.BROUGHT_BACK,
     "c": Rule.SAME_COLUMNS,
 }
 
@@ -120,10 +122,10 @@ _CELLS: dict[Verb, str] = {
     Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . .",
     Verb.INLINED_INSERT:        ". . . . . r . . t . . . . .",
     Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f",
-    Verb.INLINE_FLUSH:          ". . . . . . . . f f . . . f",
-    Verb.MERGE_ADJACENT:        ". . . . . . . . f f . . . f",
-    Verb.REWRITE_DELETE:        ". . . . . . . . f f . . . f",
-    Verb.COMPACTED_TABLE:       ". . . . . . . . f f . . . f",
+    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f",
+    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f",
+    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f",
+    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f",
 }
 # fmt: on
 
@@ -238,6 +240,14 @@ def _is_checked_table(mine: Change, other: Entry) -> bool:
     return isinstance(mine, AlterTable) and mine.excludes_inserts and mine.table.id == other.id
 
 
+def _is_without_columns(mine: Change, other: Entry) -> bool:
+    if not isinstance(mine, AlterTable) or mine.table.id != other.id:
+        return False
+    seen = {f.id for f in mine.table.columns.walk()}
+    last = mine.table.max_column_id
+    return any(f.id <= last and f.id not in seen for f in mine.columns.walk())
+
+
 def _is_for_other_columns(mine: Change, other: Entry) -> bool:
     is_bound = isinstance(mine, AppendFiles | InlineRows) and mine.planned is None
     return is_bound and _is_same_table(mine, other)
@@ -255,5 +265,6 @@ _MATCHES: dict[Rule, Callable[[Any, Entry], bool]] = {
     Rule.SAME_VIEW: _is_same_view,
     Rule.CHECKED_TABLE: _is_checked_table,
     Rule.SAME_FILE: lambda _mine, _other: False,
+    Rule.BROUGHT_BACK: _is_without_columns,
     Rule.SAME_COLUMNS: _is_for_other_columns,
 }
