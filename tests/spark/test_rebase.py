@@ -272,6 +272,31 @@ def test_a_schema_that_merges_follows_one_that_was_altered(copied, meanwhile):
     assert (2, 2, None, None, None, "new") in agreed(lake, catalog)
 
 
+def test_a_schema_that_merges_takes_no_id_that_another_column_had(copied, meanwhile):
+    catalog, lake = copied
+    meanwhile(
+        "COMMENT ON TABLE t IS 'kept'",
+        "COMMENT ON COLUMN t.b IS 'kept too'",
+        "ALTER TABLE t ADD COLUMN x INT",
+        "INSERT INTO t (id, x) SELECT 3, 77",
+        "ALTER TABLE t DROP COLUMN x",
+    )
+    lake.table("t").append(lake.sql("SELECT 2 AS id, 'new' AS e"), merge_schema=True)
+
+    assert sorted(row[:1] + row[-1:] for row in agreed(lake, catalog)) == [
+        (1, None),
+        (2, "new"),
+        (3, None),
+    ]
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        columns = duckdb.dump_metadata()["ducklake_column"]
+        top = {r["column_name"]: r["column_id"] for r in columns if r["parent_column"] is None}
+        assert top["e"] > top["x"]
+        told = "SELECT comment FROM duckdb_{} WHERE table_name = 't' AND comment IS NOT NULL"
+        assert duckdb.sql(told.format("tables()")) == [("kept",)]
+        assert duckdb.sql(told.format("columns()")) == [("kept too",)]
+
+
 @pytest.mark.parametrize("at", [{"name": "load"}, IN_COMMIT], ids=["load", "commit"])
 def test_a_load_by_key_follows_the_columns(copied, meanwhile, at):
     catalog, lake = copied

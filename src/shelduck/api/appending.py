@@ -159,9 +159,12 @@ def _fitted(
     """Return what was written as new rows of the table as it is by now."""
     if is_plain(planned) and not is_plain(now):
         raise _Outdated(f"{now.full_name} got rollups while rows were written for it; append again")
-    if now.columns == planned.columns:
+    # Of two columns with one id each would read what the other wrote.
+    is_free = done.alter is None or now.max_column_id == planned.max_column_id
+    if now.columns == planned.columns and is_free:
         if done.alter is not None:
-            return replace(done, alter=replace(done.alter, table=now))
+            # What rows bring has no comments; those of the table may have changed.
+            return replace(done, alter=replace(done.alter, table=now, comments=now.comments))
         return replace(done, changes=tuple(_planned_for(now, c) for c in done.changes))
     seen = moved(done.table, now, given)
     is_made_anew = done.alter is not None or any(isinstance(c, InlineRows) for c in done.changes)
