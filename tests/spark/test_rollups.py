@@ -314,6 +314,8 @@ def test_a_table_of_a_query_is_made_with_rollups(followed):
     found.queries["z"] = "SELECT v FROM {t}"
     replaced = "CREATE OR REPLACE TABLE t DUPLICATE KEY (k) ROLLUP (p (g, k, v), z (v)) AS"
     assert found.write(f"{replaced} {source}")["t"].total() == 30
+    few = source.replace("range(30)", "range(5)")
+    assert found.write(f"{replaced} {few}")["t"].total() == 5
 
 
 KINDS = {

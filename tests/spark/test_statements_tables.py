@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
+from shelduck.api import unit
 from tests.support.lakes import everything, newest, refusal, rows
+from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -309,3 +311,22 @@ def test_show_create_table_makes_the_same_table_again(lake):
 
     assert newest(lake) == 6
     assert lake.table("sales.orders").columns == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE IF NOT EXISTS raced (a INT)",
+        "CREATE TABLE IF NOT EXISTS raced AS SELECT 1 AS a",
+        "CREATE VIEW IF NOT EXISTS raced AS SELECT 1 AS a",
+    ],
+)
+def test_if_not_exists_means_at_the_commit_too(lake, monkeypatch, statement):
+    kind = "VIEW" if "VIEW" in statement else "TABLE"
+    first = f"CREATE {kind} raced AS SELECT 2 AS a"
+    once_before(monkeypatch, unit.UnitOfWork, "commit", lambda: lake.sql(first))
+    lake.sql(statement)
+
+    assert rows(lake.sql("SELECT a FROM raced")) == [(2,)]
+    with pytest.raises(AlreadyExists):
+        lake.sql(statement.replace("IF NOT EXISTS ", ""))

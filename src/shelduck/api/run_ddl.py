@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from shelduck.api.jobs import SchemaChangeJob, job_properties
-from shelduck.api.keyed import folds, load
+from shelduck.api.keyed import folds, is_plain, load
 from shelduck.api.results import Result, Unchanged
 from shelduck.api.rollup_shape import create_with_rollups, drop_with_rollups
 from shelduck.api.row_work import carry_out_rows
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.evolution.keys import keyed_table
 from shelduck.evolution.layout import new_layout
 from shelduck.model.properties import checked_properties
@@ -60,6 +60,8 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
     properties, layout = keyed_table(columns, statement.keys, wanted, layout, str(statement.name))
 
     def stage(unit: UnitOfWork) -> None:
+        if rows is None and statement.if_not_exists and unit.workspace.has_table(name):
+            return
         if statement.or_replace and unit.workspace.has_table(name):
             drop_with_rollups(unit, unit.workspace.table(name))
         unit.workspace.create_table(name, columns, comments, layout=layout, properties=properties)
@@ -78,10 +80,21 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
             rows,
             made,
             show_progress=runner.state.show_progress,
-            inline_limit=0 if runner.unit else inline_limit(runner.state.store, made),
+            inline_limit=(
+                inline_limit(runner.state.store, made)
+                if runner.unit is None and is_plain(made)
+                else 0
+            ),
         )
 
-    return carry_out_rows(runner.state, runner.unit, prepare)
+    try:
+        return carry_out_rows(runner.state, runner.unit, prepare)
+    except (AlreadyExists, Conflict):
+        # Others who said IF NOT EXISTS too were first.
+        now = runner.view().workspace
+        if runner.unit is None and statement.if_not_exists and now.has_table(name):
+            return Unchanged(now.base.id)
+        raise
 
 
 def drop_table(runner: Runner, statement: st.DropTable) -> Result:

@@ -35,7 +35,14 @@ def create_view(runner: Runner, statement: st.CreateView) -> Result:
         return Unchanged(view.workspace.base.id)
     aliases = tuple(column.name for column in statement.columns)
     definition = _define(runner, name, statement.query, aliases, statement.comment)
-    return _put(runner, name, definition, replaces=statement.or_replace)
+    try:
+        return _put(runner, name, definition, replaces=statement.or_replace)
+    except AlreadyExists:
+        # Others who said IF NOT EXISTS too were first.
+        now = runner.view().workspace
+        if statement.if_not_exists and now.view(name) is not None:
+            return Unchanged(now.base.id)
+        raise
 
 
 def alter_view(runner: Runner, statement: st.AlterView) -> Result:
