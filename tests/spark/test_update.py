@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812
 
 from shelduck import InvalidRequest, NotFound, Unchanged
@@ -36,6 +37,12 @@ def duckdb(catalog, inline=0):
 def names(lake, where="true"):
     found = lake.table("t").read().where(where).orderBy("id").select("id", "name")
     return rows(found)
+
+
+@pytest.mark.parametrize("value", ["c0", "v0", "c3 + 1"])
+def test_a_name_that_no_column_has_is_an_error(lake, value):
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+        lake.sql(f"UPDATE t SET id = 1, name = {value}")
 
 
 def test_updated_rows_keep_their_ids_and_the_others_stay(copied):

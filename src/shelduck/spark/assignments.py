@@ -105,8 +105,9 @@ def updated_rows(
     `shelduck.spark.assign.failure_of`); types that do not fit are InvalidRequest at once.
     """
     table = assignments.table
-    now = [f"c{n}" for n in range(len(table.columns.names))]
-    names = [f"v{n}" for n in range(len(assignments.values))]
+    # Spark takes a name that no column has for one of these: nobody writes such.
+    now = [f"__shelduck_now_{n}" for n in range(len(table.columns.names))]
+    names = [f"__shelduck_value_{n}" for n in range(len(assignments.values))]
     today = [F.col(backticked(f.name)).alias(c) for f, c in zip(table.columns, now, strict=True)]
     values = [
         # Spark lets a generator, which makes several rows of one, stand in no other expression.
