@@ -280,6 +280,42 @@ def test_what_is_no_lakes_is_merged_by_spark(spark, lake, source):
         writer.whenMatched().delete().merge()
 
 
+# Rows of a condition
+
+OVERWRITTEN = {
+    "day": lambda: F.col("day") == F.lit(date(2026, 1, 1)),
+    "moment": lambda: F.col("at") >= F.lit(datetime(2026, 1, 1, 12, tzinfo=UTC)),
+    "local": lambda: F.col("local") == F.lit("2026-01-01 12:00:00.5").cast("timestamp_ntz"),
+    "float": lambda: F.col("f") == F.lit(0.1).cast("float"),
+    "decimal": lambda: F.col("d") < F.lit(Decimal("1.50")),
+    "bytes": lambda: F.col("b") == F.lit(bytearray(b"\x00'")),
+    "text": lambda: F.col("w") == r"C:\new's",
+    "prefix": lambda: F.col("w").startswith("C:\\n"),
+    "suffix": lambda: F.col("w").endswith("w's"),
+    "part": lambda: F.col("w").contains(r":\n"),
+    "others": lambda: (F.col("w") != "other") & F.col("yes"),
+}
+
+
+@pytest.mark.parametrize("condition", OVERWRITTEN.values(), ids=OVERWRITTEN)
+def test_a_condition_means_what_it_says(spark, lake, url, condition):
+    columns = "id INT, day DATE, at TIMESTAMP, local TIMESTAMP_NTZ, f FLOAT, d DECIMAL(6,2)"
+    lake.sql(f"CREATE TABLE o ({columns}, b BINARY, w STRING, yes BOOLEAN)")
+    new = (
+        "DATE'2026-01-01', TIMESTAMP'2026-01-01 12:00:00Z', TIMESTAMP_NTZ'2026-01-01 12:00:00.5',"
+        r" 0.1F, 1.49, X'0027', r'C:\new' || '\'s', true"
+    )
+    old = (
+        "DATE'2026-01-02', TIMESTAMP'2026-01-01 11:00:00Z', TIMESTAMP_NTZ'2026-01-01 12:00:00',"
+        " 0.5F, 1.50, X'00', 'other', true"
+    )
+    lake.sql(f"INSERT INTO o SELECT 1, {new} UNION ALL SELECT 2, {old}")
+    spark.sql(f"SELECT 3, {new}").toDF(*lake.table("o").columns.names).writeTo(
+        "lake.main.o"
+    ).overwrite(condition())
+    assert duck(url, "SELECT id FROM o") == [(2,), (3,)]
+
+
 # Columns that are left out
 
 DEFAULTS = (

@@ -32,6 +32,7 @@ _CLASSES = (
     "ScalaSeq",
     "BareNames",
     "CastFields",
+    "ConditionText",
     "LakeFileIndex",
     "DeletedPositions",
     "KeptVector",
