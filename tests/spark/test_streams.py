@@ -7,7 +7,7 @@ import json
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from shelduck import Conflict, CorruptLake, InvalidRequest, Unchanged, Unsupported
+from shelduck import Conflict, CorruptLake, InvalidRequest, NotFound, Unchanged, Unsupported
 from tests.support.lakes import everything, newest, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -263,6 +263,71 @@ def test_a_checkpoint_belongs_to_one_table(lake, tmp_path):
     (tmp_path / "cursor" / "0.json").write_text("[")
     with pytest.raises(CorruptLake, match="no checkpoint"):
         lake.table("t").follow(lambda *_: None, str(tmp_path / "cursor"))
+
+
+def handed_to(seen):
+    """A handler that keeps what it gets, but for the order."""
+    return lambda changes, _: seen.append(sorted(rows(changes.select("_change_type", "id"))))
+
+
+def test_a_follower_stays_with_its_table_whatever_its_name(lake, tmp_path):
+    place, seen = str(tmp_path / "cursor"), []
+    lake.sql("INSERT INTO t VALUES (1, 'a')")
+
+    def crash(*_):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        lake.table("t").follow(crash, place)
+    lake.sql("ALTER TABLE t RENAME TO moved; CREATE TABLE t (id BIGINT, v STRING)")
+    lake.sql("INSERT INTO t VALUES (9, 'other'); INSERT INTO moved VALUES (2, 'b')")
+    lake.table("moved").follow(handed_to(seen), place)
+
+    assert seen == [[("insert", 1)], [("insert", 2)]]
+    with pytest.raises(InvalidRequest, match="checkpoint of another table"):
+        lake.table("t").follow(handed_to(seen), place)
+
+
+def test_a_follower_is_told_when_its_table_is_dropped(lake, tmp_path):
+    lake.sql("INSERT INTO t VALUES (1, 'a')")
+    seen = []
+
+    def handle(changes, number):
+        handed_to(seen)(changes, number)
+        if number == 0:
+            lake.sql("INSERT INTO t VALUES (2, 'b'); DROP TABLE t")
+            lake.sql("CREATE TABLE t (id BIGINT, v STRING); INSERT INTO t VALUES (9, 'other')")
+
+    with pytest.raises(
+        NotFound, match=r"table main\.t was dropped in snapshot 5; what came before"
+    ):
+        lake.table("t").follow(handle, str(tmp_path / "cursor"), interval=0.01)
+    assert seen == [[("insert", 1)], [("insert", 2)]]
+
+
+def test_snapshots_that_were_passed_over_may_expire(lake, tmp_path):
+    place, table, seen = str(tmp_path / "cursor"), lake.table("t"), []
+    lake.sql("INSERT INTO t VALUES (1, 'a')")
+    assert table.follow(handed_to(seen), place) == 3
+    for n in range(3):
+        lake.sql(f"INSERT INTO u VALUES ({n})")
+    assert table.follow(handed_to(seen), place) == 3
+    lake.expire_snapshots(retain_last=1)
+    assert table.follow(handed_to(seen), place) == 3
+    lake.sql("INSERT INTO t VALUES (2, 'b')")
+    assert table.follow(handed_to(seen), place) == 7
+    assert seen == [[("insert", 1)], [("insert", 2)]]
+
+
+def test_a_follower_may_begin_behind_what_has_expired(lake, tmp_path):
+    place, table, seen = str(tmp_path / "cursor"), lake.table("t"), []
+    lake.sql("INSERT INTO t VALUES (1, 'a')")
+    lake.sql("INSERT INTO t VALUES (2, 'b')")
+    lake.expire_snapshots(retain_last=1)
+    with pytest.raises(NotFound, match=r"expired|does not exist"):
+        table.follow(handed_to(seen), place)
+    assert table.follow(handed_to(seen), place, start=4) == 4
+    assert seen == [[("insert", 2)]]
 
 
 def test_a_batch_ends_where_a_job_converts_columns(lake, tmp_path):

@@ -8,11 +8,11 @@ from shelduck.api.handle import TableHandle
 from shelduck.api.instants import instant
 from shelduck.api.results import TableName
 from shelduck.api.state import LakeState
-from shelduck.api.unit import UnitOfWork
+from shelduck.api.unit import UnitOfWork, view_of
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.jobs import first_conversion
 from shelduck.catalog.read_changes import Bound, feed_range
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.job import Job
 from shelduck.model.table import TableVersion
 from shelduck.operations.changes import read_changes
@@ -61,6 +61,20 @@ def changes_between(
     if converting is not None:
         raise _between(table, converting, first)
     return read_changes(state.spark, state.store, table, state.layouts, found)
+
+
+def changes_of(state: LakeState, table: TableVersion, first: int, last: int) -> DataFrame:
+    """Return the change feed of a table, whatever it was called in the last snapshot.
+
+    Raises NotFound where another one has its name by then.
+    """
+    with state.store.read() as connection:
+        at = catalog_read.snapshot(connection, version=last)
+        named = catalog_read.name_at(connection, table.id, at)
+        name = TableName(*named) if named else TableName.of(table)
+        if catalog_read.table(connection, at, name.schema, name.name, state.info).id != table.id:
+            raise NotFound(f"table {name} of snapshot {last} is another one", about="table")
+    return changes_between(state, view_of(state, None), name, first, last)
 
 
 def _between(table: TableVersion, job: Job, first: int) -> Unsupported:

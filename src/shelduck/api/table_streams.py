@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Self
 
-from shelduck.api.table_changes import changes_between
+from shelduck.api.table_changes import changes_of
 from shelduck.api.table_rows import RowVerbs
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.jobs import first_conversion
-from shelduck.catalog.read_changes import touches
-from shelduck.errors import Conflict, InvalidRequest
+from shelduck.catalog.read_changes import dropped_in, touches
+from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.model.batch import Batch
 from shelduck.model.table import TableVersion
-from shelduck.operations.cursor import Cursor, FollowedBatch
+from shelduck.operations.cursor import Cursor
 from shelduck.spark.session import DataFrame
 from shelduck.spark.streaming import query_id_of
 
@@ -83,7 +84,8 @@ class StreamVerbs(RowVerbs):
         before, and the batch's number. A batch is done when it returns; after a crash the one that
         was begun comes again, with the same number and the same rows. A batch ends where a job
         converts columns, so each has the columns of its own time. Another table's
-        ``sink("name")`` is such a function, and makes the copy exactly once.
+        ``sink("name")`` is such a function, and makes the copy exactly once. Renames are followed;
+        a table that takes the name is another one.
 
         Args:
             handle: The function. Snapshots that did not touch the table are passed over.
@@ -94,20 +96,25 @@ class StreamVerbs(RowVerbs):
         Returns the last snapshot that was handed out, None when none ever was.
 
         Raises:
-            NotFound: snapshots that are needed have expired.
+            NotFound: snapshots that are needed have expired, or the table was dropped meanwhile and
+                all that came before is handed out.
             InvalidRequest: the checkpoint is another table's.
         """
         table = self._version()
         cursor = Cursor(checkpoint, table.uuid)
         if cursor.begun is not None:
-            self._hand(handle, cursor, cursor.begun)
-        following = start if cursor.last is None else cursor.last + 1
+            begun = cursor.begun
+            handle(changes_of(self._state, table, begun.first, begun.last), begun.number)
+            cursor.finish(begun)
+        handed = start - 1 if cursor.last is None else cursor.last
+        following = max(handed, cursor.passed) + 1
         while True:
-            last, touched, is_newest = self._news(table, following)
-            if touched:
-                self._hand(handle, cursor, cursor.begin(following, last))
-            following = max(following, last + 1)
-            if not is_newest:
+            news = self._hand_news(handle, table, cursor, following)
+            following = max(following, news.last + 1)
+            if news.is_end:
+                told = f"table {table.full_name} was dropped in snapshot {following}"
+                raise NotFound(f"{told}; what came before is handed out", about="table")
+            if not news.is_newest:
                 continue
             if interval is None:
                 return cursor.last
@@ -135,22 +142,42 @@ class StreamVerbs(RowVerbs):
             unit.rollback()
             raise
 
-    def _hand(self, handle: Handle, cursor: Cursor, batch: FollowedBatch) -> None:
-        view = self._view()
-        changes = changes_between(self._state, view, self.name, batch.first, batch.last)
-        handle(changes, batch.number)
-        cursor.finish(batch)
+    def _hand_news(self, handle: Handle, table: TableVersion, cursor: Cursor, first: int) -> _News:
+        """Hand out what there is from a snapshot on, or remember that there is nothing."""
+        news = self._news(table, first)
+        if news.concern:
+            # What cannot be read is no batch yet, so another start may be given.
+            changes = changes_of(self._state, table, first, news.last)
+            batch = cursor.begin(first, news.last)
+            handle(changes, batch.number)
+            cursor.finish(batch)
+        elif news.last >= first:
+            cursor.pass_over(news.last)
+        return news
 
-    def _news(self, table: TableVersion, first: int) -> tuple[int, bool, bool]:
-        """Return the last snapshot of a batch that begins with ``first``.
+    def _news(self, table: TableVersion, first: int) -> _News:
+        """Return what there is from a snapshot on.
 
-        And whether one of these touched the table, and whether it is the newest: a batch ends
-        before a job shows converted columns, since the changes before have the old ones.
+        A batch ends before a job shows converted columns, since the changes before have the old
+        ones, and before the table is dropped.
         """
         with self._state.store.read() as connection:
             newest = last = int(catalog_read.snapshot(connection).id)
-            job = first_conversion(connection, table.id, first, newest)
+            gone = dropped_in(connection, table, first, newest)
+            if gone is not None:
+                last = gone - 1
+            job = first_conversion(connection, table.id, first, last)
             if job is not None and job.published is not None:
-                last = job.published - 1
-            is_news = first <= last and touches(connection, table, first, last)
-        return last, is_news, last == newest
+                gone, last = None, job.published - 1
+            concern = first <= last and touches(connection, table, first, last)
+        return _News(last, concern, last == newest, gone is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """The snapshots up to ``last``: whether they touched a table, and what comes behind them."""
+
+    last: int
+    concern: bool
+    is_newest: bool
+    is_end: bool

@@ -15,7 +15,7 @@ from shelduck.catalog.chunks import chunks
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.read_files import data_files_of, delete_format
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.change import DELETES, Entry
+from shelduck.model.change import DELETES, Entry, Verb
 from shelduck.model.files import DeleteFile
 from shelduck.model.table import Snapshot, TableVersion
 from shelduck.planning.changes import FeedDeletes, FeedFile, Span
@@ -121,6 +121,15 @@ def touches(connection: Connection, table: TableVersion, first: int, last: int) 
     found = [entries for _, entries in read.logged(connection, first, last)]
     is_known = len(found) == last - first + 1 and all(found)
     return not is_known or any(e.id == table.id for entries in found for e in entries)
+
+
+def dropped_in(connection: Connection, table: TableVersion, first: int, last: int) -> int | None:
+    """Return the snapshot that dropped a table, None when none of these did; one statement."""
+    wanted = (Verb.DROPPED_TABLE, table.id)
+    for snapshot, entries in read.logged(connection, first, last):
+        if any((e.verb, e.id) == wanted for e in entries):
+            return int(snapshot.id)
+    return None
 
 
 def require_closed(found: FeedRange, table: TableVersion) -> None:

@@ -2,7 +2,8 @@
 
 ``<n>.json`` says which snapshots batch n has, and is there before anybody sees the batch;
 ``<n>.done`` is there when it is worked up. After a crash the batch that was begun comes again, with
-the same number and the same snapshots.
+the same number and the same snapshots. ``passed.json`` says up to where nothing more concerned the
+table: these snapshots may expire.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Cursor:
         self._place = directory.rstrip("/") + "/"
         self._uuid = table_uuid
         names = list_names(self._place)
+        self.passed = self._number("passed", "to") if "passed.json" in names else -1
+        """The last snapshot that was seen to be of no concern, -1 when none was."""
         numbers = sorted(int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit())
         self._newest = self._read(numbers[-1]) if numbers else None
         is_done = self._newest is not None and f"{self._newest.number}.done" in names
@@ -40,6 +43,11 @@ class Cursor:
     def last(self) -> int | None:
         """The last snapshot that was handed out, None when none was."""
         return None if self._newest is None else self._newest.last
+
+    def pass_over(self, last: int) -> None:
+        """Keep in mind that there is nothing up to a snapshot besides what was handed out."""
+        write_text(f"{self._place}passed.json", json.dumps({"table": self._uuid, "to": last}))
+        self.passed = last
 
     def begin(self, first: int, last: int) -> FollowedBatch:
         """Make the next batch, of these snapshots, known to all that come after a crash."""
@@ -58,13 +66,15 @@ class Cursor:
             delete_file(f"{self._place}{batch.number - 1}.{suffix}")
 
     def _read(self, number: int) -> FollowedBatch:
-        path = f"{self._place}{number}.json"
+        return FollowedBatch(number, *(self._number(str(number), key) for key in ("first", "last")))
+
+    def _number(self, name: str, key: str) -> int:
+        path = f"{self._place}{name}.json"
         try:
             found = json.loads(read_text(path))
-            batch = FollowedBatch(number, int(found["first"]), int(found["last"]))
-            uuid = found["table"]
+            number, uuid = int(found[key]), found["table"]
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptLake(f"{path} is no checkpoint of a followed table") from error
         if uuid != self._uuid:
             raise InvalidRequest(f"{self._place} is the checkpoint of another table: take another")
-        return batch
+        return number
