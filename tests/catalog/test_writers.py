@@ -11,6 +11,7 @@ from shelduck.catalog import writers
 from shelduck.catalog.commit import commit
 from shelduck.catalog.jobs import job as look_up
 from shelduck.jobs import identity
+from shelduck.jobs import leases as jobs_leases
 from shelduck.jobs.leases import Leases
 from shelduck.jobs.writer import Writer
 from shelduck.model.change import AlterTable, CommitInfo
@@ -110,6 +111,28 @@ def test_who_is_at_work_says_so_from_time_to_time(lake):
     thread.join(20)
 
     assert not thread.is_alive()
+
+
+def test_a_beat_that_fails_is_not_the_last(lake, monkeypatch):
+    writers.register_writer(lake.store, "w", lake.table("t").id)
+    first, failed = expiry(lake), []
+    renew = jobs_leases.renew_writers
+
+    def fails(*arguments):
+        if not failed:
+            failed.append(arguments)
+            raise TimeoutError("no connection is free")
+        renew(*arguments)
+
+    monkeypatch.setattr(jobs_leases, "renew_writers", fails)
+    leases = Leases(lake.store, beat=0.02)
+    leases.hold_writer("w")
+    until = time.monotonic() + 20
+    while expiry(lake) == first:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    leases.release_writer("w")
+    assert failed
 
 
 def expiry(lake):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from shelduck.catalog.jobs import renew_workers
 from shelduck.catalog.store import Store
 from shelduck.catalog.writers import renew_writers
-from shelduck.errors import ShelduckError
 from shelduck.model.job import BEAT
 
 
@@ -66,12 +65,10 @@ class Leases:
         while not rest.wait(self._beat):
             with self._lock:
                 writers, workers = set(self._writers), set(self._workers)
-            try:
-                with self._store.write() as connection:
-                    if writers:
-                        renew_writers(connection, writers)
-                    if workers:
-                        renew_workers(connection, workers)
-            except ShelduckError:
-                # The catalog is busy or away: a lease lasts several beats.
-                continue
+            # Most likely the catalog is busy or away. A lease lasts several beats, and whoever is at
+            # work learns at the commit what is wrong.
+            with suppress(Exception), self._store.write() as connection:
+                if writers:
+                    renew_writers(connection, writers)
+                if workers:
+                    renew_workers(connection, workers)
