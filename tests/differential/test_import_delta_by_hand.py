@@ -113,6 +113,24 @@ def test_deletion_vectors_of_every_kind_are_read_alike(lake, long_story_url, rea
         assert readers.by_deltalake(delta.path, version) == rows
 
 
+def test_ends_of_lines_inside_a_text_end_no_action(lake, readers, delta):
+    """JSON may hold them as they are, and Spark and delta-rs write them so."""
+    delta.write_file("1.parquet", numbers(3))
+    odd = "next \u0085 line \u2028 paragraph \u2029"
+    columns = metadata([column("a", "long")], description=odd)
+    number = delta.commit(protocol(), columns, delta.add("1.parquet"))
+    log = delta.log / f"{number:020}.json"
+    told = log.read_text()
+    for letter in "\u0085\u2028\u2029":
+        told = told.replace(f"\\u{ord(letter):04x}", letter)
+    assert odd in told
+    log.write_text(told)
+
+    lake.import_delta(delta.path, "t")
+    assert spark_rows(lake.table("t").read()) == readers.by_duckdb(delta.path)
+    assert odd in lake.sql("SHOW CREATE TABLE t").collect()[0][0]
+
+
 def test_rows_that_come_back_and_files_that_are_all_dead(lake, long_story_url, readers, delta):
     delta.write_file("1.parquet", numbers(4))
     delta.write_file("2.parquet", numbers(2, 4))

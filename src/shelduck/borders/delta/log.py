@@ -226,8 +226,7 @@ def _first_told(
 def _read_commit(root: str, version: int, name: str) -> Commit:
     path = f"{root}/{LOG}/{name}"
     try:
-        actions = [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
-        return _commit(root, version, actions)
+        return _commit(root, version, _lines(read_text(path)))
     except (ValueError, KeyError, TypeError, AttributeError) as broken:
         raise CorruptLake(f"{path} is not a commit of a Delta table: {broken!r}") from broken
 
@@ -264,7 +263,10 @@ def _read_checkpoint(
 
 def _checkpoint_actions(path: str) -> list[dict[str, Any]]:
     if path.endswith(".json"):
-        return [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
+        try:
+            return _lines(read_text(path))
+        except ValueError as broken:
+            raise CorruptLake(f"{path}, a Delta checkpoint, cannot be read") from broken
     files, name = filesystem(path)
     try:
         with files.open_input_file(name) as source:
@@ -275,6 +277,11 @@ def _checkpoint_actions(path: str) -> list[dict[str, Any]]:
     except (FileNotFoundError, OSError, ValueError) as broken:
         raise CorruptLake(f"{path}, a part of a Delta checkpoint, cannot be read") from broken
     return [{k: v for k, v in row.items() if v is not None} for row in rows]
+
+
+def _lines(text: str) -> list[dict[str, Any]]:
+    # Texts inside may hold other ends of lines, which JSON does not escape.
+    return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 def _commit(root: str, version: int, actions: Iterable[Mapping[str, Any]]) -> Commit:
