@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
+import shelduck
 from shelduck import InvalidRequest, Unchanged
 from shelduck.spark import position_files, read
 from tests.support.lakes import newest, rows
@@ -66,6 +67,19 @@ def test_a_second_delete_writes_all_positions_and_ends_the_first(copied):
             (d["data_file_id"], d["delete_count"], d["begin_snapshot"], d["end_snapshot"])
             for d in kept
         ] == [(0, 10, 4, 5), (0, 15, 5, None), (1, 1, 5, None)]
+
+
+def test_a_file_below_a_path_with_letters_of_patterns_is_deleted_from_again(spark, tmp_path):
+    url, data = f"sqlite:///{tmp_path}/c.db", f"{tmp_path}/lake[1]{{a,b}}*/"
+    with shelduck.connect(url, data, spark, progress=False) as lake:
+        lake.sql("CALL set_option('data_inlining_row_limit', 0)")
+        lake.sql("CREATE TABLE t (id BIGINT)")
+        lake.sql("INSERT INTO t SELECT /*+ COALESCE(1) */ id FROM range(50)")
+        for end in (10, 20):
+            lake.sql(f"DELETE FROM t WHERE id < {end}")
+        assert sorted(rows(lake.table("t").read())) == [(n,) for n in range(20, 50)]
+    with DuckDBOracle(url) as duckdb:
+        assert duckdb.sql("SELECT count(*), min(id) FROM t") == [(30, 20)]
 
 
 def test_a_delete_file_names_the_data_file_and_rising_positions(copied, base):

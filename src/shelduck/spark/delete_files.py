@@ -21,7 +21,7 @@ from shelduck.spark.position_files import (
     write_position_files,
 )
 from shelduck.spark.read import Origin
-from shelduck.spark.reader_options import READER_OPTIONS
+from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.storage import delete_directory, filesystem, spark_path
 from shelduck.spark.write import fresh_name
 
@@ -137,9 +137,7 @@ class _Work:
         if not touched:
             return {}
         place = spark_path(self.table.path + self.directories[0])
-        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint").options(
-            **READER_OPTIONS
-        )
+        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint").options(**EXACT_PATH)
         fresh = written.parquet(place).where(F.col(FILE).isin([f.id for f in touched]))
         both = fresh.select(FILE, POSITION).unionAll(
             stored_positions(self.spark, touched, self.table)

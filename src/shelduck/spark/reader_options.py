@@ -10,9 +10,7 @@ READER_OPTIONS = {
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
 }
-# For files that are named one by one: their paths are no patterns, and their schema is given.
-LISTED_FILES = READER_OPTIONS | {
-    "mergeSchema": "false",
-    "recursiveFileLookup": "true",
-    "__globPaths__": "false",
-}
+# For a path that is no pattern, whatever letters are in it.
+EXACT_PATH = READER_OPTIONS | {"__globPaths__": "false"}
+# For files that are named one by one, and whose schema is given.
+LISTED_FILES = EXACT_PATH | {"mergeSchema": "false", "recursiveFileLookup": "true"}
