@@ -65,7 +65,7 @@ class Leases:
         while not rest.wait(self._beat):
             with self._lock:
                 writers, workers = set(self._writers), set(self._workers)
-            # Most likely the catalog is busy or away. A lease lasts several beats, and whoever is at
+            # Most likely the catalog is busy or away. A lease lasts several beats, and who is at
             # work learns at the commit what is wrong.
             with suppress(Exception), self._store.write() as connection:
                 if writers:
