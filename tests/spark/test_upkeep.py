@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import shelduck
-from shelduck import Conflict, InvalidRequest, NotFound
+from shelduck import Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.api import compaction
 from tests.support.lakes import newest, rows
+from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
     "CREATE TABLE t (id BIGINT, v STRING)",
@@ -380,6 +381,31 @@ def test_a_checkpoint_does_all_that_the_options_ask_for(lake):
     lines = [line for (line,) in rows(lake.sql("CHECKPOINT"))]
     assert lines[0].endswith("snapshot(s) expired; 0 file(s) to delete")
     assert len(lake.snapshots()) == 1
+    assert found(lake) == [*IDS, (60,)]
+
+
+@pytest.mark.parametrize(
+    ("maintain", "files"),
+    [
+        (lambda lake: lake.checkpoint(), 1),
+        (lambda lake: lake.sql("CHECKPOINT"), 1),
+        (lambda lake: lake.flush_inlined_data(), 4),
+        (lambda lake: lake.sql("CALL flush_inlined_data()"), 4),
+    ],
+    ids=["checkpoint", "CHECKPOINT", "flush", "CALL"],
+)
+def test_a_table_that_cannot_be_maintained_keeps_nothing_from_the_others(
+    lake, tmp_path, maintain, files
+):
+    with DuckDBOracle(f"sqlite:///{tmp_path}/lake.db") as duckdb:
+        duckdb.execute("CREATE TABLE a (i INTERVAL)")
+        duckdb.execute("INSERT INTO a VALUES (INTERVAL 1 DAY)")
+    lake.sql("INSERT INTO t VALUES (60, 'inlined')")
+    with pytest.raises(Unsupported, match="inlined column 'i': the column is interval") as caught:
+        maintain(lake)
+
+    assert caught.value.__notes__ == ["at table main.a"]
+    assert len(lake.table("t").read().inputFiles()) == files
     assert found(lake) == [*IDS, (60,)]
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from shelduck.api.arguments import table_name as named_table
 from shelduck.api.arguments import text
-from shelduck.api.results import Committed
+from shelduck.api.results import Committed, Result, TableName
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table import Table
+from shelduck.api.turns import Turns
 from shelduck.errors import InvalidRequest
 from shelduck.spark.query import answer
 from shelduck.spark.session import DataFrame
@@ -21,15 +22,22 @@ def flush_inlined_data(
     """Move rows out of the catalog: of one table, of all in a schema, or of all in the lake."""
     if runner.unit is not None:
         raise InvalidRequest("a flush is no part of a transaction; run it outside of one")
+
+    def flushed(name: TableName) -> tuple[TableName, Result]:
+        return name, Table(runner.state, name).flush_inlined_data()
+
+    turns = Turns()
     if table_name is not None:
-        names = [named_table(runner, table_name, schema)]
+        done = [flushed(named_table(runner, table_name, schema))]
     else:
         names = runner.verbs.tables(None if schema is None else text(schema, "schema"))
-    rows: list[tuple[object, ...]] = []
-    for name in names:
-        done = Table(runner.state, name).flush_inlined_data()
-        if isinstance(done, Committed):
-            rows.append((name.schema, name.name, done.snapshot, done.files))
+        done = list(turns.each(names, flushed))
+    turns.end()
+    rows = [
+        (name.schema, name.name, result.snapshot, result.files)
+        for name, result in done
+        if isinstance(result, Committed)
+    ]
     columns = "schema_name string, table_name string, snapshot bigint, files bigint"
     return answer(runner.state.spark, columns, rows)
 

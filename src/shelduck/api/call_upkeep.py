@@ -8,8 +8,10 @@ from typing import Any
 
 from shelduck.api import arguments as read
 from shelduck.api.lake_upkeep import ORPHAN_AGE, LakeUpkeep
+from shelduck.api.results import TableName
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table import Table
+from shelduck.api.turns import Turns
 from shelduck.api.upkeep_results import Compacted, FilesDeleted
 from shelduck.spark.query import answer
 from shelduck.spark.session import DataFrame
@@ -44,7 +46,7 @@ def compact(
             more["max_files"] = read.whole_number(value, name)
     if where is not None:
         more["where"] = read.text(where, "where")
-    return compacted_rows(runner, [t.compact(**more) for t in _tables(runner, table, schema)])
+    return _in_turn(runner, table, schema, lambda t: t.compact(**more))
 
 
 def rewrite_data_files(
@@ -58,8 +60,7 @@ def rewrite_data_files(
     """Write files with many deleted rows anew: of one table, of a schema, or of the lake."""
     share = None if delete_threshold is None else read.share(delete_threshold, "delete_threshold")
     is_dry = read.flag(dry_run, "dry_run")
-    done = [t.rewrite_deletes(share, dry_run=is_dry) for t in _tables(runner, table, schema)]
-    return compacted_rows(runner, done)
+    return _in_turn(runner, table, schema, lambda t: t.rewrite_deletes(share, dry_run=is_dry))
 
 
 def expire_snapshots(
@@ -150,11 +151,19 @@ def deleted_rows(runner: Runner, done: FilesDeleted) -> DataFrame:
     return answer(runner.state.spark, "path string", [(path,) for path in done.files])
 
 
-def _tables(runner: Runner, table: Argument, schema: Argument) -> list[Table]:
+def _in_turn(
+    runner: Runner, table: Argument, schema: Argument, act: Callable[[Table], Compacted]
+) -> DataFrame:
+    def made(name: TableName) -> Compacted:
+        return act(Table(runner.state, name, runner.unit))
+
     if table is not None:
-        return [Table(runner.state, read.table_name(runner, table, schema), runner.unit)]
+        return compacted_rows(runner, [made(read.table_name(runner, table, schema))])
+    turns = Turns()
     names = runner.verbs.tables(None if schema is None else read.text(schema, "schema"))
-    return [Table(runner.state, name, runner.unit) for name in names]
+    done = list(turns.each(names, made))
+    turns.end()
+    return compacted_rows(runner, done)
 
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {

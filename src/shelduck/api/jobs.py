@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 
 from shelduck.api.job_worker import JobWorker
 from shelduck.api.results import Committed, TableName
 from shelduck.api.rollup_builder import drop_unlisted, is_taken, refolding
 from shelduck.api.state import LakeState
+from shelduck.api.turns import Turns
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import jobs as catalog_jobs
 from shelduck.catalog.commit import commit
@@ -195,23 +198,25 @@ def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
 
     Raises the first error that is not a job's own when all of them had their turn.
     """
-    done: list[SchemaChangeJob] = []
-    failed: list[Exception] = []
-    for job in reversed(jobs_of(state)):
-        is_taken = job.is_held(datetime.now(UTC)) and not is_gone(job.worker)
-        if job.is_open and not is_taken:
-            found = SchemaChangeJob(state, job.id)
-            try:
-                found.wait()
-            except (InvalidRequest, Conflict, NotFound):
-                pass
-            except Exception as error:  # noqa: BLE001 - told when the others had their turn
-                error.add_note(f"by job {job.id} on {job.table_name}")
-                failed.append(error)
-            done.append(found)
-    if failed:
-        raise failed[0]
-    return done
+    turns = Turns()
+    every = reversed(jobs_of(state))
+    done = list(turns.each(every, partial(_work, state), _told))
+    turns.end()
+    return [job for job in done if job is not None]
+
+
+def _told(job: Job) -> str:
+    return f"by job {job.id} on {job.table_name}"
+
+
+def _work(state: LakeState, job: Job) -> SchemaChangeJob | None:
+    is_taken = job.is_held(datetime.now(UTC)) and not is_gone(job.worker)
+    if not job.is_open or is_taken:
+        return None
+    found = SchemaChangeJob(state, job.id)
+    with suppress(InvalidRequest, Conflict, NotFound):
+        found.wait()
+    return found
 
 
 def jobs_of(state: LakeState) -> list[Job]:

@@ -13,6 +13,7 @@ from shelduck.api.session import SqlSession
 from shelduck.api.state import LakeState
 from shelduck.api.statements import run_sql
 from shelduck.api.transaction import Transaction
+from shelduck.api.turns import Turns
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.model.batch import Batch
@@ -91,7 +92,10 @@ class Lake(LakeBorders):
 
         Returns what was committed for each table that had some; see `Table.flush_inlined_data`.
         """
-        return self._flushed(self.tables())
+        turns = Turns()
+        done = self._flushed(turns, self.tables())
+        turns.end()
+        return done
 
     def jobs(self) -> list[SchemaChangeJob]:
         """Return the jobs of heavy schema changes, ended ones too, the newest first."""

@@ -10,6 +10,7 @@ from shelduck.api.compaction import refuse_in_transaction
 from shelduck.api.instants import earlier
 from shelduck.api.results import Committed, Result, TableName
 from shelduck.api.table import Table
+from shelduck.api.turns import Turns
 from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
 from shelduck.catalog.expire import ExpiryRequest, expire_snapshots
 from shelduck.catalog.options import read_settings
@@ -36,22 +37,20 @@ class LakeUpkeep(CatalogVerbs):
         Returns what became of each table that had small files.
         """
         refuse_in_transaction(self._unit, "compact()")
-        done = (
-            self._upkept(name).compact(target_file_size=target_file_size, dry_run=dry_run)
-            for name in self.tables()
-        )
-        return [one for one in done if not one.is_nothing]
+        turns = Turns()
+        done = self._compacted(turns, self.tables(), target_file_size, dry_run)
+        turns.end()
+        return done
 
     def rewrite_deletes(
         self, delete_threshold: float | None = None, *, dry_run: bool = False
     ) -> list[Compacted]:
         """Write files with many deleted rows anew, in all tables: `Table.rewrite_deletes`."""
         refuse_in_transaction(self._unit, "rewrite_deletes()")
-        done = (
-            self._upkept(name).rewrite_deletes(delete_threshold, dry_run=dry_run)
-            for name in self.tables()
-        )
-        return [one for one in done if not one.is_nothing]
+        turns = Turns()
+        done = self._rewritten(turns, self.tables(), delete_threshold, dry_run)
+        turns.end()
+        return done
 
     def expire_snapshots(
         self,
@@ -178,26 +177,28 @@ class LakeUpkeep(CatalogVerbs):
 
         Flushes what the catalog itself keeps, expires snapshots (only where expire_older_than is
         set), compacts and rewrites the tables that do not have auto_compact set to false, deletes
-        files that are not needed since delete_older_than, and removes orphans.
+        files that are not needed since delete_older_than, and removes orphans. A table that cannot
+        be maintained keeps nothing else from it; its error comes at the end.
         """
         refuse_in_transaction(self._unit, "checkpoint()")
-        names = self.tables()
-        flushed = () if dry_run else tuple(self._flushed(names))
+        names, turns = self.tables(), Turns()
+        flushed = () if dry_run else tuple(self._flushed(turns, names))
         expired = None
         if self._options().expire_older_than is not None:
             expired = self.expire_snapshots(dry_run=dry_run)
         workspace = self._workspace()
-        chosen = [name for name in names if workspace.table(name).options.auto_compact]
-        compacted = [self._upkept(name).compact(dry_run=dry_run) for name in chosen]
-        rewritten = [self._upkept(name).rewrite_deletes(dry_run=dry_run) for name in chosen]
-        return Checkpointed(
+        compacts = turns.each(names, lambda n: (n, workspace.table(n).options.auto_compact))
+        chosen = [name for name, is_wanted in compacts if is_wanted]
+        done = Checkpointed(
             flushed,
             expired,
-            tuple(one for one in compacted if not one.is_nothing),
-            tuple(one for one in rewritten if not one.is_nothing),
+            tuple(self._compacted(turns, chosen, None, dry_run)),
+            tuple(self._rewritten(turns, chosen, None, dry_run)),
             self.cleanup_old_files(dry_run=dry_run),
             self.remove_orphans(dry_run=dry_run),
         )
+        turns.end()
+        return done
 
     def _directory(self, table: str | None) -> str | None:
         return None if table is None else self._workspace().table(self._name(table)).path
@@ -205,9 +206,30 @@ class LakeUpkeep(CatalogVerbs):
     def _upkept(self, name: TableName) -> Table:
         return Table(self._state, name)
 
-    def _flushed(self, names: Collection[TableName]) -> dict[TableName, Result]:
-        done = {name: self._upkept(name).flush_inlined_data() for name in names}
-        return {name: result for name, result in done.items() if isinstance(result, Committed)}
+    def _flushed(self, turns: Turns, names: Collection[TableName]) -> dict[TableName, Result]:
+        done = turns.each(names, lambda name: (name, self._upkept(name).flush_inlined_data()))
+        return {name: result for name, result in done if isinstance(result, Committed)}
+
+    def _compacted(
+        self,
+        turns: Turns,
+        names: Collection[TableName],
+        target_file_size: int | str | None,
+        dry_run: bool,
+    ) -> list[Compacted]:
+        def compact(name: TableName) -> Compacted:
+            table = self._upkept(name)
+            return table.compact(target_file_size=target_file_size, dry_run=dry_run)
+
+        return [one for one in turns.each(names, compact) if not one.is_nothing]
+
+    def _rewritten(
+        self, turns: Turns, names: Collection[TableName], threshold: float | None, dry_run: bool
+    ) -> list[Compacted]:
+        def rewrite(name: TableName) -> Compacted:
+            return self._upkept(name).rewrite_deletes(threshold, dry_run=dry_run)
+
+        return [one for one in turns.each(names, rewrite) if not one.is_nothing]
 
     def _options(self) -> TableOptions:
         with self._state.store.read() as connection:

@@ -32,4 +32,4 @@ class FlushVerbs(TableHandle):
             table = unit.workspace.table(self.name)
             return flush_table(self._state.spark, self._state.store, table)
 
-        return carry_out_rows(self._state, None, prepare)
+        return carry_out_rows(self._state, None, prepare, again=True)

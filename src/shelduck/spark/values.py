@@ -12,7 +12,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.bounds import bound
 from shelduck.model.literals import as_float32, blob_bytes, canonical_text
 from shelduck.model.quoting import quote_text
@@ -28,7 +28,8 @@ _TEXTS = ("varchar", "json", "time", "timetz")
 def carrier(leaf: Leaf, value: object, where: str) -> Carrier:
     """Return what carries a catalog's value (DuckDB text, or bytes of a blob) to Spark.
 
-    Raises CorruptLake, naming ``where``, for what is no value of the type.
+    Raises CorruptLake, naming ``where``, for what is no value of the type, and Unsupported where
+    Spark has no such type.
     """
     name = str(leaf)
     if value is None or isinstance(value, bytes):
@@ -44,6 +45,10 @@ def carrier(leaf: Leaf, value: object, where: str) -> Carrier:
     else:
         found = bound(leaf, text)
     if found is None:
+        try:
+            spark_type(leaf)
+        except Unsupported as error:
+            raise Unsupported(f"{where}: {error}") from error
         raise CorruptLake(f"{where} holds {text!r}, which is not a value of type {leaf}")
     return found
 
