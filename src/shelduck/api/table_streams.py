@@ -42,7 +42,8 @@ class StreamVerbs(RowVerbs):
         Args:
             query_id: What the batches are counted under. By default the id that Spark keeps in the
                 query's checkpoint. A name of your own must change with the checkpoint: batches
-                begin at 0 again then, and are refused.
+                begin at 0 again then, and are refused. Two sinks of one query for one table need a
+                name each, or the second finds that its batch has landed.
             write: What to do with a batch, `append` by default. It gets the table, in a
                 transaction, and the batch: ``lambda table, batch: table.append(batch)``. It may run
                 again when another commit is in the way.
