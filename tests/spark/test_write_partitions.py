@@ -163,6 +163,8 @@ def test_values_that_name_no_directory_fail_the_write(lake):
     lake.sql("CREATE TABLE long (s STRING, b BINARY) PARTITIONED BY (s)")
     with pytest.raises(InvalidRequest, match="too long to name a directory"):
         lake.sql("INSERT INTO long SELECT repeat('é', 100), NULL FROM range(20)")
+    with pytest.raises(InvalidRequest, match="too long to name a directory"):
+        lake.sql("INSERT INTO long SELECT repeat('x', 240), NULL FROM range(20)")
     lake.sql("ALTER TABLE long SET PARTITIONED BY (b)")
     with pytest.raises(InvalidRequest, match="only such blobs name a partition"):
         lake.sql("INSERT INTO long SELECT 's', X'FF00' FROM range(20)")

@@ -37,7 +37,10 @@ from shelduck.spark.bucket_hash import bucket
 _MARK = "\u0001"
 # Directories of other texts would be empty, hidden in Java's encoding, or someone else's.
 _ODD = rf"^$|[^ -~]|^{NULL_DIRECTORY}$"
+_PERCENT = "~"
 _NAME_BYTES = 255
+# What stands before a value while its file is being written.
+_WORKING_BYTES = len("__shelduck_key_00=%01")
 _TEXTS = frozenset({"varchar", "json", "blob"})
 _USUAL = re.compile(r"\d{4}-\d\d-\d\d.*")
 
@@ -84,7 +87,8 @@ def directory_text(spark: SparkSession, key: PartitionKey) -> Column:
         plain = _text(value, key.leaf, key.field.name)
         if str(key.leaf) in _TEXTS:
             plain = _checked(plain, key)
-            marked = F.concat(F.lit(_MARK), F.url_encode(plain))
+            # Spark writes a percent sign as three characters once more, and this one as it is.
+            marked = F.concat(F.lit(_MARK), F.translate(F.url_encode(plain), "%", _PERCENT))
             plain = F.when(plain.rlike(_ODD), marked).otherwise(plain)
     # Not nullable: Spark would put another sort behind ours to deal with nulls.
     return F.coalesce(plain, F.lit(NULL_DIRECTORY))
@@ -98,7 +102,7 @@ def value_of(key: PartitionKey, directory: str) -> str | None:
     if key.transform.kind != IDENTITY:
         return text
     if str(key.leaf) in _TEXTS:
-        return unquote_plus(text[1:]) if text.startswith(_MARK) else text
+        return unquote_plus(text[1:].replace(_PERCENT, "%")) if text.startswith(_MARK) else text
     return _canonical(key.leaf, text)
 
 
@@ -152,7 +156,7 @@ def _checked(text: Column, key: PartitionKey) -> Column:
     why = f"a value of {name} is too long to name a directory; partition by bucket(n, {name})"
     # A blank is one character here and three there.
     size = F.octet_length(F.regexp_replace(F.url_encode(text), "[+*]", "%00"))
-    room = _NAME_BYTES - len(quote(key.field.name)) - 1
+    room = _NAME_BYTES - max(len(quote(key.field.name)) + 1, _WORKING_BYTES)
     fits = (F.octet_length(text) * 3 <= room) | (size <= room)
     return F.when(fits, text).otherwise(
         F.when(text.isNotNull(), store_rules.fail(why, T.StringType()))
