@@ -166,19 +166,30 @@ def test_a_file_without_ids_may_have_anything():
 
 @pytest.mark.parametrize(
     ("begins", "keeps"),
-    [((1, 2), True), ((4, 5), True), ((2, 4), False), ((1, 6), False), ((6, 7), True)],
+    [
+        ((1, 2), True),
+        ((4, 5), True),
+        ((2, 4), False),
+        ((1, 6), False),
+        ((6, 10), True),
+        ((10, 12), False),
+        ((12, 14), True),
+    ],
 )
 def test_files_from_before_and_after_a_column_came_are_not_one_of_history(begins, keeps):
     """DuckDB would write the result anew with the columns of its first snapshot."""
     versions = [
         KEPT,
         ColumnVersion(3, "int32", None, None, 3, None),
-        # Renamed; and widened, which no snapshot that is left shows.
-        ColumnVersion(1, "int32", None, None, 5, None),
+        # Renamed; dropped and restored; and widened, which no snapshot that is left shows.
+        ColumnVersion(5, "int32", None, None, 1, 5),
+        ColumnVersion(5, "int32", None, None, 5, None),
+        ColumnVersion(7, "int32", None, None, 1, 9),
+        ColumnVersion(7, "int32", None, None, 12, None),
         ColumnVersion(4, "float32", None, None, 1, 6),
         ColumnVersion(4, "float64", None, None, 6, None),
     ]
-    [found] = small([file(n, begin=n) for n in begins], history=History(versions, [8]))
+    [found] = small([file(n, begin=n) for n in begins], history=History(versions, [14]))
     assert found.keeps_history is keeps
 
 

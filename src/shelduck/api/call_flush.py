@@ -26,13 +26,12 @@ def flush_inlined_data(
     def flushed(name: TableName) -> tuple[TableName, Result]:
         return name, Table(runner.state, name).flush_inlined_data()
 
-    turns = Turns()
     if table_name is not None:
         done = [flushed(named_table(runner, table_name, schema))]
     else:
         names = runner.verbs.tables(None if schema is None else text(schema, "schema"))
-        done = list(turns.each(names, flushed))
-    turns.end()
+        with Turns() as turns:
+            done = list(turns.each(names, flushed))
     rows = [
         (name.schema, name.name, result.snapshot, result.files)
         for name, result in done

@@ -159,11 +159,9 @@ def _in_turn(
 
     if table is not None:
         return compacted_rows(runner, [made(read.table_name(runner, table, schema))])
-    turns = Turns()
     names = runner.verbs.tables(None if schema is None else read.text(schema, "schema"))
-    done = list(turns.each(names, made))
-    turns.end()
-    return compacted_rows(runner, done)
+    with Turns() as turns:
+        return compacted_rows(runner, turns.each(names, made))
 
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {

@@ -44,9 +44,9 @@ from shelduck.operations.progress import bin_progress
 from shelduck.operations.renewal import renew
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow, known_shadows
+from shelduck.spark.named_errors import first_line
 from shelduck.spark.rewrite import at_once
 from shelduck.spark.session import AnalysisException
-from shelduck.spark.shadow_rows import first_line
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Bins for each task that runs at once, until they are committed: what a crash may cost.

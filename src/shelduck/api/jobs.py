@@ -198,11 +198,9 @@ def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
 
     Raises the first error that is not a job's own when all of them had their turn.
     """
-    turns = Turns()
-    every = reversed(jobs_of(state))
-    done = list(turns.each(every, partial(_work, state), _told))
-    turns.end()
-    return [job for job in done if job is not None]
+    with Turns() as turns:
+        done = turns.each(reversed(jobs_of(state)), partial(_work, state), _told)
+        return [job for job in done if job is not None]
 
 
 def _told(job: Job) -> str:

@@ -92,10 +92,8 @@ class Lake(LakeBorders):
 
         Returns what was committed for each table that had some; see `Table.flush_inlined_data`.
         """
-        turns = Turns()
-        done = self._flushed(turns, self.tables())
-        turns.end()
-        return done
+        with Turns() as turns:
+            return self._flushed(turns, self.tables())
 
     def jobs(self) -> list[SchemaChangeJob]:
         """Return the jobs of heavy schema changes, ended ones too, the newest first."""

@@ -37,20 +37,16 @@ class LakeUpkeep(CatalogVerbs):
         Returns what became of each table that had small files.
         """
         refuse_in_transaction(self._unit, "compact()")
-        turns = Turns()
-        done = self._compacted(turns, self.tables(), target_file_size, dry_run)
-        turns.end()
-        return done
+        with Turns() as turns:
+            return self._compacted(turns, self.tables(), target_file_size, dry_run)
 
     def rewrite_deletes(
         self, delete_threshold: float | None = None, *, dry_run: bool = False
     ) -> list[Compacted]:
         """Write files with many deleted rows anew, in all tables: `Table.rewrite_deletes`."""
         refuse_in_transaction(self._unit, "rewrite_deletes()")
-        turns = Turns()
-        done = self._rewritten(turns, self.tables(), delete_threshold, dry_run)
-        turns.end()
-        return done
+        with Turns() as turns:
+            return self._rewritten(turns, self.tables(), delete_threshold, dry_run)
 
     def expire_snapshots(
         self,
@@ -181,24 +177,23 @@ class LakeUpkeep(CatalogVerbs):
         be maintained keeps nothing else from it; its error comes at the end.
         """
         refuse_in_transaction(self._unit, "checkpoint()")
-        names, turns = self.tables(), Turns()
-        flushed = () if dry_run else tuple(self._flushed(turns, names))
-        expired = None
-        if self._options().expire_older_than is not None:
-            expired = self.expire_snapshots(dry_run=dry_run)
-        workspace = self._workspace()
-        compacts = turns.each(names, lambda n: (n, workspace.table(n).options.auto_compact))
-        chosen = [name for name, is_wanted in compacts if is_wanted]
-        done = Checkpointed(
-            flushed,
-            expired,
-            tuple(self._compacted(turns, chosen, None, dry_run)),
-            tuple(self._rewritten(turns, chosen, None, dry_run)),
-            self.cleanup_old_files(dry_run=dry_run),
-            self.remove_orphans(dry_run=dry_run),
-        )
-        turns.end()
-        return done
+        names = self.tables()
+        with Turns() as turns:
+            flushed = () if dry_run else tuple(self._flushed(turns, names))
+            expired = None
+            if self._options().expire_older_than is not None:
+                expired = self.expire_snapshots(dry_run=dry_run)
+            workspace = self._workspace()
+            compacts = turns.each(names, lambda n: (n, workspace.table(n).options.auto_compact))
+            chosen = [name for name, is_wanted in compacts if is_wanted]
+            return Checkpointed(
+                flushed,
+                expired,
+                tuple(self._compacted(turns, chosen, None, dry_run)),
+                tuple(self._rewritten(turns, chosen, None, dry_run)),
+                self.cleanup_old_files(dry_run=dry_run),
+                self.remove_orphans(dry_run=dry_run),
+            )
 
     def _directory(self, table: str | None) -> str | None:
         return None if table is None else self._workspace().table(self._name(table)).path

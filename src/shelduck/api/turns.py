@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from shelduck.errors import NotFound
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Turns:
-    """Gives each its turn, whatever comes of those before; `end` raises the first error."""
+    """Gives each its turn, whatever comes of those before; its end raises the first error."""
 
     def __init__(self) -> None:
         self._failed: list[Exception] = []
@@ -37,7 +37,9 @@ class Turns:
             else:
                 yield done
 
-    def end(self) -> None:
-        """Raise the first error that there was."""
-        if self._failed:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._failed:
             raise self._failed[0]

@@ -146,7 +146,10 @@ class History:
         every = list(versions)
         now = {_kept(v): v for v in every if v.end is None}
         current = {v.id for v in now.values()}
-        self._shaped = sorted({min(v.begin for v in every if _kept(v) == k) for k in now})
+        # Where a column that is seen now came into sight: as it is, or again.
+        follows = {(_kept(v), v.end) for v in every}
+        comes = {v.begin for v in every if _kept(v) in now and (_kept(v), v.begin) not in follows}
+        self._shaped = sorted(comes)
         ordered = sorted(snapshots)
         self._deleted_from = frozenset(deleted_from)
         self._mappings = mappings or {}

@@ -16,6 +16,7 @@ from shelduck.model.quoting import backticked, quote_name
 from shelduck.model.schema import Field
 from shelduck.model.table import TableVersion
 from shelduck.model.types import Decimal, Primitive
+from shelduck.spark.named_errors import first_line
 from shelduck.spark.types import data_type_of, same_type, spark_type
 
 _DEFAULT = "CURRENT_DEFAULT"
@@ -45,8 +46,9 @@ def _parsed(text: str) -> T.StructType:
     try:
         found = T.StructType.fromDDL(text)
     except PySparkException as error:
-        first = str(error).strip().splitlines()[0]
-        raise InvalidRequest(f"expect={text!r} is no list of columns: {first}") from error
+        raise InvalidRequest(
+            f"expect={text!r} is no list of columns: {first_line(error)}"
+        ) from error
     return found if isinstance(found, T.StructType) else T.StructType().add("value", found)
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "SparkError",
     "as_sparks",
     "condition_of",
+    "first_line",
     "thrown_by_java",
     "told_as_sparks",
     "was_unable",
@@ -142,6 +143,11 @@ def condition_of(error: Exception) -> str:
     if made is not None:
         return made.condition
     return "INVALID" if isinstance(error, InvalidRequest | Unsupported) else "FAILED"
+
+
+def first_line(error: Exception) -> str:
+    """Return what Spark says is wrong, without the plan or the text that it shows below."""
+    return str(error).strip().split("\n", maxsplit=1)[0]
 
 
 def thrown_by_java(error: Exception) -> Any:

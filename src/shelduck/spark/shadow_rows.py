@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
@@ -15,6 +14,7 @@ from shelduck.model.table import TableVersion
 from shelduck.planning.shadows import Shadow, shadow_name
 from shelduck.spark.assign import Assigning
 from shelduck.spark.conversions import converted, lost
+from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.read import Origin
 from shelduck.spark.store_rules import fail
 from shelduck.spark.types import spark_type, struct_type
@@ -43,17 +43,12 @@ def require_resolved(spark: SparkSession, table: TableVersion, shadows: Sequence
             continue
         rows = spark.createDataFrame([], struct_type(table.columns))
         try:
-            assert add_shadows(rows, [shadow]).schema
+            _ = add_shadows(rows, [shadow]).schema
         except AnalysisException as error:
             raise InvalidRequest(
                 f"USING {shadow.conversion.using} of {quote_name(shadow.old.name)} of"
                 f" {table.full_name} makes no values: {first_line(error)}"
             ) from error
-
-
-def first_line(error: AnalysisException) -> str:
-    """Return what Spark says is wrong, without the plan or the text that it shows below."""
-    return str(error).strip().split("\n", maxsplit=1)[0]
 
 
 def bad_values(rows: DataFrame, shadow: Shadow) -> list[BadValues]:
