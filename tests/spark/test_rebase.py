@@ -262,6 +262,27 @@ def test_a_transaction_of_several_statements_lands_behind_an_alter(copied, other
     assert sorted(row[:2] + row[-1:] for row in agreed(lake, catalog)) == [(1, 2, 9), (2, 3, 9)]
 
 
+def test_a_writer_that_loses_a_race_stays_registered(copied, meanwhile, monkeypatch):
+    """A job that began meanwhile waits for it, or its rows would have to be written again."""
+    catalog, lake = copied
+    lake.sql(FILES)
+    told, commit = [], unit.commit
+
+    def noted(*arguments, **more):
+        told.append(more["writers"])
+        return commit(*arguments, **more)
+
+    monkeypatch.setattr(unit, "commit", noted)
+    meanwhile("DELETE FROM t WHERE id = 1", **IN_COMMIT)
+    lake.table("t").append(lake.sql(NEW))
+
+    _, lost, landed = told
+    assert lost == landed != ()
+    assert [row[:2] for row in agreed(lake, catalog)] == [(2, 2)]
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        assert duckdb.sql("SELECT * FROM __ducklake_metadata_lake.shelduck_writer") == []
+
+
 def test_a_schema_that_merges_follows_one_that_was_altered(copied, meanwhile):
     catalog, lake = copied
     meanwhile("ALTER TABLE t RENAME COLUMN a TO c", "ALTER TABLE t ADD COLUMN d INT")

@@ -90,7 +90,9 @@ def land(
     def stage(into: UnitOfWork) -> None:
         tried.append(into)
         fitted = _fitted(done, planned, table_of_id(into, planned), given)
-        into.writer = writer or into.writer
+        if writer is not None and unit is None:
+            # Another attempt needs it, and whoever lends it gives it up.
+            into.writer, into.borrows_writer = writer, True
         into.stage(fitted)
 
     if unit is not None:

@@ -44,6 +44,7 @@ class UnitOfWork:
         self.job: JobStep | None = None
         self._settlings: dict[TableId, Settling] = {}
         self.writer = Writer(state.store, state.leases)
+        self.borrows_writer = False
 
     def stage(self, done: Done) -> None:
         """Add what a verb over rows has prepared."""
@@ -182,7 +183,8 @@ class UnitOfWork:
         self.is_open = False
         for table, paths in self._owned:
             discard(table, paths)
-        self.writer.give_up()
+        if not self.borrows_writer:
+            self.writer.give_up()
 
 
 def view_of(state: LakeState, unit: UnitOfWork | None) -> UnitOfWork:
