@@ -22,13 +22,21 @@ from shelduck.planning.rollup_choice import Candidate, Wanted, choose
 from shelduck.spark.expect import as_expected, expected_columns
 from shelduck.spark.rollup_rule import Chooser, RollupFrame
 from shelduck.spark.session import DataFrame, StructType
+from shelduck.sql.lexer import tokenize
 
 _HINT = re.compile(r"/\*\+\s*no_rollup(\s*\(\s*\))?\s*\*/", re.IGNORECASE)
 
 
 def without_hint(text: str) -> tuple[str, bool]:
     """Return a query without the hint ``/*+ NO_ROLLUP */``, and whether rollups may answer it."""
-    found = _HINT.sub("", text)
+    if not _HINT.search(text):
+        return text, True
+    parts, last = [], 0
+    for token in tokenize(text):
+        # Comments stand between tokens; what looks like one in a string is none.
+        parts += [_HINT.sub("", text[last : token.start]), text[token.start : token.end]]
+        last = token.end
+    found = "".join(parts)
     return found, found == text
 
 
