@@ -281,7 +281,8 @@ def test_altering_twice_in_one_commit_leaves_one_version(lake):
         pytest.param([ChangeType(("c0",), parse_type("bigint"))], 10, id="widen"),
         pytest.param([AddColumn(("new",), parse_type("int"))], 10, id="add"),
         pytest.param([DropColumn(("c0",))], 10, id="drop"),
-        pytest.param([SetComment((), "text")], 5, id="comment"),
+        # One of them ends what DuckDB's COMMENT IS NULL may have left.
+        pytest.param([SetComment((), "text")], 6, id="comment"),
     ],
 )
 def test_an_alter_takes_few_statements_however_large_the_table_is(sqlite_lake, changes, count):

@@ -135,7 +135,7 @@ def test_views_and_jobs_are_listed_wherever_the_lake_is_named(spark, lake):
     listed = [("main", "v", False)]
     assert rows(spark.sql("SHOW VIEWS IN lake")) == listed
     assert rows(spark.sql("SHOW VIEWS IN lake.main")) == listed
-    assert rows(spark.sql("SHOW VIEWS")) == []
+    assert listed[0] not in rows(spark.sql("SHOW VIEWS"))
     before = spark.catalog.currentCatalog()
     spark.sql("USE lake")
     try:
