@@ -35,14 +35,13 @@ def create_view(runner: Runner, statement: st.CreateView) -> Result:
         return Unchanged(view.workspace.base.id)
     aliases = tuple(column.name for column in statement.columns)
     definition = _define(runner, name, statement.query, aliases, statement.comment)
-    try:
-        return _put(runner, name, definition, replaces=statement.or_replace)
-    except AlreadyExists:
-        # Others who said IF NOT EXISTS too were first.
-        now = runner.view().workspace
-        if statement.if_not_exists and now.view(name) is not None:
-            return Unchanged(now.base.id)
-        raise
+    return _put(
+        runner,
+        name,
+        definition,
+        replaces=statement.or_replace,
+        if_not_exists=statement.if_not_exists,
+    )
 
 
 def alter_view(runner: Runner, statement: st.AlterView) -> Result:
@@ -90,10 +89,19 @@ def show_views(runner: Runner, statement: st.ShowViews) -> DataFrame:
     return answer(runner.state.spark, columns, [(schema.name, n, False) for n in names])
 
 
-def _put(runner: Runner, name: TableName, definition: ViewDefinition, *, replaces: bool) -> Result:
+def _put(
+    runner: Runner,
+    name: TableName,
+    definition: ViewDefinition,
+    *,
+    replaces: bool,
+    if_not_exists: bool = False,
+) -> Result:
     def stage(unit: UnitOfWork) -> None:
-        known = unit.workspace.view(name) if replaces else None
-        if known is not None:
+        known = unit.workspace.view(name)
+        if known is not None and if_not_exists:
+            return
+        if known is not None and replaces:
             unit.workspace.drop_view(known)
         unit.workspace.create_view(name, definition)
 

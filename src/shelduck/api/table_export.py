@@ -10,6 +10,7 @@ from shelduck.api.table_delta import DeltaExportVerbs, delta_report
 from shelduck.borders.iceberg.metadata import Published, newest_metadata, show_newest
 from shelduck.borders.iceberg.survey import Survey, survey
 from shelduck.borders.report import Exported, ExportReport
+from shelduck.catalog import read as catalog_read
 from shelduck.catalog.read_changes import touches
 from shelduck.errors import InvalidRequest
 from shelduck.operations.rows import TableRows
@@ -82,7 +83,8 @@ class ExportVerbs(DeltaExportVerbs):
             return False
         last, now = before.snapshot, found.table.snapshot.id
         with self._state.store.read() as connection:
-            return last == now or not touches(connection, found.table, last + 1, now)
+            logged = catalog_read.logged(connection, last + 1, now)
+        return last == now or not touches(logged, found.table, last + 1, now)
 
     def _iceberg(self, location: str, format_version: int | None) -> Survey:
         rows = self._rows()

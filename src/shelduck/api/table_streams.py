@@ -164,13 +164,14 @@ class StreamVerbs(RowVerbs):
         """
         with self._state.store.read() as connection:
             newest = last = int(catalog_read.snapshot(connection).id)
-            gone = dropped_in(connection, table, first, newest)
+            logged = catalog_read.logged(connection, first, newest) if first <= newest else []
+            gone = dropped_in(logged, table)
             if gone is not None:
                 last = gone - 1
             job = first_conversion(connection, table.id, first, last)
-            if job is not None and job.published is not None:
-                gone, last = None, job.published - 1
-            concern = first <= last and touches(connection, table, first, last)
+        if job is not None and job.published is not None:
+            gone, last = None, job.published - 1
+        concern = first <= last and touches(logged, table, first, last)
         return _News(last, concern, last == newest, gone is not None)
 
 

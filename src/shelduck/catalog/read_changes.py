@@ -21,6 +21,7 @@ from shelduck.model.table import Snapshot, TableVersion
 from shelduck.planning.changes import FeedDeletes, FeedFile, Span
 
 Bound = int | datetime
+Logged = list[tuple[Snapshot, list[Entry]]]
 
 _f, _d, _s = tables.data_file.c, tables.delete_file.c, tables.snapshot.c
 
@@ -113,23 +114,21 @@ def feed_files(connection: Connection, table: TableVersion, span: Span) -> list[
     ]
 
 
-def touches(connection: Connection, table: TableVersion, first: int, last: int) -> bool:
-    """Tell whether a snapshot from ``first`` to ``last`` may have touched a table; one statement.
+def touches(logged: Logged, table: TableVersion, first: int, last: int) -> bool:
+    """Tell whether a snapshot from ``first`` to ``last`` may have touched a table.
 
-    One that has expired, or logged nothing, may have.
+    One that has expired, or logged nothing, may have. ``logged`` is what these did, if not more.
     """
-    found = [entries for _, entries in read.logged(connection, first, last)]
+    found = [entries for s, entries in logged if first <= s.id <= last]
     is_known = len(found) == last - first + 1 and all(found)
     return not is_known or any(e.id == table.id for entries in found for e in entries)
 
 
-def dropped_in(connection: Connection, table: TableVersion, first: int, last: int) -> int | None:
-    """Return the snapshot that dropped a table, None when none of these did; one statement."""
+def dropped_in(logged: Logged, table: TableVersion) -> int | None:
+    """Return the snapshot that dropped a table, None when none of these did."""
     wanted = (Verb.DROPPED_TABLE, table.id)
-    for snapshot, entries in read.logged(connection, first, last):
-        if any((e.verb, e.id) == wanted for e in entries):
-            return int(snapshot.id)
-    return None
+    dropping = (s.id for s, entries in logged if any((e.verb, e.id) == wanted for e in entries))
+    return next(map(int, dropping), None)
 
 
 def require_closed(found: FeedRange, table: TableVersion) -> None:

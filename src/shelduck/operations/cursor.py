@@ -31,7 +31,7 @@ class Cursor:
         self._place = directory.rstrip("/") + "/"
         self._uuid = table_uuid
         names = list_names(self._place)
-        self.passed = self._number("passed", "to") if "passed.json" in names else -1
+        self.passed = self._numbers("passed", "to")[0] if "passed.json" in names else -1
         """The last snapshot that was seen to be of no concern, -1 when none was."""
         numbers = sorted(int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit())
         self._newest = self._read(numbers[-1]) if numbers else None
@@ -66,15 +66,15 @@ class Cursor:
             delete_file(f"{self._place}{batch.number - 1}.{suffix}")
 
     def _read(self, number: int) -> FollowedBatch:
-        return FollowedBatch(number, *(self._number(str(number), key) for key in ("first", "last")))
+        return FollowedBatch(number, *self._numbers(str(number), "first", "last"))
 
-    def _number(self, name: str, key: str) -> int:
+    def _numbers(self, name: str, *keys: str) -> list[int]:
         path = f"{self._place}{name}.json"
         try:
             found = json.loads(read_text(path))
-            number, uuid = int(found[key]), found["table"]
+            numbers, uuid = [int(found[key]) for key in keys], found["table"]
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptLake(f"{path} is no checkpoint of a followed table") from error
         if uuid != self._uuid:
             raise InvalidRequest(f"{self._place} is the checkpoint of another table: take another")
-        return number
+        return numbers

@@ -19,6 +19,7 @@ from shelduck.model.partition import IDENTITY, partition_directory
 from shelduck.model.sorting import parse_sort_key
 from shelduck.model.table import TableVersion
 from shelduck.spark.partition_keys import (
+    KEY_COLUMN,
     PartitionKey,
     directory_text,
     partition_keys,
@@ -26,7 +27,6 @@ from shelduck.spark.partition_keys import (
 )
 from shelduck.sql.sorting import sort_expression_for_spark
 
-_COLUMN = "__shelduck_key_{}"
 _COMPARED = ("varchar", "json")
 _SURE = 256
 
@@ -42,7 +42,7 @@ class Clustering:
     @property
     def columns(self) -> list[str]:
         """The columns that `arranged` puts behind a DataFrame's own: one for each key."""
-        return [_COLUMN.format(n) for n in range(len(self.keys))]
+        return [KEY_COLUMN.format(n) for n in range(len(self.keys))]
 
     def arranged(self, spark: SparkSession, df: DataFrame) -> DataFrame:
         """Return the rows brought together and sorted, with the directory of each key behind."""

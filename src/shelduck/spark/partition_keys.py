@@ -40,7 +40,8 @@ _ODD = rf"^$|[^ -~]|^{NULL_DIRECTORY}$"
 _PERCENT = "~"
 _NAME_BYTES = 255
 # What stands before a value while its file is being written.
-_WORKING_BYTES = len("__shelduck_key_00=%01")
+KEY_COLUMN = "__shelduck_key_{}"
+_WORKING_BYTES = len(f"{KEY_COLUMN.format('00')}=%01")
 _TEXTS = frozenset({"varchar", "json", "blob"})
 _USUAL = re.compile(r"\d{4}-\d\d-\d\d.*")
 

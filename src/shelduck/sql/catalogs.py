@@ -39,6 +39,10 @@ class Names:
     temporary: Callable[[str], bool]
     reads: bool = True
 
+    def lake(self, catalog: str) -> str | None:
+        """Return the lake that a catalog's name means, None when it means none."""
+        return catalog.lower() if catalog.lower() in self.lakes else None
+
     def lake_of(self, parts: tuple[str, ...]) -> str | None:
         """Return the lake that a name of a table is in, None when it is in none."""
         if len(parts) > 1 and parts[0].lower() in self.lakes:
@@ -59,18 +63,15 @@ def owner(statement: st.Statement, names: Names) -> str | None:
     if isinstance(statement, st.Explain):
         return _owner_of_query(statement.query, names)
     if isinstance(statement, Call):
-        catalog = statement.catalog or names.current
-        return catalog.lower() if catalog.lower() in names.lakes else None
+        return names.lake(statement.catalog or names.current)
     targets = list(_targets(statement))
     if not targets:
-        current = names.current.lower()
-        return current if isinstance(statement, _OF_CURRENT) and current in names.lakes else None
+        return names.lake(names.current) if isinstance(statement, _OF_CURRENT) else None
     first = targets[0]
-    if isinstance(statement, st.ShowViews) and _is_lake(first, names):
-        return first.parts[0].lower()
     if isinstance(first, SchemaName):
-        catalog = first.parts[0] if len(first.parts) > 1 else names.current
-        return catalog.lower() if catalog.lower() in names.lakes else None
+        # Where Spark lists, a name of one part is a catalog's before it is a schema's.
+        alone = names.lake(first.parts[0]) if isinstance(statement, st.ShowViews) else None
+        return alone or names.lake(first.parts[0] if len(first.parts) > 1 else names.current)
     return names.lake_of(first.parts)
 
 
@@ -125,11 +126,6 @@ def _owner_of_query(query: Query, names: Names) -> str | None:
         wanted += query.relations
     found = (names.lake_of(relation.name.parts) for relation in wanted)
     return next((lake for lake in found if lake is not None), None)
-
-
-def _is_lake(name: TableName | SchemaName, names: Names) -> bool:
-    """Tell whether a name is a lake's own, which Spark looks for before the schemas."""
-    return len(name.parts) == 1 and name.parts[0].lower() in names.lakes
 
 
 def _targets(value: Any) -> Iterator[TableName | SchemaName]:

@@ -38,7 +38,8 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
     mode = "replace";
     StringBuilder text = new StringBuilder();
     for (int i = 0; i < predicates.length; i++) {
-      text.append(i == 0 ? "(" : " AND (").append(new ConditionText().build(predicates[i])).append(')');
+      String part = new ConditionText().build(predicates[i]);
+      text.append(i == 0 ? "(" : " AND (").append(part).append(')');
     }
     condition = predicates.length == 0 ? "true" : text.toString();
     return this;
