@@ -31,6 +31,7 @@ test: setup java  ## the fast tests
 	$(PY) -m pytest -n 2 --dist loadfile
 
 # Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
+test-all: export SHELDUCK_TEST_SPARK := compiled
 test-all: setup java $(VENV41)/.ready  ## every test, and the smoke story on Spark 4.1
 	$(PY) -m pytest -m "not cluster and not connect"
 	$(PY) -m pytest -m cluster

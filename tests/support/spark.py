@@ -13,14 +13,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# Tests run many small queries once: compiling them well costs more than it saves.
+QUICK = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+}
+
 
 @contextmanager
 def local_session(folder: Path) -> Iterator[SparkSession]:
-    """A small session whose files all lie below `folder`; it is stopped afterwards."""
+    """A small session whose files all lie below `folder`; it is stopped afterwards.
+
+    With SHELDUCK_TEST_SPARK=compiled it compiles queries as a user's session does.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("shelduck-tests")
     own = {"spark.driver.memory": "2g", "spark.ui.showConsoleProgress": "false"}
+    if os.environ.get("SHELDUCK_TEST_SPARK") != "compiled":
+        own |= QUICK
     for key, value in (settings(folder) | own).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
