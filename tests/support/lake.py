@@ -101,7 +101,9 @@ class Lake:
 
 def created(schema, name="t", number=-1, **columns):
     members = [Member(n, parse_type(kind)) for n, kind in columns.items()]
-    return CreateTable(TableId(number), schema, name, str(uuid.uuid4()), new_schema(members))
+    unique = str(uuid.uuid4())
+    place = directory(name, unique)
+    return CreateTable(TableId(number), schema, name, unique, place, new_schema(members))
 
 
 def altered(table, *changes):
@@ -129,7 +131,7 @@ def provisional(create, lake):
         uuid=create.uuid,
         schema=create.schema,
         name=create.name,
-        path=create.schema.path + directory(create.name, create.uuid),
+        path=create.schema.path + create.directory,
         columns=create.columns,
         snapshot=lake.head(),
         begin_snapshot=lake.head().id,

@@ -33,6 +33,7 @@ def append_rows(url: str, writer: int, count: int) -> list[int]:
         table.schema,
         f"made_by_{writer}",
         str(uuid.uuid4()),
+        f"made_by_{writer}/",
         new_schema([Member("a", Primitive("int32"))]),
     )
     done = commit(store, lake, [create], base=at.id, info=CommitInfo(str(writer)))

@@ -43,7 +43,7 @@ EVENTS = TableVersion(
 
 CREATE_SCHEMA = CreateSchema(SchemaInfo(SchemaId(-1), "Sales", "/lake/Sales/"), "018f")
 DROP_SCHEMA = DropSchema(MAIN)
-CREATE = CreateTable(TableId(-1), MAIN, "Orders", "018f", COLUMNS)
+CREATE = CreateTable(TableId(-1), MAIN, "Orders", "018f", "Orders/", COLUMNS)
 DROP = DropTable(EVENTS)
 RENAME = RenameTable(EVENTS, "Orders")
 ALTER = AlterTable(EVENTS, COLUMNS, {})

@@ -29,7 +29,10 @@ class TableWork:
                 return []
             found.append(
                 CreateTable(
-                    *(now.id, now.schema, now.name, now.uuid, now.columns, now.comments),
+                    *(now.id, now.schema, now.name, now.uuid),
+                    # A new name leaves the directory as it is: files may lie there.
+                    now.path.removeprefix(now.schema.path),
+                    *(now.columns, now.comments),
                     partition=now.partition,
                     partition_id=now.partition_id,
                     sort=now.sort,

@@ -106,12 +106,23 @@ class Workspace:
             if _is_named(work.current, name) and not work.dropped:
                 return work.current
         with self.reading() as connection:
+            if self._made_schema(name.schema):
+                raise self._no_table(name)
             found = read.table(connection, self.base, name.schema, name.name, self._state.info)
         work_here = self._tables.get(found.id)
         if work_here is not None:
             known = [] if work_here.dropped else [work_here.current.full_name]
             raise NotFound.named("table", str(name), known)
         return found
+
+    def _made_schema(self, name: str) -> bool:
+        """Tell whether the transaction itself made the schema that has this name."""
+        return self._schemas.get(name.lower()) is not None
+
+    def _no_table(self, name: TableName) -> NotFound:
+        schema = self.schema(name.schema)
+        known = [str(TableName(schema.name, n)) for n in self.table_names(schema)]
+        return NotFound.named("table", str(name), known)
 
     def has_table(self, name: TableName) -> bool:
         """Tell whether the name is a table here."""
@@ -171,7 +182,9 @@ class Workspace:
             raise AlreadyExists(f"view {name} already exists", about="view")
 
     def _refuse_table(self, name: TableName) -> None:
-        # Whether a view has the name, the commit sees: a look less for every new table.
+        # Whether a view of others has the name, the commit sees: a look less for every new table.
+        if self._views.find(name) is not None:
+            raise AlreadyExists(f"view {name} already exists", about="view")
         if self.has_table(name):
             raise AlreadyExists(f"table {name} already exists", about="table")
 
@@ -204,8 +217,6 @@ class Workspace:
                 f"schema {name!r} cannot be dropped: readers look there for names without a schema,"
                 " and DuckDB cannot USE a lake without it; drop its tables instead"
             )
-        if found.id < 0:
-            raise InvalidRequest(f"schema {name!r} was created in this transaction: drop it later")
         inside, views = self.table_names(found), self.view_names(found)
         if (inside or views) and not cascade:
             counts = [(len(inside), "table(s)"), (len(views), "view(s)")]
@@ -221,7 +232,10 @@ class Workspace:
             assert view is not None
             self.drop_view(view)
         self._schemas[name.lower()] = None
-        self._dropped_schemas.append(DropSchema(found))
+        if found.id < 0:
+            self._created_schemas = [c for c in self._created_schemas if c.schema is not found]
+        else:
+            self._dropped_schemas.append(DropSchema(found))
 
     def create_table(
         self,

@@ -121,8 +121,7 @@ def create_table(draft: Draft, work: TableWork, schema_ids: Mapping[SchemaId, Sc
             "end_snapshot": None,
             "schema_id": schema_ids.get(created.schema.id, created.schema.id),
             "table_name": name,
-            # The directory keeps the name that the table was created under: files may lie there.
-            "path": directory(created.name, created.uuid),
+            "path": created.directory,
             "path_is_relative": True,
         },
     )

@@ -42,8 +42,8 @@ class DropSchema:
 class CreateTable:
     """Make a table. ``id`` is provisional, negative and unique in the commit.
 
-    ``schema.id`` may be the provisional id of a CreateSchema. Its directory below the schema's is
-    `shelduck.model.names.directory` of its name and ``uuid``. ``partition_id`` is provisional too.
+    ``schema.id`` may be the provisional id of a CreateSchema. ``directory`` is the place below
+    the schema's and ends in "/"; files may lie there already. ``partition_id`` is provisional too.
     ``reserved`` are columns whose ids are taken and that nobody sees.
     """
 
@@ -51,6 +51,7 @@ class CreateTable:
     schema: SchemaInfo
     name: str
     uuid: str
+    directory: str
     columns: Schema
     comments: dict[FieldId | None, str] = field(default_factory=dict)
     partition: tuple[PartitionColumn, ...] = ()
