@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.api.arguments import flag, table_name, text, whole_number
+from shelduck.api.results import Told
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table import Table
-from shelduck.spark.query import answer
-from shelduck.spark.session import DataFrame
 from shelduck.sql.upkeep_statements import Argument
 
 _REPORT = "kind string, subject string, what string, data_file_id bigint, bytes bigint"
@@ -21,7 +20,7 @@ def plan_export(
     format: Argument,  # noqa: A002 - the word for it
     *,
     schema: Argument = None,
-) -> DataFrame:
+) -> Told:
     """Show what an export meets: one row for each loss, each file to write anew, rows to flush."""
     report = _table(runner, table, schema).plan_export(text(format, "format"))
     rows: list[tuple[object, ...]] = [
@@ -31,7 +30,7 @@ def plan_export(
         what = f"{report.inlined_rows} row(s) are in the catalog"
         rows.append(("flush", report.table, what, None, None))
     rows += [("loss", loss.subject, loss.what, None, None) for loss in report.losses]
-    return answer(runner.state.spark, _REPORT, rows)
+    return Told(_REPORT, rows)
 
 
 def export_iceberg(
@@ -42,14 +41,14 @@ def export_iceberg(
     schema: Argument = None,
     rewrite: Argument = False,
     format_version: Argument = None,
-) -> DataFrame:
+) -> Told:
     """Write Iceberg metadata over the files of a table; one row that says where."""
     version = None if format_version is None else whole_number(format_version, "format_version")
     done = _table(runner, table, schema).export_iceberg(
         text(path, "path"), rewrite=flag(rewrite, "rewrite"), format_version=version
     )
     row = (done.path, done.snapshot, done.files, len(done.report.losses))
-    return answer(runner.state.spark, _EXPORTED, [row])
+    return Told(_EXPORTED, [row])
 
 
 def export_delta(
@@ -59,13 +58,13 @@ def export_delta(
     *,
     schema: Argument = None,
     rewrite: Argument = False,
-) -> DataFrame:
+) -> Told:
     """Write a Delta log over the files of a table; one row that says where."""
     done = _table(runner, table, schema).export_delta(
         text(path, "path"), rewrite=flag(rewrite, "rewrite")
     )
     row = (done.path, done.snapshot, done.files, len(done.report.losses))
-    return answer(runner.state.spark, _EXPORTED.replace("metadata_file", "path"), [row])
+    return Told(_EXPORTED.replace("metadata_file", "path"), [row])
 
 
 def _table(runner: Runner, table: Argument, schema: Argument) -> Table:

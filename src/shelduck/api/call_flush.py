@@ -6,19 +6,17 @@ from collections.abc import Callable
 
 from shelduck.api.arguments import table_name as named_table
 from shelduck.api.arguments import text
-from shelduck.api.results import Committed, Result, TableName
+from shelduck.api.results import Committed, Result, TableName, Told
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table import Table
 from shelduck.api.turns import Turns
 from shelduck.errors import InvalidRequest
-from shelduck.spark.query import answer
-from shelduck.spark.session import DataFrame
 from shelduck.sql.upkeep_statements import Argument
 
 
 def flush_inlined_data(
     runner: Runner, table_name: Argument = None, *, schema: Argument = None
-) -> DataFrame:
+) -> Told:
     """Move rows out of the catalog: of one table, of all in a schema, or of all in the lake."""
     if runner.unit is not None:
         raise InvalidRequest("a flush is no part of a transaction; run it outside of one")
@@ -38,7 +36,7 @@ def flush_inlined_data(
         if isinstance(result, Committed)
     ]
     columns = "schema_name string, table_name string, snapshot bigint, files bigint"
-    return answer(runner.state.spark, columns, rows)
+    return Told(columns, rows)
 
 
 def fold(runner: Runner, table_name: Argument, *, schema: Argument = None) -> Answer:

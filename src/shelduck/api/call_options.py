@@ -7,11 +7,9 @@ from decimal import Decimal
 
 from shelduck.api import options as api
 from shelduck.api.arguments import text
-from shelduck.api.results import Result
+from shelduck.api.results import Result, Told
 from shelduck.api.runner import Answer, Runner
 from shelduck.errors import InvalidRequest
-from shelduck.spark.query import answer
-from shelduck.spark.session import DataFrame
 from shelduck.sql.upkeep_statements import Argument, IntervalText
 
 
@@ -41,11 +39,11 @@ def set_option(
     )
 
 
-def options(runner: Runner) -> DataFrame:
+def options(runner: Runner) -> Told:
     """Show the options that are set."""
     rows = [(o.name, o.value, o.scope, o.owner) for o in api.options(runner.state)]
     columns = "option_name string, value string, scope string, scope_entry string"
-    return answer(runner.state.spark, columns, rows)
+    return Told(columns, rows)
 
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {"set_option": set_option, "options": options}

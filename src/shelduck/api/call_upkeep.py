@@ -8,13 +8,11 @@ from typing import Any
 
 from shelduck.api import arguments as read
 from shelduck.api.lake_upkeep import ORPHAN_AGE, LakeUpkeep
-from shelduck.api.results import TableName
+from shelduck.api.results import TableName, Told
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table import Table
 from shelduck.api.turns import Turns
 from shelduck.api.upkeep_results import Compacted, FilesDeleted
-from shelduck.spark.query import answer
-from shelduck.spark.session import DataFrame
 from shelduck.sql.upkeep_statements import Argument
 
 _COMPACTED = (
@@ -34,7 +32,7 @@ def compact(
     max_compacted_files: Argument = None,
     where: Argument = None,
     dry_run: Argument = False,
-) -> DataFrame:
+) -> Told:
     """Write small files together: of one table, of a schema, or of the lake."""
     more: dict[str, Any] = {"dry_run": read.flag(dry_run, "dry_run")}
     if target_file_size is not None:
@@ -56,7 +54,7 @@ def rewrite_data_files(
     schema: Argument = None,
     delete_threshold: Argument = None,
     dry_run: Argument = False,
-) -> DataFrame:
+) -> Told:
     """Write files with many deleted rows anew: of one table, of a schema, or of the lake."""
     share = None if delete_threshold is None else read.share(delete_threshold, "delete_threshold")
     is_dry = read.flag(dry_run, "dry_run")
@@ -70,7 +68,7 @@ def expire_snapshots(
     versions: Argument = None,
     retain_last: Argument = None,
     dry_run: Argument = False,
-) -> DataFrame:
+) -> Told:
     """Give up snapshots; one row for each."""
     done = lake_of(runner).expire_snapshots(
         older_than=None if older_than is None else read.moment(older_than, "older_than"),
@@ -78,7 +76,7 @@ def expire_snapshots(
         retain_last=None if retain_last is None else read.whole_number(retain_last, "retain_last"),
         dry_run=read.flag(dry_run, "dry_run"),
     )
-    return answer(runner.state.spark, "snapshot_id bigint", [(v,) for v in done.snapshots])
+    return Told("snapshot_id bigint", [(v,) for v in done.snapshots])
 
 
 def cleanup_old_files(
@@ -88,7 +86,7 @@ def cleanup_old_files(
     cleanup_all: Argument = False,
     include_adopted: Argument = False,
     dry_run: Argument = False,
-) -> DataFrame:
+) -> Told:
     """Delete files that are not needed; one row for each."""
     done = lake_of(runner).cleanup_old_files(
         older_than=None if older_than is None else read.moment(older_than, "older_than"),
@@ -96,7 +94,7 @@ def cleanup_old_files(
         include_adopted=read.flag(include_adopted, "include_adopted"),
         dry_run=read.flag(dry_run, "dry_run"),
     )
-    return deleted_rows(runner, done)
+    return deleted_rows(done)
 
 
 def delete_orphaned_files(
@@ -106,7 +104,7 @@ def delete_orphaned_files(
     older_than: Argument = None,
     duckdb_files: Argument = False,
     dry_run: Argument = False,
-) -> DataFrame:
+) -> Told:
     """Delete files that nobody knows; one row for each."""
     since: datetime | timedelta = ORPHAN_AGE
     if older_than is not None:
@@ -117,14 +115,14 @@ def delete_orphaned_files(
         duckdb_files=read.flag(duckdb_files, "duckdb_files"),
         dry_run=read.flag(dry_run, "dry_run"),
     )
-    return deleted_rows(runner, done)
+    return deleted_rows(done)
 
 
-def checkpoint(runner: Runner, *, dry_run: Argument = False) -> DataFrame:
+def checkpoint(runner: Runner, *, dry_run: Argument = False) -> Told:
     """Do all maintenance; one row for each thing that was done."""
     done = lake_of(runner).checkpoint(dry_run=read.flag(dry_run, "dry_run"))
     lines = [(line,) for line in str(done).splitlines()]
-    return answer(runner.state.spark, "done string", lines)
+    return Told("done string", lines)
 
 
 def lake_of(runner: Runner) -> LakeUpkeep:
@@ -132,7 +130,7 @@ def lake_of(runner: Runner) -> LakeUpkeep:
     return LakeUpkeep(runner.state, runner.unit)
 
 
-def compacted_rows(runner: Runner, done: Iterable[Compacted]) -> DataFrame:
+def compacted_rows(done: Iterable[Compacted]) -> Told:
     """Return one row for each table that had files to write anew."""
     rows = [
         (
@@ -143,25 +141,25 @@ def compacted_rows(runner: Runner, done: Iterable[Compacted]) -> DataFrame:
         for one in done
         if not one.is_nothing
     ]
-    return answer(runner.state.spark, _COMPACTED, rows)
+    return Told(_COMPACTED, rows)
 
 
-def deleted_rows(runner: Runner, done: FilesDeleted) -> DataFrame:
+def deleted_rows(done: FilesDeleted) -> Told:
     """Return one row for each file."""
-    return answer(runner.state.spark, "path string", [(path,) for path in done.files])
+    return Told("path string", [(path,) for path in done.files])
 
 
 def _in_turn(
     runner: Runner, table: Argument, schema: Argument, act: Callable[[Table], Compacted]
-) -> DataFrame:
+) -> Told:
     def made(name: TableName) -> Compacted:
         return act(Table(runner.state, name, runner.unit))
 
     if table is not None:
-        return compacted_rows(runner, [made(read.table_name(runner, table, schema))])
+        return compacted_rows([made(read.table_name(runner, table, schema))])
     names = runner.verbs.tables(None if schema is None else read.text(schema, "schema"))
     with Turns() as turns:
-        return compacted_rows(runner, turns.each(names, made))
+        return compacted_rows(turns.each(names, made))
 
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {

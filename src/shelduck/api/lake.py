@@ -8,10 +8,10 @@ from typing import Self
 from shelduck.api.delta_import import LakeBorders
 from shelduck.api.jobs import SchemaChangeJob, jobs_of, run_jobs
 from shelduck.api.options import Option, options, set_option
-from shelduck.api.results import Result, TableName
+from shelduck.api.results import Result, TableName, Told
 from shelduck.api.session import SqlSession
 from shelduck.api.state import LakeState
-from shelduck.api.statements import run_sql
+from shelduck.api.statements import run_plain, run_sql
 from shelduck.api.transaction import Transaction
 from shelduck.api.turns import Turns
 from shelduck.api.unit import UnitOfWork
@@ -56,6 +56,13 @@ class Lake(LakeBorders):
             Conflict: another commit excludes the statement's; run it again.
         """
         return run_sql(self._session, text)
+
+    def answer(self, text: str) -> DataFrame | Told:
+        """Run statements as `sql` does; rows that take no Spark come as plain values.
+
+        So a change of metadata, and a look at it, takes no Java. Raises what `sql` raises.
+        """
+        return run_plain(self._session, text)
 
     def snapshots(self) -> list[Snapshot]:
         """Return all snapshots of the lake, oldest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shelduck.model.quoting import quote_name
@@ -55,6 +56,19 @@ Result = Committed | Unchanged | Staged
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """Rows that a statement answers with and that take no Spark; ``columns`` are as in DDL."""
+
+    columns: str
+    rows: Sequence[tuple[object, ...]]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.split()[0] for column in self.columns.split(",")]
+
+
+@dataclass(frozen=True, slots=True)
 class TableName:
     """A table of the lake by schema and name; as text it is what `Lake.table` takes."""
 
@@ -70,4 +84,4 @@ class TableName:
         return f"{quote_name(self.schema)}.{quote_name(self.name)}"
 
 
-__all__ = ["Committed", "Result", "Snapshot", "Staged", "TableName", "Unchanged"]
+__all__ = ["Committed", "Result", "Snapshot", "Staged", "TableName", "Told", "Unchanged"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from shelduck.api.following import (
@@ -174,7 +174,7 @@ def _spec_for(base: TableVersion, table: TableVersion) -> RollupSpec | None:
     return spec
 
 
-def refresh_outdated(state: LakeState, name: TableName) -> None:
+def _refresh_outdated(state: LakeState, name: TableName) -> None:
     """Make rollups right that a change of columns has left behind."""
     view = UnitOfWork(state, state.commit_info())
     base = view.workspace.table(name)
@@ -184,13 +184,23 @@ def refresh_outdated(state: LakeState, name: TableName) -> None:
 
 
 def refresh_by_id(state: LakeState, table: TableVersion) -> None:
-    """Make rollups of a table right, whatever it is called by now; none where it is gone.
+    """Make rollups right behind a commit, whatever their table is called by now.
 
-    What this misses, the next write of the table or a refresh does.
+    The commit stands, so nothing is raised: what this misses, the next write of the table or a
+    refresh does. A failure that another commit does not explain is a warning.
     """
-    view = UnitOfWork(state, state.commit_info())
-    with suppress(NotFound, Conflict):
-        refresh_outdated(state, TableName.of(table_of_id(view, table)))
+    try:
+        view = UnitOfWork(state, state.commit_info())
+        _refresh_outdated(state, TableName.of(table_of_id(view, table)))
+    except (NotFound, Conflict):
+        return
+    except Exception as error:  # noqa: BLE001 - whatever it is, the commit has landed
+        warnings.warn(
+            f"Shelduck: the change of {table.full_name} is committed, but its rollups are behind:"
+            f" {error}; call refresh_rollups(), until then queries read the table itself",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def refresh_all(state: LakeState, name: TableName) -> Result:

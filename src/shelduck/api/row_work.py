@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.api.following import stage_followed
-from shelduck.api.results import Result, Staged, TableName
-from shelduck.api.rollup_shape import refresh_outdated
+from shelduck.api.results import Result, Staged
+from shelduck.api.rollup_shape import refresh_by_id
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, counted
 from shelduck.errors import Conflict
@@ -51,5 +51,5 @@ def _alone(state: LakeState, prepare: Prepare) -> Result:
         own.rollback()
         raise
     if done.alter is not None:
-        refresh_outdated(state, TableName.of(done.table))
+        refresh_by_id(state, done.table)
     return result

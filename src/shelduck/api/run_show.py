@@ -8,9 +8,9 @@ from typing import Any
 
 from shelduck.api import describe as described
 from shelduck.api.following import rollups_of
+from shelduck.api.results import Told
 from shelduck.api.runner import Answer, Runner
 from shelduck.model.properties import shown_properties
-from shelduck.spark.query import answer
 from shelduck.spark.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
@@ -21,7 +21,7 @@ def query(runner: Runner, statement: st.Query) -> DataFrame:
     return runner.query(statement)
 
 
-def explain(runner: Runner, statement: st.Explain) -> DataFrame:
+def explain(runner: Runner, statement: st.Explain) -> DataFrame | Told:
     """Return Spark's plan of a query as text, and before it which rollups answer, and why."""
     mode = "" if statement.mode == "simple" else f"{statement.mode.upper()} "
     with collecting_choices(runner.state.spark) as reasons:
@@ -30,16 +30,16 @@ def explain(runner: Runner, statement: st.Explain) -> DataFrame:
         return plan
     # One row of text.
     lines = [*dict.fromkeys(reasons), *(row[0] for row in plan.collect())]
-    return answer(runner.state.spark, "plan string", [("\n".join(lines),)])
+    return Told("plan string", [("\n".join(lines),)])
 
 
-def show_schemas(runner: Runner, statement: st.ShowSchemas) -> DataFrame:
+def show_schemas(runner: Runner, statement: st.ShowSchemas) -> Told:
     """SHOW SCHEMAS, with the column that Spark gives."""
     names = [n for n in runner.verbs.schemas() if is_like(n, statement.like)]
-    return answer(runner.state.spark, "namespace string", [(n,) for n in sorted(names)])
+    return Told("namespace string", [(n,) for n in sorted(names)])
 
 
-def show_tables(runner: Runner, statement: st.ShowTables) -> DataFrame:
+def show_tables(runner: Runner, statement: st.ShowTables) -> Told:
     """SHOW TABLES, with the columns that Spark gives."""
     wanted = statement.schema.schema if statement.schema else runner.state.default_schema
     schema = runner.view().workspace.schema(wanted).name
@@ -49,23 +49,23 @@ def show_tables(runner: Runner, statement: st.ShowTables) -> DataFrame:
         if is_like(t.name, statement.like)
     ]
     columns = "namespace string, tableName string, isTemporary boolean"
-    return answer(runner.state.spark, columns, rows)
+    return Told(columns, rows)
 
 
-def show_columns(runner: Runner, statement: st.ShowColumns) -> DataFrame:
+def show_columns(runner: Runner, statement: st.ShowColumns) -> Told:
     """SHOW COLUMNS."""
     rows = [(n,) for n in runner.version(statement.name).columns.names]
-    return answer(runner.state.spark, "col_name string", rows)
+    return Told("col_name string", rows)
 
 
-def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> DataFrame:
+def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> Told:
     """SHOW CREATE TABLE."""
     found, view = runner.version(statement.name), runner.view()
     text = described.create_statement(found, list(rollups_of(view, found)))
-    return answer(runner.state.spark, "createtab_stmt string", [(text,)])
+    return Told("createtab_stmt string", [(text,)])
 
 
-def show_properties(runner: Runner, statement: st.ShowProperties) -> DataFrame:
+def show_properties(runner: Runner, statement: st.ShowProperties) -> Told:
     """SHOW TBLPROPERTIES, with the columns that Spark gives."""
     found = runner.version(statement.name)
     rows = list(shown_properties(found.properties).items())
@@ -73,19 +73,19 @@ def show_properties(runner: Runner, statement: st.ShowProperties) -> DataFrame:
         rows = [(k, v) for k, v in rows if k.lower() == statement.key.lower()]
         missing = f"Table {found.full_name} does not have property: {statement.key}"
         rows = rows or [(statement.key, missing)]
-    return answer(runner.state.spark, "key string, value string", rows)
+    return Told("key string, value string", rows)
 
 
-def describe(runner: Runner, statement: st.Describe) -> DataFrame:
+def describe(runner: Runner, statement: st.Describe) -> Told:
     """DESCRIBE a table or a column, with the columns that Spark gives."""
     found = runner.version(statement.name)
     if statement.column is not None:
         rows = described.column_rows(found, statement.column)
-        return answer(runner.state.spark, "info_name string, info_value string", rows)
+        return Told("info_name string, info_value string", rows)
     changes = runner.table(statement.name).type_changes() if statement.extended else None
     lines = described.table_rows(found, changes)
     columns = "col_name string, data_type string, comment string"
-    return answer(runner.state.spark, columns, lines)
+    return Told(columns, lines)
 
 
 def is_like(name: str, pattern: str | None) -> bool:

@@ -10,23 +10,22 @@ from shelduck.api.call_upkeep import checkpoint as do_checkpoint
 from shelduck.api.call_upkeep import compacted_rows, deleted_rows, lake_of
 from shelduck.api.lake_upkeep import ORPHAN_AGE
 from shelduck.api.procedures import call
-from shelduck.api.results import Result, Unchanged
+from shelduck.api.results import Result, Told, Unchanged
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.upkeep_results import FilesDeleted
 from shelduck.spark.matching import Where
-from shelduck.spark.session import DataFrame
 from shelduck.sql import upkeep_statements as up
 
 
-def optimize(runner: Runner, statement: up.Optimize) -> DataFrame:
+def optimize(runner: Runner, statement: up.Optimize) -> Told:
     """OPTIMIZE a table, or the files in which the condition is true for a row."""
     table = runner.table(statement.name)
     condition = statement.rows.condition
     if condition is None:
-        return compacted_rows(runner, [table.compact()])
+        return compacted_rows([table.compact()])
     with runner.views(condition) as named:
         where = Where(named(condition.text), statement.rows.target.alias)
-        return compacted_rows(runner, [table.compact(where=where)])
+        return compacted_rows([table.compact(where=where)])
 
 
 def drop_feature(runner: Runner, statement: up.DropFeature) -> Result:
@@ -37,7 +36,7 @@ def drop_feature(runner: Runner, statement: up.DropFeature) -> Result:
     return runner.table(statement.name).drop_feature(statement.feature)
 
 
-def vacuum(runner: Runner, statement: up.Vacuum) -> DataFrame:
+def vacuum(runner: Runner, statement: up.Vacuum) -> Told:
     """VACUUM: files that are not needed any more, and orphans; of one table or of the lake."""
     lake = lake_of(runner)
     hours, dry_run = statement.retain_hours, statement.dry_run
@@ -47,10 +46,10 @@ def vacuum(runner: Runner, statement: up.Vacuum) -> DataFrame:
     lost = lake.remove_orphans(
         older_than=ORPHAN_AGE if age is None else age, table=name, dry_run=dry_run
     )
-    return deleted_rows(runner, FilesDeleted(old.files + lost.files, dry_run=dry_run))
+    return deleted_rows(FilesDeleted(old.files + lost.files, dry_run=dry_run))
 
 
-def checkpoint(runner: Runner, _: up.Checkpoint) -> DataFrame:
+def checkpoint(runner: Runner, _: up.Checkpoint) -> Told:
     """CHECKPOINT: all maintenance of the lake."""
     return do_checkpoint(runner)
 

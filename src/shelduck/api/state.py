@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.store import Store
+from shelduck.errors import InvalidRequest
 from shelduck.jobs.leases import Leases
 from shelduck.model.change import CommitInfo
 from shelduck.operations.layouts import LayoutMemory
-from shelduck.spark.session import SparkSession, session_for
+from shelduck.spark.session import SparkSession, is_stopped, session_for
 
 DEFAULT_SCHEMA = "main"
 
@@ -35,6 +36,10 @@ class LakeState:
         """The session that the user gave, else the active one, else a local one made now."""
         if self.given_spark is None:
             self.given_spark = session_for(None)
+        if is_stopped(self.given_spark):
+            raise InvalidRequest(
+                "the Spark session of this lake was stopped; connect again with one that runs"
+            )
         return self.given_spark
 
     def commit_info(self, message: str | None = None, extra_info: str | None = None) -> CommitInfo:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from shelduck.api import (
     run_ddl,
@@ -16,12 +18,12 @@ from shelduck.api import (
     run_upkeep,
     run_views,
 )
-from shelduck.api.results import Staged
+from shelduck.api.results import Staged, Told
 from shelduck.api.runner import Runner
 from shelduck.api.session import SqlSession
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.query import outcome
-from shelduck.spark.session import DataFrame
+from shelduck.spark.query import answer, outcome
+from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql import statements as st
 from shelduck.sql.parse import parse
 
@@ -29,30 +31,72 @@ _RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RU
 _RUN |= run_jobs.RUN | run_views.RUN | run_history.RUN | run_restore.RUN | run_transactions.RUN
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command did: one row, its values by name."""
+
+    row: Mapping[str, int | str | None]
+
+    def told(self) -> Told:
+        """Return the row with its columns."""
+        kinds = {name: "string" if name == "operation" else "bigint" for name in self.row}
+        columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        return Told(columns, [tuple(self.row.values())])
+
+
 def run_sql(session: SqlSession, text: str) -> DataFrame:
     """Run the statements of ``text`` in order; return the DataFrame of the last one."""
-    found: DataFrame | None = None
-    for statement in parse(text):
+    statements = _statements(text)
+    # Without a session there is no DataFrame, and after a commit it is too late to say so.
+    spark = session.state.spark
+    return as_frame(spark, _run_all(session, statements))
+
+
+def run_plain(session: SqlSession, text: str) -> DataFrame | Told:
+    """Run the statements of ``text``; return the answer of the last one without Spark if it can."""
+    found = _run_all(session, _statements(text))
+    return found.told() if isinstance(found, Outcome) else found
+
+
+def as_frame(spark: SparkSession, found: DataFrame | Told | Outcome) -> DataFrame:
+    """Return what a statement answers as a DataFrame."""
+    match found:
+        case Outcome(row):
+            return outcome(spark, row)
+        case Told(columns, rows):
+            return answer(spark, columns, rows)
+        case _:
+            return found
+
+
+def _statements(text: str) -> Sequence[st.Statement]:
+    statements = parse(text)
+    if not statements:
+        raise InvalidRequest("there is no statement in the text")
+    return statements
+
+
+def _run_all(session: SqlSession, statements: Sequence[st.Statement]) -> DataFrame | Told | Outcome:
+    for statement in statements:
         if session.unit is not None:
             session.unit.require_open()
         found = run_statement(Runner(session.state, session.unit, session), statement)
-    if found is None:
-        raise InvalidRequest("there is no statement in the text")
     return found
 
 
-def run_statement(runner: Runner, statement: st.Statement) -> DataFrame:
+def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | Told | Outcome:
     """Return the rows of a query, or one row that tells what a command did."""
     operation = re.sub(r"(?<!^)(?=[A-Z])", " ", type(statement).__name__).upper()
     run = _RUN.get(type(statement))
     if run is None:
         raise Unsupported(f"{operation} is known, but cannot be run yet")
     found = run(runner, statement)
-    if isinstance(found, DataFrame):
+    if isinstance(found, DataFrame | Told):
         return found
     snapshot = None if isinstance(found, Staged) else found.snapshot
-    counts = {"snapshot": snapshot, "rows": found.rows, "files": found.files}
+    counts: dict[str, int | str | None] = {"snapshot": snapshot, "operation": operation}
+    counts.update(rows=found.rows, files=found.files)
     if isinstance(statement, st.Insert) or type(statement) in run_edits.RUN | run_restore.RUN:
         each = {"inserted": found.inserted, "updated": found.updated, "deleted": found.deleted}
         counts.update(each)
-    return outcome(runner.state.spark, operation, counts)
+    return Outcome(counts)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from shelduck.api.appending import land
 from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result
-from shelduck.api.rollup_shape import refresh_all
+from shelduck.api.rollup_shape import refresh_by_id
 from shelduck.api.table_rows import RowVerbs
 from shelduck.catalog.adoptions import live_paths
 from shelduck.errors import InvalidRequest
@@ -78,7 +78,7 @@ class AdoptVerbs(RowVerbs):
         """Commit files that are added; rollups, which were not asked, catch up behind it."""
         result = land(self._state, self._unit, done)
         if self._unit is None and rollup_names(done.table.properties):
-            refresh_all(self._state, self.name)
+            refresh_by_id(self._state, done.table)
         return result
 
     def _known_paths(self, table: TableVersion) -> set[str]:

@@ -13,7 +13,7 @@ from shelduck.api.jobs import SchemaChangeJob, submit
 from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result
 from shelduck.api.rollup_alter import names_rollup, parted, plan_with_rollups
-from shelduck.api.rollup_shape import drop_with_rollups, refresh_outdated, rename_with_rollups
+from shelduck.api.rollup_shape import drop_with_rollups, refresh_by_id, rename_with_rollups
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.errors import Conflict, Unsupported
 from shelduck.evolution.alter import AlterPlan, plan_alter
@@ -90,7 +90,7 @@ class ShapeVerbs(TableHandle):
 
         done = carry_out(self._state, self._unit, stage)
         if self._unit is None:
-            refresh_outdated(self._state, self.name)
+            refresh_by_id(self._state, table)
         return done
 
     def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:

@@ -15,7 +15,7 @@ from shelduck.api.lookup import table_name
 from shelduck.api.runner import Runner
 from shelduck.api.session import SqlSession
 from shelduck.api.state import DEFAULT_SCHEMA, LakeState
-from shelduck.api.statements import run_statement
+from shelduck.api.statements import as_frame, run_statement
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.names import split_name
 from shelduck.spark.bridge import has_jvm
@@ -59,7 +59,8 @@ class SessionSql:
                 lake, statement = found
                 state = self._state(lake)
                 state.default_schema = self._schema(lake, names) or state.default_schema
-                return run_statement(Runner(state, None, SqlSession(state)), statement)
+                runner = Runner(state, None, SqlSession(state))
+                return as_frame(self._spark, run_statement(runner, statement))
         return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
 
     def _sparks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from shelduck.api.results import Committed, Result, Staged, Unchanged
@@ -135,8 +135,10 @@ class UnitOfWork:
         self.is_open = False
         self.writer.ended()
         published = self.workspace.published()
-        for table, paths in self._owned:
-            discard_unpublished(table, paths, published)
+        # What is left of them is no harm, and an error would deny a commit that has landed.
+        with suppress(OSError):
+            for table, paths in self._owned:
+                discard_unpublished(table, paths, published)
         self.state.layouts.mark_recorded(learned)
         if landed.is_new:
             return Committed(landed.snapshot.id, **counted(self._counts))

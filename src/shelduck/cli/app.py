@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from shelduck.api.connect import connect, connect_existing
+from shelduck.api.results import Told
 from shelduck.cli import jobs
 from shelduck.cli.demo import run_demo
-from shelduck.cli.options import Catalog, Json, console, print_rows
+from shelduck.cli.options import Catalog, Json, console, print_rows, print_told
 from shelduck.errors import ShelduckError
 from shelduck.model.quoting import quote_name
 from shelduck.model.table import Snapshot
@@ -45,8 +46,10 @@ def sql(
 ) -> None:
     """Run SQL and print the rows of the last statement."""
     with connect(catalog, data_path) as lake:
-        found = lake.sql(text)
-        if json:
+        found = lake.answer(text)
+        if isinstance(found, Told):
+            print_told(found.names, found.rows[:limit], as_json=json)
+        elif json:
             text = "to_json(struct(*), map('ignoreNullFields', 'false')) AS line"
             for row in found.limit(limit).selectExpr(text).collect():
                 typer.echo(row.line)

@@ -20,6 +20,29 @@ Catalog = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="print JSON lines")]
 
 
+def print_told(names: Sequence[str], rows: Sequence[Sequence[object]], *, as_json: bool) -> None:
+    """Print the answer of a statement as Spark prints rows, or as JSON lines."""
+    if as_json:
+        for row in rows:
+            line = dict(zip(names, row, strict=True))
+            typer.echo(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+        return
+    texts = [[_text(value) for value in row] for row in rows]
+    widths = [max(3, *map(len, column)) for column in zip(names, *texts, strict=True)]
+    edge = "+".join(["", *("-" * w for w in widths), ""])
+    lines = [
+        "|".join(["", *(t.ljust(w) for t, w in zip(row, widths, strict=True)), ""])
+        for row in [list(names), *texts]
+    ]
+    typer.echo("\n".join([edge, lines[0], edge, *lines[1:], edge]) + "\n")
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def print_rows(rows: Sequence[Mapping[str, object]], keys: Sequence[str], *, as_json: bool) -> None:
     """Print rows as a table with these columns, or as JSON lines with all that they have."""
     if as_json:

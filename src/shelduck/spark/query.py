@@ -69,13 +69,15 @@ def answer(spark: SparkSession, columns: str, rows: Sequence[tuple[object, ...]]
     return spark.createDataFrame([*rows], columns)
 
 
-def outcome(spark: SparkSession, operation: str, numbers: Mapping[str, int | None]) -> DataFrame:
-    """Return one row that says what a statement did: whole numbers by name, and its words.
+def outcome(spark: SparkSession, row: Mapping[str, int | str | None]) -> DataFrame:
+    """Return one row that says what a statement did: whole numbers and plain words by name.
 
     As text, which costs Spark a fraction of what it costs to take a row from Python.
     """
-    first, *others = (
-        f"CAST({'NULL' if n is None else n} AS BIGINT) AS `{k}`" for k, n in numbers.items()
+    columns = (
+        f"'{value}' AS `{name}`"
+        if isinstance(value, str)
+        else f"CAST({'NULL' if value is None else value} AS BIGINT) AS `{name}`"
+        for name, value in row.items()
     )
-    columns = [first, f"'{operation}' AS operation", *others]
     return spark.sql(f"SELECT {', '.join(columns)}")

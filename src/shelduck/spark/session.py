@@ -16,8 +16,17 @@ __all__ = [
     "PySparkException",
     "SparkSession",
     "StructType",
+    "is_stopped",
     "session_for",
 ]
+
+
+def is_stopped(spark: SparkSession) -> bool:
+    """Tell whether a session was stopped, so that nothing can be asked of it."""
+    context = getattr(spark, "_sc", None)
+    if context is None:
+        return bool(getattr(spark, "is_stopped", False))
+    return context._jsc is None  # noqa: SLF001
 
 
 def session_for(
