@@ -268,6 +268,26 @@ def test_a_rollup_may_have_keys_alone(followed):
     found.lake.sql("ALTER TABLE a DROP ROLLUP few, every")
     found.lake.sql("ALTER TABLE a ADD ROLLUP keys (k2, k1)")
     found.check()
+    found.write("INSERT INTO a (k1, k2, day) VALUES (1, 'a', DATE'2024-02-02'), (1, 'c', NULL)")
+    # Two rows of the base are left that are one of the rollup.
+    found.write("UPDATE a SET s = 9 WHERE k1 = 1 AND k2 = 'a'")
+
+
+@pytest.mark.parametrize("values", ["", ", v INT SUM"])
+def test_a_rollup_of_some_keys_does_not_tell_how_many_rows_there_are(lake, values):
+    lake.sql(
+        f"CREATE TABLE one (k1 INT, k2 INT, k3 INT{values}) AGGREGATE KEY (k1, k2, k3)"
+        " ROLLUP (rollup1 (k1, k2), rollup2 (k2))"
+    )
+    lake.sql("INSERT INTO one (k1, k2, k3) VALUES (1, 2, 3), (1, 2, 4), (5, 6, 7)")
+    text = "SELECT {} FROM one {}"
+
+    assert rows(lake.sql(text.format("count(*)", ""))) == [(3,)]
+    assert sorted(rows(lake.sql(text.format("k2, count(*)", "GROUP BY k2")))) == [(2, 2), (6, 1)]
+    assert sorted(rows(lake.sql(text.format("k1, k2", "")))) == [(1, 2), (1, 2), (5, 6)]
+    distinct = "EXPLAIN " + text.format("DISTINCT k2", "")
+    [[plan]] = rows(lake.sql(distinct))
+    assert "rollup2 has groups of the table's rows: 2 rows instead of 3" in plan
 
 
 def test_a_rollup_is_left_to_a_worker(followed):

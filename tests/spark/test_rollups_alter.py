@@ -396,10 +396,17 @@ def test_a_flush_leaves_rollups_fresh(own):
         (InvalidRequest, "ORDER BY (v, g) FROM p", "'w' is missing"),
         (InvalidRequest, "MODIFY COLUMN v INT FROM p", "Do not need to specify index name"),
         (InvalidRequest, "DROP COLUMN v, DROP COLUMN g, DROP COLUMN w", "no key column left"),
+        (
+            InvalidRequest,
+            "DROP COLUMN s FROM one",
+            "column s is the last aggregate of rollup one of main.d: drop the rollup instead",
+        ),
     ],
 )
 def test_what_rollups_do_not_allow_leaves_everything(copied, base, kind, text, told):
     catalog, lake = copied
+    if text.endswith("one"):
+        lake.sql("CREATE MATERIALIZED VIEW one AS SELECT g, SUM(v) s FROM d GROUP BY g")
 
     found = refusal(kind, lambda: lake.sql(f"ALTER TABLE d {text}"), catalog, base.folder / "data")
     assert told in found

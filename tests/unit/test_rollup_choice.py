@@ -11,14 +11,20 @@ REPLACE = Measure.REPLACE
 BASE_ROWS = 1000
 
 
-def candidate(name, *columns, keys=None, rows=100):
-    """A rollup whose columns are those of the base, or pairs of a measure and one."""
+def candidate(name, *columns, keys=None, rows=100, keeps_rows=None):
+    """A rollup whose columns are those of the base, or pairs of a measure and one.
+
+    It keeps the rows of its base where it has no measures.
+    """
     made = [
         RollupColumn(50 + n, c[1], c[0]) if isinstance(c, tuple) else RollupColumn(50 + n, c)
         for n, c in enumerate(columns)
     ]
     plain = tuple(c.source for c in made if c.measure is None)
-    return Candidate(name, Rollup("uuid", name, tuple(made)), plain if keys is None else keys, rows)
+    if keeps_rows is None:
+        keeps_rows = len(plain) == len(made)
+    order = plain if keys is None else keys
+    return Candidate(name, Rollup("uuid", name, tuple(made)), order, rows, keeps_rows)
 
 
 def groups(*columns, measures=(), equals=(), ranges=()):
@@ -157,17 +163,29 @@ def test_rows_in_another_order_answer_everything_that_they_hold():
 
 
 def test_groups_by_the_whole_key_of_a_table_are_its_rows():
-    whole = candidate("whole", CITY, DAY, (SUM, PV), (REPLACE, COST), rows=BASE_ROWS)
+    parts = ("whole", CITY, DAY, (SUM, PV), (REPLACE, COST))
+    whole = candidate(*parts, rows=BASE_ROWS, keeps_rows=True)
     wanted = rows_of(CITY, PV, COST, equals=[CITY])
-    found = choose(wanted, (DAY, CITY), BASE_ROWS, [whole], unique_key=(DAY, CITY))
+    found = choose(wanted, (DAY, CITY), BASE_ROWS, [whole])
     assert found is not None
     assert (found.groups, found.columns) == (False, {CITY: 50, PV: 52, COST: 53})
-    assert name_of(wanted, whole) is None
-    assert name_of(wanted, whole, unique_key=(DAY, CITY, SITE)) is None
+    assert name_of(wanted, candidate(*parts, rows=BASE_ROWS)) is None
+    assert name_of(wanted, candidate(*parts, rows=9, keeps_rows=False)) is None
 
 
 def test_replaced_values_are_not_combined():
-    whole = candidate("whole", CITY, DAY, (REPLACE, COST))
+    whole = candidate("whole", CITY, DAY, (REPLACE, COST), keeps_rows=True)
     for wanted in (groups(CITY, COST), groups(CITY, measures=[(MAX, COST)])):
-        assert name_of(wanted, whole, unique_key=(DAY, CITY)) is None
+        assert name_of(wanted, whole) is None
     assert name_of(groups(measures=[(REPLACE, COST)]), whole) is None
+
+
+def test_a_rollup_of_keys_alone_tells_which_there_are_and_not_how_often():
+    keys = candidate("keys", CITY, DAY, rows=9, keeps_rows=False)
+    found = choose(groups(CITY), (), BASE_ROWS, [keys])
+    assert found is not None
+    assert (found.groups, found.columns) == (True, {CITY: 50})
+    assert found.reason == "rollup keys has groups of the table's rows: 9 rows instead of 1000"
+    assert name_of(groups(measures=[(MAX, DAY)]), keys) == "keys"
+    for wanted in (rows_of(CITY), groups(measures=[(COUNT, None)]), groups(measures=[(SUM, DAY)])):
+        assert name_of(wanted, keys) is None

@@ -17,6 +17,7 @@ from shelduck.model.rollup import (
     MeasureSpec,
     Rollup,
     RollupSpec,
+    keeps_rows,
     rollup_names,
     rollup_of,
     with_rollup_names,
@@ -61,6 +62,11 @@ def keys_of(planned):
     return found.model, names_of(planned.columns, found.columns)
 
 
+def keeps(base, planned):
+    own = table_keys(planned.properties)
+    return keeps_rows(planned.rollup, own, table_keys(base.properties))
+
+
 def types(planned):
     return {f.name: str(f.type) for f in planned.columns}
 
@@ -90,8 +96,29 @@ def test_a_rollup_of_duplicate_rows_is_a_projection_in_another_order():
     ]
     assert planned.rollup == rollup_of(planned.properties)
     assert (planned.rollup.base, planned.rollup.name) == (DUP.uuid, "r")
-    assert not planned.rollup.groups
+    assert keeps(DUP, planned)
     assert "owner" not in planned.properties
+
+
+@pytest.mark.parametrize(
+    ("base", "wanted", "expected"),
+    [
+        (PLAIN, spec("v", "k1"), True),
+        (DUP, spec("v", "k1"), True),
+        (DUP, spec("v", rows=ROWS), False),
+        # All columns are keys of the rollup, and the base may still have one row twice.
+        (DUP, spec("k1", "Odd Key", rows=ROWS), False),
+        (UNI, spec("Odd Key", "k1", "day"), True),
+        (AGG, spec("day", "k1", "Odd Key"), True),
+        (AGG, spec("day", "k1", "Odd Key", "v"), True),
+        (AGG, spec("day", "k1"), False),
+        (AGG, spec("day", "v"), False),
+        (AGG, spec("day", "k1", "v", "w"), False),
+        (LAST, spec("Odd Key", "k1", "f"), True),
+    ],
+)
+def test_a_rollup_keeps_rows_where_its_keys_tell_them_apart(base, wanted, expected):
+    assert keeps(base, plan_rollup(base, wanted)) is expected
 
 
 def test_columns_of_a_rollup_take_null():
@@ -151,7 +178,7 @@ def test_duplicate_rows_are_combined_where_that_is_asked_for():
     ]
     keys = table_keys(found.properties)
     assert [how.value for _, how in keys.aggregations] == ["SUM", "MIN", "MAX", "SUM", "SUM"]
-    assert found.rollup.groups
+    assert not keeps(DUP, found)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +201,7 @@ def test_a_rollup_of_unique_rows_has_all_keys_in_another_order():
 
     assert list(types(found)) == ["day", "k1", "Odd Key", "w"]
     assert keys_of(found) == (UNIQUE, ["day", "k1", "Odd Key"])
-    assert not found.rollup.groups
+    assert keeps(UNI, found)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.errors import InvalidRequest
 from shelduck.model.keys import table_keys
-from shelduck.model.rollup import rollup_names, rollup_of
+from shelduck.model.rollup import keeps_rows, rollup_names, rollup_of
 from shelduck.model.schema import FieldId
 from shelduck.model.table import TableVersion
 from shelduck.operations.rows import TableRows, table_rows
@@ -101,17 +101,16 @@ def chooser_of(
             continue
         sources = {c.id: c.source for c in rollup.columns}
         order = tuple(s for i in _key_order(table) if (s := sources.get(i)) is not None)
-        candidates.append(Candidate(rollup.name, rollup, order, count))
+        whole = keeps_rows(rollup, table_keys(table.properties), table_keys(base.properties))
+        candidates.append(Candidate(rollup.name, rollup, order, count, whole))
         found[rollup.name] = theirs
     total = _alive(rows)
     if not candidates or total is None:
         return None
     frames: dict[str, DataFrame] = {}
-    keys = table_keys(base.properties)
-    unique = keys.columns if keys is not None and keys.folds else None
 
     def chosen(wanted: Wanted) -> RollupFrame | None:
-        choice = choose(wanted, _key_order(base), total, candidates, unique_key=unique)
+        choice = choose(wanted, _key_order(base), total, candidates)
         if choice is None:
             return None
         theirs = found[choice.name]

@@ -18,6 +18,7 @@ from shelduck.model.rollup import (
     Measure,
     Rollup,
     RollupColumn,
+    keeps_rows,
     rollup_of,
     with_rollup,
 )
@@ -202,7 +203,7 @@ class Parted:
         if table.columns.find(change.path) is not None:
             raise InvalidRequest(f"Repeatedly add column: {change.path[0]}")
         keys = table_keys(self.base.properties)
-        if _definition(table).groups and (keys is None or keys.model is KeyModel.DUPLICATE):
+        if self._combines(name) and (keys is None or not keys.folds):
             raise InvalidRequest(
                 f"rollup {_definition(table).name} of {self.base.full_name} combines rows: add"
                 f" column {quote_name(change.path[0])} to the base table, and make another rollup"
@@ -218,7 +219,8 @@ class Parted:
     def _drop(self, change: DropColumn) -> None:
         if change.rollup is not None:
             name = self._known(change.rollup)
-            self.tables[name].columns.get(change.path, change.rollup)
+            gone = self.tables[name].columns.get(change.path, change.rollup)
+            self._refuse_last_measure(name, gone)
             self._for(name, replace(change, rollup=None))
             return
         keys = table_keys(self.base.properties)
@@ -231,6 +233,22 @@ class Parted:
                     " rollup first"
                 )
             self._for(name, DropColumn((held.name,)))
+
+    def _refuse_last_measure(self, name: str, gone: Field) -> None:
+        """Raise InvalidRequest where a rollup of groups would only have their keys left.
+
+        The rules for a new rollup know none like it, so it could not be made again.
+        """
+        keys = table_keys(self.base.properties)
+        if not self._combines(name) or (keys is not None and keys.folds):
+            return
+        measures = [c.id for c in self.held[name].columns if c.measure is not None]
+        left = [f for f in self.tables[name].columns if f.id in measures and f.id != gone.id]
+        if not left:
+            raise InvalidRequest(
+                f"column {quote_name(gone.name)} is the last aggregate of rollup"
+                f" {self.held[name].name} of {self.base.full_name}: drop the rollup instead"
+            )
 
     def _holders(self, path: Path) -> list[tuple[str, RollupColumn, Field]]:
         """Return the columns of rollups that are made of one of the base."""
@@ -278,11 +296,16 @@ class Parted:
         for name, _, held in holders:
             if is_light and held.type == column.type:
                 self._for(name, ChangeType((held.name,), change.type))
-            elif not is_light and self.held[name].groups and not (keys and keys.folds):
+            elif not is_light and self._combines(name) and not (keys and keys.folds):
                 raise InvalidRequest(
                     f"Can not modify column contained by mv, mv={self.held[name].name}: drop the"
                     " rollup first"
                 )
+
+    def _combines(self, rollup: str) -> bool:
+        """Tell whether several rows of the base may be one row of a rollup."""
+        own = table_keys(self.rollups[rollup].properties)
+        return not keeps_rows(self.held[rollup], own, table_keys(self.base.properties))
 
     def _move(self, change: ModifyColumn) -> None:
         if change.position is None:

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import lru_cache
 
 from shelduck.model.encoding import decode, encode
-from shelduck.model.keys import Aggregation
+from shelduck.model.keys import Aggregation, TableKeys
 from shelduck.model.schema import FieldId
 
 ROLLUP = "shelduck.rollup"
@@ -88,11 +88,6 @@ class Rollup:
     name: str
     columns: tuple[RollupColumn, ...]
 
-    @property
-    def groups(self) -> bool:
-        """True when rows of the base are combined."""
-        return any(c.measure is not None for c in self.columns)
-
 
 @dataclass(frozen=True, slots=True)
 class AddRollup:
@@ -116,6 +111,20 @@ def rollup_of(properties: Mapping[str, str]) -> Rollup | None:
     """Return what a table is a rollup of, None for one that is none."""
     text = properties.get(ROLLUP)
     return None if text is None else _decoded(text)
+
+
+def keeps_rows(rollup: Rollup, own: TableKeys | None, base: TableKeys | None) -> bool:
+    """Tell whether a rollup has one row for each row of its base.
+
+    ``own`` and ``base`` are the key models of the two tables. Measures do not tell: a rollup of
+    keys alone combines rows as well. A rollup with one row per key keeps the rows of its base only
+    if its keys tell those rows apart.
+    """
+    if own is None or not own.folds:
+        return all(c.measure is None for c in rollup.columns)
+    if base is None or not base.folds:
+        return False
+    return {c.source for c in rollup.columns if c.id in own.columns} >= {*base.columns}
 
 
 def rollup_names(properties: Mapping[str, str]) -> tuple[str, ...]:

@@ -44,13 +44,15 @@ class Wanted:
 class Candidate:
     """A rollup that holds the table's rows; ``key_order`` are the base's columns it is sorted by.
 
-    ``name`` is what people call it.
+    ``name`` is what people call it. With ``keeps_rows`` it has one row for each row of the base, as
+    `shelduck.model.rollup.keeps_rows` tells.
     """
 
     name: str
     rollup: Rollup
     key_order: tuple[FieldId, ...]
     rows: int
+    keeps_rows: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +83,12 @@ def choose(
     base_key_order: Sequence[FieldId],
     base_rows: int,
     candidates: Iterable[Candidate],
-    *,
-    unique_key: Sequence[FieldId] | None = None,
 ) -> Choice | None:
-    """Return what to read instead of a base, None to read the base.
-
-    ``unique_key`` are the columns of which the base has at most one row for each combination, None
-    when there are none: a rollup of groups that holds all of them has the base's rows.
-    """
+    """Return what to read instead of a base, None to read the base."""
     base = (-_prefix(base_key_order, wanted), base_rows)
     found: list[tuple[tuple[int, int], int, str, _Held]] = []
     for one in candidates:
-        held = _held(one.rollup, wanted, unique_key)
+        held = _held(one, wanted)
         if held is not None:
             rank = (-_prefix(one.key_order, wanted), one.rows)
             found.append((rank, len(one.rollup.columns), one.name, held))
@@ -113,19 +109,17 @@ def _prefix(key_order: Sequence[FieldId], wanted: Wanted) -> int:
     return len(key_order)
 
 
-def _held(rollup: Rollup, wanted: Wanted, unique_key: Sequence[FieldId] | None) -> _Held | None:
+def _held(candidate: Candidate, wanted: Wanted) -> _Held | None:
     plain: dict[FieldId, FieldId] = {}
     measures: dict[MeasureKey, FieldId] = {}
-    for column in rollup.columns:
+    for column in candidate.rollup.columns:
         if column.measure is not None:
             measures.setdefault((column.measure, column.source), column.id)
         elif column.source is not None:
             plain.setdefault(column.source, column.id)
-    if not rollup.groups:
-        return _rows(plain, wanted)
-    if wanted.aggregates:
+    if wanted.aggregates and (measures or not candidate.keeps_rows):
         return _groups(plain, measures, wanted)
-    if unique_key is None or not plain.keys() >= set(unique_key):
+    if not candidate.keeps_rows:
         return None
     # A measure of one row is the value itself.
     values = {

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.keys import table_keys
 from shelduck.model.quoting import backticked
-from shelduck.model.rollup import Measure, Rollup, RollupColumn, rollup_of
+from shelduck.model.rollup import Measure, Rollup, RollupColumn, keeps_rows, rollup_of
 from shelduck.model.schema import Field
 from shelduck.model.table import TableVersion
 from shelduck.spark.folding import GONE, ORDER, Folding
@@ -51,7 +51,7 @@ class RollupRows:
         """Return what the rollup holds where these are all rows of the base, or of some keys."""
         parts = self.parts(rows)
         keys = table_keys(self.table.properties)
-        if not self.rollup.groups or keys is None:
+        if keys is None or keeps_rows(self.rollup, keys, table_keys(self.base.properties)):
             return parts
         folding = Folding(self.table, keys)
         return folding.without_sign(folding.folded(ordered(parts)))
