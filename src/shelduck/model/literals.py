@@ -6,7 +6,6 @@ import json
 import re
 import struct
 from decimal import Decimal as Number
-from decimal import InvalidOperation
 from typing import NoReturn
 
 from shelduck.errors import InvalidRequest
@@ -137,12 +136,10 @@ def _integer(leaf: Leaf, text: str) -> str:
 
 
 def _decimal(leaf: Decimal, text: str) -> str:
-    try:
-        value = Number(text.strip())
-    except InvalidOperation:
+    # Python reads digits of all scripts, and underscores among them.
+    if not _FINITE.fullmatch(text.strip()):
         _refuse(leaf, text)
-    if not value.is_finite():
-        _refuse(leaf, text)
+    value = Number(text.strip())
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     if abs(exponent) > 1000:

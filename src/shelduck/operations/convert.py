@@ -66,9 +66,17 @@ def told_of_bad_values(
             count = sum(b.count for b in bad)
             where = ", ".join(paths[b.file_id] for b in bad[:_MOST_TOLD])
             more = f" and {len(bad) - _MOST_TOLD} more file(s)" if len(bad) > _MOST_TOLD else ""
+            example = _quoted(shadow, bad[0].example)
             return (
                 f"{count} value(s) of column {shadow.old.name!r} do not survive as"
-                f" {shadow.field.type}, such as {bad[0].example!r}, in {where}{more}; correct them,"
+                f" {shadow.field.type}, such as {example}, in {where}{more}; correct them,"
                 " give a conversion with USING, or accept NULL with ON ERROR NULL"
             )
     return None
+
+
+def _quoted(shadow: Shadow, example: str | None) -> str:
+    """Return a value as a literal: bytes are told as one already, and NULL has no quotes."""
+    if example is None:
+        return "NULL"
+    return example if str(shadow.old.type) == "blob" else repr(example)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.change import AlterTable
 from shelduck.model.conversion import conversion_verdict
-from shelduck.model.literals import canonical_text
+from shelduck.model.literals import blob_bytes, blob_text, canonical_text
 from shelduck.model.promotions import Promotion, Verdict, promotion
 from shelduck.model.schema import Default, Field, FieldId, Kind, Path, Schema, new_field, path_text
 from shelduck.model.schema_change import ChangeType
@@ -17,6 +17,7 @@ from shelduck.model.table import TableVersion
 from shelduck.model.types import (
     DataType,
     Decimal,
+    Leaf,
     List,
     Map,
     Member,
@@ -194,10 +195,23 @@ def _field(old: Field, target: DataType, number: int, table: str) -> Field:
 def _default(old: Field, default: Default, target: DataType, table: str) -> Default:
     try:
         if default.literal and isinstance(target, Primitive | Decimal):
-            return Default(canonical_text(target, default.text))
+            return Default(canonical_text(target, _literal(old.type, default.text, target)))
     except InvalidRequest:
         pass
     raise Unsupported(
         f"the default {default.text} of {old.name!r} of {table} is no {target}; ALTER TABLE {table}"
         f" ALTER COLUMN {path_text((old.name,))} DROP DEFAULT first"
     )
+
+
+def _literal(source: DataType, text: str, target: Leaf) -> str:
+    """Return a default as literals of the target are written: bytes and texts are not alike."""
+    is_bytes = str(target) == "blob"
+    if is_bytes is (str(source) == "blob"):
+        return text
+    if is_bytes:
+        return blob_text(text.encode())
+    try:
+        return (blob_bytes(text) or b"").decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{text} is no text") from error

@@ -19,15 +19,16 @@ from shelduck.spark.nested_conversions import converted_parts, lost_parts
 from shelduck.spark.store_rules import FORMS
 from shelduck.spark.types import spark_type
 
-_WIDEST = T.DecimalType(38, 18)
 _INTEGERS = frozenset({*SIGNED, *UNSIGNED})
 _TEXTS = frozenset({"varchar", "json"})
 _MOMENTS = frozenset({"date", "timestamp_s", "timestamp_ms", "timestamp", "timestamptz"})
 # Digits of a number that a double tells from all other numbers of so many.
 _EXACT_DIGITS = 15
+_FLOAT_DIGITS = {"float32": 6, "float64": _EXACT_DIGITS}
 # Days from 1970 that microseconds count.
 _MOST_DAYS = 106_751_990
 _STEPS = {"timestamp_s": 1_000_000, "timestamp_ms": 1000}
+_DAY_OF_NUMBER = 8
 # As Doris reads dates: the form of the text, and what Spark calls it. There is no year 0.
 _DATES = (
     (r"(?!0000)\d{4}-\d{1,2}-\d{1,2}", "y-M-d"),
@@ -37,6 +38,22 @@ _DATES = (
     (r"(?!0000)\d{4}/\d{1,2}/\d{1,2}", "y/M/d"),
     (r"\d{2}/\d{1,2}/\d{1,2}", "yy/M/d"),
 )
+# What Spark's casts of text read right. They take more: control characters and digits of other
+# scripts, 1d and 0x1p3, a time without a day, an offset that is then forgotten. Blanks may stand
+# around values of types that have none in them; texts and bytes keep theirs.
+_INTEGER = r"[+-]?\d+"
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?"
+_NO_NUMBER = r"(?i)[+-]?inf(inity)?|nan"
+_BOOLEAN = r"[A-Za-z]+|[01]"
+_LOCAL = r"(?!0000)\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{1,2}(:\d{1,2}(\.(?=\d)\d{0,6}0*)?)?)?"
+_OFFSET = r" ?(Z|UTC|GMT|[+-]\d{1,2}(:?\d{2})?)"
+_LIMITS: dict[type[T.DataType], float] = {
+    T.ByteType: 2.0**7,
+    T.ShortType: 2.0**15,
+    T.IntegerType: 2.0**31,
+    T.LongType: 2.0**63,
+}
+_MICROSECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
 
 def converted(value: Column, source: DataType, target: DataType) -> Column:
@@ -57,18 +74,36 @@ def lost(value: Column, source: DataType, target: DataType) -> Column:
     return lost_parts(value, source, target, _leaf)
 
 
+def needs_fit(target: Leaf) -> bool:
+    """Tell whether Spark's type has values that are none of the target: see `fitted`."""
+    name = str(target)
+    return name in FORMS or name == "json" or name in UNSIGNED or name in _STEPS
+
+
+def fitted(value: Column, target: Leaf) -> Column:
+    """Return a value of the target's Spark type; NULL where it is none of the target.
+
+    Spark's types hold more than some of DuckLake's: any text where a UUID is wanted, numbers below
+    zero, fractions of a second.
+    """
+    name = str(target)
+    if name in FORMS or name == "json":
+        return _leaf(value, Primitive("varchar"), target)
+    return _in_range(_stepped(value, target), target)
+
+
 def _leaf(value: Column, source: Leaf, target: Leaf) -> Column:
     wanted = spark_type(target)
     if str(target) in FORMS:
         text = F.lower(F.trim(value.cast("string"))) if str(target) == "uuid" else F.trim(value)
-        return F.when(text.rlike(f"^{FORMS[str(target)]}$"), text)
+        return F.when(text.rlike(rf"\A{FORMS[str(target)]}\z"), text)
     if str(source) in _TEXTS:
-        return _of_text(F.trim(value) if str(target) not in _TEXTS else value, target, wanted)
+        return _of_text(value, target, wanted)
     if str(target) in _TEXTS:
         return _to_text(value, source, target)
     if str(source) in _MOMENTS or str(target) in _MOMENTS:
         return _moment(value, source, target, wanted)
-    return _in_range(_same_back(value, source, wanted), target)
+    return _in_range(_same_back(value, source, target, wanted), target)
 
 
 def _of_text(text: Column, target: Leaf, wanted: T.DataType) -> Column:
@@ -76,19 +111,59 @@ def _of_text(text: Column, target: Leaf, wanted: T.DataType) -> Column:
     if name == "varchar":
         return text
     if name == "json":
-        return F.when(F.try_parse_json(text).isNotNull(), text)
+        return _if_json(text)
+    if name == "blob":
+        return text.cast("binary")
     if name == "date":
-        return _date(text)
-    if isinstance(wanted, T.DecimalType) or name in _INTEGERS:
-        exact = text.try_cast(_WIDEST)
-        found = text.try_cast(wanted)
-        # Spark cuts digits after the point; nothing may be cut here.
-        made = F.when(exact.isNull() | (found.cast(_WIDEST) == exact), found)
-        if isinstance(wanted, T.IntegralType):
-            # Without a point nothing is cut, which is most of what there is, at half the price.
-            made = F.coalesce(F.when(~text.contains("."), found), made)
-        return _in_range(made, target)
-    return _stepped(text.try_cast(wanted), target)
+        return _date(F.trim(text))
+    if name in _INTEGERS:
+        return _in_range(F.when(_has_form(text, _INTEGER), text.try_cast(wanted)), target)
+    if isinstance(wanted, T.DecimalType):
+        plain = rf"[+-]?\d*\.?\d{{0,{wanted.scale}}}"
+        return _number(text, wanted, _has_form(text, plain))
+    if name in FLOATS:
+        few = rf"[+-]?(?=[\d.]{{1,{_FLOAT_DIGITS[name]}}}\s*\z)\d*\.?\d*"
+        plain = rf"{few}|{_NO_NUMBER}"
+        return _number(text, wanted, _has_form(text, plain))
+    if name == "boolean":
+        return F.when(_has_form(text, _BOOLEAN), text.try_cast(wanted))
+    return _stepped(_moment_of_text(text, target, wanted), target)
+
+
+def _has_form(text: Column, form: str) -> Column:
+    return text.rlike(rf"\A\s*({form})\s*\z")
+
+
+def _if_json(text: Column) -> Column:
+    # Spark's parsers stop after the first value, so each of two closing brackets is asked for.
+    is_one = F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))) == 1
+    is_valid = F.try_parse_json(F.concat(F.lit('{"v":'), text, F.lit("}"))).isNotNull()
+    return F.when(is_valid & is_one, text)
+
+
+def _number(text: Column, wanted: T.DataType, is_exact: Column) -> Column:
+    """Return the number that a text says, where no digit of it is lost.
+
+    ``is_exact`` says of which texts that is known, and spares them the comparison of digits.
+    """
+    found = text.try_cast(wanted)
+    same = _digits(text) == _digits(found.cast("string"))
+    if isinstance(wanted, T.FloatType):
+        same |= _digits(text) == _digits(found.cast("double").cast("string"))
+    return F.when(is_exact, found).when(_has_form(text, _NUMBER) & same, found)
+
+
+def _digits(number: Column) -> Column:
+    """Return the digits of a number's text that count; the magnitude is not told."""
+    return F.btrim(F.regexp_replace(number, r"(?s)[eE].*|[^0-9]", ""), F.lit("0"))
+
+
+def _moment_of_text(text: Column, target: Leaf, wanted: T.DataType) -> Column:
+    if str(target) != "timestamptz":
+        return F.when(_has_form(text, _LOCAL), text.try_cast(wanted))
+    local = _there_and_back(text.try_cast("timestamp_ntz"), wanted, "timestamp_ntz")
+    found = F.when(_has_form(text, _LOCAL), local)
+    return found.when(_has_form(text, _LOCAL + _OFFSET), text.try_cast(wanted))
 
 
 def _date(text: Column) -> Column:
@@ -115,25 +190,48 @@ def _has_hyphen(text: Column, at: int) -> Column:
 
 def _to_text(value: Column, source: Leaf, target: Leaf) -> Column:
     if str(source) == "blob":
-        return F.try_validate_utf8(value.cast("string"))
+        text = F.try_validate_utf8(value.cast("string"))
+        return _if_json(text) if str(target) == "json" else text
     if str(target) == "json" and str(source) in (*_MOMENTS, "uuid", "time", "timetz"):
-        listed = F.to_json(F.array(value))
-        return F.when(value.isNotNull(), listed.substr(F.lit(2), F.length(listed) - 2))
+        return _json_text(value, source)
     text = value.cast("string")
     if str(target) == "json" and str(source) in FLOATS:
         return F.when(F.abs(value) < float("inf"), text)
+    if str(source) == "timestamptz":
+        # An hour that a time zone repeats is the same text twice.
+        return F.when(text.try_cast("timestamp") == value, text)
     return text
+
+
+def _json_text(value: Column, source: Leaf) -> Column:
+    listed = F.to_json(F.array(value))
+    if str(source) in ("timestamp", "timestamptz"):
+        # Spark writes milliseconds where it is not told otherwise.
+        known = ("timestampFormat", "timestampNTZFormat")
+        zone = {"timestampFormat": "XXX", "timestampNTZFormat": ""}
+        finer = F.to_json(F.array(value), {k: _MICROSECONDS + zone[k] for k in known})
+        micros = F.extract(F.lit("second"), value) * 1000 % 1
+        listed = F.when(micros == 0, listed).otherwise(finer)
+    return F.when(value.isNotNull(), listed.substr(F.lit(2), F.length(listed) - 2))
 
 
 def _moment(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) -> Column:
     if str(source) in _INTEGERS:
-        digits = F.lpad(value.cast("string"), 8, "0")
-        return F.when(value >= 0, _date(F.when(F.length(digits) == 8, digits)))
+        digits = F.lpad(value.cast("string"), _DAY_OF_NUMBER, "0")
+        return _date(F.when(value.between(0, 10**_DAY_OF_NUMBER - 1), digits))
     if str(target) == "date":
         return value.cast(wanted)
     if str(source) == "date":
         value = F.when(F.abs(F.unix_date(value)) < _MOST_DAYS, value)
+    if "timestamptz" in (str(source), str(target)):
+        return _stepped(_there_and_back(value, wanted, spark_type(source)), target)
     return _stepped(value.cast(wanted), target)
+
+
+def _there_and_back(value: Column, wanted: T.DataType, own: T.DataType | str) -> Column:
+    """Return a moment in another kind of time; time zones skip local times, and repeat others."""
+    found = value.cast(wanted)
+    return F.when(found.cast(own) == value, found)
 
 
 def _stepped(found: Column, target: Leaf) -> Column:
@@ -144,8 +242,12 @@ def _stepped(found: Column, target: Leaf) -> Column:
     return F.when(micros % step == 0, found)
 
 
-def _same_back(value: Column, source: Leaf, wanted: T.DataType) -> Column:
+def _same_back(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) -> Column:
     """Return the value that a cast makes where the same value comes back from it."""
+    if str(source) in FLOATS and str(target) in _INTEGERS:
+        # By way of an integer no digit is made up, as it is on the way to Spark's decimals.
+        whole = wanted if isinstance(wanted, T.IntegralType) else T.LongType()
+        return _cast_there_and_back(value, source, whole).cast(wanted)
     if str(source) == "float64" and isinstance(wanted, T.DecimalType):
         return _of_double(value, wanted)
     return _cast_there_and_back(value, source, wanted)
@@ -172,8 +274,14 @@ def _cast_there_and_back(value: Column, source: Leaf, wanted: T.DataType) -> Col
     found = value.try_cast(wanted)
     back = found.try_cast(spark_type(source))
     if str(source) in FLOATS:
-        return F.when(back.eqNullSafe(value), found)
-    return F.when(back == value, found)
+        same, number, whole = back.eqNullSafe(value), value, wanted
+    else:
+        same, number, whole = back == value, found, spark_type(source)
+    # Spark makes the greatest integer of the float above it, and that float of the integer.
+    limit = _LIMITS.get(type(whole))
+    if limit is not None and isinstance(wanted, T.NumericType):
+        same &= number < limit
+    return F.when(same, found)
 
 
 def _in_range(found: Column, target: Leaf) -> Column:

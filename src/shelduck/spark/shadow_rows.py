@@ -11,15 +11,18 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.errors import InvalidRequest
 from shelduck.model.quoting import backticked, quote_name
 from shelduck.model.table import TableVersion
+from shelduck.model.types import Decimal, Primitive
 from shelduck.planning.shadows import Shadow, shadow_name
 from shelduck.spark.assign import Assigning
-from shelduck.spark.conversions import converted, lost
+from shelduck.spark.conversions import converted, fitted, lost, needs_fit
 from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.read import Origin
+from shelduck.spark.shown import shown
 from shelduck.spark.store_rules import fail
 from shelduck.spark.types import spark_type, struct_type
 
 LOST = " does not survive as "
+_MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class BadValues:
 
     file_id: int
     count: int
-    example: str
+    example: str | None
 
 
 def add_shadows(rows: DataFrame, shadows: Sequence[Shadow]) -> DataFrame:
@@ -76,6 +79,13 @@ def _made(rows: DataFrame, shadow: Shadow) -> Column:
         return converted(_source(shadow), shadow.old.type, shadow.field.type)
     if not shadow.field.is_leaf:
         return _assigned(rows, shadow, using)
+    made = _cast(shadow, using)
+    target = shadow.field.type
+    assert isinstance(target, Primitive | Decimal)
+    return fitted(made, target) if needs_fit(target) else made
+
+
+def _cast(shadow: Shadow, using: str) -> Column:
     wanted = spark_type(shadow.field.type)
     made = F.expr(using)
     return made.try_cast(wanted) if shadow.conversion.on_error_null else made.cast(wanted)
@@ -95,6 +105,8 @@ def _is_bad(rows: DataFrame, shadow: Shadow) -> Column:
     bad = F.lit(False)
     if not _has_own_rules(shadow):
         bad = lost(_source(shadow), shadow.old.type, shadow.field.type)
+    elif _may_misfit(shadow):
+        bad = _misfits(rows, shadow)
     return bad if shadow.old.nullable else bad | _made(rows, shadow).isNull()
 
 
@@ -102,9 +114,21 @@ def _has_own_rules(shadow: Shadow) -> bool:
     return shadow.conversion.using is not None or shadow.conversion.on_error_null
 
 
+def _may_misfit(shadow: Shadow) -> bool:
+    """Tell whether an expression may make values of Spark's type that are none of the column's."""
+    if shadow.conversion.using is None or shadow.conversion.on_error_null:
+        return False
+    target = shadow.field.type
+    return isinstance(target, Primitive | Decimal) and needs_fit(target)
+
+
+def _misfits(rows: DataFrame, shadow: Shadow) -> Column:
+    assert shadow.conversion.using is not None
+    return _cast(shadow, shadow.conversion.using).isNotNull() & _made(rows, shadow).isNull()
+
+
 def _text(shadow: Shadow) -> Column:
-    """Return the value for people; a cast takes values of every type, nested ones included."""
-    return _source(shadow).cast("string")
+    return F.left(shown(_source(shadow), shadow.old.type), F.lit(_MOST_SHOWN))
 
 
 def _checked(rows: DataFrame, shadow: Shadow) -> Column:
@@ -116,7 +140,11 @@ def _checked(rows: DataFrame, shadow: Shadow) -> Column:
     )
     failing, made = fail(told, wanted), _made(rows, shadow)
     if _has_own_rules(shadow):
-        return made if shadow.old.nullable else F.coalesce(made, failing)
+        if not shadow.old.nullable:
+            return F.coalesce(made, failing)
+        if not _may_misfit(shadow):
+            return made
+        return F.coalesce(made, F.when(_misfits(rows, shadow), failing))
     if not (shadow.old.is_leaf and shadow.field.is_leaf):
         return F.when(_is_bad(rows, shadow), failing).otherwise(made)
     # What Spark shall compute once stands there once.
