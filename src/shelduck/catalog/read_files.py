@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -32,7 +32,7 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
     names: from the file's path, or the catalog's where the path has none of that name. Three
     statements, one more each for layouts, inlined deletes, mappings and such values. Raises
     Unsupported for encrypted files and formats but Parquet, CorruptLake for rows that contradict
-    themselves.
+    themselves or name one file twice.
     """
     at = table.snapshot.id
     inlined = queries.inlined_delete_table(table.id)
@@ -50,7 +50,9 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
         mappings,
         _values_of_keys(connection, table, rows, mappings),
     )
-    return _files(table, rows, known)
+    files = _files(table, rows, known)
+    _require_distinct(table, files)
+    return files
 
 
 def data_files_of(
@@ -114,6 +116,27 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
         )
         files.append(tuple.__new__(DataFile, made))
     return files
+
+
+def _require_distinct(table: TableVersion, files: Iterable[DataFile]) -> None:
+    """Raise CorruptLake where two rows of the catalog name one file: its rows would count twice."""
+    _require_apart(table, "data", [(f.id, f.path) for f in files])
+    deletes = [(f.id, f.delete_file.path) for f in files if f.delete_file is not None]
+    _require_apart(table, "delete", deletes)
+
+
+def _require_apart(table: TableVersion, kind: str, named: Sequence[tuple[int, str]]) -> None:
+    if len({path for _, path in named}) == len(named):
+        return
+    seen: dict[str, int] = {}
+    for number, path in named:
+        other = seen.setdefault(path, number)
+        if other != number:
+            raise CorruptLake(
+                f"data files {other} and {number} of {table.full_name} have the same {kind} file"
+                f" {path} at snapshot {table.snapshot.id}: set the path of the wrong one right in"
+                f" ducklake_{kind}_file, or end it there by an end_snapshot"
+            )
 
 
 def file_bounds(

@@ -9,12 +9,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.errors import CorruptLake, InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.quoting import quote_name
 from shelduck.model.schema import Field, Kind
 from shelduck.model.table import TableVersion
 from shelduck.model.types import Leaf
 from shelduck.spark import store_rules
+from shelduck.spark.bridge import DAMAGED
 from shelduck.spark.types import spark_type
 
 RenderExpression = Callable[[str], str]
@@ -66,14 +67,18 @@ def assign(
     )
 
 
-def failure_of(error: BaseException) -> InvalidRequest | None:
-    """Return what store assignment found in a failed job, None when the job failed otherwise."""
+def failure_of(error: BaseException) -> ShelduckError | None:
+    """Return what was found wrong with rows in a failed job, None when the job failed otherwise.
+
+    A value that store assignment does not take is InvalidRequest, a file that is not as the catalog
+    says CorruptLake.
+    """
     text = str(error)
-    at = text.find(store_rules.MARK)
-    if at < 0:
-        return None
-    found = text[at + len(store_rules.MARK) :].split("\n", 1)[0].split(" SQLSTATE:", 1)[0]
-    return InvalidRequest(found)
+    for mark, kind in ((DAMAGED, CorruptLake), (store_rules.MARK, InvalidRequest)):
+        _, found, rest = text.partition(mark)
+        if found:
+            return kind(rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0])
+    return None
 
 
 @dataclass

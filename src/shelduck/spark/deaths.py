@@ -114,7 +114,7 @@ def _vectors(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]
 
     def lister(_filters: list[str]) -> Iterator[FileEntry]:
         for f, d in deletes:
-            deleted = Deletes(d.file.path, None)
+            deleted = Deletes(d.file.path, None, count=d.file.delete_count)
             values = (f.file.id, d.begin_snapshot)
             yield FileEntry(f.file.path, f.file.file_size_bytes, values, deleted)
 

@@ -67,7 +67,7 @@ def _read_layout(path: str, known_size: int | None) -> Layout:
     with files.open_input_file(name) as file:
         size = file.size()
         if known_size is not None and size > known_size:
-            # Spark cuts its tasks by the catalog's size and would leave out rows beyond it.
+            # Files never grow, so this is not the file that the catalog means.
             raise CorruptLake(
                 f"data file {path} has {size} bytes, the catalog says {known_size}: set"
                 " file_size_bytes in ducklake_data_file right, or restore the file"

@@ -76,8 +76,9 @@ def stored_positions(
     def lister(_: list[str]) -> Iterable[FileEntry]:
         for file in files:
             assert file.delete_file is not None
-            deletes = Deletes(file.delete_file.path, snapshot)
-            yield FileEntry(file.path, file.file_size_bytes, (file.id,), deletes)
+            stored = file.delete_file
+            deletes = Deletes(stored.path, snapshot, count=stored.delete_count)
+            yield FileEntry(file.path, file.file_size_bytes, (file.id,), deletes, file.record_count)
 
     rows = bridge.relation(
         T.StructType([]),
@@ -86,6 +87,7 @@ def stored_positions(
         with_deletes=True,
         wants_deleted=True,
         size_in_bytes=sum(f.file_size_bytes for f in files),
+        table=table.full_name,
     )
     return rows.select(FILE, F.col("_metadata.row_index").alias(POSITION))
 

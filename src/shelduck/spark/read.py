@@ -12,6 +12,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.files import DataFile, InlinedRows
 from shelduck.model.quoting import backticked
+from shelduck.model.table import TableVersion
 from shelduck.model.types import Decimal, Primitive
 from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
 from shelduck.spark.bridge import Bridge, Deletes, FileEntry, bridge_for
@@ -117,7 +118,7 @@ def _group(
         found = public_group(spark, group, schema, snapshot, origins=bool(origins))
     else:
         asked = None if choose is None else chooser_for(bridge, plan, choose)
-        found = _bridged(bridge, group, schema, snapshot, prune=prune, chooser=asked)
+        found = _bridged(bridge, group, schema, plan.table, prune=prune, chooser=asked)
     if group.snapshot_column is not None:
         found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
     # Metadata of the read schema says how files are read; it is no part of the rows.
@@ -168,7 +169,7 @@ def _bridged(
     bridge: Bridge,
     group: ScanGroup,
     schema: T.StructType,
-    snapshot: int,
+    table: TableVersion,
     *,
     prune: Prune | None,
     chooser: object | None,
@@ -186,7 +187,8 @@ def _bridged(
                     file.path,
                     file.file_size_bytes,
                     (file.row_id_start, file.id, file.begin_snapshot, *values),
-                    _deletes(file, snapshot) if group.with_deletes else None,
+                    _deletes(file, table.snapshot.id) if group.with_deletes else None,
+                    file.record_count,
                 )
 
     return bridge.relation(
@@ -195,10 +197,13 @@ def _bridged(
         lister,
         with_deletes=group.with_deletes,
         size_in_bytes=sum(f.file_size_bytes for f in group.files),
+        table=table.full_name,
         chooser=chooser,
     )
 
 
 def _deletes(file: DataFile, snapshot: int) -> Deletes:
-    path = file.delete_file.path if file.delete_file is not None else None
-    return Deletes(path, snapshot, file.inlined_deletes)
+    stored = file.delete_file
+    if stored is None:
+        return Deletes(None, snapshot, file.inlined_deletes)
+    return Deletes(stored.path, snapshot, file.inlined_deletes, stored.delete_count)

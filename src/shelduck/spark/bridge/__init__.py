@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from shelduck.spark.bridge.codec import Constant, Deletes, FileEntry, field_rows
+from shelduck.spark.bridge.codec import DAMAGED, Constant, Deletes, FileEntry, field_rows
 from shelduck.spark.bridge.jvm import has_jvm
 from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
 
 __all__ = [
+    "DAMAGED",
     "Bridge",
     "Constant",
     "Deletes",

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 NULL = "\\N"
+# Before what a task says about a file that is not as the catalog says; as in DamagedLake.java.
+DAMAGED = "shelduck found a damaged lake: "
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _SPECIAL = re.compile(r"[\\\t\n\r]")
 _ESCAPED = re.compile(r"\\(.)")
@@ -28,12 +30,14 @@ class Deletes:
 
     ``file`` is a Parquet delete file or a bare ``.puffin`` deletion vector. Where it tells in which
     snapshot each row was deleted, rows later than ``up_to_snapshot`` stay; None lets all of it
-    count. ``positions`` count from 0 in the data file, in any order.
+    count. ``positions`` count from 0 in the data file, in any order. ``count`` is how many
+    positions ``file`` has to have; None asks for no number.
     """
 
     file: str | None = None
     up_to_snapshot: int | None = None
     positions: Sequence[int] = ()
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +45,25 @@ class FileEntry:
     """One data file of a scan, its size in bytes and its value for each constant of the relation.
 
     The path is taken as it is written: no character is decoded and no pattern is expanded. A path
-    without a scheme belongs to Spark's default file system.
+    without a scheme belongs to Spark's default file system. The size decides only how the file is
+    cut into tasks. A query that reads all of the file fails when it does not have ``rows`` rows,
+    where that is known.
     """
 
     path: str
     size: int
     constants: tuple[Constant, ...] = ()
     deletes: Deletes | None = None
+    rows: int | None = None
 
 
 def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
-    """One row per file, for ``LakeFileIndex``: path, size, constants, then the deletes."""
+    """One row per file, for ``LakeFileIndex``: path, size, counts, constants, then the deletes."""
     rows = []
     for entry in entries:
-        fields = [_text(entry.path), str(entry.size), *map(_text, entry.constants)]
+        dead = None if entry.deletes is None else entry.deletes.count
+        fields = [_text(entry.path), str(entry.size), _text(entry.rows), _text(dead)]
+        fields += map(_text, entry.constants)
         if with_deletes:
             fields += _delete_fields(entry.deletes)
         elif entry.deletes is not None:

@@ -54,6 +54,7 @@ _DELETES = StructType(
     ]
 )
 _WANTS_DELETED = "shelduck.wants.deleted"
+_TABLE = "shelduck.table"
 _starting = threading.Lock()
 
 
@@ -109,6 +110,7 @@ class Bridge:
         with_deletes: bool,
         size_in_bytes: int,
         root: str | None = None,
+        table: str | None = None,
         wants_deleted: bool = False,
         chooser: object | None = None,
     ) -> DataFrame:
@@ -119,8 +121,9 @@ class Bridge:
         dot, instants are in UTC, and all filters must hold. It answers with the files that may have
         matching rows. An error in it fails that query with its message. Constants are bigint, int,
         string, binary or boolean; filters on them are applied here. ``with_deletes`` drops the rows
-        that the entries name as deleted; without it no entry may have any, and the scan is Spark's
-        own; ``wants_deleted`` turns that around: the deleted rows are read, and no others.
+        that the entries name as deleted; without it no entry may have any; ``wants_deleted`` turns
+        that around: the deleted rows are read, and no others. ``table`` is what messages about
+        damaged files call the table.
         ``size_in_bytes`` is what the planner takes the scan to weigh. ``root`` is what
         ``explain`` shows as the place of the files. ``chooser`` is what `add_rule` puts to use.
         """
@@ -130,20 +133,19 @@ class Bridge:
         java = gateway.jvm
         session = java_session(self.spark)
         listed = StructType(constants.fields + (_DELETES.fields if with_deletes else []))
-        java_constants = _java_schema(java, listed)
+        listed_as = _java_schema(java, listed)
         hadoop = session.sessionState().newHadoopConf()
         _check_names(hadoop, read_schema)
         place = java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop)
         listing = _Listing(lister, len(constants), with_deletes=with_deletes)
-        parts = (java_constants, root, place, size_in_bytes, listing, chooser)
         datasources = java.org.apache.spark.sql.execution.datasources
-        options = READER_OPTIONS | ({_WANTS_DELETED: "true"} if wants_deleted else {})
+        options = READER_OPTIONS | _own_options(table, wants_deleted=wants_deleted)
         relation = datasources.HadoopFsRelation(
-            self._new("LakeFileIndex", *parts),
-            java_constants,
+            self._new("LakeFileIndex", listed_as, root, place, size_in_bytes, listing, chooser),
+            listed_as,
             _java_schema(java, read_schema),
             java.scala.Option.empty(),
-            self._new("LakeParquet") if with_deletes else datasources.parquet.ParquetFileFormat(),
+            self._new("LakeParquet"),
             java.PythonUtils.toScalaMap(options),
             session,
         )
@@ -211,6 +213,11 @@ def let_java_call(gateway: Any) -> None:
     """Have Java call Python objects; doing this again changes nothing."""
     with _starting:
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+
+
+def _own_options(table: str | None, *, wants_deleted: bool) -> dict[str, str]:
+    options = {} if table is None else {_TABLE: table}
+    return options | ({_WANTS_DELETED: "true"} if wants_deleted else {})
 
 
 def _check(read_schema: StructType, constants: StructType) -> None:

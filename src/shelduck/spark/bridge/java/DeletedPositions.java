@@ -32,17 +32,22 @@ public final class DeletedPositions {
 
   private DeletedPositions() {}
 
-  /** Three constants from {@code at}: delete file, last snapshot that counts, inlined positions. */
-  public static Roaring64NavigableMap of(InternalRow constants, int at, Configuration conf)
-      throws IOException {
+  /**
+   * Three constants from {@code at}: delete file, last snapshot that counts, inlined positions.
+   * The delete file has to have {@code count} positions, where that is not negative.
+   */
+  public static Roaring64NavigableMap of(
+      InternalRow constants, int at, long count, Configuration conf) throws IOException {
     Roaring64NavigableMap positions = new Roaring64NavigableMap();
     if (!constants.isNullAt(at)) {
       Path path = new Path(constants.getUTF8String(at).toString());
       long bound = constants.isNullAt(at + 1) ? Long.MAX_VALUE : constants.getLong(at + 1);
-      if (path.getName().endsWith(".puffin")) {
-        addVector(positions, path, conf);
-      } else {
-        addParquet(positions, path, bound, conf);
+      long found = path.getName().endsWith(".puffin")
+          ? addVector(positions, path, conf) : addParquet(positions, path, bound, conf);
+      if (count >= 0 && found != count) {
+        throw new IOException("delete file " + path + " has " + found
+            + " positions, the catalog says " + count + "; restore the file, or set delete_count in"
+            + " ducklake_delete_file right");
       }
     }
     if (!constants.isNullAt(at + 2)) {
@@ -55,7 +60,8 @@ public final class DeletedPositions {
     return positions;
   }
 
-  private static void addParquet(
+  /** Return how many positions the file has, those that do not count yet among them. */
+  private static long addParquet(
       Roaring64NavigableMap positions, Path path, long bound, Configuration conf)
       throws IOException {
     ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf));
@@ -74,6 +80,7 @@ public final class DeletedPositions {
       MessageType schema = new MessageType(file.getName(), wanted);
       reader.setRequestedSchema(schema);
       String writer = reader.getFileMetaData().getCreatedBy();
+      long found = 0;
       PageReadStore group = reader.readNextRowGroup();
       while (group != null) {
         ColumnReadStoreImpl columns = new ColumnReadStoreImpl(
@@ -82,6 +89,7 @@ public final class DeletedPositions {
         ColumnReader snapshots =
             snapshot == null ? null : reader(columns, schema, snapshot, path);
         long count = group.getRowCount();
+        found += count;
         for (long i = 0; i < count; i++) {
           long row = value(rows, path);
           if (snapshots == null || value(snapshots, path) <= bound) {
@@ -90,6 +98,7 @@ public final class DeletedPositions {
         }
         group = reader.readNextRowGroup();
       }
+      return found;
     } finally {
       reader.close();
     }
@@ -125,7 +134,7 @@ public final class DeletedPositions {
   }
 
   /** A bare deletion-vector-v1 blob: length, magic, portable 64-bit bitmap, CRC. */
-  private static void addVector(Roaring64NavigableMap positions, Path path, Configuration conf)
+  private static long addVector(Roaring64NavigableMap positions, Path path, Configuration conf)
       throws IOException {
     byte[] bytes = content(path, conf);
     ByteBuffer blob = ByteBuffer.wrap(bytes);
@@ -145,6 +154,7 @@ public final class DeletedPositions {
     vector.deserializePortable(
         new DataInputStream(new ByteArrayInputStream(bytes, 8, bytes.length - 12)));
     positions.or(vector);
+    return vector.getLongCardinality();
   }
 
   private static byte[] content(Path path, Configuration conf) throws IOException {

@@ -3,6 +3,7 @@ package shelduck.bridge;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.List;
 import java.util.function.Function;
 import org.apache.hadoop.fs.FileStatus;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.Predicate;
 import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
@@ -33,7 +35,10 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
 
 /**
@@ -42,7 +47,13 @@ import scala.runtime.AbstractFunction0;
  * {@code chooser}, where there is one, is asked by {@code RollupRule} for what to read instead.
  */
 public class LakeFileIndex implements FileIndex {
+  /** Under which a task finds how many rows the catalog says that a file has. */
+  public static final String ROWS = "shelduck.rows";
+  /** And how many positions its delete file has. */
+  public static final String DEAD = "shelduck.dead";
   private static final long BLOCK = 134217728L;
+  // Path, size, rows and the positions of the delete file stand before the constants.
+  private static final int FIRST = 4;
   // Marks of the attributes that stand for parts of _metadata; their bare names may equal columns.
   private static final String[] METADATA = {"__metadata_col", "__file_source_metadata_col",
       "__file_source_constant_metadata_col", "__file_source_generated_metadata_col"};
@@ -89,9 +100,12 @@ public class LakeFileIndex implements FileIndex {
       String[] row = (String[]) rows.get(i);
       InternalRow values = values(row);
       if (holds(conditions, values)) {
-        FileStatus file =
-            new FileStatus(Long.parseLong(row[1]), false, 1, BLOCK, 0L, path(row[0]));
-        kept.add(PartitionDirectory.apply(values, new FileStatus[] {file}));
+        // A file of no bytes would get no task; what it has is found when it is opened.
+        long size = Math.max(1L, Long.parseLong(row[1]));
+        FileStatus file = new FileStatus(size, false, 1, BLOCK, 0L, path(row[0]));
+        ArrayList found = new ArrayList();
+        found.add(new FileStatusWithMetadata(file, counts(row)));
+        kept.add(new PartitionDirectory(values, ScalaSeq.of(found)));
       }
     }
     return ScalaSeq.of(kept);
@@ -200,15 +214,27 @@ public class LakeFileIndex implements FileIndex {
     return true;
   }
 
+  private static Map counts(String[] row) {
+    HashMap known = new HashMap();
+    if (row[2] != null) {
+      known.put(ROWS, Long.valueOf(row[2]));
+    }
+    if (row[3] != null) {
+      known.put(DEAD, Long.valueOf(row[3]));
+    }
+    return Map$.MODULE$.from(CollectionConverters.asScala(known));
+  }
+
   private InternalRow values(String[] row) {
     StructField[] fields = constants.fields();
-    if (row.length != fields.length + 2) {
+    if (row.length != fields.length + FIRST) {
       throw new IllegalStateException(
-          "a listed file has " + (row.length - 2) + " constants instead of " + fields.length);
+          "a listed file has " + (row.length - FIRST) + " constants instead of " + fields.length);
     }
     Object[] values = new Object[fields.length];
     for (int f = 0; f < fields.length; f++) {
-      values[f] = row[f + 2] == null ? null : value(row[f + 2], fields[f].dataType());
+      String text = row[f + FIRST];
+      values[f] = text == null ? null : value(text, fields[f].dataType());
     }
     return new GenericInternalRow(values);
   }

@@ -22,15 +22,17 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's Parquet, with two additions: a scan whose constants say so drops the deleted positions of
- * each file while it reads, and a write gives every field the id that option {@code
- * shelduck.field.ids} names.
+ * Spark's Parquet, with three additions: a scan takes no size and no row count of the catalog on
+ * trust; one whose constants say so drops the deleted positions of each file while it reads; and a
+ * write gives every field the id that option {@code shelduck.field.ids} names.
  */
 public class LakeParquet extends ParquetFileFormat {
   /** The first of the three constants that {@link DeletedPositions} reads. */
   public static final String DELETES = "__shelduck_delete_file";
   /** An option of a scan: the rows that are deleted are wanted, not the others. */
   public static final String WANTS_DELETED = "shelduck.wants.deleted";
+  /** An option of a scan: what messages call the table. */
+  public static final String TABLE = "shelduck.table";
   private static final String ROW_INDEX = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME();
 
   private static boolean has(StructType schema, String name) {
@@ -58,16 +60,21 @@ public class LakeParquet extends ParquetFileFormat {
 
   public Function1 buildReaderWithPartitionValues(SparkSession session, StructType data,
       StructType partition, StructType required, Seq filters, Map options, Configuration conf) {
+    Option named = options.get(TABLE);
+    String table = named.isEmpty() ? "the lake" : (String) named.get();
     if (!has(partition, DELETES)) {
-      return super.buildReaderWithPartitionValues(
+      Function1 plain = super.buildReaderWithPartitionValues(
           session, data, partition, required, filters, options, conf);
+      return new ReadWhole(plain, filters.isEmpty(), table);
     }
     // Spark writes the schema to read into the configuration, so each reader needs its own copy.
-    Function1 untouched = super.buildReaderWithPartitionValues(
+    Function1 plain = super.buildReaderWithPartitionValues(
         session, data, partition, required, filters, options, new Configuration(conf));
+    Function1 untouched = new ReadWhole(plain, filters.isEmpty(), table);
     StructType wanted = withRowIndex(required);
-    Function1 withPosition = wanted == required ? untouched : super.buildReaderWithPartitionValues(
-        session, data, partition, wanted, filters, options, new Configuration(conf));
+    Function1 withPosition = wanted == required ? untouched
+        : new ReadWhole(super.buildReaderWithPartitionValues(session, data, partition, wanted,
+            filters, options, new Configuration(conf)), filters.isEmpty(), table);
     ArrayList types = new ArrayList();
     StructField[] columns = wanted.fields();
     for (int i = 0; i < columns.length; i++) {
@@ -81,7 +88,7 @@ public class LakeParquet extends ParquetFileFormat {
         .broadcast(new SerializableConfiguration(new Configuration(conf)));
     return new ReadKept(untouched, withPosition,
         (DataType[]) types.toArray(new DataType[types.size()]), wanted.fieldIndex(ROW_INDEX),
-        partition.fieldIndex(DELETES), shared, options.contains(WANTS_DELETED));
+        partition.fieldIndex(DELETES), shared, options.contains(WANTS_DELETED), table);
   }
 
   /** What other readers of a lake rely on is set for this job and leaves the session alone. */

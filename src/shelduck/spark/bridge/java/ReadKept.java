@@ -9,6 +9,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.util.SerializableConfiguration;
 import org.roaringbitmap.longlong.Roaring64NavigableMap;
 import scala.Function1;
+import scala.Option;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
@@ -25,10 +26,11 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
   private final int deletes;
   private final Broadcast conf;
   private final boolean wantsDeleted;
+  private final String table;
 
   /** {@code types} are the columns of {@code withPosition}; {@code deletes} is a constant's place. */
   public ReadKept(Function1 untouched, Function1 withPosition, DataType[] types, int position,
-      int deletes, Broadcast conf, boolean wantsDeleted) {
+      int deletes, Broadcast conf, boolean wantsDeleted, String table) {
     this.untouched = untouched;
     this.withPosition = withPosition;
     this.types = types;
@@ -36,6 +38,7 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     this.deletes = deletes;
     this.conf = conf;
     this.wantsDeleted = wantsDeleted;
+    this.table = table;
   }
 
   public Object apply(Object opened) {
@@ -44,14 +47,16 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     if (constants.isNullAt(deletes) && constants.isNullAt(deletes + 2)) {
       return undeleted(file);
     }
+    Option count = file.otherConstantMetadataColumnValues().get(LakeFileIndex.DEAD);
     Roaring64NavigableMap deleted;
     try {
-      deleted = DeletedPositions.of(
-          constants, deletes, ((SerializableConfiguration) conf.value()).value());
+      deleted = DeletedPositions.of(constants, deletes,
+          count.isEmpty() ? -1L : ((Long) count.get()).longValue(),
+          ((SerializableConfiguration) conf.value()).value());
     } catch (Exception error) {
       // Thrown as another class: Spark may be told to skip files that are missing or damaged.
-      throw new IllegalStateException("Shelduck could not read which rows of " + file.filePath()
-          + " are deleted: " + error.getMessage(), error);
+      throw DamagedLake.error("Shelduck could not read which rows of " + file.filePath() + " of "
+          + table + " are deleted: " + error.getMessage());
     }
     if (deleted.isEmpty()) {
       return undeleted(file);
