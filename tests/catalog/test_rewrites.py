@@ -9,7 +9,7 @@ import pytest
 
 from shelduck.catalog import schedule
 from shelduck.catalog.expire import ExpiryRequest, expire_snapshots
-from shelduck.errors import Conflict
+from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.change import (
     AlterTable,
     AppendFiles,
@@ -39,10 +39,11 @@ def lake(lake_url, data_path):
 
 
 def rewriting(lake, *, keeps_history, chosen=slice(2)):
-    """A change that puts one file with the rows 1 and 2 in the place of two."""
+    """A change that puts one file with the rows 1, 2 … in the place of files of one row each."""
     table = lake.table("t")
     sources = lake.files("t")[chosen]
-    result = write_file(table, [{"a": 1}, {"a": 2}], {1: ("1", "2", 0)})
+    rows = [{"a": n + 1} for n in range(len(sources))]
+    result = write_file(table, rows, {1: ("1", str(len(rows)), 0)})
     if keeps_history:
         begins = [f.begin_snapshot for f in sources]
         result = replace(result, begin_snapshot=min(begins), partial_max=max(begins))
@@ -173,7 +174,7 @@ def postponing(lake, snapshot, sources, results):
 
 def test_a_rewrite_that_is_postponed_seems_to_happen_later(lake):
     first = lake.files("t")[0]
-    few = NewDeleteFile("d.parquet", 1, 100, None)
+    few = NewDeleteFile("d.parquet", 0, 100, None)
     lake.commit(DeleteRows(lake.table("t"), (FileDeletes(first.id, DeletesSeen(), few),)))
     rewritten = lake.commit(rewriting(lake, keeps_history=False)).snapshot.id
     lake.append("t", [{"a": 4}])
@@ -239,7 +240,7 @@ def test_a_rewrite_whose_files_were_deleted_from_is_not_postponed(lake):
     rewritten = lake.commit(rewriting(lake, keeps_history=False)).snapshot.id
     mine = postponing(lake, rewritten, 2, {3})
     result = next(f for f in lake.files("t") if f.id == 3)
-    few = NewDeleteFile("d.parquet", 1, 100, None)
+    few = NewDeleteFile("d.parquet", 0, 100, None)
     lake.commit(DeleteRows(lake.table("t"), (FileDeletes(result.id, DeletesSeen(), few),)))
     with pytest.raises(Conflict, match="data file 3"):
         lake.commit(mine, base=rewritten)
@@ -253,3 +254,20 @@ def test_a_rewrite_whose_sources_expired_is_not_postponed(lake):
     with pytest.raises(Conflict, match="expired"):
         lake.commit(mine, base=rewritten)
     assert lake.metadata("ducklake_data_file") == before
+
+
+@pytest.mark.parametrize("keeps_history", [True, False])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_rewrite_that_loses_or_makes_rows_is_refused(lake, keeps_history, rows):
+    change = rewriting(lake, keeps_history=keeps_history)
+    change = replace(change, results=(replace(change.results[0], record_count=rows),))
+    before = lake.metadata("ducklake_data_file")
+
+    with pytest.raises(CorruptLake) as refused:
+        lake.commit(change)
+
+    said = f"2 data file(s) with 2 rows, 0 of them deleted, became 1 file(s) with {rows} rows"
+    assert said in str(refused.value)
+    assert "instead of 2" in str(refused.value)
+    assert lake.metadata("ducklake_data_file") == before
+    assert lake.head().id == change.table.snapshot.id

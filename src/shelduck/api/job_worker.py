@@ -40,6 +40,7 @@ from shelduck.model.table import TableVersion
 from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
 from shelduck.operations.convert import derived, older, told_of_bad_values, unconverted
 from shelduck.operations.done import discard
+from shelduck.operations.landing import require_written
 from shelduck.operations.progress import bin_progress
 from shelduck.operations.renewal import renew
 from shelduck.planning.compaction import Bin, batches
@@ -291,6 +292,7 @@ class JobWorker:
         catalog_jobs.move_job(self._state.store, step)
 
     def _commit(self, changes: Sequence[Change], table: TableVersion, state: JobState) -> Landed:
+        require_written(changes, {table.id: table.path})
         return commit(
             self._state.store,
             self._state.info,

@@ -25,6 +25,7 @@ from shelduck.model.quoting import quote_name
 from shelduck.model.rollup import RollupSpec, rollup_names
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
+from shelduck.operations.landing import require_written
 from shelduck.planning.shadows import Shadow, reservation
 from shelduck.spark.shadow_rows import require_resolved
 from shelduck.sql.query import looks_at_other_rows
@@ -164,6 +165,7 @@ def _submitted(
     if timeout is not None and timeout < 1:
         raise InvalidRequest(f"a job's timeout is a number of seconds from 1 on, not {timeout}")
     name = TableName.of(table)
+    require_written(wanted, {table.id: table.path})
     landed = commit(
         state.store,
         state.info,

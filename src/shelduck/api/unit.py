@@ -21,6 +21,7 @@ from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard, discard_unpublished
+from shelduck.operations.landing import require_written
 
 _ATTEMPTS = 10
 
@@ -149,6 +150,7 @@ class UnitOfWork:
     ) -> Landed:
         self.may_have_landed = True
         try:
+            require_written(changes, self.workspace.directories())
             return commit(
                 self.state.store,
                 self.state.info,

@@ -333,6 +333,10 @@ class Workspace:
 
         return undo
 
+    def directories(self) -> dict[TableId, str]:
+        """Return where the tables that the commit changes have their files."""
+        return {number: work.current.path for number, work in self._tables.items()}
+
     def published(self) -> set[str]:
         """Return the absolute paths of all files that the commit will know."""
         return {

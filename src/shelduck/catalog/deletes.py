@@ -30,12 +30,13 @@ from shelduck.model.change import DeleteRows, Entry, FileDeletes, Verb
 from shelduck.model.conflict import describe
 from shelduck.model.files import DeletesSeen, NewDeleteFile
 from shelduck.model.schema import TableId
+from shelduck.planning.conservation import Source
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
-_LIVE_FILES = select(_file.data_file_id).where(
+_LIVE_FILES = select(_file.data_file_id, _file.path, _file.record_count).where(
     _file.data_file_id.in_(bindparam("ids", expanding=True)), live(tables.data_file)
 )
-_LIVE_DELETES = select(_delete.data_file_id, _delete.delete_file_id).where(
+_LIVE_DELETES = select(*(_delete.data_file_id, _delete.delete_file_id, _delete.delete_count)).where(
     _delete.data_file_id.in_(bindparam("ids", expanding=True)), live(tables.delete_file)
 )
 _INSERT = insert(tables.delete_file)
@@ -63,33 +64,38 @@ def delete_rows(draft: Draft, works: Iterable[TableWork]) -> None:
 
 def require_as_seen(
     draft: Draft, table: TableId, doing: str, seen: Mapping[int, DeletesSeen]
-) -> None:
-    """Raise Conflict unless data files are live, and deleted from as far as they were then.
+) -> dict[int, Source]:
+    """Return how the catalog counts data files that are live and deleted from as far as then.
 
-    ``doing`` stands after "cannot" in the message.
+    Raises Conflict for any that are not. ``doing`` stands after "cannot" in the message.
     """
-    deletes: dict[int, int] = {}
-    alive: set[int] = set()
+    deletes: dict[int, tuple[int, int]] = {}
+    alive: dict[int, tuple[str, int | None]] = {}
     for ids in chunks(seen):
-        alive.update(draft.connection.execute(_LIVE_FILES, {"ids": ids}).scalars())
-        deletes.update(
-            (row[0], row[1]) for row in draft.connection.execute(_LIVE_DELETES, {"ids": ids})
-        )
+        files = draft.connection.execute(_LIVE_FILES, {"ids": ids})
+        alive.update((number, (path, rows)) for number, path, rows in files)
+        stored = draft.connection.execute(_LIVE_DELETES, {"ids": ids})
+        deletes.update((number, (delete_id, count)) for number, delete_id, count in stored)
     inlined: dict[int, int] = {}
     source = inlined_delete_table(table)
     if present_tables(draft.connection, [source]):
         found = draft.connection.execute(inlined_delete_counts(source))
         inlined = {row[0]: row[1] for row in found}
+    counted: dict[int, Source] = {}
     for number, then in seen.items():
+        delete_id, dead = deletes.get(number, (None, 0))
+        more = inlined.get(number, 0)
         if number not in alive:
             what = f"rewrote or ended data file {number}"
-        elif then != DeletesSeen(deletes.get(number), inlined.get(number, 0)):
+        elif then != DeletesSeen(delete_id, more):
             what = f"deleted rows from data file {number}"
         else:
+            counted[number] = Source(*alive[number], dead + more)
             continue
         raise Conflict(
             f"cannot {doing}: another commit {what}; read the table again and repeat the change"
         )
+    return counted
 
 
 def end_files(draft: Draft, ids: Sequence[int]) -> None:

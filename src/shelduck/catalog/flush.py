@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, bindparam, column, delete, func, select, update
+from sqlalchemy import Connection, bindparam, case, column, delete, func, select, update
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog import tables
 from shelduck.catalog.chunks import chunks
 from shelduck.catalog.column_types import BIGINT
+from shelduck.catalog.conservation import require_dead_rows, require_flushed_rows
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.deletes import insert_delete_files, require_as_seen
 from shelduck.catalog.draft import Draft
@@ -38,29 +39,37 @@ def flush_rows(
 ) -> dict[int, Layout]:
     """Carry out the flushes of several tables; return the layouts of the new files by file id.
 
-    Raises Conflict when rows or files are not as they were when they were read.
+    Raises Conflict when rows or files are not as they were when they were read, and CorruptLake
+    when the files do not hold them all.
     """
     layouts: dict[int, Layout] = {}
     for work in works:
         for change in work.flushes:
-            for part in change.rows:
-                _remove_rows(draft.connection, change, part)
+            counts = [_remove_rows(draft.connection, change, part) for part in change.rows]
+            require_flushed_rows(change, sum(n for n, _ in counts), sum(n for _, n in counts))
             _remove_deletes(store, draft, lake, change)
             layouts |= _insert(draft, change)
     return layouts
 
 
-def _remove_rows(connection: Connection, change: FlushInlined, part: FlushedRows) -> None:
+def _remove_rows(
+    connection: Connection, change: FlushInlined, part: FlushedRows
+) -> tuple[int, int]:
+    """Remove rows, and return how many some snapshot saw, and how many of them died."""
     rows = sql_table(part.table_name, *(column(c, BIGINT) for c in SYSTEM_COLUMNS))
     at = change.table.snapshot.id
     flushed = rows.c.begin_snapshot <= at
-    late = select(func.count()).select_from(rows).where(flushed, rows.c.end_snapshot > at)
-    is_changed = connection.execute(late).scalar_one() > 0
+    end = rows.c.end_snapshot
+    kinds = (end > at, end.is_(None) | (end > rows.c.begin_snapshot), end > rows.c.begin_snapshot)
+    counts = (func.coalesce(func.sum(case((kind, 1), else_=0)), 0) for kind in kinds)
+    late, seen, dead = connection.execute(select(*counts).where(flushed)).one()
+    is_changed = late > 0
     if is_changed or connection.execute(delete(rows).where(flushed)).rowcount != part.rows:
         raise Conflict(
             f"cannot {describe(change)}: another commit changed rows that the catalog keeps;"
             " flush again"
         )
+    return int(seen), int(dead)
 
 
 def _remove_deletes(store: Store, draft: Draft, lake: LakeInfo, change: FlushInlined) -> None:
@@ -68,7 +77,7 @@ def _remove_deletes(store: Store, draft: Draft, lake: LakeInfo, change: FlushInl
         return
     table = change.table
     seen = {d.data_file_id: d.seen for d in change.deletes}
-    require_as_seen(draft, table.id, describe(change), seen)
+    require_dead_rows(change, require_as_seen(draft, table.id, describe(change), seen))
     source = sql_table(inlined_delete_table(table.id), column("file_id", BIGINT))
     for part in chunks(sorted(seen)):
         draft.connection.execute(delete(source).where(source.c.file_id.in_(part)))

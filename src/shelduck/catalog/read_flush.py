@@ -28,6 +28,8 @@ class DeleteFileVersion:
     begin_snapshot: int
     is_plain: bool
     """True for Parquet that is not encrypted."""
+    count: int
+    """How many positions it names."""
 
 
 def inlined_positions(
@@ -63,6 +65,7 @@ def delete_file_versions(
                     resolve(table.path, row.path, row.path_is_relative),
                     row.begin_snapshot,
                     row.format.lower() == "parquet" and row.encryption_key is None,
+                    row.delete_count,
                 )
             )
     return found

@@ -11,6 +11,7 @@ from sqlalchemy import table as sql_table
 from shelduck.catalog import own_tables, tables
 from shelduck.catalog.chunks import chunks
 from shelduck.catalog.column_types import BIGINT
+from shelduck.catalog.conservation import require_same_rows
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.deletes import end_files, insert_delete_files, require_as_seen
 from shelduck.catalog.draft import Draft
@@ -66,8 +67,8 @@ def rewrite_files(
 ) -> dict[int, Layout]:
     """Carry out the rewrites of several tables; return the layouts of the results by file id.
 
-    Raises Conflict when a source is not as it was when its rows were read. Some fifteen statements
-    for each table, however many files.
+    Raises Conflict when a source is not as it was when its rows were read, and CorruptLake when the
+    results hold other rows. Some fifteen statements for each table, however many files.
     """
     layouts: dict[int, Layout] = {}
     for work in works:
@@ -75,7 +76,9 @@ def rewrite_files(
         if not work.rewrites:
             continue
         seen = {s.data_file_id: s.seen for change in work.rewrites for s in change.sources}
-        require_as_seen(draft, work.id, describe(work.rewrites[0]), seen)
+        counted = require_as_seen(draft, work.id, describe(work.rewrites[0]), seen)
+        for change in work.rewrites:
+            require_same_rows(change, counted)
         rows = draft.connection.execute(_LIVE_COLUMNS, {"of_table": work.id})
         columns = {row.column_id: row for row in rows}
         _require_columns(draft, work.rewrites[0].table, columns)

@@ -13,6 +13,7 @@ from shelduck.catalog.read_flush import (
 )
 from shelduck.catalog.read_inlined import inlined_history
 from shelduck.catalog.store import Store
+from shelduck.errors import CorruptLake
 from shelduck.model.change import FlushedRows, FlushInlined, MergedDeletes
 from shelduck.model.files import (
     DataFile,
@@ -105,7 +106,7 @@ class _Flushing:
                 continue
             deaths = dict(positions[number])
             for version in older:
-                for position, at in deaths_in(version.path, version.begin_snapshot).items():
+                for position, at in self._deaths(version).items():
                     deaths[position] = min(deaths.get(position, at), at)
             name = f"{directory}/{number}-delete.parquet"
             self.paths.append(name)
@@ -114,6 +115,16 @@ class _Flushing:
             replaced = tuple(version.id for version in older)
             merged.append(MergedDeletes(number, deletes_seen(file), made, replaced))
         return merged
+
+    def _deaths(self, version: DeleteFileVersion) -> dict[int, int]:
+        found = deaths_in(version.path, version.begin_snapshot)
+        if len(found) != version.count:
+            raise CorruptLake(
+                f"delete file {version.path} of {self.table.full_name} names {len(found)} rows, the"
+                f" catalog says {version.count}: restore the file, or set delete_count in"
+                " ducklake_delete_file right"
+            )
+        return found
 
     def _placed(
         self, file: NewDataFile, columns: Schema, deaths: Mapping[tuple[int, int], int]

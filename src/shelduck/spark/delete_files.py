@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.errors import Conflict
+from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.files import DataFile, NewDeleteFile
 from shelduck.model.layout import SNAPSHOT_FIELD
 from shelduck.model.table import TableVersion
@@ -25,6 +26,7 @@ from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.storage import delete_directory, filesystem, spark_path
 from shelduck.spark.write import fresh_name
 
+_THREADS = 16
 _IDS = {PATH: 2147483646, POSITION: 2147483645}
 
 
@@ -98,6 +100,7 @@ class _Work:
             rows = new[number].rows
             is_end = self._is_end(self.files[number], written.rows)
             found[number] = DeadRows(rows, None if is_end else written.file)
+        self._require_all_dead(found)
         kept = {d.delete_file.path for d in found.values() if d.delete_file is not None}
         self._remove({w.file.path for w in (*new.values(), *total.values())} - kept, kept)
         return found
@@ -113,6 +116,7 @@ class _Work:
             else:
                 place = self.table.path + written.file.path
                 found[number] = DeadRows(written.rows, positions=_positions(place))
+        self._require_all_dead(found)
         self._remove(set(), set())
         return found
 
@@ -129,6 +133,24 @@ class _Work:
     def _is_end(self, file: DataFile, dead: int) -> bool:
         # Positions that the catalog itself holds are in no delete file.
         return file.record_count == dead + len(file.inlined_deletes)
+
+    def _require_all_dead(self, found: Mapping[int, DeadRows]) -> None:
+        """Raise CorruptLake where a file would end that has other rows than the catalog says.
+
+        Its footer is read: a count that is too low would take rows along that are alive.
+        """
+        ended = [self.files[n] for n, d in found.items() if d.delete_file is None]
+        ended = [f for f in ended if not found[f.id].positions]
+        if not ended:
+            return
+        with ThreadPoolExecutor(min(_THREADS, len(ended))) as pool:
+            for file, rows in zip(ended, pool.map(_row_count, ended), strict=True):
+                if rows != file.record_count:
+                    raise CorruptLake(
+                        f"data file {file.path} of {self.table.full_name} has {rows} rows, the"
+                        f" catalog says {file.record_count}: restore the file, or set record_count"
+                        " in ducklake_data_file right"
+                    )
 
     def _with_older(
         self, touched: Sequence[DataFile], new: Mapping[int, _Written]
@@ -165,6 +187,12 @@ class _Work:
             )
             for number, f in written.items()
         }
+
+
+def _row_count(file: DataFile) -> int:
+    files, name = filesystem(file.path)
+    with files.open_input_file(name) as source:
+        return int(parquet.read_metadata(source).num_rows)
 
 
 def _positions(path: str) -> tuple[int, ...]:

@@ -1,0 +1,64 @@
+"""The last look before a commit: files that it names are there, as large as it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from shelduck.errors import CorruptLake
+from shelduck.model.change import (
+    AppendFiles,
+    Change,
+    DeleteRows,
+    FlushInlined,
+    RewriteFiles,
+)
+from shelduck.model.files import NewDataFile, NewDeleteFile
+from shelduck.model.schema import TableId
+from shelduck.planning.conservation import named
+from shelduck.spark.existence import absent_files
+
+
+def require_written(changes: Sequence[Change], directories: Mapping[TableId, str]) -> None:
+    """Raise CorruptLake when a file that the changes name is gone or of another size.
+
+    Who commits calls this just before. ``directories`` are those of the tables that get new files,
+    also of tables that are new. No request where no file is named.
+    """
+    wrong = absent_files(_named_files(changes, directories))
+    if wrong:
+        raise CorruptLake(
+            f"files that were written are not there as they were: {named(wrong)}; nothing was"
+            " committed. Look for what deletes or changes files below the lake's data path while it"
+            " is written, such as remove_orphans with a short older_than, and write again"
+        )
+
+
+def _named_files(
+    changes: Sequence[Change], directories: Mapping[TableId, str]
+) -> Iterator[tuple[str, int]]:
+    for change in changes:
+        match change:
+            case AppendFiles():
+                yield from _of(change.files, (), directories[change.table])
+            case RewriteFiles():
+                yield from _of(change.results, (), change.table.path)
+            case FlushInlined():
+                merged = [d.delete_file for d in change.deletes]
+                yield from _of(change.results, merged, change.table.path)
+            case DeleteRows():
+                deletes = [f.delete_file for f in change.files if f.delete_file is not None]
+                yield from _of((), deletes, change.table.path)
+            case _:
+                pass
+
+
+def _of(
+    files: Sequence[NewDataFile], deletes: Sequence[NewDeleteFile], place: str
+) -> Iterator[tuple[str, int]]:
+    for file in files:
+        # What a table adopts lies where it always lay.
+        yield (file.path if file.names is not None else place + file.path), file.file_size_bytes
+        if file.deletes is not None:
+            yield place + file.deletes.path, file.deletes.file_size_bytes
+    for dead in deletes:
+        yield place + dead.path, dead.file_size_bytes

@@ -1,0 +1,49 @@
+"""No rewrite makes rows or loses them: what is written is what its sources hold, less the dead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shelduck.model.files import NewDataFile
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A data file as the catalog counts it; ``rows`` is None where it does not tell."""
+
+    path: str
+    rows: int | None
+    deleted: int
+
+
+def unequal_rows(sources: Sequence[Source], results: Sequence[NewDataFile]) -> str | None:
+    """Return in words how results hold other rows than their sources, None when they do not.
+
+    Counts of sources are the catalog's, those of results come from footers. Sources that the
+    catalog does not count are not compared.
+    """
+    if any(s.rows is None for s in sources):
+        return None
+    rows, dead = sum(s.rows or 0 for s in sources), sum(s.deleted for s in sources)
+    written = live_rows(results)
+    if written == rows - dead:
+        return None
+    return (
+        f"{len(sources)} data file(s) with {rows} rows, {dead} of them deleted, became"
+        f" {len(results)} file(s) with {written} rows instead of {rows - dead} (from"
+        f" {named([s.path for s in sources])})"
+    )
+
+
+def live_rows(files: Sequence[NewDataFile]) -> int:
+    """Return how many rows of new files are alive."""
+    return sum(f.record_count - (f.deletes.delete_count if f.deletes else 0) for f in files)
+
+
+def named(paths: Sequence[str]) -> str:
+    """Return the first of some paths, and how many more there are."""
+    more = len(paths) - _MOST_NAMED
+    return ", ".join(paths[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
