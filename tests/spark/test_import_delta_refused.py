@@ -89,6 +89,14 @@ def test_a_type_that_narrows(lake, delta):
     refused(lake, delta, shelduck.InvalidRequest, "is float64 in the table and int64 in the file")
 
 
+def test_a_change_of_type_that_is_no_widening(lake, delta):
+    changes = [{"fromType": "string", "toType": "integer"}]
+    delta.commit(protocol(), metadata([column("a", "string")]), add(delta, a=["1"]))
+    changed = column("a", "integer") | {"metadata": {"delta.typeChanges": changes}}
+    delta.commit(protocol("typeWidening"), metadata([changed]))
+    refused(lake, delta, shelduck.Unsupported, "column 'a' .* from string to integer .*typeChang")
+
+
 def test_a_type_without_a_place(lake, delta):
     variant = {"type": "struct", "fields": [column("v", "variant")]}
     delta.commit(protocol(), metadata([column("s", variant)]))

@@ -6,9 +6,13 @@ import json
 
 import pytest
 
-from shelduck.borders.delta.columns import first_columns, next_columns, notes_of
-from shelduck.borders.delta.log import Metadata, absolute
+from shelduck.borders.delta.columns import first_columns, next_columns
+from shelduck.borders.delta.log import Commit, DeltaLog, Metadata, Protocol, absolute
+from shelduck.borders.delta.notes import notes_of_columns, notes_of_settings
+from shelduck.borders.delta.schema import delta_schema
+from shelduck.borders.delta.type_changes import told_changes
 from shelduck.borders.delta.vectors import z85_bytes, z85_text
+from shelduck.errors import CorruptLake, Unsupported
 
 
 def version(*fields, mode="none", partition=(), **settings):
@@ -109,11 +113,180 @@ def test_what_has_no_place_here_is_told():
     schema = json.dumps({"type": "struct", "fields": [field]})
     found = first_columns(Metadata("id", schema, (), {}, "the table"))
 
-    assert notes_of([found]) == [
+    assert notes_of_columns([found]) == [
         "column 'a': it is an identity column in Delta, and counts no further here",
         "column 'a': its default '7' was not carried over",
     ]
     assert found.comments == {1: "key", None: "the table"}
+
+
+def field(kind, **told):
+    return {"name": "a", "type": kind, "nullable": True, "metadata": told}
+
+
+def read(*fields, mode="none", **settings):
+    """The schema of a version, and what is said of what it does not carry over."""
+    text = json.dumps({"type": "struct", "fields": list(fields)})
+    configuration = {"delta.columnMapping.mode": mode, **settings}
+    return Metadata("id", text, (), configuration)
+
+
+def changed(*changes):
+    keys = ("fromType", "toType", "fieldPath")
+    return {"delta.typeChanges": [dict(zip(keys, c, strict=False)) for c in changes]}
+
+
+LONGS = {"type": "array", "elementType": "long", "containsNull": True}
+NESTED = {"type": "map", "keyType": "string", "valueType": LONGS, "valueContainsNull": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("long", [("short", "integer"), ("integer", "long")]),
+        ("long", [("byte", "int"), ("int", "long")]),
+        ("double", [("integer", "double")]),
+        ("decimal(12,2)", [("decimal(10,2)", "decimal(12,2)")]),
+        ("timestamp_ntz", [("date", "timestamp_ntz")]),
+        (LONGS, [("integer", "long", "element")]),
+        (NESTED, [("integer", "long", "value.element"), ("varchar(3)", "string", "key")]),
+        ("string", [("varchar(5)", "string"), ("string", "string collate UNICODE")]),
+        ("long", []),
+    ],
+)
+def test_changes_of_types_that_delta_has_are_read(kind, changes):
+    assert delta_schema(read(field(kind, **changed(*changes)))).fields[0].name == "a"
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "error", "told"),
+    [
+        ("integer", [("string", "integer")], Unsupported, "changed from string to integer"),
+        ("string", [("double", "string")], Unsupported, "changed from double to string"),
+        ("long", [("foo", "long")], Unsupported, "changed from foo to long"),
+        ("long", [("integer", "long"), ("long", "integer")], Unsupported, "from long to integer"),
+        ("double", [("long", "double")], Unsupported, "changed from long to double"),
+        ("timestamp", [("date", "timestamp")], Unsupported, "from date to timestamp"),
+        ("decimal(12,4)", [("decimal(12,2)", "decimal(12,4)")], Unsupported, "decimal"),
+        ("long", [("integer", "long", "nope")], CorruptLake, "at 'nope'"),
+        (LONGS, [("integer", "long")], CorruptLake, "has no value there"),
+        (LONGS, [("integer", "long", "element.key")], CorruptLake, "at 'element.key'"),
+        ("long", [("integer",)], CorruptLake, "cannot be read"),
+    ],
+)
+def test_changes_of_types_that_delta_does_not_have_are_refused(kind, changes, error, told):
+    inside = {"type": "struct", "fields": [field(kind, **changed(*changes))]}
+    for one in (field(kind, **changed(*changes)), field(inside)):
+        with pytest.raises(error, match=r"delta\.typeChanges") as caught:
+            delta_schema(read(one))
+        assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "shown", "told"),
+    [
+        (["integer", "short"], "long", [("short", "integer"), ("integer", "long")]),
+        (["short"], "long", [("short", "long")]),
+        (["float", "short"], "double", [("float", "double"), ("short", "double")]),
+        (
+            ["decimal(9,2)", "decimal(10,2)", "byte"],
+            "decimal(14,4)",
+            [
+                ("byte", "decimal(14,4)"),
+                ("decimal(9,2)", "decimal(10,2)"),
+                ("decimal(10,2)", "decimal(14,4)"),
+            ],
+        ),
+    ],
+)
+def test_the_types_of_files_are_told_from_the_oldest_on(narrow, shown, told):
+    assert told_changes(narrow, shown) == told
+
+
+@pytest.mark.parametrize("missing", ["delta.columnMapping.id", "delta.columnMapping.physicalName"])
+def test_a_mapped_column_without_its_mapping_is_refused(missing):
+    told = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}
+    del told[missing]
+    with pytest.raises(CorruptLake, match=f"column 's.a' of the Delta table has no .*{missing}"):
+        delta_schema(
+            read(
+                {
+                    **field({"type": "struct", "fields": [field("long", **told)]}),
+                    "name": "s",
+                    "metadata": {
+                        "delta.columnMapping.id": 2,
+                        "delta.columnMapping.physicalName": "s",
+                    },
+                },
+                mode="name",
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "notes"),
+    [
+        (
+            "string",
+            {"__COLLATIONS": {"a": "spark.UTF8_LCASE"}},
+            ["its collation spark.UTF8_LCASE was not carried over: texts are compared by their"],
+        ),
+        ("string", {"__COLLATIONS": {"a": "spark.UTF8_BINARY"}}, []),
+        ("string collate UNICODE_CI", {}, ["its collation UNICODE_CI was not carried over"]),
+        (
+            "string",
+            {"__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"},
+            ["its length, varchar(9), was not carried over"],
+        ),
+        ("char(3)", {}, ["its length, char(3), was not carried over"]),
+        ("long", {"delta.generationExpression": "b + 1"}, ["its values are generated in Delta"]),
+        ("long", {"delta.invariants": "{}"}, ["its invariant was not carried over"]),
+        ("long", {"delta.typeChanges": [], "comment": "x"}, []),
+        ("long", {"somebody.else": 1}, ["its setting 'somebody.else' was not carried over"]),
+    ],
+)
+def test_what_a_column_loses_is_told(kind, told, notes):
+    found = notes_of_columns([first_columns(read(field(kind, **told)))])
+
+    assert len(found) == len(notes)
+    for note, wanted in zip(found, notes, strict=True):
+        assert note.startswith(f"column 'a': {wanted}")
+
+
+def test_parts_of_columns_that_lose_something_are_told_by_their_path():
+    texts = {"type": "array", "elementType": "string collate UNICODE", "containsNull": False}
+    inside = {"type": "struct", "fields": [{**field(texts), "name": "l", "nullable": False}]}
+
+    assert notes_of_columns([first_columns(read(field(inside)))]) == [
+        "column 'a.l': NOT NULL inside another column was not carried over",
+        "column 'a.l.element': NOT NULL inside another column was not carried over",
+        (
+            "column 'a.l.element': its collation UNICODE was not carried over: texts are compared"
+            " by their bytes here"
+        ),
+    ]
+
+
+def test_what_a_table_loses_is_told():
+    settings = {
+        "delta.constraints.c": "a > 1",
+        "delta.appendOnly": "true",
+        "delta.enableTypeWidening": "true",
+        "delta.logRetentionDuration": "interval 1 day",
+        "delta.checkpointInterval": "10",
+        "owner": "me",
+    }
+    features = ("clustering", "domainMetadata", "icebergCompatV2", "invariants", "redirect")
+    protocol = Protocol(3, frozenset(), frozenset(features))
+    log = DeltaLog("/t", (Commit(0, (), (), read(field("long"), **settings), protocol),))
+
+    assert list(notes_of_settings(log)) == [
+        "CHECK constraint 'c' (a > 1) is not enforced",
+        "appendOnly was not carried over: rows can be changed and deleted",
+        "table properties were not carried over: delta.logRetentionDuration, owner",
+        "clustering was not carried over: ALTER TABLE … SET SORTED BY sorts files here",
+        "features that Delta asks of writers were left out: icebergCompatV2, redirect",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from shelduck.borders.delta.log import Added, Metadata, Protocol, Vector
 from shelduck.borders.delta.schema import MAPPING_ID, MODE, PHYSICAL_NAME
 from shelduck.borders.delta.survey import Survey
+from shelduck.borders.delta.type_changes import TYPE_CHANGES, told_changes
 from shelduck.model.files import ColumnStats, DataFile
 from shelduck.model.schema import Field, FieldId, Kind
 from shelduck.model.temporal import date_number
@@ -54,7 +55,7 @@ def protocol_of(found: Survey, before: Protocol | None, *, has_vectors: bool) ->
         features.add("typeWidening")
     if any(shown.type == "timestamp_ntz" for shown in found.types.values()):
         features.add("timestampNtz")
-    return Protocol(3, frozenset(features))
+    return Protocol(3, frozenset(features), frozenset(features))
 
 
 def metadata_action(found: Survey, made: Metadata, created: int) -> Action:
@@ -75,13 +76,12 @@ def metadata_action(found: Survey, made: Metadata, created: int) -> Action:
 
 def protocol_action(made: Protocol) -> Action:
     """Return the action that says what readers and writers must know."""
-    features = sorted(made.features)
     return {
         "protocol": {
             "minReaderVersion": made.reader_version,
             "minWriterVersion": 7,
-            "readerFeatures": features,
-            "writerFeatures": features,
+            "readerFeatures": sorted(made.features),
+            "writerFeatures": sorted(made.writer_features),
         }
     }
 
@@ -186,13 +186,12 @@ def _member(f: Field, found: Survey) -> Action:
     if comment is not None:
         told["comment"] = comment
     changes = [
-        {"fromType": old, "toType": found.types[leaf.id].type}
-        | ({"fieldPath": ".".join(path)} if path else {})
+        {"fromType": old, "toType": new} | ({"fieldPath": ".".join(path)} if path else {})
         for leaf, path in _leaves_of(f, ())
-        for old in found.narrow.get(leaf.id, ())
+        for old, new in told_changes(found.narrow.get(leaf.id, ()), found.types[leaf.id].type)
     ]
     if changes:
-        told["delta.typeChanges"] = changes
+        told[TYPE_CHANGES] = changes
     return {"name": f.name, "type": _type(f, found), "nullable": f.nullable, "metadata": told}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.borders.delta.log import Metadata
@@ -205,30 +205,3 @@ def _can_be(old: Field, new: DeltaField) -> bool:
     return old.shape == new.shape or holds_widened(
         PhysicalField(old.name, None, old.shape), new.shape
     )
-
-
-def notes_of(columns: Iterable[Columns]) -> list[str]:
-    """Return what these columns have in Delta and do not have here, each told once."""
-    found: dict[str, None] = {}
-    for one in columns:
-        for field_id, origin in one.origin.items():
-            nested = one.schema.by_id(field_id) not in one.schema.fields
-            for what in _lost(origin, nested=nested):
-                found[f"column {origin.name!r}: {what}"] = None
-    return list(found)
-
-
-def _lost(origin: DeltaField, *, nested: bool) -> list[str]:
-    names = set(origin.metadata)
-    told = []
-    if any(n.startswith("delta.generationExpression") for n in names):
-        told.append("its values are generated in Delta, and are plain values here")
-    if any(n.startswith("delta.identity.") for n in names):
-        told.append("it is an identity column in Delta, and counts no further here")
-    if "CURRENT_DEFAULT" in names:
-        told.append(f"its default {origin.metadata['CURRENT_DEFAULT']!r} was not carried over")
-    if "delta.invariants" in names:
-        told.append("its invariant was not carried over")
-    if nested and not origin.nullable:
-        told.append("NOT NULL inside another column was not carried over")
-    return told

@@ -73,10 +73,14 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What a reader must know; ``features`` are named from reader version 3 on."""
+    """What a reader must know; ``features`` are named from reader version 3 on.
+
+    ``writer_features`` are what writers must know, named from writer version 7 on.
+    """
 
     reader_version: int
     features: frozenset[str]
+    writer_features: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +344,11 @@ def _metadata(found: Mapping[str, Any]) -> Metadata:
 
 
 def _protocol(found: Mapping[str, Any]) -> Protocol:
-    return Protocol(int(found["minReaderVersion"]), frozenset(found.get("readerFeatures") or ()))
+    return Protocol(
+        int(found["minReaderVersion"]),
+        frozenset(found.get("readerFeatures") or ()),
+        frozenset(found.get("writerFeatures") or ()),
+    )
 
 
 def _pairs(found: Any) -> dict[str, Any]:

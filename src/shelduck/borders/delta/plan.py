@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from shelduck.borders.delta.columns import notes_of
 from shelduck.borders.delta.files import DeltaFiles, sizes_of
 from shelduck.borders.delta.log import Added, DeltaLog, State
+from shelduck.borders.delta.notes import notes_of_columns, notes_of_settings
 from shelduck.borders.delta.steps import Imported, ImportStep, Planner
 from shelduck.errors import InvalidRequest
 from shelduck.model.change import AppendFiles, DeleteRows, FileDeletes, RowChange
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pyroaring import BitMap64
 
 _SHOWN = 20
-_CONSTRAINT = "delta.constraints."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,11 @@ def plan_import(
     if known is None and oldest > 0:
         notes.append(f"versions before {oldest} were left out: the log tells of them no more")
     if steps:
-        notes += [*_notes_of_settings(log), *notes_of(planner.seen), *_notes_of_files(planner)]
+        notes += [
+            *notes_of_settings(log),
+            *notes_of_columns(planner.seen),
+            *_notes_of_files(planner),
+        ]
     return ImportPlan(steps, tuple(notes))
 
 
@@ -225,20 +228,3 @@ def _notes_of_files(planner: Planner) -> Iterator[str]:
             " instants (INT96, as old Spark writes them): Shelduck reads them as the Delta table"
             " says, DuckDB by the time zone of its session, so SET TimeZone = 'UTC' there"
         )
-
-
-def _notes_of_settings(log: DeltaLog) -> Iterator[str]:
-    """Yield what the newest settings ask of writers and is not asked here."""
-    settings = next((s.metadata for s in reversed(log.steps) if s.metadata is not None), None)
-    if settings is None:
-        return
-    for name, value in sorted(settings.configuration.items()):
-        if name.startswith(_CONSTRAINT):
-            yield f"CHECK constraint {name.removeprefix(_CONSTRAINT)!r} ({value}) is not enforced"
-    wanted = {k for k, v in settings.configuration.items() if v.lower() == "true"}
-    if "delta.enableChangeDataFeed" in wanted:
-        yield "the change data feed was left out: Table.changes tells the changes of every table"
-    if "delta.appendOnly" in wanted:
-        yield "appendOnly was not carried over: rows can be changed and deleted"
-    if "delta.enableRowTracking" in wanted:
-        yield "row ids of Delta were left out: rows have ids of DuckLake"

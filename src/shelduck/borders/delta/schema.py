@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from shelduck.borders.delta.log import Metadata
+from shelduck.borders.delta.type_changes import leaf_of, require_known_changes
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.accepted import DELTA_WORDS
 from shelduck.model.schema import Kind
-from shelduck.model.types import Decimal, Leaf, Primitive
+from shelduck.model.types import Leaf
 
 MAPPING_ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 MODE = "delta.columnMapping.mode"
-# Files with "int" exist beside the "integer" of the protocol.
-_TYPE_NAMES = {word: name for name, word in DELTA_WORDS.items()} | {"int": "int32"}
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
-_TEXT = re.compile(r"(?:var)?char\(\d+\)|string collate \S+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaField:
     """One node of a Delta schema; a list has one child, a map two.
 
-    ``mapping_id`` is None and ``physical`` the name where columns are not mapped.
+    ``mapping_id`` is None and ``physical`` the name where columns are not mapped. ``declared`` is
+    the type of a leaf in Delta's words.
     """
 
     name: str
@@ -37,12 +33,21 @@ class DeltaField:
     nullable: bool = True
     mapping_id: int | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    declared: str = field(default="", compare=False)
 
     def walk(self) -> Iterator[DeltaField]:
         """Yield this field and all below it in pre-order."""
         yield self
         for child in self.children:
             yield from child.walk()
+
+    def leaf_paths(self) -> Iterator[tuple[str, ...]]:
+        """Yield where leaves are below this field outside of structs, as ``fieldPath`` says it."""
+        if not isinstance(self.shape, Kind):
+            yield ()
+        elif self.shape is not Kind.STRUCT:
+            for child in self.children:
+                yield from ((child.name, *path) for path in child.leaf_paths())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ class DeltaSchema:
 def delta_schema(metadata: Metadata) -> DeltaSchema:
     """Return the columns that the metadata of a version tells.
 
-    Raises Unsupported for a type that DuckLake has no place for, CorruptLake for what is no schema.
+    Raises Unsupported for a type that DuckLake has no place for and for a change of type that
+    Delta's type widening does not have, CorruptLake for what is no schema.
     """
     mode = metadata.configuration.get(MODE, "none")
     if mode not in ("none", "name", "id"):
@@ -77,17 +83,27 @@ def delta_schema(metadata: Metadata) -> DeltaSchema:
 
 def _field(part: Mapping[str, Any], mode: str, path: tuple[str, ...]) -> DeltaField:
     name, metadata = part["name"], part.get("metadata") or {}
-    mapped = mode != "none" and MAPPING_ID in metadata
-    shape, children = _type(part["type"], mode, (*path, name))
-    return DeltaField(
+    is_mapped = mode != "none"
+    below = (*path, name)
+    if is_mapped and not {MAPPING_ID, PHYSICAL_NAME} <= metadata.keys():
+        raise CorruptLake(
+            f"column {'.'.join(below)!r} of the Delta table has no {MAPPING_ID} or {PHYSICAL_NAME},"
+            f" although columns are mapped (mode {mode}): which values are its own cannot be told;"
+            " restore the schema in the log"
+        )
+    shape, children = _type(part["type"], mode, below)
+    made = DeltaField(
         name,
         shape,
-        metadata.get(PHYSICAL_NAME, name) if mode != "none" else name,
+        metadata[PHYSICAL_NAME] if is_mapped else name,
         children,
         bool(part.get("nullable", True)),
-        int(metadata[MAPPING_ID]) if mapped else None,
+        int(metadata[MAPPING_ID]) if is_mapped else None,
         metadata,
+        part["type"] if isinstance(part["type"], str) else "",
     )
+    require_known_changes(metadata, made.leaf_paths(), below)
+    return made
 
 
 def _type(
@@ -99,28 +115,26 @@ def _type(
     if kind == "struct":
         return Kind.STRUCT, tuple(_field(part, mode, path) for part in found["fields"])
     if kind == "array":
-        return Kind.LIST, (_part("element", found["elementType"], mode, path),)
+        takes_null = bool(found.get("containsNull", True))
+        return Kind.LIST, (_part("element", found["elementType"], mode, path, takes_null),)
     if kind == "map":
-        key = _part("key", found["keyType"], mode, path)
-        return Kind.MAP, (key, _part("value", found["valueType"], mode, path))
+        takes_null = bool(found.get("valueContainsNull", True))
+        key = _part("key", found["keyType"], mode, path, True)
+        return Kind.MAP, (key, _part("value", found["valueType"], mode, path, takes_null))
     raise Unsupported(_no_place(str(kind), path))
 
 
-def _part(name: str, found: Any, mode: str, path: tuple[str, ...]) -> DeltaField:
+def _part(name: str, found: Any, mode: str, path: tuple[str, ...], nullable: bool) -> DeltaField:
     shape, children = _type(found, mode, (*path, name))
-    return DeltaField(name, shape, name, children)
+    declared = found if isinstance(found, str) else ""
+    return DeltaField(name, shape, name, children, nullable, declared=declared)
 
 
 def _leaf(text: str, path: tuple[str, ...]) -> Leaf:
-    known = _TYPE_NAMES.get(text)
-    if known is not None:
-        return Primitive(known)
-    match = _DECIMAL.fullmatch(text)
-    if match and 0 <= int(match[2]) <= int(match[1]) <= 38:
-        return Decimal(int(match[1]), int(match[2]))
-    if _TEXT.fullmatch(text):
-        return Primitive("varchar")
-    raise Unsupported(_no_place(text, path))
+    found = leaf_of(text)
+    if found is None:
+        raise Unsupported(_no_place(text, path))
+    return found
 
 
 def _no_place(text: str, path: tuple[str, ...]) -> str:
