@@ -20,6 +20,7 @@ from shelduck.model.schema_change import (
 from shelduck.model.types import Decimal, List, Map, Member, Primitive, Struct
 from shelduck.sql.parse import parse
 from shelduck.sql.statements import AlterTable, RenameTable, TableName
+from shelduck.sql.upkeep_statements import DropFeature
 
 INT, BIGINT, STRING = Primitive("int32"), Primitive("int64"), Primitive("varchar")
 
@@ -241,6 +242,13 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["typeWidening", "'typeWidening'", '"typeWidening"'])
+def test_a_feature_is_named_with_and_without_quotes(name):
+    assert parse(f"ALTER TABLE tbl DROP FEATURE {name}") == [
+        DropFeature(TableName(("tbl",)), "typeWidening")
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -251,6 +259,7 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("ALTER TABLE tbl ADD COLUMN c STRING COLLATE UTF8_LCASE", "a collation"),
         ("ALTER TABLE tbl SET LOCATION 'x'", "ALTER TABLE ... SET"),
         ("ALTER TABLE tbl DROP FEATURE f TRUNCATE HISTORY", "CALL expire_snapshots"),
+        ("ALTER TABLE tbl DROP FEATURE 'f' TRUNCATE HISTORY", "CALL expire_snapshots"),
         ("ALTER TABLE tbl DROP FEATURE f, DROP COLUMN c", "write two statements"),
         ("ALTER TABLE tbl REPLACE COLUMNS (a INT)", "drop and add columns one by one"),
         ("ALTER TABLE tbl DROP a, RENAME TO b", "RENAME TO together with other changes"),

@@ -59,7 +59,7 @@ def read_alter(cursor: Cursor) -> AlterTable | AlterRollups | RenameTable | Drop
     """Read the statement behind ``ALTER TABLE``."""
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.table_name()
-    if cursor.sees("DROP", "FEATURE") and cursor.peek(2).may_name:
+    if _drops_feature(cursor):
         return _drop_feature(cursor, name, if_exists)
     if begins_rollup_change(cursor):
         return read_rollup_changes(cursor, name, if_exists)
@@ -83,9 +83,16 @@ def read_alter(cursor: Cursor) -> AlterTable | AlterRollups | RenameTable | Drop
     return AlterTable(name, tuple(changes), if_exists, properties)
 
 
+def _drops_feature(cursor: Cursor) -> bool:
+    """Tell DROP FEATURE and a name, which may be a text as in Delta, from a column of that name."""
+    named = cursor.peek(2)
+    return cursor.sees("DROP", "FEATURE") and (named.may_name or named.kind is Kind.STRING)
+
+
 def _drop_feature(cursor: Cursor, name: TableName, if_exists: bool) -> DropFeature:
     cursor.expect("DROP", "FEATURE")
-    feature = cursor.name("a feature")
+    is_text = cursor.peek().kind is Kind.STRING
+    feature = cursor.string("a feature") if is_text else cursor.name("a feature")
     if cursor.sees("TRUNCATE"):
         raise cursor.refusal(
             "DROP FEATURE ... TRUNCATE HISTORY",
