@@ -33,6 +33,33 @@ def test_other_names_are_the_users_own_and_keep_their_case():
 
 
 @pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("enableTypeWidening", "delta.enableTypeWidening"),
+        ("enableTypeWidenin", "delta.enableTypeWidening"),
+        ("dleta.enableTypeWidening", "delta.enableTypeWidening"),
+        ("delta_enableTypeWidening", "delta.enableTypeWidening"),
+        ("delta.enableTypeWidenin", "delta.enableTypeWidening"),
+        ("allowAutomaticWidening", "shelduck.allowAutomaticWidening"),
+        ("sheldduck.allowAutomaticWidening", "shelduck.allowAutomaticWidening"),
+        ("feature.typeWidening", "delta.feature.typeWidening"),
+    ],
+)
+def test_a_name_that_is_all_but_a_known_one_would_have_no_effect_and_is_refused(given, meant):
+    with pytest.raises(NotFound, match=f"property '{given}' does not exist in t; did you mean.*"):
+        checked_properties({given: "true"}, "t")
+    with pytest.raises(NotFound, match=f"'{meant}'"):
+        checked_properties({given: "true"}, "t")
+
+
+@pytest.mark.parametrize(
+    "own", ["type", "widening", "owner", "write.format.default", "feature", "deltas", "automatic"]
+)
+def test_other_names_are_free(own):
+    assert checked_properties({own: "x"}, "t") == {own: "x"}
+
+
+@pytest.mark.parametrize(
     ("values", "error", "told"),
     [
         ({"delta.enableTypeWidenin": "true"}, NotFound, "did you mean 'delta.enableTypeWidening'"),

@@ -6,6 +6,7 @@ Delta's names mean what they mean in Delta. Other names are the user's own.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -28,6 +29,8 @@ _COMMENT = "comment"
 _HIDDEN = frozenset({FORGOTTEN_TYPES, KEYS, ROLLUP, ROLLUPS})
 _OURS = ("delta.", "shelduck.")
 _FLAGS = ("true", "false")
+# How alike two names are, of 1, when one is taken for a slip of the other.
+_NEAR = 0.9
 
 Properties = Mapping[str, str]
 
@@ -77,8 +80,9 @@ PropertyChange = SetProperties | UnsetProperties
 def apply_properties(known: Properties, change: PropertyChange, table: str) -> dict[str, str]:
     """Return the properties after a change.
 
-    Raises NotFound for an unknown name that begins as Delta's and Shelduck's do, and for one to
-    unset that is not set; InvalidRequest for a value that a property does not take.
+    Raises NotFound for an unknown name that begins as Delta's and Shelduck's do or is all but one
+    of theirs, and for one to unset that is not set; InvalidRequest for a value that a property does
+    not take.
     """
     found = dict(known)
     if isinstance(change, SetProperties):
@@ -163,7 +167,7 @@ def _checked(key: str, value: str, table: str) -> tuple[str, str]:
         )
     known = next((k for k in _VALUES if k.lower() == key.lower()), None)
     if known is None:
-        if key.lower().startswith(_OURS):
+        if key.lower().startswith(_OURS) or _is_all_but_known(key):
             raise NotFound.named("property", key, _VALUES, where=table)
         return key, value
     text = value.lower()
@@ -173,6 +177,12 @@ def _checked(key: str, value: str, table: str) -> tuple[str, str]:
             f"property {known} of {table} cannot be {value!r}; it is {' or '.join(_VALUES[known])}"
         )
     return known, text
+
+
+def _is_all_but_known(key: str) -> bool:
+    """Tell a known name that is mistyped or lacks its prefix: it would be kept without effect."""
+    names = [n.lower() for known in _VALUES for n in (known, known.partition(".")[2])]
+    return bool(difflib.get_close_matches(key.lower(), names, n=1, cutoff=_NEAR))
 
 
 def _family(data_type: DataType) -> str | None:
