@@ -126,7 +126,7 @@ def test_floats_that_are_rewritten_as_doubles_are_found(lake, tmp_path):
 def test_what_duckdb_wrote_is_shown_as_it_is_stored(lake, duckdb, tmp_path, sqlite_url):
     duckdb(
         "CREATE TABLE t (id INTEGER, u UUID, ti TIME, n TIMESTAMP_NS, s TIMESTAMP_S, j JSON,"
-        " b BLOB, w UTINYINT, d DECIMAL(18,3), x STRUCT(a UUID))",
+        " b BLOB, w SMALLINT, d DECIMAL(18,3), x STRUCT(a UUID))",
         f"INSERT INTO t VALUES (1, '{FIRST_UUID}', '01:02:03.5', '2024-01-01 00:00:00.123456789',"
         f" '2024-01-01 00:00:01', '[1]', '\\x00\\xFF', 255, 1.125, {{'a': '{FIRST_UUID}'}}),"
         " (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
@@ -150,23 +150,23 @@ def test_what_duckdb_wrote_is_shown_as_it_is_stored(lake, duckdb, tmp_path, sqli
         "d": "decimal(18, 3)",
         "x": "struct<11: a: optional uuid>",
     }
-    assert [loss.subject for loss in done.report.losses] == ["column 'j'"]
+    assert [loss.subject for loss in done.report.losses] == ["column 'j'", "column 'n'"]
 
 
 def test_files_that_differ_from_those_of_shelduck_are_brought_to_its_form(
     lake, duckdb, tmp_path, sqlite_url
 ):
-    columns = "id INTEGER, u UUID, ti TIME, tz TIMETZ, ms TIMESTAMP_MS, u4 UINTEGER, u8 UBIGINT"
+    columns = "id INTEGER, u UUID, ti TIME, tz TIMETZ, ms TIMESTAMP_MS"
     duckdb(
-        f"CREATE TABLE t ({columns})",
+        f"CREATE TABLE t ({columns}, u1 UTINYINT, u2 USMALLINT, u4 UINTEGER, u8 UBIGINT)",
         f"INSERT INTO t VALUES (1, '{FIRST_UUID}', '01:02:03', '01:02:03+00',"
-        " '2024-01-01 00:00:00.5', 4294967295, 18446744073709551615)",
+        " '2024-01-01 00:00:00.5', 255, 65535, 4294967295, 18446744073709551615)",
     )
     table = lake.table("t")
     run(
         lake,
         f"INSERT INTO t VALUES (2, '{uuid.UUID(int=2)}', '04:05:06', '04:05:06+00',"
-        " TIMESTAMP_NTZ'2024-01-02 00:00:00', 5, 6)",
+        " TIMESTAMP_NTZ'2024-01-02 00:00:00', 3, 4, 5, 6)",
     )
 
     assert reasons(refused(table, tmp_path / "out")) == [
@@ -174,6 +174,8 @@ def test_files_that_differ_from_those_of_shelduck_are_brought_to_its_form(
         "column 'ti' is time there, not string",
         "column 'tz' is timetz there, not string",
         "column 'ms' is timestamp_ms there, not timestamp",
+        "column 'u1' is uint8 there, not int",
+        "column 'u2' is uint16 there, not int",
         "column 'u4' is uint32 there, not long",
         "column 'u8' is uint64 there, not decimal(20, 0)",
     ]
@@ -183,6 +185,33 @@ def test_files_that_differ_from_those_of_shelduck_are_brought_to_its_form(
     with DuckDBOracle(sqlite_url) as oracle:
         assert readers.rows() == by_both(duckdb_rows(oracle, "t"))
     assert readers.rows("u4 > 4294967294", columns="id") == by_both([(1,)])
+
+
+def test_annotated_integers_that_became_longs_need_new_files(lake, duckdb, tmp_path):
+    """DuckDB annotates every integer, Spark the small ones; Iceberg's Spark reader 1.11 fails."""
+    duckdb(
+        "CREATE TABLE t (id INTEGER, a SMALLINT, s STRUCT(x INTEGER))",
+        "INSERT INTO t VALUES (1, 7, {'x': 8})",
+        "ALTER TABLE t ALTER id SET TYPE BIGINT",
+        "ALTER TABLE t ALTER a SET TYPE INTEGER",
+        "ALTER TABLE t ALTER COLUMN s SET TYPE STRUCT(x BIGINT)",
+    )
+    run(
+        lake,
+        "CREATE TABLE ours (id INT, a SMALLINT)",
+        "INSERT INTO ours VALUES (1, 7S)",
+        "ALTER TABLE ours ALTER COLUMN id TYPE BIGINT, ALTER COLUMN a TYPE BIGINT",
+    )
+
+    assert reasons(refused(lake.table("t"), tmp_path / "out")) == [
+        "column 'id' is int32 (annotated) there, not long",
+        "column 's.x' is int32 (annotated) there, not long",
+    ]
+    assert reasons(refused(lake.table("ours"), tmp_path / "ours")) == [
+        "column 'a' is int16 there, not long"
+    ]
+    assert lake.table("t").export_iceberg(tmp_path / "out", rewrite=True).report.is_ready
+    assert IcebergReaders(tmp_path / "out").rows() == by_both([(1, 7, (8,))])
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -420,6 +449,21 @@ def test_version_2_shows_defaults_of_files_that_were_written_anew(lake, tmp_path
     readers = IcebergReaders(place)
     assert readers.rows() == by_both([(2, 5)])
     assert readers.table().format_version == 2
+
+
+def test_defaults_for_new_rows_are_shown_or_told(lake, tmp_path):
+    run(lake, "CREATE TABLE t (id INT, d INT DEFAULT 5, e TIMESTAMP DEFAULT current_timestamp())")
+    table = lake.table("t")
+
+    [constant, computed] = table.export_iceberg(tmp_path / "2").report.losses
+    assert str(constant).startswith("column 'd': its default for new rows, '5', is not shown")
+    assert computed.subject == "column 'e'"
+    [told] = table.export_iceberg(tmp_path / "3", format_version=3).report.losses
+    assert told.subject == "column 'e'"
+    assert [loss.subject for loss in table.plan_export("delta").losses] == [
+        "column 'd'",
+        "column 'e'",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,9 @@ WRITTEN = {
 }
 
 
-def stored(kind, encoding=""):
-    return PhysicalField("c", 1, ducklake_type(kind), encoding=encoding)
+def stored(kind, encoding="", is_annotated=False):
+    shape = ducklake_type(kind)
+    return PhysicalField("c", 1, shape, encoding=encoding, is_annotated=is_annotated)
 
 
 def column(kind):
@@ -97,8 +98,21 @@ def test_uuids_and_times_are_shown_as_all_files_hold_them(kind, forms, shown):
     ("kind", "form", "is_right"),
     [
         ("int64", ("int32",), True),
-        ("int64", ("uint16",), True),
+        ("int64", ("int32", "", True), False),
+        ("int64", ("int64", "", True), True),
+        ("int64", ("int8",), False),
+        ("int64", ("int16",), False),
+        ("int64", ("uint16",), False),
         ("int64", ("uint32",), False),
+        ("int32", ("int32", "", True), True),
+        ("int32", ("int8",), True),
+        ("int32", ("int16",), True),
+        ("int32", ("uint8",), False),
+        ("uint8", ("uint8",), False),
+        ("uint8", ("int16",), True),
+        ("uint16", ("uint16",), False),
+        ("uint16", ("int32",), True),
+        ("uint32", ("int64",), True),
         ("int32", ("boolean",), False),
         ("float64", ("float32",), True),
         ("float64", ("int32",), False),

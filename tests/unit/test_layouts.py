@@ -72,6 +72,19 @@ def test_types_of_other_writers_are_told_apart(tmp_path, kind, shape, encoding):
     assert (str(found.shape), found.encoding) == (shape, encoding)
 
 
+def test_whole_numbers_that_the_footer_annotates_are_marked(tmp_path):
+    theirs, ours = str(tmp_path / "duckdb.parquet"), str(tmp_path / "arrow.parquet")
+    duckdb.execute(f"COPY (SELECT 1::INTEGER AS a, 1::BIGINT AS b, 1::TINYINT AS c) TO '{theirs}'")
+    pq.write_table(pa.table({"a": pa.array([1], pa.int32()), "b": pa.array([1], pa.int64())}), ours)
+
+    found, plain = read_layouts([theirs, ours])
+
+    assert [f.is_annotated for f in found.fields] == [True, True, False]
+    assert [f.is_annotated for f in plain.fields] == [False, False]
+    assert Layout.from_json(found.to_json()) == found
+    assert found.to_json() != plain.to_json()
+
+
 def test_int96_timestamps_are_marked(tmp_path):
     path = tmp_path / "f.parquet"
     pq.write_table(

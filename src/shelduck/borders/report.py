@@ -9,6 +9,7 @@ from rich.filesize import decimal
 from shelduck.errors import Unsupported
 from shelduck.model.files import DataFile
 from shelduck.model.partition import named_keys
+from shelduck.model.schema import Default
 from shelduck.model.table import TableVersion
 
 _MOST_LINES = 20
@@ -125,6 +126,11 @@ def lost_partitions(table: TableVersion) -> tuple[Loss, ...]:
         return ()
     by = ", ".join(map(str, keys))
     return (Loss(f"partitioning by {by}", "not shown; readers leave files out by bounds alone"),)
+
+
+def lost_default(subject: str, default: Default, why: str) -> Loss:
+    """Return the loss of what new rows get; what files hold and lack is another matter."""
+    return Loss(subject, f"its default for new rows, {default}, is not shown: {why}")
 
 
 def unknown_rows(file: DataFile) -> tuple[str, ...]:

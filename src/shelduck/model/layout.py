@@ -27,6 +27,8 @@ class PhysicalField:
     tells apart what one DuckLake type can be stored as and readers treat differently (``fixed`` for
     UUID bytes, ``int96``, ``utf8``, ``float64`` for DuckDB's int128 ...); empty for the usual one.
     ``group`` is the name of a list's or map's repeated group, needed for paths in the footer.
+    ``is_annotated`` is True for an int32 or int64 whose footer says so, as DuckDB's do and Spark's
+    do not: some readers refuse to widen it.
     """
 
     name: str
@@ -35,6 +37,7 @@ class PhysicalField:
     children: tuple[PhysicalField, ...] = ()
     encoding: str = ""
     group: str = ""
+    is_annotated: bool = False
 
     @property
     def stored_as(self) -> str:
@@ -68,11 +71,13 @@ class Layout:
 
 def _dump(f: PhysicalField) -> list[Any]:
     shape = str(f.shape)
-    return [f.name, f.id, shape, f.encoding, f.group, [_dump(c) for c in f.children]]
+    made = [f.name, f.id, shape, f.encoding, f.group, [_dump(c) for c in f.children]]
+    # A text without the mark is that of a file without it.
+    return [*made, True] if f.is_annotated else made
 
 
 def _load(row: list[Any]) -> PhysicalField:
-    name, number, text, encoding, group, children = row
+    name, number, text, encoding, group, children, *marks = row
     shape: Leaf | Kind
     if text in ("struct", "list", "map"):
         shape = Kind(text)
@@ -80,4 +85,5 @@ def _load(row: list[Any]) -> PhysicalField:
         shape = Primitive(text)
     else:
         shape = ducklake_type(text)
-    return PhysicalField(name, number, shape, tuple(_load(c) for c in children), encoding, group)
+    parts = tuple(_load(c) for c in children)
+    return PhysicalField(name, number, shape, parts, encoding, group, bool(marks))

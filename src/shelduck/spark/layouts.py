@@ -95,7 +95,11 @@ def _field(element: Element) -> PhysicalField:
     logical = element.logical[0] if element.logical else None
     if element.physical is not None:
         shape, encoding = _leaf(element)
-        return PhysicalField(element.name, element.id, shape, encoding=encoding)
+        return PhysicalField(
+            *(element.name, element.id, shape),
+            encoding=encoding,
+            is_annotated=str(shape) in ("int32", "int64") and _is_annotated(element),
+        )
     if logical == _L_LIST or element.converted == _C_LIST:
         return _list(element)
     if logical == _L_MAP or element.converted in (_C_MAP, _C_MAP_KEY_VALUE):
@@ -207,6 +211,10 @@ def _whole_number(
     if converted is not None:
         return Primitive(f"parquet:converted-{converted}"), ""
     return Primitive("int32" if element.physical == _INT32 else "int64"), ""
+
+
+def _is_annotated(element: Element) -> bool:
+    return element.logical is not None or element.converted is not None
 
 
 def _unit(inside: dict[int, object]) -> str:

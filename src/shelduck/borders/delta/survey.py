@@ -11,6 +11,7 @@ from shelduck.borders.report import (
     ExportReport,
     FileRewrite,
     Loss,
+    lost_default,
     lost_partitions,
     unknown_rows,
 )
@@ -134,6 +135,8 @@ def _kept(fields: Iterable[Field], path: tuple[str, ...], losses: list[Loss]) ->
                 continue
             if shown.loss:
                 losses.append(Loss(here, shown.loss))
+            if f.default is not None:
+                losses.append(lost_default(here, f.default, "nobody writes to an export"))
             yield f
             continue
         children = tuple(_kept(f.children, below, losses))

@@ -58,6 +58,13 @@ def initial_default(field: Field, types: Mapping[FieldId, Shown]) -> Json | None
     return _json(field, field.initial_default, types)
 
 
+def write_default(field: Field, types: Mapping[FieldId, Shown], version: int) -> Json | None:
+    """Return what new rows get, None where nothing is said of it or it cannot be said."""
+    if version < LAST_VERSION or field.default is None or not field.default.literal:
+        return None
+    return _json(field, field.default.text, types)
+
+
 def _kept(
     field: Field, types: Mapping[FieldId, Shown | None], path: tuple[str, ...], losses: list[Loss]
 ) -> Field | None:
@@ -147,8 +154,7 @@ class _Schema:
         initial = initial_default(field, self.shown.types)
         if initial is not None:
             made["initial-default"] = initial
-        if field.default is not None and field.default.literal:
-            default = _json(field, field.default.text, self.shown.types)
-            if default is not None:
-                made["write-default"] = default
+        default = write_default(field, self.shown.types, self.version)
+        if default is not None:
+            made["write-default"] = default
         return made

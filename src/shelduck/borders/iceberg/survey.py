@@ -6,7 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shelduck.borders.iceberg.layouts import Findings, NamedBelow, layout_findings
-from shelduck.borders.iceberg.schema import ShownColumns, initial_default, shown_columns
+from shelduck.borders.iceberg.schema import (
+    ShownColumns,
+    initial_default,
+    shown_columns,
+    write_default,
+)
 from shelduck.borders.iceberg.types import (
     FIRST_VERSION,
     LAST_VERSION,
@@ -18,6 +23,7 @@ from shelduck.borders.report import (
     ExportReport,
     FileRewrite,
     Loss,
+    lost_default,
     lost_partitions,
     unknown_rows,
 )
@@ -30,6 +36,10 @@ from shelduck.operations.rows import TableRows
 
 FORMAT = "Iceberg"
 _MOST_NAMED = 20
+_NO_NANOSECONDS = (
+    "Iceberg's reader for Spark, 1.12, has no nanoseconds and cannot open the table;"
+    " format_version=2 leaves the column out"
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,12 @@ def survey(rows: TableRows, format_version: int | None = None) -> Survey:
         FORMAT,
         table.full_name,
         table.snapshot.id,
-        (*shown.losses, *_of_readers(rows.files, found, shown, paths), *lost_partitions(table)),
+        (
+            *shown.losses,
+            *_of_defaults(shown, version, paths),
+            *_of_readers(rows.files, found, shown, paths),
+            *lost_partitions(table),
+        ),
         tuple(rewrites),
         sum(len(part.rows) for part in rows.inlined),
     )
@@ -169,7 +184,8 @@ def _wrong_types(one: Findings, shown: ShownColumns, paths: Mapping[FieldId, str
     for field_id, stored in one.stored.items():
         kind = shown.types.get(field_id)
         if kind is not None and not kind.holds(stored):
-            reasons.append(f"{paths[field_id]} is {stored.stored_as} there, not {kind.type}")
+            mark = " (annotated)" if stored.is_annotated else ""
+            reasons.append(f"{paths[field_id]} is {stored.stored_as}{mark} there, not {kind.type}")
     return reasons
 
 
@@ -190,6 +206,14 @@ def _unsaid(
     return reasons
 
 
+def _of_defaults(shown: ShownColumns, version: int, paths: Mapping[FieldId, str]) -> Iterator[Loss]:
+    """Yield the defaults for new rows that the metadata does not say."""
+    why = "version 2 has no defaults" if version < LAST_VERSION else "Iceberg has constants only"
+    for leaf, _ in _walk(shown.fields):
+        if leaf.default is not None and write_default(leaf, shown.types, version) is None:
+            yield lost_default(paths[leaf.id], leaf.default, why)
+
+
 def _of_readers(
     files: Iterable[DataFile], found: _Findings, shown: ShownColumns, paths: Mapping[FieldId, str]
 ) -> list[Loss]:
@@ -204,6 +228,8 @@ def _of_readers(
             losses.append(
                 Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL map to structs as empty")
             )
+        elif leaf.id in shown.types and shown.types[leaf.id].type == "timestamp_ns":
+            losses.append(Loss(paths[leaf.id], _NO_NANOSECONDS))
         elif str(leaf.shape) == "float64":
             narrow = found.layouts_with(leaf.id, "float32")
             numbers = [str(f.id) for f in files if found.layout_of[f.id] in narrow]
