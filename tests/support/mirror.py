@@ -67,7 +67,6 @@ class Column:
     family: str
     default: Any = None
     nullable: bool = True
-    is_converted: bool = False
     is_counted: bool = True
     identity: int = field(default_factory=itertools.count().__next__)
 
@@ -151,6 +150,13 @@ class Mirror:
         for row in self.rows.values():
             del row[identity]
 
+    def move(self, identity: int, after: int | None) -> None:
+        """To the place behind another column, or to the front."""
+        column = self.column(identity)
+        self.columns.remove(column)
+        at = 0 if after is None else self.columns.index(self.column(after)) + 1
+        self.columns.insert(at, column)
+
     def rename(self, identity: int, name: str) -> None:
         self.column(identity).name = name
 
@@ -160,11 +166,6 @@ class Mirror:
 
     def set_nullable(self, identity: int, nullable: bool) -> None:
         self.column(identity).nullable = nullable
-
-    def convert(self, identity: int, kind: str) -> None:
-        """What a job does to a type; the column has a new id then."""
-        self.column(identity).is_converted = True
-        self.retype(identity, kind)
 
     def retype(self, identity: int, kind: str) -> None:
         """Every value in another type; which are drawn from now on follows."""

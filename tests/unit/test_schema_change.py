@@ -154,6 +154,16 @@ def test_a_gap_in_the_orders_is_used_before_anything_is_renumbered():
     ]
 
 
+def test_orders_stay_below_the_ids_of_columns_that_come_later():
+    abc = draft({"a": "int", "b": "int", "c": "int"})
+    last = after(move("a", Position("c")), of=abc)
+    again = after(move("b", Position("a")), of=last)
+
+    assert columns(last) == [(2, "b", 1), (3, "c", 2), (1, "a", 3)]
+    assert columns(again) == [(3, "c", 1), (1, "a", 2), (2, "b", 3)]
+    assert columns(after(move("c", Position("b")), of=again)) == columns(abc)
+
+
 def test_a_field_is_added_first_in_its_struct():
     assert columns(after(add("s.n", "int", position=FIRST)), "s") == [
         (14, "n", 1),

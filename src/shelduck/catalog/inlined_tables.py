@@ -20,7 +20,6 @@ from shelduck.catalog.draft import Draft
 from shelduck.catalog.work import TableWork
 from shelduck.errors import InvalidRequest
 from shelduck.model.schema import Field, FieldId, Kind, Schema, TableId
-from shelduck.model.table import TableVersion
 from shelduck.model.types import Decimal, Leaf
 
 SYSTEM_COLUMNS = ("row_id", "begin_snapshot", "end_snapshot")
@@ -89,7 +88,7 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
 
     One statement when no table has any; else one more than two for each that has.
     """
-    changed = {w.id: w for w in works if w.old and w.columns and _needs_another(w.old, w)}
+    changed = {w.id: w for w in works if needs_another(w)}
     if not changed:
         return
     found = draft.connection.execute(_REGISTERED, {"ids": list(changed)}).all()
@@ -102,6 +101,15 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
         _refuse_reserved(work, work.columns)
         if _columns(draft.connection.dialect.name, work.columns) is not None:
             add_inlined_table(draft, work.id, work.columns)
+
+
+def needs_another(work: TableWork) -> bool:
+    """Tell whether a change of a table asks for another table for its inlined rows."""
+    if work.old is None or work.columns is None:
+        return False
+    old, new = work.old.columns, work.columns
+    # DuckDB makes one for new partition keys too.
+    return old.names != new.names or _differ(old, new) or work.partition is not None
 
 
 def newest_inlined_table(connection: Connection, table: TableId, columns: Schema) -> str | None:
@@ -127,13 +135,6 @@ def newest_inlined_table(connection: Connection, table: TableId, columns: Schema
 def can_inline(database: str, columns: Schema) -> bool:
     """Tell whether a kind of database takes inlined rows with these columns."""
     return _columns(database, columns) is not None
-
-
-def _needs_another(old: TableVersion, work: TableWork) -> bool:
-    # DuckDB makes one for new partition keys too.
-    assert work.columns is not None
-    moved = old.columns.names != work.columns.names
-    return moved or _differ(old.columns, work.columns) or work.partition is not None
 
 
 def _differ(old: Schema, new: Schema) -> bool:

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from shelduck.catalog import tables
 from shelduck.catalog.column_types import BIGINT, TEXT
+from shelduck.catalog.kept_places import name_to_set
 from shelduck.catalog.queries import live
 from shelduck.model.options import (
     OPTION_NAMES,
@@ -45,19 +46,20 @@ def read_table_options(connection: Connection, table: TableVersion) -> TableOpti
 
 
 def write_setting(connection: Connection, setting: OptionSetting) -> None:
-    """Set an option; at most two statements, and no snapshot, as DuckDB does it."""
+    """Set an option; at most three statements, and no snapshot, as DuckDB does it."""
+    name = name_to_set(connection, setting)
     same_scope = (
         _c.scope.is_(None) if setting.scope is Scope.LAKE else _c.scope == setting.scope.value
     )
     same_owner = (
         _c.scope_id.is_(None) if setting.scope_id is None else _c.scope_id == setting.scope_id
     )
-    known = _UPDATE.where(_c.key == setting.name, same_scope, same_owner)
+    known = _UPDATE.where(_c.key == name, same_scope, same_owner)
     if connection.execute(known, {"new": setting.value}).rowcount == 0:
         connection.execute(
             _INSERT,
             {
-                "key": setting.name,
+                "key": name,
                 "value": setting.value,
                 "scope": setting.scope.value,
                 "scope_id": setting.scope_id,

@@ -7,6 +7,7 @@ come out as `shelduck.model.files.InlinedRows` describes.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from decimal import Decimal as Number
 from typing import Any
@@ -133,13 +134,60 @@ def _stored(
     for name, schema_version in registry:
         if name not in filled:
             continue
-        begin = begin_under(begins, schema_version)
-        shown = rows_at(versions, table.begin_snapshot if begin is None else begin)
-        columns = schema_of(shown, table.full_name)
+        known = begin_under(begins, schema_version)
+        begin = table.begin_snapshot if known is None else known
+        columns = schema_of(rows_at(versions, begin), table.full_name)
         rows = _fetch(connection, table, name, columns, chosen)
         if rows:
+            places = _places(connection, name, columns, versions)
+            _require_in_place(table, places, begin, versions, rows)
             found.append((name, columns, rows))
     return found
+
+
+def _places(
+    connection: Connection, name: str, columns: Schema, versions: Sequence[Any]
+) -> tuple[int, ...]:
+    """Return the ids of the columns in the order in which a table for inlined rows has them.
+
+    One statement where columns were ever out of the order of their ids, else none.
+    """
+    ids = {f.name.lower(): int(f.id) for f in columns}
+    if all(row.column_order == row.column_id for row in versions):
+        return tuple(ids.values())
+    every: Select[Any] = select(literal_column("*")).select_from(sql_table(name)).limit(0)
+    keys = tuple(connection.execute(every).keys())
+    return tuple(ids[key.lower()] for key in keys[len(SYSTEM_COLUMNS) :])
+
+
+def _require_in_place(
+    table: TableVersion,
+    places: tuple[int, ...],
+    begin: int,
+    versions: Sequence[Any],
+    rows: Sequence[Any],
+) -> None:
+    """Raise CorruptLake where DuckDB put values into other columns.
+
+    It writes them in the order of the columns, whatever the table for inlined rows has; ``begin``
+    is the snapshot since which that one is there. What comes with it is in its order.
+    """
+    ends = {n for row in versions for n in (row.begin_snapshot, row.end_snapshot) if n is not None}
+    changes = sorted(n for n in ends if n > begin)
+    later = {row[1] for row in rows if row[1] > begin}
+    # Between two changes of columns all snapshots are alike.
+    alike: dict[int, int] = {}
+    for snapshot in later:
+        at = bisect_right(changes, snapshot)
+        alike[at] = min(snapshot, alike.get(at, snapshot))
+    for snapshot in sorted(alike.values()):
+        if tuple(f.id for f in schema_of(rows_at(versions, snapshot), table.full_name)) != places:
+            raise CorruptLake(
+                f"{table.full_name} has rows of snapshot {snapshot} in the catalog whose values"
+                " DuckDB 1.5.5 put into other columns, because another session had altered the"
+                f" table; read the table as of snapshot {snapshot - 1}, delete these rows in DuckDB"
+                f" (DELETE FROM {table.name} WHERE snapshot_id = {snapshot}), and insert them again"
+            )
 
 
 def _tables_with_rows(
@@ -180,8 +228,11 @@ def _fetch(
     if connection.dialect.name == "sqlite":
         stored = [str(key).lower() for key in tuple(result.keys())]
         wanted = [*SYSTEM_COLUMNS, *(n.lower() for n in columns.names)]
-        if stored != wanted:
+        if sorted(stored) != sorted(wanted):
             raise CorruptLake(f"{name} has columns {stored}, expected {wanted}")
+        if stored != wanted:
+            places = [stored.index(n) for n in wanted]
+            return [tuple(row[n] for n in places) for row in result]
     return list(result)
 
 

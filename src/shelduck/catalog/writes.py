@@ -13,7 +13,8 @@ from shelduck.catalog.adoptions import refuse_other_numbers
 from shelduck.catalog.checks import require_only_files
 from shelduck.catalog.column_rows import rows_of, with_parents
 from shelduck.catalog.draft import Draft
-from shelduck.catalog.inlined_tables import add_inlined_table
+from shelduck.catalog.inlined_tables import add_inlined_table, needs_another
+from shelduck.catalog.kept_places import keep_places, put_back
 from shelduck.catalog.queries import live
 from shelduck.catalog.table_layouts import set_partitioning, set_sorting
 from shelduck.catalog.work import TableWork
@@ -21,6 +22,7 @@ from shelduck.errors import Conflict
 from shelduck.model.change import CreateSchema, DropSchema, Entry, Verb
 from shelduck.model.names import directory
 from shelduck.model.schema import Field, FieldId, Schema, SchemaId, TableId
+from shelduck.model.table import TableVersion
 
 Comments = Mapping[FieldId | None, str]
 
@@ -129,6 +131,7 @@ def create_table(draft: Draft, work: TableWork, schema_ids: Mapping[SchemaId, Sc
     draft.connection.execute(_INSERT_COLUMNS, rows)
     _reserve(draft, number, work)
     add_inlined_table(draft, number, work.columns)
+    keep_places(draft, number, work.columns, is_renewed=False)
     _change_comments(draft, number, {}, work.comments or {})
     _change_tags(draft, number, {}, work.properties or {})
     set_partitioning(draft, number, work)
@@ -185,7 +188,8 @@ def alter_table(draft: Draft, work: TableWork) -> None:
     assert work.columns is not None
     refuse_other_numbers(draft, work)
     require_only_files(draft, work)
-    changed = _change_columns(draft, work.id, work.name, old.columns, work.columns)
+    changed = _change_columns(draft, work.id, old, work.columns)
+    keep_places(draft, work.id, work.columns, is_renewed=needs_another(work))
     _change_comments(draft, work.id, old.comments, work.comments or {})
     if work.properties is not None:
         _change_tags(draft, work.id, old.properties, work.properties)
@@ -211,8 +215,8 @@ def _reserve(draft: Draft, table: TableId, work: TableWork) -> None:
         draft.connection.execute(_INSERT_COLUMNS, [r | {"end_snapshot": draft.id} for r in rows])
 
 
-def _change_columns(draft: Draft, table: TableId, name: str, old: Schema, new: Schema) -> bool:
-    before = {f.id: _own(f, parent) for f, parent in with_parents(old)}
+def _change_columns(draft: Draft, table: TableId, old: TableVersion, new: Schema) -> bool:
+    before = {f.id: _own(f, parent) for f, parent in with_parents(old.columns)}
     after = with_parents(new)
     kept = {f.id for f, _ in after}
     begun = [(f, parent) for f, parent in after if before.get(f.id) != _own(f, parent)]
@@ -222,9 +226,11 @@ def _change_columns(draft: Draft, table: TableId, name: str, old: Schema, new: S
             _END_COLUMNS, {"in_table_id": [table], "in_column_id": ended, "ended": draft.id}
         )
         if done.rowcount != len(ended):
-            raise Conflict(f"columns of table {name} are not what this change was made on")
+            raise Conflict(f"columns of table {old.full_name} are not what this change was made on")
     if begun:
         draft.connection.execute(_INSERT_COLUMNS, rows_of(table, draft.id, begun))
+        fields = [f for f, _ in begun]
+        put_back(draft, table, old.columns.walk(), fields, old.max_column_id)
     gone = [i for i in before if i not in kept]
     if gone:
         draft.connection.execute(

@@ -7,7 +7,7 @@ table. Names are compared without case, as Spark and DuckDB do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NewType
@@ -223,6 +223,22 @@ def require_free_name(name: str, table: str | None = None) -> None:
 def is_reserved(name: str) -> bool:
     """Tell whether a column's name is one that only Shelduck and DuckLake give."""
     return name.lower().startswith(_RESERVED)
+
+
+def in_places(fields: Sequence[Field]) -> tuple[Field, ...]:
+    """Return fields that lie side by side with orders that grow; as few change as can be.
+
+    No order is as high as the id of a column that is added later: DuckDB takes the id for its
+    order. Fields in the order of their ids have those as orders.
+    """
+    found: list[Field] = []
+    for f in fields:
+        last = found[-1].order if found else 0
+        found.append(f if f.order > last else replace(f, order=last + 1))
+    ids = [f.id for f in fields]
+    if ids == sorted(ids) or found[-1].order > max(ids):
+        return tuple(replace(f, order=n) for f, n in zip(fields, sorted(ids), strict=True))
+    return tuple(found)
 
 
 def spent(columns: Schema, last: int, known: int = 0) -> tuple[Field, ...]:

@@ -24,6 +24,7 @@ from shelduck.model.schema import (
     Kind,
     Path,
     Schema,
+    in_places,
     new_field,
     path_text,
     require_free_name,
@@ -360,10 +361,7 @@ def _placed(
             raise InvalidRequest(f"column {position.after!r} to go after does not exist in {table}")
         at = names.index(lowered) + 1
     order = siblings[at - 1].order + 1 if at else 1
-    out = [*siblings[:at], replace(made, order=order)]
-    for f in siblings[at:]:
-        out.append(f if f.order > out[-1].order else replace(f, order=out[-1].order + 1))
-    return tuple(out)
+    return in_places([*siblings[:at], replace(made, order=order), *siblings[at:]])
 
 
 def with_default(column: Field, default: Default | None, table: str) -> Field:

@@ -12,7 +12,14 @@ from shelduck.model.layout import PhysicalField
 from shelduck.model.partition import IDENTITY
 from shelduck.model.promotions import promotion
 from shelduck.model.properties import TYPE_WIDENING
-from shelduck.model.schema import Field, FieldId, Kind, Schema, require_free_name
+from shelduck.model.schema import (
+    Field,
+    FieldId,
+    Kind,
+    Schema,
+    in_places,
+    require_free_name,
+)
 from shelduck.model.table import PartitionColumn, TableVersion
 from shelduck.model.types import FLOATS
 from shelduck.planning.adoption import holds_widened
@@ -137,11 +144,8 @@ class _Build:
             found = self._find(part, old)
             if is_top and found is not None and self._reads_anew(part, found):
                 found = None
-            f = self._field(part, found, is_top=is_top)
-            last = made[-1].order if made else 0
-            # Orders only grow along the columns, and stay where they can.
-            made.append(f if f.order > last else replace(f, order=max(f.id, last + 1)))
-        return tuple(made)
+            made.append(self._field(part, found, is_top=is_top))
+        return in_places(made)
 
     def _find(self, part: DeltaField, old: Sequence[Field]) -> Field | None:
         for f in old:
