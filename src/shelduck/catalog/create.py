@@ -7,7 +7,6 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata as distributions
-from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.schema import CreateTable
@@ -17,6 +16,7 @@ from shelduck.catalog.failures import Contention
 from shelduck.catalog.own_tables import ensure_own_tables
 from shelduck.catalog.store import Store
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
+from shelduck.model.place import normal, split_address
 
 VERSION = "1.0"
 
@@ -80,7 +80,7 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
             f"the lake in {store.where} is encrypted, and Spark cannot read its files;"
             " copy it with DuckDB to a lake that is not"
         )
-    stored = absolute_data_path(_option(store, options, "data_path"))
+    stored = absolute_data_path(_required_path(store, _option(store, options, "data_path")))
     if data_path and absolute_data_path(data_path) != stored:
         raise InvalidRequest(
             f"the lake in {store.where} keeps its files in {stored!r},"
@@ -102,9 +102,10 @@ def open_or_create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
 
 
 def absolute_data_path(path: str) -> str:
-    """Return a data path as a lake stores it: absolute, unless it is a URL, and ending in '/'."""
-    absolute = path if len(urlsplit(path).scheme) > 1 else os.path.abspath(path)  # noqa: PTH100
-    return absolute if absolute.endswith("/") else absolute + "/"
+    """Return a data path as a lake stores it: absolute, in its plain spelling, ending in '/'."""
+    scheme, _, key = split_address(path)
+    plain = normal(path) if scheme else os.path.abspath(key)  # noqa: PTH100
+    return plain if plain.endswith("/") else plain + "/"
 
 
 def _refuse_half_a_lake(store: Store, present: set[str]) -> None:
@@ -151,6 +152,17 @@ def _read_options(store: Store) -> dict[str, str]:
             )
         rows = connection.execute(select(t.key, t.value).where(t.scope.is_(None)))
         return {row.key: row.value for row in rows}
+
+
+def _required_path(store: Store, path: str) -> str:
+    """Return a stored data path; Unsupported for keys of an object store that Spark cannot name."""
+    scheme, host, key = split_address(path)
+    if scheme and normal(path) != f"{scheme}://{host}/{key}":
+        raise Unsupported(
+            f"the lake in {store.where} keeps its files in {path!r}, and Spark finds no files below"
+            " a path with '//', '.' or '..'; move them, and correct data_path in ducklake_metadata"
+        )
+    return path
 
 
 def _option(store: Store, options: dict[str, str], key: str) -> str:

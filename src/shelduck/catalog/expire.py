@@ -37,7 +37,6 @@ from shelduck.catalog.rewrites import remove_file_rows
 from shelduck.catalog.schedule import (
     GoneFile,
     directory_by_table,
-    gone_data_file,
     schedule,
     table_directories,
 )
@@ -185,7 +184,7 @@ def _remove_files(connection: Connection, lake: LakeInfo, purged: Sequence[int])
     gone: dict[int, GoneFile] = {}
     for number, table, path, relative, mapping in rows:
         place = resolve(by_table.get(table, ""), path, relative)
-        gone[number] = gone_data_file(lake, number, place, mapping)
+        gone[number] = GoneFile(number, place, mapping is not None)
     for number, table, path, relative in delete_rows:
         gone[number] = GoneFile(number, resolve(by_table.get(table, ""), path, relative))
     for ids in chunks({row[0] for row in delete_rows}):

@@ -1,15 +1,19 @@
-"""Absolute places from the catalog's relative ones: plain concatenation, as DuckLake does it."""
+"""Absolute paths from the catalog's relative ones, and what the names of directories tell."""
 
 from __future__ import annotations
 
 from urllib.parse import unquote
 
 from shelduck.model.partition import NULL_DIRECTORY
+from shelduck.model.place import joined
 
 
 def resolve(base: str, path: str, is_relative: object) -> str:
-    """Return ``path`` below ``base``, which ends in '/', unless it is absolute already."""
-    return base + path if is_relative else path
+    """Return ``path`` below ``base``, which ends in '/', unless it is absolute already.
+
+    Raises CorruptLake for a relative path that leaves ``base``.
+    """
+    return joined(base, path) if is_relative else path
 
 
 def hive_values(path: str) -> dict[str, str | None]:

@@ -18,7 +18,7 @@ from shelduck.catalog.draft import Draft
 from shelduck.catalog.file_rows import insert_moved_files
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.queries import inlined_delete_table, live, present_tables
-from shelduck.catalog.schedule import GoneFile, gone_data_file, schedule
+from shelduck.catalog.schedule import GoneFile, schedule
 from shelduck.catalog.store import Store
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
@@ -142,7 +142,7 @@ def _remove(store: Store, draft: Draft, lake: LakeInfo, changes: Sequence[Rewrit
         first = min(sources[s.data_file_id].begin_snapshot for s in change.sources)
         if any(result.begin_snapshot != first for result in change.results):
             raise Conflict(f"files of {table.full_name} begin later than when they were read")
-    gone = [_gone(table, lake, row) for row in sources.values()]
+    gone = [_gone(table, row) for row in sources.values()]
     schedule(store, draft.connection, lake, gone, draft.time)
     remove_file_rows(draft.connection, table.id, ids)
 
@@ -163,9 +163,9 @@ def remove_file_rows(connection: Any, table: TableId, ids: Sequence[int]) -> Non
             connection.execute(statement, {"ids": chunk})
 
 
-def _gone(table: TableVersion, lake: LakeInfo, row: Any) -> GoneFile:
+def _gone(table: TableVersion, row: Any) -> GoneFile:
     path = resolve(table.path, row.path, row.path_is_relative)
-    return gone_data_file(lake, row.data_file_id, path, row.mapping_id)
+    return GoneFile(row.data_file_id, path, row.mapping_id is not None)
 
 
 def _insert(

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+)
 
 from shelduck.catalog import own_tables, tables
 from shelduck.catalog.chunks import chunks
@@ -15,6 +25,15 @@ from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.paths import resolve
 from shelduck.catalog.queries import present_tables
 from shelduck.catalog.store import Store
+from shelduck.errors import CorruptLake
+from shelduck.model.place import (
+    Place,
+    normal,
+    place_below,
+    place_in,
+    split_address,
+    storage_path,
+)
 
 _s, _r = tables.files_scheduled_for_deletion.c, own_tables.released_file.c
 _INSERT = insert(tables.files_scheduled_for_deletion)
@@ -33,7 +52,8 @@ _DELETE_RELEASED = delete(own_tables.released_file).where(
 class GoneFile:
     """A data or delete file that left the catalog; ``path`` is absolute.
 
-    ``is_adopted``: the lake did not write it, ``add_files`` took it over where it lay.
+    ``is_adopted``: the lake did not write it, ``add_files`` took it over where it lay. So counts
+    everything that does not lie below the data path.
     """
 
     id: int
@@ -41,24 +61,24 @@ class GoneFile:
     is_adopted: bool = False
 
 
-def gone_data_file(lake: LakeInfo, number: int, path: str, mapping_id: int | None) -> GoneFile:
-    """Return a data file that left; adopted is what has a name mapping or lies elsewhere."""
-    is_adopted = mapping_id is not None or not path.startswith(lake.data_path)
-    return GoneFile(number, path, is_adopted)
-
-
 @dataclass(frozen=True, slots=True)
 class ScheduledFile:
     """A file that waits for its deletion since ``since``; ``path`` is absolute.
 
-    ``is_released``: it is adopted, and nobody may delete it who is not told to.
+    ``place`` is where the lake put it, None for an adopted file: that one nobody may delete who is
+    not told to. ``is_released`` says that it waits in a table of our own.
     """
 
     id: int
     path: str
     since: datetime
-    is_adopted: bool
+    place: Place | None = None
     is_released: bool = False
+
+    @property
+    def is_adopted(self) -> bool:
+        """True when the lake did not write the file."""
+        return self.place is None
 
 
 def schedule(
@@ -68,18 +88,12 @@ def schedule(
     rows: list[dict[str, Any]] = []
     released: list[dict[str, Any]] = []
     for file in gone:
-        if file.is_adopted:
+        place = None if file.is_adopted else place_in(lake.data_path, file.path)
+        if place is None:
             released.append({"data_file_id": file.id, "path": file.path, "released": now})
             continue
-        is_inside = file.path.startswith(lake.data_path)
-        rows.append(
-            {
-                "data_file_id": file.id,
-                "path": file.path.removeprefix(lake.data_path),
-                "path_is_relative": is_inside,
-                "schedule_start": now,
-            }
-        )
+        row = {"data_file_id": file.id, "path": place.key, "path_is_relative": True}
+        rows.append(row | {"schedule_start": now})
     if rows:
         connection.execute(_INSERT, rows)
     if released:
@@ -91,29 +105,37 @@ def schedule(
 def scheduled_files(
     connection: Connection, lake: LakeInfo, before: datetime | None
 ) -> list[ScheduledFile]:
-    """Return what waits for its deletion since before a time, oldest first; three statements."""
+    """Return what waits for its deletion since before a time, oldest first; three statements.
+
+    Raises CorruptLake for a row that names no file below the data path.
+    """
     query, released = _SCHEDULED, _RELEASED
     if before is not None:
         query, released = (
             query.where(_s.schedule_start < before),
             released.where(_r.released < before),
         )
-    found = [
-        ScheduledFile(
-            row.data_file_id,
-            resolve(lake.data_path, row.path, row.path_is_relative),
-            row.schedule_start,
-            # DuckDB schedules what was adopted by its absolute path, and nothing else.
-            not row.path_is_relative,
-        )
-        for row in connection.execute(query)
-    ]
+    found = [_scheduled(lake, row) for row in connection.execute(query)]
     if present_tables(connection, [own_tables.released_file.name]):
         found += [
-            ScheduledFile(row.data_file_id, row.path, row.released, True, is_released=True)
+            ScheduledFile(row.data_file_id, row.path, row.released, is_released=True)
             for row in connection.execute(released)
         ]
     return sorted(found, key=lambda f: (f.since, f.id))
+
+
+def _scheduled(lake: LakeInfo, row: Any) -> ScheduledFile:
+    if not row.path_is_relative:
+        # DuckDB schedules what was adopted by its absolute path, and nothing else.
+        return ScheduledFile(row.data_file_id, row.path, row.schedule_start)
+    try:
+        place = place_below(lake.data_path, row.path)
+    except CorruptLake as error:
+        raise CorruptLake(
+            f"ducklake_files_scheduled_for_deletion names {row.path!r} as file {row.data_file_id},"
+            f" which is no file below {lake.data_path}; nothing is deleted. Delete that row"
+        ) from error
+    return ScheduledFile(row.data_file_id, str(place), row.schedule_start, place)
 
 
 def forget_scheduled(connection: Connection, files: Sequence[ScheduledFile]) -> None:
@@ -125,24 +147,47 @@ def forget_scheduled(connection: Connection, files: Sequence[ScheduledFile]) -> 
 
 
 def paths_in_use(connection: Connection, lake: LakeInfo, wanted: Iterable[str]) -> set[str]:
-    """Return which of these absolute paths a data or delete file of any snapshot has."""
+    """Return which of these absolute paths a data or delete file of any snapshot has.
+
+    A file is found under whatever spelling the catalog has of it, links apart.
+    """
     directories = table_directories(connection, lake)
-    places: dict[str, set[str]] = {}
+    by_storage: dict[str, set[str]] = {}
+    names: set[str] = set()
     for path in wanted:
-        places.setdefault(path, set()).add(path)
-        for directory in _prefixes(path):
-            if directory in directories:
-                places.setdefault(path[len(directory) :], set()).add(path)
+        by_storage.setdefault(storage_path(path), set()).add(path)
+        names |= {path, normal(path)}
+        names |= {path[len(d) :] for d in _prefixes(normal(path)) if d in directories}
     found: set[str] = set()
     by_table = directory_by_table(directories)
     for source in (tables.data_file, tables.delete_file):
         c = source.c
-        for names in chunks(places):
-            query = select(c.table_id, c.path, c.path_is_relative).where(c.path.in_(names))
-            for row in connection.execute(query):
-                base = by_table.get(row.table_id, "")
-                found.add(resolve(base, row.path, row.path_is_relative))
+        query = select(c.table_id, c.path, c.path_is_relative)
+        rows = [
+            row
+            for some in chunks(names)
+            for row in connection.execute(query.where(c.path.in_(some)))
+        ]
+        rows += connection.execute(query.where(_is_odd(source, lake))) if names else []
+        for number, path, relative in rows:
+            place = resolve(by_table.get(number, ""), path, relative)
+            found |= by_storage.get(storage_path(place), set())
     return found
+
+
+def _is_odd(source: Table, lake: LakeInfo) -> ColumnElement[bool]:
+    """Return the condition that a path may be spelled otherwise than we spell it."""
+    path = source.c.path
+    scheme = split_address(lake.data_path)[0]
+    here = f"{scheme}://%" if scheme else "/%"
+    is_elsewhere = and_(source.c.path_is_relative.is_(False), path.not_like(here))
+    return or_(
+        path.like("./%"),
+        path.like("%/./%"),
+        path.like("%../%"),
+        is_elsewhere,
+        and_(path.like("%//%"), or_(path.not_like("%://%"), path.like("%://%//%"))),
+    )
 
 
 def table_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[int]]:
@@ -160,8 +205,12 @@ def table_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[i
     )
     found: dict[str, set[int]] = {}
     for row in connection.execute(query):
-        home = resolve(lake.data_path, row.schema_path, row.schema_is_relative)
-        found.setdefault(resolve(home, row.path, row.path_is_relative), set()).add(row.table_id)
+        try:
+            home = resolve(lake.data_path, row.schema_path, row.schema_is_relative)
+            place = resolve(home, row.path, row.path_is_relative)
+        except CorruptLake as error:
+            raise CorruptLake(f"the directory of table {row.table_id}: {error}") from error
+        found.setdefault(place, set()).add(row.table_id)
     return found
 
 
@@ -187,12 +236,12 @@ def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[s
 
 
 def known_paths(connection: Connection, lake: LakeInfo) -> set[str]:
-    """Return the absolute paths of all files that any row of the catalog names."""
+    """Return the paths of all files that any row of the catalog names, as `storage_path` does."""
     by_table = directory_by_table(table_directories(connection, lake))
-    found = {f.path for f in scheduled_files(connection, lake, None)}
+    found = {storage_path(f.path) for f in scheduled_files(connection, lake, None)}
     for source in (tables.data_file, tables.delete_file):
         c = source.c
         query = select(c.table_id, c.path, c.path_is_relative)
         for number, path, relative in connection.execute(query):
-            found.add(resolve(by_table.get(number, ""), path, relative))
+            found.add(storage_path(resolve(by_table.get(number, ""), path, relative)))
     return found

@@ -13,12 +13,14 @@ from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.schedule import ScheduledFile
 from shelduck.catalog.store import Store
 from shelduck.model.names import is_write_directory
+from shelduck.model.place import Place, place_in, place_of_stranger, storage_path
 from shelduck.spark.storage import (
     Stored,
     delete_directory,
     delete_files,
     list_data_files,
     list_everything,
+    other_paths,
 )
 
 _DUCKDB = "ducklake-"
@@ -47,17 +49,20 @@ def clean_up(
 
     Files first, then their rows: who is interrupted finds the rest the next time. A file that a
     snapshot names is never deleted, and one that the lake did not write only with ``adopted``.
-    ``table`` is the directory of the only table to look at.
+    ``table`` is the directory of the only table to look at. Raises CorruptLake, and deletes
+    nothing, when a file cannot be one of the lake's.
     """
     with store.read() as connection:
         every = schedule.scheduled_files(connection, lake, before)
         waiting = [f for f in every if table is None or f.path.startswith(table)]
-        used = schedule.paths_in_use(connection, lake, [f.path for f in waiting])
-    gone = [f for f in waiting if f.path not in used and (adopted or not f.is_adopted)]
+        paths = {f: (f.path, *_other_paths(lake, f, adopted)) for f in waiting}
+        used = schedule.paths_in_use(connection, lake, {p for some in paths.values() for p in some})
+    gone = [f for f in waiting if used.isdisjoint(paths[f]) and (adopted or not f.is_adopted)]
     kept = tuple(f.path for f in waiting if f not in gone)
+    places = [f.place or place_of_stranger(f.path) for f in gone]
     if gone and not dry_run:
-        delete_files(f.path for f in gone)
-        _remove_empty(gone)
+        delete_files(places)
+        _remove_empty(f.place for f in gone if f.place is not None)
         write_with_retries(store, lambda connection: schedule.forget_scheduled(connection, gone))
     return Cleaned(tuple(f.path for f in gone), kept=kept)
 
@@ -75,11 +80,14 @@ def remove_orphans(
 
     A write's directory is looked at as a whole: nothing in it may have changed since ``before``.
     Other directories are not this lake's; what DuckDB wrote tells of no lake, so it is left unless
-    ``duckdb_files``. ``table`` is the directory of the only table to look at.
+    ``duckdb_files``. ``table`` is the directory of the only table to look at. A table that lies
+    elsewhere than below the data path is left alone. Raises CorruptLake, and deletes nothing, when
+    a link leads to files.
     """
     with store.read() as connection:
         owned = schedule.owned_directories(connection, lake)
     places = [place for place in owned if table is None or place == table]
+    places = [place for place in places if _is_inside(lake, place)]
     # Listed before the catalog is asked: what a commit publishes meanwhile is known by then.
     listed = {place: list_everything(place) for place in places}
     with store.read() as connection:
@@ -90,10 +98,10 @@ def remove_orphans(
         if duckdb_files:
             orphans += _of_duckdb(place, found, known, before)
     if not dry_run:
-        delete_files(path for part in orphans for path in part.files)
+        delete_files(_place(lake, path) for part in orphans for path in part.files)
         for part in orphans:
             if part.directory is not None:
-                delete_directory(part.directory)
+                delete_directory(_place(lake, part.directory))
     # Checksums go with their files and count for nothing.
     shown = tuple(p for part in orphans for p in part.files if not p.endswith(".crc"))
     return Cleaned(shown, sum(part.bytes for part in orphans))
@@ -149,7 +157,7 @@ def _is_known(place: str, name: str, known: set[str]) -> bool:
     directory, slash, last = name.rpartition("/")
     if last.startswith(".") and last.endswith(".crc"):
         last = last.removeprefix(".").removesuffix(".crc")
-    return place + directory + slash + last in known
+    return storage_path(place + directory + slash + last) in known
 
 
 def _of_duckdb(
@@ -162,22 +170,38 @@ def _of_duckdb(
         and entry.changed < before
         and entry.name.rpartition("/")[2].startswith(_DUCKDB)
         and entry.name.endswith((".parquet", ".puffin"))
-        and place + entry.name not in known
+        and storage_path(place + entry.name) not in known
     ]
     return [_Orphans((place + entry.name,), entry.size) for entry in unknown]
 
 
-def _remove_empty(gone: Iterable[ScheduledFile]) -> None:
+def _remove_empty(gone: Iterable[Place]) -> None:
     """Remove directories of writes in which no data file is left."""
-    for directory in {_write_of(f.path) for f in gone if not f.is_adopted}:
-        if directory is not None and not list_data_files(directory):
+    for directory in {_write_of(place) for place in gone}:
+        if directory is not None and not list_data_files(str(directory)):
             delete_directory(directory)
 
 
-def _write_of(path: str) -> str | None:
+def _write_of(place: Place) -> Place | None:
     """Return the directory of the write that a file comes from; partitions have some below it."""
-    parts = path.split("/")[:-1]
+    parts = place.key.split("/")[:-1]
     # The digits of the table's uuid are those of the directory itself here.
     depth = next((n for n in range(len(parts), 0, -1) if "=" not in parts[n - 1]), 0)
     name = parts[depth - 1] if depth else ""
-    return "/".join(parts[:depth]) if is_write_directory(name, name) else None
+    return Place(place.root, "/".join(parts[:depth])) if is_write_directory(name, name) else None
+
+
+def _other_paths(lake: LakeInfo, file: ScheduledFile, adopted: bool) -> tuple[str, ...]:
+    """Return what else an adopted file that may be deleted is called: links may lead to it."""
+    return other_paths(file.path, lake.data_path) if adopted and file.is_adopted else ()
+
+
+def _is_inside(lake: LakeInfo, directory: str) -> bool:
+    return place_in(lake.data_path, directory.rstrip("/")) is not None
+
+
+def _place(lake: LakeInfo, path: str) -> Place:
+    """Return the place of a file or directory that was listed below the data path."""
+    place = place_in(lake.data_path, path)
+    assert place is not None
+    return place

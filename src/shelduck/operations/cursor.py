@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 
 from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.model.place import place_below
 from shelduck.spark.storage import delete_file, list_names, read_text, write_text
 
 
@@ -63,7 +64,7 @@ class Cursor:
         write_text(f"{self._place}{batch.number}.done", "")
         self.begun = None
         for suffix in ("json", "done"):
-            delete_file(f"{self._place}{batch.number - 1}.{suffix}")
+            delete_file(place_below(self._place, f"{batch.number - 1}.{suffix}"))
 
     def _read(self, number: int) -> FollowedBatch:
         return FollowedBatch(number, *self._numbers(str(number), "first", "last"))

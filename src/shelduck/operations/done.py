@@ -15,6 +15,7 @@ from shelduck.model.change import (
 )
 from shelduck.model.inlined import InlinedBatch
 from shelduck.model.names import is_write_directory
+from shelduck.model.place import place_below
 from shelduck.model.table import TableVersion
 from shelduck.spark.storage import delete_directory, delete_file, delete_files
 from shelduck.spark.write import WrittenFiles
@@ -93,9 +94,9 @@ def discard(table: TableVersion, paths: Iterable[str]) -> None:
     tops = {path: path.partition("/")[0] for path in paths}
     writes = {top for top in tops.values() if is_write_directory(top, table.uuid)}
     for directory in writes:
-        delete_directory(table.path + directory)
+        delete_directory(place_below(table.path, directory))
     # Directories of partitions hold files of others too.
-    delete_files(table.path + path for path, top in tops.items() if top not in writes)
+    delete_files(place_below(table.path, path) for path, top in tops.items() if top not in writes)
 
 
 def discard_unpublished(
@@ -107,4 +108,4 @@ def discard_unpublished(
     discard(table, (path for path in gone if path.partition("/")[0] not in kept))
     for path in gone:
         if path.partition("/")[0] in kept:
-            delete_file(table.path + path)
+            delete_file(place_below(table.path, path))

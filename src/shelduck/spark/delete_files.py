@@ -13,7 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.files import DataFile, NewDeleteFile
 from shelduck.model.layout import SNAPSHOT_FIELD
+from shelduck.model.place import place_below
 from shelduck.model.table import TableVersion
+from shelduck.spark.file_systems import filesystem
 from shelduck.spark.position_files import (
     FILE,
     PATH,
@@ -23,7 +25,7 @@ from shelduck.spark.position_files import (
 )
 from shelduck.spark.read import Origin
 from shelduck.spark.reader_options import EXACT_PATH
-from shelduck.spark.storage import delete_directory, filesystem, spark_path
+from shelduck.spark.storage import delete_directory, spark_path
 from shelduck.spark.write import fresh_name
 
 _THREADS = 16
@@ -72,7 +74,7 @@ def write_delete_files(
         return work.run(dead)
     except BaseException:
         for directory in work.directories:
-            delete_directory(table.path + directory)
+            delete_directory(place_below(table.path, directory))
         raise
 
 
@@ -125,10 +127,10 @@ class _Work:
         used = {path.partition("/")[0] for path in kept}
         for directory in self.directories:
             if directory not in used:
-                delete_directory(self.table.path + directory)
+                delete_directory(place_below(self.table.path, directory))
         for path in files:
             if path.partition("/")[0] in used:
-                delete_directory(self.table.path + path.rpartition("/")[0])
+                delete_directory(place_below(self.table.path, path.rpartition("/")[0]))
 
     def _is_end(self, file: DataFile, dead: int) -> bool:
         # Positions that the catalog itself holds are in no delete file.
@@ -178,7 +180,7 @@ class _Work:
         """Write columns ``file`` and ``pos``; return the files by the id of their data file."""
         directory = fresh_name(self.table)
         self.directories.append(directory)
-        place = self.table.path + directory
+        place = place_below(self.table.path, directory)
         paths = [(f.id, f.path) for f in files]
         written = write_position_files(self.spark, positions, paths, place, _IDS)
         return {

@@ -7,7 +7,8 @@ from pyarrow import parquet
 
 from shelduck.model.files import NewDeleteFile
 from shelduck.model.table import TableVersion
-from shelduck.spark.storage import filesystem, make_directory
+from shelduck.spark.file_systems import filesystem
+from shelduck.spark.storage import make_directory
 
 _FIELDS = [
     pa.field("file_path", pa.string(), metadata={"PARQUET:field_id": "2147483646"}),

@@ -11,8 +11,8 @@ from pyarrow import parquet
 
 from shelduck.model.files import NewDeleteFile
 from shelduck.model.layout import SNAPSHOT_FIELD
+from shelduck.spark.file_systems import filesystem
 from shelduck.spark.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
-from shelduck.spark.storage import filesystem
 
 _DELETES = pa.schema(
     [

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import fs, parquet
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from shelduck.errors import CorruptLake
 from shelduck.spark.arrow_map import BatchFunction, map_batches
-from shelduck.spark.storage import TAIL, Listed, arrow_place, read_tail
+from shelduck.spark.file_systems import filesystem
+from shelduck.spark.storage import TAIL, Listed, read_tail
 
 _IN_THREADS = 64
 _THREADS = 16
@@ -78,11 +79,10 @@ def _from_executors(spark: SparkSession, directory: str, listed: list[Listed]) -
 
 
 def _tail_reader(directory: str) -> BatchFunction:
-    is_local, place = arrow_place(directory)
+    files, base = filesystem(directory)
     usual = TAIL
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
-        files, base = (fs.LocalFileSystem(), place) if is_local else fs.FileSystem.from_uri(place)
         for batch in batches:
             tails = []
             for name, size in zip(

@@ -13,7 +13,8 @@ from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.layout import Layout, PhysicalField
 from shelduck.model.schema import Kind
 from shelduck.model.types import Decimal, Leaf, Primitive
-from shelduck.spark.storage import TAIL, filesystem
+from shelduck.spark.file_systems import filesystem
+from shelduck.spark.storage import TAIL
 from shelduck.spark.thrift import Element, read_schema
 
 _THREADS = 16

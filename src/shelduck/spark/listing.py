@@ -12,7 +12,8 @@ from pathlib import PurePosixPath
 import pyarrow.fs
 
 from shelduck.errors import InvalidRequest
-from shelduck.spark.storage import filesystem, local_path
+from shelduck.spark.file_systems import filesystem
+from shelduck.spark.storage import local_path
 
 _THREADS = 16
 _PATTERN = re.compile(r"[*?\[]")

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from shelduck.model.files import NewDataFile
+from shelduck.model.place import place_below
 from shelduck.spark.storage import delete_directory, delete_files, move_file
 
 _THREADS = 16
@@ -34,10 +35,10 @@ def place_files(
             for file, target in zip(files, targets, strict=True)
         ]
     if any(move.exception() for move in moves):
-        delete_files(path + target for target in targets)
+        delete_files(place_below(path, target) for target in targets)
     for move in moves:
         move.result()
-    delete_directory(path + write)
+    delete_directory(place_below(path, write))
     return tuple(replace(f, path=t) for f, t in zip(files, targets, strict=True))
 
 

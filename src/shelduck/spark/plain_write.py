@@ -15,16 +15,18 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
-from pyarrow import fs, parquet
+from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import TimestampType
 
+from shelduck.model.place import place_below
 from shelduck.model.schema import Field, Kind
 from shelduck.spark.arrow_map import BatchFunction, map_batches
 from shelduck.spark.clustering import Clustering
+from shelduck.spark.file_systems import filesystem
 from shelduck.spark.physical import PhysicalSchema
-from shelduck.spark.storage import arrow_place, delete_file, list_data_files
+from shelduck.spark.storage import delete_file, list_data_files
 
 _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -85,7 +87,7 @@ def write_by_arrow(
     for file in list_data_files(place):
         # A task that failed or was run twice leaves a file that nobody told us of.
         if file.name not in names:
-            delete_file(f"{place}/{file.name}")
+            delete_file(place_below(f"{place}/", file.name))
     return bool(names)
 
 
@@ -126,11 +128,10 @@ def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
 
 
 def _writer(schema: Any, directories: list[str], directory: str, compression: str) -> BatchFunction:
-    is_local, place = arrow_place(directory)
+    files, base = filesystem(directory)
     runs, groups = _cutter(schema, directories), _gatherer(_GROUP_ROWS)
 
     def write(batches: Iterator[Any]) -> Iterator[Any]:
-        files, base = (fs.LocalFileSystem(), place) if is_local else fs.FileSystem.from_uri(place)
         name = f"part-{uuid.uuid4()}.parquet"
         parts = (found for batch in batches for found in runs(batch))
         for below, tables in groupby(groups(parts), key=lambda found: found[0]):

@@ -11,6 +11,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake
 from shelduck.model.files import DataFile
+from shelduck.model.place import Place
 from shelduck.model.table import TableVersion
 from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
 from shelduck.spark.footers import read_footers
@@ -37,7 +38,7 @@ def write_position_files(
     spark: SparkSession,
     positions: DataFrame,
     paths: Iterable[tuple[int, str]],
-    place: str,
+    directory: Place,
     ids: Mapping[str, int],
 ) -> dict[int, PositionFile]:
     """Write columns ``file`` and ``pos`` into a fresh directory; return the files by data file id.
@@ -46,6 +47,7 @@ def write_position_files(
     ``paths`` are what data files are called there. The directory is gone again when nothing was
     written.
     """
+    place = str(directory)
     named = spark.createDataFrame(list(paths), f"{FILE} bigint, {PATH} string")
     rows = positions.join(F.broadcast(named), FILE).select(
         *[F.col(name).alias(name, metadata={FIELD_ID: ids[name]}) for name in (PATH, POSITION)],
@@ -60,7 +62,7 @@ def write_position_files(
             raise CorruptLake(f"{place} has two delete files for data file {number}")
         found[number] = PositionFile(file.name, footer.metadata.num_rows, file.size, footer.size)
     if not found:
-        delete_directory(place)
+        delete_directory(directory)
     return found
 
 

@@ -12,8 +12,8 @@ from pyarrow import parquet
 from shelduck.model import temporal
 from shelduck.model.inlined import InlinedBatch
 from shelduck.model.schema import Field, Kind, Schema
+from shelduck.spark.file_systems import filesystem
 from shelduck.spark.small import leaf_text
-from shelduck.spark.storage import filesystem
 
 Values = Callable[[Any], list[object]]
 

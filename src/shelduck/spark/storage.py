@@ -1,4 +1,8 @@
-"""Directories and bytes of data files, on local disks and on what ``pyarrow.fs`` reaches."""
+"""Directories and bytes of data files, on local disks and on what ``pyarrow.fs`` reaches.
+
+This module and `file_systems` alone list, size, copy, move and delete files. What is deleted is a
+`Place`, so that a path of the catalog gets here only when it is known to lie below a directory.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.fs
+
+from shelduck.errors import CorruptLake
+from shelduck.model.place import Place, normal, split_address
+from shelduck.spark.file_systems import filesystem
 
 TAIL = 64 * 1024
 _THREADS = 16
@@ -33,9 +41,8 @@ def spark_path(path: str) -> str:
 
 def local_path(path: str) -> str | None:
     """Return the plain path of a local file or directory, None for what lies elsewhere."""
-    if path.startswith("file:"):
-        return "/" + path.removeprefix("file:").lstrip("/")
-    return None if "://" in path else path
+    scheme, _, key = split_address(path)
+    return None if scheme else key
 
 
 def list_data_files(directory: str) -> list[Listed]:
@@ -63,26 +70,91 @@ def read_tail(path: str, size: int, length: int = TAIL) -> bytes:
         return bytes(file.read_at(length, size - length))
 
 
-def delete_directory(directory: str) -> None:
-    """Delete a directory and all in it; it is no error that there is none."""
-    plain = local_path(directory)
+def delete_directory(directory: Place) -> None:
+    """Delete a directory and all in it; it is no error that there is none.
+
+    Raises CorruptLake when a link below the root leads to it.
+    """
+    plain = _unlinked(directory)
     if plain is not None:
+        if plain.is_symlink():
+            raise _linked(directory)
         shutil.rmtree(plain, ignore_errors=True)
         return
-    files, name = filesystem(directory)
+    files, name = filesystem(str(directory))
     with contextlib.suppress(FileNotFoundError):
-        files.delete_dir(name.rstrip("/"))
+        files.delete_dir(name)
 
 
-def delete_file(path: str) -> None:
-    """Delete a file; it is no error that there is none."""
-    plain = local_path(path)
+def delete_file(place: Place) -> None:
+    """Delete a file; it is no error that there is none.
+
+    Raises CorruptLake when a link below the root leads to its directory.
+    """
+    _delete(place, _unlinked(place))
+
+
+def delete_files(places: Iterable[Place]) -> None:
+    """Delete files, several at once; it is no error that one is missing.
+
+    The checksums that Spark puts beside local files go with them. Raises CorruptLake, before any is
+    deleted, when a link below the root leads to the directory of one.
+    """
+    with ThreadPoolExecutor(_THREADS) as pool:
+        chosen = list(places)
+        # All are looked at before the first is deleted.
+        plain = list(pool.map(_unlinked, chosen))
+        for _ in pool.map(_delete_with_checksum, chosen, plain):
+            pass
+
+
+def other_paths(path: str, root: str) -> tuple[str, ...]:
+    """Return what else a local file is called once links are followed, below ``root`` too."""
+    plain, home = local_path(path), local_path(root)
+    if plain is None:
+        return ()
+    directory, slash, name = plain.rpartition("/")
+    real = os.path.realpath(directory) + slash + name
+    if home is None:
+        return (real,)
+    real_home = os.path.realpath(home) + "/"
+    below = real.removeprefix(real_home) if real.startswith(real_home) else None
+    return (real,) if below is None else (real, normal(home) + below)
+
+
+def _unlinked(place: Place) -> Path | None:
+    """Return the local path of a place, None when it is not local; CorruptLake behind a link."""
+    plain = local_path(place.root)
+    if plain is None:
+        return None
+    # The way to the root may have links: nobody but the owner of the machine makes these.
+    target = os.path.join(os.path.realpath(plain), place.key)  # noqa: PTH118
+    directory = os.path.dirname(target)  # noqa: PTH120
+    if os.path.realpath(directory) != directory:
+        raise _linked(place)
+    return Path(target)
+
+
+def _linked(place: Place) -> CorruptLake:
+    return CorruptLake(
+        f"a symbolic link below {place.root} leads to {place.key!r}, so it may belong to somebody"
+        " else, and nothing is deleted; put the directory itself in the place of the link"
+    )
+
+
+def _delete(place: Place, plain: Path | None) -> None:
     if plain is not None:
-        Path(plain).unlink(missing_ok=True)
+        plain.unlink(missing_ok=True)
         return
-    files, name = filesystem(path)
+    files, name = filesystem(str(place))
     with contextlib.suppress(FileNotFoundError):
         files.delete_file(name)
+
+
+def _delete_with_checksum(place: Place, plain: Path | None) -> None:
+    _delete(place, plain)
+    if plain is not None:
+        plain.with_name(f".{plain.name}.crc").unlink(missing_ok=True)
 
 
 def move_file(source: str, target: str) -> None:
@@ -129,24 +201,6 @@ def make_directory(directory: str) -> None:
     if files.type_name != "s3":
         # Directories of an object store are made by their files.
         files.create_dir(name, recursive=True)
-
-
-def arrow_place(path: str) -> tuple[bool, str]:
-    """Return whether a path is local, and what pyarrow calls it: a plain path, or else a URI.
-
-    Only plain values, so that a function can take them along to the executors.
-    """
-    plain = local_path(path)
-    return (True, plain) if plain is not None else (False, path.replace("s3a://", "s3://", 1))
-
-
-def filesystem(path: str) -> tuple[pyarrow.fs.FileSystem, str]:
-    """Return the file system of a path, and the path there."""
-    is_local, name = arrow_place(path)
-    if is_local:
-        return pyarrow.fs.LocalFileSystem(), name
-    files, name = pyarrow.fs.FileSystem.from_uri(name)
-    return files, name
 
 
 def _list_local(directory: str) -> list[Listed]:
@@ -199,23 +253,6 @@ def list_everything(directory: str) -> list[Stored]:
         )
         for info in files.get_file_info(selector)
     ]
-
-
-def delete_files(paths: Iterable[str]) -> None:
-    """Delete files, several at once; it is no error that one is missing.
-
-    The checksums that Spark puts beside local files go with them.
-    """
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for _ in pool.map(_delete_with_checksum, paths):
-            pass
-
-
-def _delete_with_checksum(path: str) -> None:
-    delete_file(path)
-    if local_path(path) is not None:
-        base, _, name = path.rpartition("/")
-        delete_file(f"{base}/.{name}.crc")
 
 
 def list_names(directory: str) -> list[str]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from shelduck.errors import CorruptLake, InvalidRequest
 from shelduck.model.files import NewDataFile
 from shelduck.model.names import write_directory
+from shelduck.model.place import place_below
 from shelduck.model.table import TableVersion
 from shelduck.spark.assign import failure_of
 from shelduck.spark.bridge import bridge_for
@@ -82,13 +83,13 @@ def write_files(
         written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
         written = _in_partitions(clustering, directory, written)
     except BaseException as error:
-        delete_directory(place)
+        delete_directory(place_below(table.path, directory))
         found = failure_of(error)
         if found is None:
             raise
         raise found from error
     if not written.files:
-        delete_directory(place)
+        delete_directory(place_below(table.path, directory))
     return written
 
 
@@ -155,7 +156,7 @@ def _look_at(
     for file, footer in zip(listed, read_footers(spark, place, listed), strict=True):
         metadata = footer.metadata
         if metadata.num_rows == 0:
-            delete_file(place + file.name)
+            delete_file(place_below(place, file.name))
             continue
         # Every file of one write has the schema of the first.
         layout = layout or layout_of(metadata)

@@ -23,10 +23,10 @@ from shelduck.model.promotions import Verdict, promotion
 from shelduck.model.schema import Field, FieldId, Kind, Schema
 from shelduck.operations.adopt import constant_stats
 from shelduck.planning.adoption import Adopted, holds_widened, match_file
+from shelduck.spark.file_systems import filesystem
 from shelduck.spark.foreign import ForeignFile, column_places, foreign_stats, read_foreign
 from shelduck.spark.listing import FoundFile
 from shelduck.spark.session import SparkSession
-from shelduck.spark.storage import filesystem
 
 _THREADS = 16
 _INSTANTS = ("timestamp", "timestamptz")

@@ -20,7 +20,8 @@ from urllib.parse import unquote
 from pyarrow import parquet
 
 from shelduck.errors import CorruptLake, InvalidRequest
-from shelduck.spark.storage import filesystem, list_names, local_path, read_text
+from shelduck.spark.file_systems import filesystem
+from shelduck.spark.storage import list_names, local_path, read_text
 
 LOG = "_delta_log"
 _THREADS = 16

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from shelduck.borders.delta.log import Added, Vector, absolute
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.spark.storage import filesystem
+from shelduck.spark.file_systems import filesystem
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64

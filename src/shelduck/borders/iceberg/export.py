@@ -44,6 +44,8 @@ from shelduck.borders.iceberg.survey import Survey
 from shelduck.borders.report import Exported
 from shelduck.catalog.read_upkeep import next_row_id, snapshot_ids
 from shelduck.errors import Unsupported
+from shelduck.model.place import place_below
+from shelduck.spark.file_systems import filesystem
 from shelduck.spark.position_files import (
     PATH,
     POSITION,
@@ -52,12 +54,7 @@ from shelduck.spark.position_files import (
     write_position_files,
 )
 from shelduck.spark.session import SparkSession
-from shelduck.spark.storage import (
-    delete_directory,
-    delete_file,
-    filesystem,
-    list_names,
-)
+from shelduck.spark.storage import delete_directory, delete_file, list_names
 
 # What Iceberg calls the columns of a file of deletes.
 _IDS = {PATH: 2147483546, POSITION: 2147483545}
@@ -97,7 +94,8 @@ class _Export:
         self.location = location
         self.before = before
         self.name = str(uuid.uuid4())
-        self.deletes = f"{location}/data/{self.name}-deletes"
+        self.deletes_place = place_below(f"{location}/", f"data/{self.name}-deletes")
+        self.deletes = str(self.deletes_place)
         self.counts = dict.fromkeys(("added", "removed", "kept", "deletes", "delete_files"), 0)
         self.records = dict.fromkeys(("added", "removed", "kept"), 0)
 
@@ -123,11 +121,11 @@ class _Export:
 
     def discard(self) -> None:
         """Remove what was written."""
-        delete_directory(self.deletes)
+        delete_directory(self.deletes_place)
         folder = f"{self.location}/metadata"
         for name in list_names(folder):
             if name.startswith(self.name):
-                delete_file(f"{folder}/{name}")
+                delete_file(place_below(f"{folder}/", name))
 
     def _entries_before(self) -> dict[str, ManifestEntry]:
         if self.before is None:
@@ -158,7 +156,7 @@ class _Export:
         if dead is None:
             return
         names = {f.id: named(f.path) for f in self.found.rows.files}
-        written = write_position_files(self.spark, dead, names.items(), self.deletes, _IDS)
+        written = write_position_files(self.spark, dead, names.items(), self.deletes_place, _IDS)
         rows = self._vectors(written, names) if version > 2 else self._positions(written, names)
         for row in rows:
             self.counts["delete_files"] += 1
@@ -188,7 +186,7 @@ class _Export:
         puffin = PuffinWriter()
         for number, file in written.items():
             puffin.add(names[number], _read_positions(f"{self.deletes}/{file.name}"))
-        delete_directory(self.deletes)
+        delete_directory(self.deletes_place)
         place = f"{self.deletes}/vectors.puffin"
         content = puffin.bytes()
         files, name = filesystem(place)
