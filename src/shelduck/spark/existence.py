@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pyarrow.fs
 
-from shelduck.spark.storage import filesystem, local_path
+from shelduck.spark.file_systems import filesystem
+from shelduck.spark.storage import local_path
 
 _THREADS = 16
 # Of more files than this in one directory, the directory is listed instead.
