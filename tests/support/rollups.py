@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shelduck import TableName
-from shelduck.api.following import is_fresh, rollups_of
+from shelduck.api.following import is_fresh
+from shelduck.api.rollup_tables import rollups_of
 from shelduck.api.unit import UnitOfWork
 from shelduck.evolution.rollups import plan_rollup
 from shelduck.model.keys import KeyModel, KeySpec, resolve_keys, with_keys

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shelduck.api.following import is_fresh, rollups_of
+from shelduck.api.following import is_fresh
 from shelduck.api.lookup import as_of_today, rows_of, version_at
 from shelduck.api.results import TableName
+from shelduck.api.rollup_tables import rollups_of
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.errors import InvalidRequest

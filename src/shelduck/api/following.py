@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 from shelduck.api.lookup import rows_of
 from shelduck.api.results import TableName
+from shelduck.api.rollup_tables import redefined, rollups_of, settling
 from shelduck.api.state import LakeState
 from shelduck.api.table_changes import changes_between
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.settled import is_settled, settled_at
-from shelduck.errors import NotFound, ShelduckError
+from shelduck.errors import ShelduckError
 from shelduck.evolution.rollups import is_current
 from shelduck.model.change import AppendFiles, DeleteRows, RowChange
 from shelduck.model.quoting import backticked
-from shelduck.model.rollup import rollup_names, rollup_of, rollup_table
 from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Done
@@ -35,34 +35,25 @@ def stage_followed(state: LakeState, unit: UnitOfWork, what: Done | Loaded) -> D
     done = loaded.done
     base = done.table if done.alter is None else done.alter.table
     rollups = list(rollups_of(unit, base))
-    is_followed = bool(rollups) and not done.keeps_rows
-    before = _before(state, unit, base) if is_followed else None
+    before = _before(state, unit, base) if rollups and not done.keeps_rows else None
     settled = unit.settlings()
     right = [t for t in rollups if is_fresh(state, unit, base, t)]
-    if done.keeps_rows:
-        # DuckLake logs deletes that are moved into files as deletes.
-        for table in right:
-            unit.settle(settling(unit, base, table))
     unit.own(done)
     unit.stage(done)
     if base.id in settled:
         unit.settle(settled[base.id])
-    for table in rollups if before is not None else ():
-        assert before is not None
-        _follow(state, unit, before, table, loaded, is_right=table in right)
+    after = unit.workspace.table(TableName.of(base)) if rollups else base
+    for table in rollups:
+        if not is_current(after, table):
+            # One that others left without its columns waits for a refresh.
+            if unit.workspace.alters(base):
+                remake(state, unit, unit.workspace.table(TableName.of(base)), table)
+        elif before is not None:
+            _follow(state, unit, before, table, loaded, is_right=table in right)
+        elif table in right:
+            # DuckLake logs deletes that are moved into files as deletes.
+            unit.settle(settling(unit, base, table))
     return done
-
-
-def rollups_of(unit: UnitOfWork, base: TableVersion) -> Iterator[TableVersion]:
-    """Yield the rollups of a table as the unit sees them, those left out that others dropped."""
-    for name in rollup_names(base.properties):
-        try:
-            found = unit.workspace.table(rollup_name(base, name))
-        except NotFound:
-            continue
-        rollup = rollup_of(found.properties)
-        if rollup is not None and rollup.base == base.uuid:
-            yield found
 
 
 def is_fresh(state: LakeState, unit: UnitOfWork, base: TableVersion, table: TableVersion) -> bool:
@@ -73,6 +64,48 @@ def is_fresh(state: LakeState, unit: UnitOfWork, base: TableVersion, table: Tabl
         return True
     with state.store.read() as connection:
         return is_settled(connection, settling(unit, base, table), unit.workspace.base)
+
+
+def make_anew(
+    state: LakeState,
+    unit: UnitOfWork,
+    base: TableVersion,
+    table: TableVersion,
+    now: TableRows | None = None,
+    *,
+    required: bool = False,
+) -> None:
+    """Stage all rows of a rollup, made of those that its base has in the unit, or of ``now``.
+
+    ``required``: the commit is a Conflict where others have changed them by then.
+    """
+    if now is None:
+        now = rows_of(state, unit, TableName.of(base))
+    rows = rows_of(state, unit, TableName.of(table))
+    done = made_anew(state.spark, rows, RollupRows(base, table), now)
+    unit.own(done)
+    unit.stage_unseen(done)
+    since = min(unit.workspace.base.id, now.table.snapshot.id)
+    unit.settle(replace(settling(unit, base, table), since=since, required=required))
+
+
+def remake(
+    state: LakeState,
+    unit: UnitOfWork,
+    base: TableVersion,
+    table: TableVersion,
+    now: TableRows | None = None,
+    *,
+    required: bool = False,
+) -> None:
+    """Stage a rollup with the columns that its base gives it now, and with all of its rows.
+
+    One that its base cannot have any more is dropped. ``now`` and ``required`` are what they are to
+    `make_anew`.
+    """
+    made = redefined(unit, base, table)
+    if made is not None:
+        make_anew(state, unit, base, made, now, required=required)
 
 
 def catch_up(
@@ -88,15 +121,15 @@ def catch_up(
     them, else all of it is. ``before`` is where the rows of the base were before what the unit has
     staged.
     """
-    rollup = RollupRows(base, table)
-    rows, now = rows_of(state, unit, TableName.of(table)), rows_of(state, unit, TableName.of(base))
     since = _right_since(state, unit, table)
     older = None if since is None else _changes(state, unit, base, since)
+    now = rows_of(state, unit, TableName.of(base))
     if older is None:
-        done = made_anew(state.spark, rows, rollup, now)
-    else:
-        touched = [] if before is None else touched_rows(state.spark, before, now)
-        done = followed(state.spark, rows, rollup, now, [*older, *touched])
+        make_anew(state, unit, base, table, now)
+        return
+    rows = rows_of(state, unit, TableName.of(table))
+    touched = [] if before is None else touched_rows(state.spark, before, now)
+    done = followed(state.spark, rows, RollupRows(base, table), now, [*older, *touched])
     _stage_rollup(unit, base, table, done)
 
 
@@ -110,9 +143,6 @@ def _follow(
     is_right: bool,
 ) -> None:
     base = before.table
-    if not is_current(unit.workspace.table(TableName.of(base)), table):
-        # It waits for a refresh: what it is made of has other types now, or is gone.
-        return
     if not is_right:
         catch_up(state, unit, base, table, before)
         return
@@ -175,18 +205,8 @@ def _stage_rollup(unit: UnitOfWork, base: TableVersion, table: TableVersion, don
     unit.settle(settling(unit, base, table))
 
 
-def settling(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Settling:
-    """Return what a unit says of a rollup that it leaves right."""
-    return Settling(table.id, frozenset({base.id, table.id}), unit.workspace.base.id)
-
-
 def _before(state: LakeState, unit: UnitOfWork, base: TableVersion) -> TableRows:
     """Return where the rows are before something is staged."""
     found = unit.workspace.table(TableName.of(base))
     staged = unit.workspace.staged_rows(found)
     return table_rows(state.store, found, state.layouts, staged and staged.copied())
-
-
-def rollup_name(base: TableVersion, name: str) -> TableName:
-    """Return what a rollup of a table is found by."""
-    return TableName(base.schema.name, rollup_table(base.name, name))

@@ -13,12 +13,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
+from shelduck.api.altering import alter_with_rollups, stage_converted
 from shelduck.api.compaction import land
 from shelduck.api.results import Committed, TableName
 from shelduck.api.rollup_builder import build_rollups, drop_unlisted, exchange
-from shelduck.api.rollup_shape import refresh_by_id, renumbered
+from shelduck.api.rollup_shape import refresh_by_id
 from shelduck.api.state import LakeState
 from shelduck.api.table_flush import FlushVerbs
+from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import jobs as catalog_jobs
 from shelduck.catalog import read as catalog_read
 from shelduck.catalog.commit import Landed, commit
@@ -36,6 +38,7 @@ from shelduck.evolution.alter import plan_alter
 from shelduck.jobs.identity import is_gone, new_identity
 from shelduck.model.change import AlterTable, Change
 from shelduck.model.job import Job, JobState, JobStep
+from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
 from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
 from shelduck.operations.convert import derived, older, told_of_bad_values, unconverted
@@ -54,6 +57,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _LOT = 4
 # Smaller files than this are not worth a core of their own.
 _LEAST_BIN = 16 << 20
+# After so many lost races a job leaves rollups behind for a moment, rather than never end.
+_INSISTING = 5
 _RUNNING = frozenset({JobState.RUNNING})
 
 
@@ -65,6 +70,7 @@ class JobWorker:
         self._number = number
         self._show = show_progress
         self._name = new_identity()
+        self._lost = 0
 
     def run(self) -> Committed:
         """Bring the job to its end; raises what `SchemaChangeJob.wait` raises."""
@@ -121,9 +127,12 @@ class JobWorker:
                 return None
             if job.work.rollups:
                 return self._roll_up(job)
+            if job.work.remakes:
+                return self._remake(job)
             return self._rewrite(job) if job.work.rewrites else self._advance(job)
         except Conflict:
             # Somebody cancelled or took the job, or changed the table: look again.
+            self._lost += 1
             return None
 
     def _wait_for_writers(self, job: Job, pause: Callable[[], None]) -> None:
@@ -170,14 +179,18 @@ class JobWorker:
         renewal = renew(self._state.store, found, job.base)
         change = replace(change, postponed=renewal.postponed)
         copies = renewal.copies
-        others = renumbered(self._state, change, job.work.conversions)
+        unit = UnitOfWork(self._state, self._state.commit_info())
         try:
-            done = self._commit([change, *copies.changes, *others], table, JobState.FINISHED)
+            change = stage_converted(self._state, unit, found.rows, change, job.work.conversions)
+            changes = [change, *copies.changes, *unit.workspace.changes()]
+            settlings = tuple(unit.settlings().values())
+            done = self._commit(changes, table, JobState.FINISHED, settlings)
         except OutcomeUnknown:
             raise
         except Exception:
             # After Ctrl-C nobody knows how far the commit came.
             discard(table, copies.paths)
+            unit.rollback()
             raise
         refresh_by_id(self._state, table)
         return Committed(done.snapshot.id)
@@ -194,6 +207,22 @@ class JobWorker:
         except AnalysisException as error:
             self._cancel(f"rows cannot be combined: {first_line(error)}")
             raise
+
+    def _remake(self, job: Job) -> Committed:
+        """Publish what a light change makes of rollups together with it."""
+        table = self._version(job)
+        required = self._lost < _INSISTING
+        try:
+            done = alter_with_rollups(self._state, job, table, self._name, required=required)
+        except (InvalidRequest, Unsupported, AlreadyExists, NotFound) as error:
+            self._cancel(str(error))
+            raise
+        except AnalysisException as error:
+            self._cancel(f"rows cannot be combined: {first_line(error)}")
+            raise
+        # Rollups that others left behind before are caught up, and what came in between.
+        refresh_by_id(self._state, table)
+        return done
 
     def _refold(self, job: Job, table: TableVersion) -> Committed:
         done = exchange(self._state, job, table, self._name)
@@ -291,7 +320,13 @@ class JobWorker:
         step = JobStep(self._number, expected, state, message, done, total, worker=self._name)
         catalog_jobs.move_job(self._state.store, step)
 
-    def _commit(self, changes: Sequence[Change], table: TableVersion, state: JobState) -> Landed:
+    def _commit(
+        self,
+        changes: Sequence[Change],
+        table: TableVersion,
+        state: JobState,
+        settlings: Sequence[Settling] = (),
+    ) -> Landed:
         require_written(changes, {table.id: table.path})
         return commit(
             self._state.store,
@@ -301,6 +336,7 @@ class JobWorker:
             info=self._state.commit_info(f"job {self._number}"),
             layouts_learned=self._state.layouts.unrecorded(),
             job=JobStep(self._number, _RUNNING, state, worker=self._name),
+            settlings=settlings,
         )
 
 

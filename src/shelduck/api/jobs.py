@@ -20,7 +20,7 @@ from shelduck.evolution.alter import AlterPlan
 from shelduck.evolution.rollups import plan_rollup
 from shelduck.jobs.identity import is_gone
 from shelduck.model.change import Change
-from shelduck.model.job import TIMEOUT, Job, JobState, JobWork, NewJob
+from shelduck.model.job import TIMEOUT, Job, JobIndex, JobState, JobWork, NewJob
 from shelduck.model.quoting import quote_name
 from shelduck.model.rollup import RollupSpec, rollup_names
 from shelduck.model.table import TableVersion
@@ -103,21 +103,40 @@ def submit(
     plan: AlterPlan,
     changes: Sequence[TableChange],
     timeout: int | None = None,
+    *,
+    indexes: tuple[JobIndex, ...] = (),
 ) -> SchemaChangeJob:
     """Reserve the columns of heavy changes in one short commit, and return their job.
 
-    A new layout counts at once, and the job has the files follow it. Raises AlreadyExists when the
+    A new layout counts at once, and the job has the files follow it. ``indexes`` are the table and
+    the rollups that it changes, none for the table alone. Raises AlreadyExists when the
     table has an open job, InvalidRequest for a timeout that is no number of seconds above 0 and for
     a USING that Spark cannot make sense of, and Unsupported for one that looks at other rows.
     """
     _require_using(state, table, plan.shadows)
-    work = JobWork(tuple(s.conversion for s in plan.shadows), tuple(changes), plan.rewrites)
+    conversions = tuple(s.conversion for s in plan.shadows)
+    work = JobWork(conversions, tuple(changes), plan.rewrites, indexes=indexes)
     if plan.refolds:
         work = JobWork(clauses=tuple(changes), rollups=(refolding(table, changes),), refolds=True)
     wanted: list[Change] = [reservation(table, plan.shadows)] if plan.shadows else []
     if plan.rewrites and plan.change is not None:
         wanted.append(plan.change)
     return _submitted(state, table, work, wanted, timeout)
+
+
+def submit_remaking(
+    state: LakeState,
+    table: TableVersion,
+    changes: Sequence[TableChange],
+    indexes: tuple[JobIndex, ...],
+    timeout: int | None = None,
+) -> SchemaChangeJob:
+    """Return the job that makes rollups anew and publishes them with the changes they follow from.
+
+    Nothing is changed yet. Raises AlreadyExists when the table has an open job.
+    """
+    work = JobWork(clauses=tuple(changes), remakes=True, indexes=indexes)
+    return _submitted(state, table, work, [], timeout)
 
 
 def _require_using(state: LakeState, table: TableVersion, shadows: Sequence[Shadow]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from shelduck.api.rollup_shape import create_rollup
 from shelduck.api.unit import UnitOfWork
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError
-from shelduck.evolution.alter import AlterPlan, altered, plan_alter
-from shelduck.evolution.rollups import measured_type, spec_of
+from shelduck.evolution.alter import AlterPlan, AlterStep, altered, plan_alter
+from shelduck.evolution.rollups import has_other_values, is_current, measured_type, renumbered
+from shelduck.evolution.weights import REMAKING
 from shelduck.model.change import AlterTable
+from shelduck.model.job import JobIndex
 from shelduck.model.keys import KEYS, KeyModel, table_keys
 from shelduck.model.modify import ModifyColumn, OrderColumns
 from shelduck.model.quoting import quote_name
@@ -30,6 +31,7 @@ from shelduck.model.schema_change import (
     MoveColumn,
     RenameColumn,
 )
+from shelduck.model.shadow import Conversion
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
 
@@ -59,10 +61,16 @@ def plan_with_rollups(
     if not rollups and not names_rollup(changes):
         return plan_alter(base, changes)
     parts = parted(base, rollups, changes)
-    plans = [plan_alter(base, parts.own)] if parts.own else []
+    own = plan_alter(base, parts.own) if parts.own else None
+    plans = [own] if own is not None else []
     plans += [plan_alter(parts.rollups[name], found) for name, found in parts.theirs.items()]
-    steps = tuple(step for plan in plans for step in plan.steps)
-    return replace(plans[0], table=base.full_name, steps=steps)
+    steps = [step for plan in plans for step in plan.steps]
+    conversions = [s.conversion for s in own.shadows] if own is not None else []
+    anew = parts.made_anew(None if own is None else own.change, conversions)
+    steps += [
+        AlterStep(f"make {table.name} anew", str(REMAKING), REMAKING.reason) for table in anew
+    ]
+    return replace(plans[0], table=base.full_name, steps=tuple(steps), remakes=bool(anew))
 
 
 @dataclass
@@ -106,46 +114,69 @@ class Parted:
                 self._for_base(change)
 
     def stage(self, unit: UnitOfWork, change: AlterTable | None) -> None:
-        """Stage the change of the base, and those of its rollups."""
-        after = self.base if change is None else altered(self.base, change)
+        """Stage the change of the base, and those of its rollups; no rows."""
         if change is not None:
             unit.workspace.alter_table(change)
-        for name, changes in self.theirs.items():
-            table = self.rollups[name]
-            plan = plan_alter(self._as_free(table), changes)
-            found = None if plan.change is None else replace(plan.change, table=table)
-            if plan.refolds:
-                self._remake(unit, table, after, changes)
-                continue
-            if found is None:
-                continue
-            given = table.properties
-            if found.properties is not None:
-                given = given | {KEYS: found.properties[KEYS]}
-            rollup = self.held[name]
-            parts = {c.id: c for c in rollup.columns}
-            rollup = replace(rollup, columns=tuple(parts[f.id] for f in found.columns))
-            unit.workspace.alter_table(replace(found, properties=with_rollup(given, rollup)))
+        for name in self.theirs:
+            found, _ = self._change_of(name)
+            if found is not None:
+                unit.workspace.alter_table(found)
+
+    def made_anew(
+        self, change: AlterTable | None, conversions: Sequence[Conversion] = ()
+    ) -> list[TableVersion]:
+        """Return the rollups whose rows have to be made anew with this change of the base.
+
+        Rows of them become one, or their columns would have other types or values.
+        """
+        base = self.base if change is None else altered(self.base, change)
+        return [
+            table for name, table in self.rollups.items() if self._is_anew(name, base, conversions)
+        ]
+
+    def indexes(self, plan: AlterPlan | None) -> tuple[JobIndex, ...]:
+        """Return the table and the rollups that a job for these changes would change.
+
+        ``plan`` is that of the table's own changes.
+        """
+        found = [] if plan is None else [JobIndex(self.base.name, self.base.id)]
+        conversions = [] if plan is None else [s.conversion for s in plan.shadows]
+        anew = self.made_anew(None if plan is None else plan.change, conversions)
+        for name, table in self.rollups.items():
+            if name in self.theirs or table in anew:
+                found.append(JobIndex(self.held[name].name, table.id))
+        return tuple(found)
+
+    def _is_anew(self, name: str, base: TableVersion, conversions: Sequence[Conversion]) -> bool:
+        table = self.rollups[name]
+        change, refolds = self._change_of(name)
+        if refolds or has_other_values(table, conversions):
+            return True
+        after = renumbered(table if change is None else altered(table, change), conversions)
+        # What others left behind before is for a refresh.
+        return is_current(self.base, table) and not is_current(base, after)
+
+    def _change_of(self, name: str) -> tuple[AlterTable | None, bool]:
+        """Return the change of a rollup itself, and whether rows of it become one."""
+        table = self.rollups[name]
+        if name not in self.theirs:
+            return None, False
+        plan = plan_alter(self._as_free(table), self.theirs[name])
+        if plan.change is None:
+            return None, plan.refolds
+        given = table.properties
+        if plan.change.properties is not None:
+            given = given | {KEYS: plan.change.properties[KEYS]}
+        parts = {c.id: c for c in self.held[name].columns}
+        rollup = replace(self.held[name], columns=tuple(parts[f.id] for f in plan.change.columns))
+        return replace(
+            plan.change, table=table, properties=with_rollup(given, rollup)
+        ), plan.refolds
 
     def _as_free(self, table: TableVersion) -> TableVersion:
         """Return a rollup with what its base allows of types."""
         wide = {k: v for k, v in self.base.properties.items() if k.startswith("delta.")}
         return replace(table, properties=table.properties | wide)
-
-    def _remake(
-        self,
-        unit: UnitOfWork,
-        table: TableVersion,
-        base: TableVersion,
-        changes: Sequence[TableChange],
-    ) -> None:
-        """Put an empty table in the place of a rollup whose rows are others without a key."""
-        spec = spec_of(self.base, table)
-        assert spec is not None
-        gone = {c.path[0].lower() for c in changes if isinstance(c, DropColumn)}
-        columns = tuple(n for n in spec.columns if n.lower() not in gone)
-        unit.workspace.drop_table(table)
-        create_rollup(unit, base, replace(spec, columns=columns))
 
     def _add(self, change: AddColumn) -> None:
         plain = replace(change, rollup=None)

@@ -10,20 +10,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from shelduck.api.following import (
-    catch_up,
-    is_fresh,
-    rollup_name,
-    rollups_of,
-    settling,
-)
+from shelduck.api.following import catch_up, is_fresh
 from shelduck.api.lookup import rows_of, table_of_id
 from shelduck.api.results import Committed, TableName
-from shelduck.api.rollup_shape import (
+from shelduck.api.rollup_shape import refresh_by_id
+from shelduck.api.rollup_tables import (
     create_rollup,
     drop_rollup,
     list_rollups,
-    refresh_by_id,
+    rollup_name,
+    rollups_of,
+    settling,
 )
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, carry_out

@@ -4,54 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 
-from shelduck.api.following import (
-    catch_up,
-    is_fresh,
-    rollup_name,
-    rollups_of,
-    settling,
-)
+from shelduck.api.following import catch_up, is_fresh, remake
 from shelduck.api.keyed import settled_rows
 from shelduck.api.lookup import table_of_id
 from shelduck.api.results import Result, TableName
+from shelduck.api.rollup_tables import (
+    create_rollup,
+    drop_rollup,
+    list_rollups,
+    rollups_of,
+    settling,
+)
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
-from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
-from shelduck.evolution.alter import altered
-from shelduck.evolution.rollups import is_current, plan_rollup, spec_of
-from shelduck.model.change import AlterTable, Change
-from shelduck.model.rollup import (
-    RollupSpec,
-    rollup_names,
-    rollup_of,
-    rollup_table,
-    with_rollup,
-    with_rollup_names,
-)
-from shelduck.model.shadow import Conversion
+from shelduck.errors import Conflict, InvalidRequest, NotFound
+from shelduck.evolution.rollups import is_current
+from shelduck.model.rollup import RollupSpec, rollup_of, rollup_table
 from shelduck.model.table import TableVersion
 
 _ATTEMPTS = 10
-
-
-def create_rollup(
-    unit: UnitOfWork, base: TableVersion, spec: RollupSpec, *, for_use: bool = True
-) -> TableVersion:
-    """Stage the empty table of a rollup; its base does not list it yet.
-
-    Raises what `plan_rollup` raises, and AlreadyExists where the name is taken.
-    """
-    planned = plan_rollup(base, spec, for_use=for_use)
-    name = rollup_name(base, spec.name)
-    if unit.workspace.has_table(name):
-        raise AlreadyExists(
-            f"Rollup index {spec.name} of {base.full_name} already exists", about="rollup"
-        )
-    return unit.workspace.create_table(
-        name, planned.columns, layout=planned.layout, properties=planned.properties
-    )
 
 
 def create_with_rollups(unit: UnitOfWork, name: TableName, specs: Sequence[RollupSpec]) -> None:
@@ -60,15 +32,6 @@ def create_with_rollups(unit: UnitOfWork, name: TableName, specs: Sequence[Rollu
     for spec in specs:
         unit.settle(settling(unit, base, create_rollup(unit, base, spec)))
     list_rollups(unit, base, tuple(spec.name for spec in specs))
-
-
-def list_rollups(unit: UnitOfWork, base: TableVersion, names: tuple[str, ...]) -> None:
-    """Stage which rollups a table has: from now on every write of it follows them up."""
-    properties = with_rollup_names(base.properties, names)
-    if properties != base.properties:
-        unit.workspace.alter_table(
-            AlterTable(base, base.columns, base.comments, properties=properties)
-        )
 
 
 def drop_with_rollups(unit: UnitOfWork, table: TableVersion) -> None:
@@ -82,18 +45,6 @@ def drop_with_rollups(unit: UnitOfWork, table: TableVersion) -> None:
     for found in _all_rollups(unit, table):
         unit.workspace.drop_table(found)
     unit.workspace.drop_table(table)
-
-
-def drop_rollup(unit: UnitOfWork, base: TableVersion, name: str) -> None:
-    """Stage the end of one rollup; raises NotFound, naming those there are."""
-    names = rollup_names(base.properties)
-    known = next((n for n in names if n.lower() == name.lower()), None)
-    if known is None:
-        raise NotFound.named("rollup", name, names, where=base.full_name)
-    for found in list(rollups_of(unit, base)):
-        if found.name == rollup_table(base.name, known):
-            unit.workspace.drop_table(found)
-    list_rollups(unit, base, tuple(n for n in names if n != known))
 
 
 def rename_with_rollups(unit: UnitOfWork, table: TableVersion, new_name: str) -> None:
@@ -143,35 +94,12 @@ def refresh(state: LakeState, unit: UnitOfWork, base: TableVersion) -> int:
         if is_fresh(state, unit, base, table):
             continue
         count += 1
-        found: TableVersion | None = table
-        if not is_current(base, table):
-            found = _redefined(unit, base, table)
-        if found is not None:
-            catch_up(state, unit, base, found)
+        if is_current(base, table):
+            catch_up(state, unit, base, table)
+            continue
+        remake(state, unit, base, table)
         base = unit.workspace.table(TableName.of(base))
     return count
-
-
-def _redefined(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> TableVersion | None:
-    rollup = rollup_of(table.properties)
-    assert rollup is not None
-    spec = _spec_for(base, table)
-    if spec is None:
-        drop_rollup(unit, base, rollup.name)
-        return None
-    unit.workspace.drop_table(table)
-    return create_rollup(unit, base, spec, for_use=False)
-
-
-def _spec_for(base: TableVersion, table: TableVersion) -> RollupSpec | None:
-    """Return how a rollup would be asked for today, None where it can be made no more."""
-    spec = spec_of(base, table)
-    if spec is not None:
-        try:
-            plan_rollup(base, spec, for_use=False)
-        except InvalidRequest:
-            return None
-    return spec
 
 
 def _refresh_outdated(state: LakeState, name: TableName) -> None:
@@ -217,38 +145,3 @@ def refresh_all(state: LakeState, name: TableName) -> Result:
             unit.rollback()
             raise
     raise AssertionError("unreachable")
-
-
-def renumbered(
-    state: LakeState, change: AlterTable, conversions: Sequence[Conversion]
-) -> list[Change]:
-    """Return what becomes of rollups when ``change`` puts converted columns into their base.
-
-    A rollup is told of the columns that took the place of its own. Where values became others
-    without their types, nothing else would show that it holds the older ones: an empty table takes
-    its place, which waits for a refresh, and writers that began before it have to begin again.
-    """
-    base, ids = change.table, {c.column_id: c.shadow_id for c in conversions}
-    others = {c.column_id for c in conversions if c.using is not None or c.on_error_null}
-    unit = UnitOfWork(state, state.commit_info())
-    for table in list(rollups_of(unit, base)):
-        rollup = rollup_of(table.properties)
-        assert rollup is not None
-        columns = tuple(
-            c if c.source is None else replace(c, source=ids.get(c.source, c.source))
-            for c in rollup.columns
-        )
-        if columns == rollup.columns:
-            continue
-        properties = with_rollup(table.properties, replace(rollup, columns=columns))
-        told = replace(table, properties=properties)
-        spec = _spec_for(altered(base, change), told)
-        if spec is not None and any(c.source in others for c in rollup.columns):
-            unit.workspace.drop_table(table)
-            create_rollup(unit, altered(base, change), spec, for_use=False)
-        else:
-            # What cannot be made of the columns any more is dropped by the refresh.
-            unit.workspace.alter_table(
-                AlterTable(table, table.columns, table.comments, properties=properties)
-            )
-    return unit.workspace.changes()

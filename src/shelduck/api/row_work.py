@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from shelduck.api.following import stage_followed
 from shelduck.api.results import Result, Staged
-from shelduck.api.rollup_shape import refresh_by_id
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork, counted
 from shelduck.errors import Conflict
@@ -45,11 +44,8 @@ def carry_out_rows(
 def _alone(state: LakeState, prepare: Prepare) -> Result:
     own = UnitOfWork(state, state.commit_info())
     try:
-        done = stage_followed(state, own, prepare(own))
-        result = own.commit()
+        stage_followed(state, own, prepare(own))
+        return own.commit()
     except BaseException:
         own.rollback()
         raise
-    if done.alter is not None:
-        refresh_by_id(state, done.table)
-    return result

@@ -10,12 +10,12 @@ from shelduck.api.compaction import refuse_in_transaction
 from shelduck.api.jobs import SchemaChangeJob, job_properties, submit_rollups
 from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result, Told, Unchanged
-from shelduck.api.rollup_shape import drop_rollup
+from shelduck.api.rollup_tables import drop_rollup
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.catalog.jobs import LightChange, jobs, light_changes, open_job
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.job import Job, JobState
+from shelduck.model.job import Job, JobIndex, JobState
 from shelduck.model.names import split_name
 from shelduck.model.rollup import AddRollup, DropRollup, rollup_names, rollup_table
 from shelduck.model.table import TableVersion
@@ -54,7 +54,7 @@ def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame | Told:
         (split_name(j.table_name)[0], j.created, row)
         for j in heavy
         if j.work.makes_rollups is statement.rollups
-        for row in (_rollup_rows(j) if statement.rollups else [_row(j)])
+        for row in (_rollup_rows(j) if statement.rollups else _rows(j))
     ]
     told += [(c.table_name[0], c.snapshot.time, _light_row(c)) for c in light]
     newest = sorted(told, key=lambda one: one[1], reverse=True)
@@ -124,14 +124,19 @@ def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
     return Unchanged(table.snapshot.id)
 
 
-def _row(job: Job) -> tuple[object, ...]:
+def _rows(job: Job) -> list[tuple[object, ...]]:
+    """Return a row for the table and each rollup that a job changes."""
     name = split_name(job.table_name)[-1]
-    is_running = job.state is JobState.RUNNING
-    return (
-        *(job.id, name, _time(job.created), _time(job.finished), name, job.table_id, job.table_id),
-        *(f"{job.schema_version}:0", job.base, job.state.value, job.message),
-        *(f"{job.done}/{job.total}" if is_running else None, job.timeout),
-    )
+    progress = f"{job.done}/{job.total}" if job.state is JobState.RUNNING else None
+    when = (_time(job.created), _time(job.finished))
+    return [
+        (
+            *(job.id, name, *when, index.name, index.table_id, index.table_id),
+            *(f"{job.schema_version}:0", job.base, job.state.value, job.message),
+            *(progress, job.timeout),
+        )
+        for index in job.work.indexes or (JobIndex(name, job.table_id),)
+    ]
 
 
 def _rollup_rows(job: Job) -> list[tuple[object, ...]]:

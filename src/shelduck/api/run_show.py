@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from shelduck.api import describe as described
-from shelduck.api.following import rollups_of
 from shelduck.api.results import Told
+from shelduck.api.rollup_tables import rollups_of
 from shelduck.api.runner import Answer, Runner
 from shelduck.model.properties import shown_properties
 from shelduck.spark.rollup_rule import collecting_choices

@@ -10,7 +10,8 @@ from shelduck.api.jobs import SchemaChangeJob, submit_rollups
 from shelduck.api.keyed import folded_done, folds, refuse_rollup
 from shelduck.api.lookup import rows_of
 from shelduck.api.results import Result, Staged
-from shelduck.api.rollup_shape import drop_rollup, refresh, refresh_all
+from shelduck.api.rollup_shape import refresh, refresh_all
+from shelduck.api.rollup_tables import drop_rollup
 from shelduck.api.row_work import carry_out_rows
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.errors import InvalidRequest

@@ -9,7 +9,6 @@ from shelduck.api.handle import TableHandle
 from shelduck.api.instants import instant
 from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result, TableName
-from shelduck.api.rollup_shape import refresh_by_id
 from shelduck.api.row_work import carry_out_rows
 from shelduck.api.unit import UnitOfWork
 from shelduck.catalog import read as catalog_read
@@ -71,16 +70,11 @@ class RestoreVerbs(TableHandle):
             InvalidRequest: the table did not exist then, or the open transaction changed it.
             Conflict: another commit changed the table meanwhile; restore again.
         """
-        restored: list[TableVersion] = []
 
         def prepare(unit: UnitOfWork) -> Done:
-            restored.append(unit.workspace.table(self.name))
             return self._restored(unit, self._restoration(unit, version, timestamp))
 
-        done = carry_out_rows(self._state, self._unit, prepare)
-        if self._unit is None:
-            refresh_by_id(self._state, restored[-1])
-        return done
+        return carry_out_rows(self._state, self._unit, prepare)
 
     def plan_restore(
         self, *, version: int | None = None, timestamp: str | datetime | None = None

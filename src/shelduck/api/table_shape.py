@@ -6,21 +6,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shelduck.api.altering import check_null, stage_alter
 from shelduck.api.compaction import refuse_in_transaction
-from shelduck.api.following import rollups_of
 from shelduck.api.handle import TableHandle
-from shelduck.api.jobs import SchemaChangeJob, submit
+from shelduck.api.jobs import SchemaChangeJob, submit, submit_remaking
 from shelduck.api.keyed import refuse_rollup
 from shelduck.api.results import Result
 from shelduck.api.rollup_alter import names_rollup, parted, plan_with_rollups
 from shelduck.api.rollup_shape import drop_with_rollups, refresh_by_id, rename_with_rollups
+from shelduck.api.rollup_tables import rollups_of
 from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.errors import Conflict, Unsupported
 from shelduck.evolution.alter import AlterPlan, plan_alter
 from shelduck.model.rollup import rollup_names
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
-from shelduck.operations.check import require_no_null
 from shelduck.operations.compact import survey
 
 
@@ -30,9 +30,9 @@ class ShapeVerbs(TableHandle):
     def alter(self, *changes: TableChange, timeout: int | None = None) -> Result | SchemaChangeJob:
         """Change the schema; all changes are one snapshot, and no file is rewritten.
 
-        Where values have to be converted, or files to be written anew, a job is returned: its
-        `SchemaChangeJob.wait` does the work, in this process or any other, and publishes all
-        changes of the call at once.
+        Where values have to be converted, or files or rollups to be made anew, a job is returned:
+        its `SchemaChangeJob.wait` does the work, in this process or any other, and publishes all
+        changes of the call at once, rollups too.
 
         Args:
             changes: From `shelduck.add_column`, `rename_column`, `set_partitioning` and their like,
@@ -69,24 +69,24 @@ class ShapeVerbs(TableHandle):
         changes: Sequence[TableChange],
         timeout: int | None,
     ) -> Result | SchemaChangeJob:
-        """Change a table and its rollups at once; a job leaves those to the next refresh."""
+        """Change a table and its rollups at once, by a job where rows have to be made anew."""
         parts = parted(table, list(rollups_of(view, table)), changes)
-        if parts.own and plan_alter(table, parts.own).is_heavy:
+        plan = plan_alter(table, parts.own) if parts.own else None
+        indexes = parts.indexes(plan)
+        if plan is not None and plan.is_heavy:
             refuse_in_transaction(self._unit, "a change that converts values")
             if parts.theirs:
                 raise Unsupported(
                     f"{self.name}: what converts values, or drops a key, goes without changes of"
                     " columns that rollups hold; write two statements"
                 )
-            return submit(self._state, table, plan_alter(table, changes), changes, timeout)
+            return submit(self._state, table, plan, changes, timeout, indexes=indexes)
+        if parts.made_anew(None if plan is None else plan.change):
+            refuse_in_transaction(self._unit, "a change that makes rollups anew")
+            return submit_remaking(self._state, table, changes, indexes, timeout)
 
         def stage(unit: UnitOfWork) -> None:
-            now = unit.workspace.table(self.name)
-            found = parted(now, list(rollups_of(unit, now)), changes)
-            plan = plan_alter(now, found.own) if found.own else None
-            if plan is not None:
-                self._stage(unit, replace(plan, change=None))
-            found.stage(unit, None if plan is None else plan.change)
+            stage_alter(self._state, unit, unit.workspace.table(self.name), changes)
 
         done = carry_out(self._state, self._unit, stage)
         if self._unit is None:
@@ -96,8 +96,7 @@ class ShapeVerbs(TableHandle):
     def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
         if plan.is_heavy:
             raise Conflict(f"{self.name} was changed meanwhile; alter it again")
-        if plan.checks_null:
-            self._check_null(unit, plan)
+        check_null(self._state, unit, unit.workspace.table(self.name), plan)
         if plan.change is not None:
             unit.workspace.alter_table(plan.change)
 
@@ -137,14 +136,3 @@ class ShapeVerbs(TableHandle):
             drop_with_rollups(unit, unit.workspace.table(self.name))
 
         return carry_out(self._state, self._unit, stage)
-
-    def _check_null(self, unit: UnitOfWork, plan: AlterPlan) -> None:
-        table = unit.workspace.table(self.name)
-        require_no_null(
-            lambda: self._state.spark,
-            self._state.store,
-            table,
-            self._state.layouts,
-            plan.checks_null,
-            staged=unit.workspace.staged_rows(table),
-        )

@@ -315,6 +315,12 @@ class Workspace:
         """Stage rows that were written or deleted."""
         self._work(table).rows.stage(change)
 
+    def alters(self, table: TableVersion) -> bool:
+        """Tell whether the transaction changed the columns of a table that was there before."""
+        work = self._tables.get(table.id)
+        before = None if work is None else work.original
+        return work is not None and before is not None and before.columns != work.current.columns
+
     def staged_rows(self, table: TableVersion) -> StagedRows | None:
         """Return what the transaction did to the rows of a table, None when it did nothing."""
         work = self._tables.get(table.id)

@@ -23,6 +23,7 @@ from shelduck.model.job import (
     LEASE,
     OPEN_STATES,
     Job,
+    JobIndex,
     JobState,
     JobStep,
     JobWork,
@@ -31,12 +32,12 @@ from shelduck.model.job import (
 from shelduck.model.rollup import ROLLUP, Measure, MeasureSpec, RollupSpec
 from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.table import Snapshot
-from shelduck.model.table_change import PARTS_OF_CHANGES
+from shelduck.model.table_change import PARTS_OF_CHANGES, LayoutChange
 
 _TABLE = own_tables.job
 _c = _TABLE.c
 _OPEN = tuple(sorted(state.value for state in OPEN_STATES))
-_KINDS = (JobWork, RollupSpec, MeasureSpec, Measure, *PARTS_OF_CHANGES)
+_KINDS = (JobWork, JobIndex, RollupSpec, MeasureSpec, Measure, *PARTS_OF_CHANGES)
 
 
 def jobs(connection: Connection) -> list[Job]:
@@ -95,7 +96,7 @@ def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightCha
     """
     tagged = select(tables.tag.c.object_id).where(tables.tag.c.key == ROLLUP)
     rollups = set(connection.execute(tagged).scalars())
-    of_jobs = {number for j in known for number in (j.base, j.published)}
+    of_jobs = {number for j in known for number in _snapshots_of(j)}
     names: dict[int, list[tuple[int, tuple[str, str]]]] = {}
     found: list[LightChange] = []
     for row in connection.execute(queries.snapshots_altering()):
@@ -111,6 +112,12 @@ def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightCha
             if called:
                 found.append(LightChange(snapshot, table, called[-1], table in rollups))
     return found[::-1]
+
+
+def _snapshots_of(job: Job) -> tuple[int | None, ...]:
+    """Return the snapshots that a job made itself: one that it began on may be anybody's."""
+    made_one = job.work.conversions or any(isinstance(c, LayoutChange) for c in job.work.clauses)
+    return (job.base, job.published) if made_one else (job.published,)
 
 
 def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snapshot) -> int:

@@ -69,6 +69,8 @@ def settle(
 
     ``others`` is what happened since the commit's work began. Commits that settled a table
     themselves do not count: two that both add what they bring leave it right.
+
+    Raises Conflict where one that is required does not hold.
     """
     if not wanted:
         return
@@ -77,11 +79,14 @@ def settle(
     ids = {s.table: done.table_ids.get(s.table, s.table) for s in wanted}
     known = select(_c.table_id, _c.snapshot_id).where(_c.table_id.in_(ids.values()))
     before = {TableId(table): SnapshotId(at) for table, at in connection.execute(known)}
-    found = [
-        ids[s.table]
-        for s in wanted
-        if replace(s, since=max(s.since, before.get(ids[s.table], s.since))).holds(others)
-    ]
+    found = []
+    for each in wanted:
+        number = ids[each.table]
+        since = max(each.since, before.get(number, each.since))
+        if replace(each, since=since).holds(others):
+            found.append(number)
+        elif each.required:
+            raise Conflict(f"the rows that table {number} is made of have changed meanwhile")
     if found:
         rows = [{"table_id": table, "snapshot_id": done.snapshot} for table in found]
         connection.execute(delete(_TABLE).where(_c.table_id.in_(found)))

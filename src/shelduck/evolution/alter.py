@@ -87,7 +87,7 @@ class AlterPlan:
     to hold no NULL before the commit. ``shadows`` are the columns that a job has to fill before
     ``change``, which has them in place; ``rewrites`` says that a job has to follow it.
     ``cores`` are those that would do it. ``refolds``: a job has to combine rows, of which a key is
-    gone.
+    gone. ``remakes``: a job has to make rollups of the table anew.
     """
 
     table: str
@@ -98,11 +98,12 @@ class AlterPlan:
     rewrites: bool = False
     cores: int = 1
     refolds: bool = False
+    remakes: bool = False
 
     @property
     def is_heavy(self) -> bool:
         """True when a job is needed."""
-        return bool(self.shadows) or self.rewrites or self.refolds
+        return bool(self.shadows) or self.rewrites or self.refolds or self.remakes
 
     @property
     def estimated_seconds(self) -> float:

@@ -28,6 +28,7 @@ from shelduck.model.rollup import (
     with_rollup,
 )
 from shelduck.model.schema import Field, Schema, new_schema
+from shelduck.model.shadow import Conversion
 from shelduck.model.table import TableVersion
 from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal, Member, Primitive
 
@@ -138,6 +139,26 @@ def is_current(base: TableVersion, table: TableVersion) -> bool:
     now = [(f.type, held[f.id].source, held[f.id].measure) for f in table.columns]
     made = zip(wanted.columns, wanted.rollup.columns, strict=True)
     return now == [(f.type, c.source, c.measure) for f, c in made]
+
+
+def renumbered(table: TableVersion, conversions: Sequence[Conversion]) -> TableVersion:
+    """Return a rollup whose columns are made of those that took the place of the base's."""
+    rollup = rollup_of(table.properties)
+    assert rollup is not None
+    ids = {c.column_id: c.shadow_id for c in conversions}
+    columns = tuple(
+        c if c.source is None else replace(c, source=ids.get(c.source, c.source))
+        for c in rollup.columns
+    )
+    properties = with_rollup(table.properties, replace(rollup, columns=columns))
+    return replace(table, properties=properties)
+
+
+def has_other_values(table: TableVersion, conversions: Sequence[Conversion]) -> bool:
+    """Tell whether a rollup holds a column whose values conversions make others of."""
+    rollup = rollup_of(table.properties)
+    others = {c.column_id for c in conversions if c.using is not None or c.on_error_null}
+    return rollup is not None and any(c.source in others for c in rollup.columns)
 
 
 _NO_KEYS = TableKeys(KeyModel.DUPLICATE, ())

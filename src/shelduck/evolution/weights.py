@@ -48,6 +48,11 @@ REFOLDING = Weight(
     True, "rows that differ in this key alone become one; a job combines them beside the table"
 )
 
+REMAKING = Weight(
+    True,
+    "it would hold other types or values, or fewer rows; a job makes it with the same snapshot",
+)
+
 WEIGHTS: dict[type, Weight] = {
     AddColumn: Weight(False, "files that lack the new id read its initial default"),
     DropColumn: _BY_ID,

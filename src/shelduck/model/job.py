@@ -36,6 +36,17 @@ OPEN_STATES = frozenset({JobState.PENDING, JobState.WAITING_TXN, JobState.RUNNIN
 
 
 @dataclass(frozen=True, slots=True)
+class JobIndex:
+    """A table or a rollup that a job changes, as it was when the job began.
+
+    ``name`` is what people call it: that of a rollup stands without its base's.
+    """
+
+    name: str
+    table_id: TableId
+
+
+@dataclass(frozen=True, slots=True)
 class JobWork:
     """What a job is to do.
 
@@ -43,6 +54,9 @@ class JobWork:
     some of them. ``rewrites``: all files that are older than the job are written anew as the table
     is now, and nothing is published. ``rollups`` are made, and published together.
     ``refolds``: a key goes, and the one rollup holds the rows as they are without it.
+    ``remakes``: the clauses take no new files of the table itself; rollups that they change are
+    made anew and published with them. ``indexes`` are the table and the rollups that the job
+    changes, those of an older job are not told: then it is the table alone.
     """
 
     conversions: tuple[Conversion, ...] = ()
@@ -50,6 +64,8 @@ class JobWork:
     rewrites: bool = False
     rollups: tuple[RollupSpec, ...] = ()
     refolds: bool = False
+    remakes: bool = False
+    indexes: tuple[JobIndex, ...] = ()
 
     @property
     def makes_rollups(self) -> bool:

@@ -19,13 +19,14 @@ class Settling:
 
     It was so on the snapshot ``since``, with what the commit does. Tables with a key model are
     their own source, and rows that are taken from them leave the others ``alone``. Ids may be
-    provisional.
+    provisional. One that is ``required`` lands only where it holds, and is a Conflict elsewhere.
     """
 
     table: TableId
     sources: frozenset[TableId]
     since: SnapshotId
     alone: bool = False
+    required: bool = False
 
     def holds(self, entries: Iterable[tuple[SnapshotId, Entry]]) -> bool:
         """Tell whether none of the entries after ``since`` touches a source."""

@@ -1,0 +1,135 @@
+"""Changes of columns staged for one commit, with what they mean for the rollups of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shelduck.api.following import make_anew, remake
+from shelduck.api.keyed import settled_rows
+from shelduck.api.lookup import table_of_id
+from shelduck.api.results import Committed, TableName
+from shelduck.api.rollup_alter import parted
+from shelduck.api.rollup_tables import create_rollup, rollups_of, spec_for
+from shelduck.api.state import LakeState
+from shelduck.api.unit import UnitOfWork
+from shelduck.errors import Conflict, InvalidRequest
+from shelduck.evolution.alter import AlterPlan, altered, plan_alter
+from shelduck.evolution.rollups import has_other_values, is_current, renumbered
+from shelduck.model.change import AlterTable
+from shelduck.model.job import Job, JobState, JobStep
+from shelduck.model.rollup import rollup_of, with_rollup_names
+from shelduck.model.shadow import Conversion
+from shelduck.model.table import TableVersion
+from shelduck.model.table_change import TableChange
+from shelduck.operations.check import require_no_null
+from shelduck.operations.rows import TableRows
+
+
+def stage_alter(
+    state: LakeState,
+    unit: UnitOfWork,
+    table: TableVersion,
+    changes: Sequence[TableChange],
+    *,
+    remakes: bool = False,
+    required: bool = False,
+) -> None:
+    """Stage changes of a table's columns, and what they are for its rollups.
+
+    With ``remakes`` the rollups whose rows become others are made anew in the same commit, which is
+    a Conflict where it is ``required`` and others changed the table's rows meanwhile.
+
+    Raises Conflict for changes that take a job by now, and what `plan_alter` and `parted` raise.
+    """
+    parts = parted(table, list(rollups_of(unit, table)), changes)
+    plan = plan_alter(table, parts.own) if parts.own else None
+    change = None if plan is None else plan.change
+    anew = parts.made_anew(change)
+    if (anew and not remakes) or (plan is not None and plan.is_heavy):
+        raise Conflict(f"{table.full_name} was changed meanwhile; alter it again")
+    if plan is not None:
+        check_null(state, unit, table, plan)
+    parts.stage(unit, change)
+    for found in anew:
+        after = unit.workspace.table(TableName.of(found))
+        now = unit.workspace.table(TableName.of(table))
+        remake(state, unit, now, after, required=required)
+
+
+def check_null(state: LakeState, unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
+    """Raise InvalidRequest where a column that takes no NULL any more holds one."""
+    if plan.checks_null:
+        require_no_null(
+            lambda: state.spark,
+            state.store,
+            table,
+            state.layouts,
+            plan.checks_null,
+            staged=unit.workspace.staged_rows(table),
+        )
+
+
+def alter_with_rollups(
+    state: LakeState, job: Job, table: TableVersion, worker: str, *, required: bool
+) -> Committed:
+    """Publish the clauses of a job and the rollups that they change, all in one snapshot.
+
+    Raises Conflict when somebody else cancelled or took the job, or changed the table; with
+    ``required`` also when others changed its rows.
+    """
+    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
+    try:
+        name = TableName.of(table_of_id(unit, table))
+        settled_rows(state, unit, name)
+        now = unit.workspace.table(name)
+        try:
+            stage_alter(state, unit, now, job.work.clauses, remakes=True, required=required)
+        except Conflict as error:
+            raise InvalidRequest(str(error)) from None
+        running = frozenset({JobState.RUNNING})
+        unit.job = JobStep(job.id, running, JobState.FINISHED, worker=worker)
+        done = unit.commit()
+    except BaseException:
+        unit.rollback()
+        raise
+    if not isinstance(done, Committed):
+        raise InvalidRequest(f"others have changed {name} already as the job would")
+    return done
+
+
+def stage_converted(
+    state: LakeState,
+    unit: UnitOfWork,
+    rows: TableRows,
+    change: AlterTable,
+    conversions: Sequence[Conversion],
+) -> AlterTable:
+    """Stage rollups as they are when ``change`` puts converted columns into their base.
+
+    ``rows`` are those of the base, whose files hold the converted columns already. A rollup that is
+    made of such columns is told of them, and made anew where it would hold other types or values.
+    Returns the change of the base, which forgets the rollups that cannot be made of its columns any
+    more; the base itself is not staged.
+    """
+    base = altered(change.table, change)
+    now = replace(rows, table=base)
+    left = []
+    for table in list(rollups_of(unit, change.table)):
+        told = renumbered(table, conversions)
+        rollup = rollup_of(told.properties)
+        assert rollup is not None
+        if is_current(base, told) and not has_other_values(table, conversions):
+            left.append(rollup.name)
+            unit.workspace.alter_table(
+                AlterTable(table, table.columns, table.comments, properties=told.properties)
+            )
+            continue
+        spec = spec_for(base, told)
+        unit.workspace.drop_table(table)
+        if spec is not None:
+            left.append(rollup.name)
+            made = create_rollup(unit, base, spec, for_use=False)
+            make_anew(state, unit, base, made, now, required=True)
+    properties = with_rollup_names(base.properties, tuple(left))
+    return change if properties == base.properties else replace(change, properties=properties)
