@@ -75,5 +75,5 @@ def test_everyone_who_commits_looks_before():
                 for n in ast.walk(tree)
                 if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
             }
-            commits.append((path.name, "require_written" in called))
+            commits.append((path.name, "require_files" in called))
     assert commits == [("job_worker.py", True), ("jobs.py", True), ("unit.py", True)]

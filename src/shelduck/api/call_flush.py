@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from shelduck.api.arguments import table_name as named_table
 from shelduck.api.arguments import text
-from shelduck.api.results import Committed, Result, TableName, Told
+from shelduck.api.results import Committed, Result, TableName, Told, Unchanged
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table import Table
 from shelduck.api.turns import Turns
@@ -31,12 +31,16 @@ def flush_inlined_data(
         with Turns() as turns:
             done = list(turns.each(names, flushed))
     rows = [
-        (name.schema, name.name, result.snapshot, result.files)
+        (name.schema, name.name, *_landed(result), result.note or None)
         for name, result in done
-        if isinstance(result, Committed)
+        if isinstance(result, Committed) or (isinstance(result, Unchanged) and result.note)
     ]
-    columns = "schema_name string, table_name string, snapshot bigint, files bigint"
+    columns = "schema_name string, table_name string, snapshot bigint, files bigint, note string"
     return Told(columns, rows)
+
+
+def _landed(result: Committed | Unchanged) -> tuple[int | None, int]:
+    return result.snapshot if isinstance(result, Committed) else None, result.files
 
 
 def fold(runner: Runner, table_name: Argument, *, schema: Argument = None) -> Answer:

@@ -17,7 +17,8 @@ from shelduck.sql.upkeep_statements import Argument
 
 _COMPACTED = (
     "schema_name string, table_name string, files_processed bigint, files_created bigint,"
-    " bytes_before bigint, bytes_after bigint, files_skipped bigint, snapshot bigint"
+    " bytes_before bigint, bytes_after bigint, files_skipped bigint, snapshot bigint,"
+    " note string"
 )
 
 
@@ -137,6 +138,7 @@ def compacted_rows(done: Iterable[Compacted]) -> Told:
             *(one.table.schema, one.table.name, one.files, one.new_files),
             *(one.bytes, one.new_bytes, one.skipped),
             one.snapshots[-1] if one.snapshots else None,
+            one.note or None,
         )
         for one in done
         if not one.is_nothing

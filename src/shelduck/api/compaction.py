@@ -10,7 +10,8 @@ from shelduck.api.results import Committed, TableName
 from shelduck.api.state import LakeState
 from shelduck.api.unit import UnitOfWork
 from shelduck.api.upkeep_results import Compacted
-from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
+from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown, Unsupported
+from shelduck.model.writable import why_not_written
 from shelduck.operations.compact import RewrittenBin, Survey, write_bins
 from shelduck.operations.done import Done, discard, discard_unpublished
 from shelduck.operations.progress import bin_progress
@@ -26,14 +27,21 @@ def rewrite(
     *,
     what: str,
     dry_run: bool,
+    must: bool = False,
 ) -> Compacted:
     """Write the bins and commit them in lots, each a snapshot; ``what`` is its message.
 
     A bin whose files another commit deleted from or rewrote meanwhile is given up, and its files
-    are removed; the others land.
+    are removed; the others land. A table whose columns are not written is left alone, and the
+    result says why; with ``must`` that is Unsupported.
     """
     name = TableName.of(found.table)
     files, size = sum(len(b.files) for b in bins), sum(b.bytes for b in bins)
+    why = why_not_written(found.table.columns, found.table.full_name) if bins else None
+    if why is not None and must:
+        raise Unsupported(why)
+    if why is not None:
+        return Compacted(name, bytes=size, skipped=files, dry_run=dry_run, note=why)
     if dry_run or not bins:
         return Compacted(name, files, size, len(bins), dry_run=dry_run)
     landed: list[RewrittenBin] = []

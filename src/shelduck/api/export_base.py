@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from shelduck.api.results import Staged
 from shelduck.api.table_flush import FlushVerbs
 from shelduck.api.table_upkeep import UpkeepVerbs
 from shelduck.borders.report import ExportReport
@@ -38,7 +39,11 @@ class ExportBase(FlushVerbs, UpkeepVerbs):
         ``look`` surveys the table; Unsupported when a file cannot be written anew.
         """
         if found.report.inlined_rows:
-            self.flush_inlined_data()
+            flushed = self.flush_inlined_data()
+            if not isinstance(flushed, Staged) and flushed.note:
+                raise Unsupported(
+                    f"{found.report}\nBut its rows stay in the catalog: {flushed.note}"
+                )
         # What was flushed may be in columns of older days.
         found = look()
         if found.report.rewrites:

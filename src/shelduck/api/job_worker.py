@@ -43,7 +43,7 @@ from shelduck.model.table import TableVersion
 from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
 from shelduck.operations.convert import derived, older, told_of_bad_values, unconverted
 from shelduck.operations.done import discard
-from shelduck.operations.landing import require_written
+from shelduck.operations.landing import require_files
 from shelduck.operations.progress import bin_progress
 from shelduck.operations.renewal import renew
 from shelduck.planning.compaction import Bin, batches
@@ -327,7 +327,7 @@ class JobWorker:
         state: JobState,
         settlings: Sequence[Settling] = (),
     ) -> Landed:
-        require_written(changes, {table.id: table.path})
+        require_files(changes, {table.id: table.path})
         return commit(
             self._state.store,
             self._state.info,

@@ -25,7 +25,8 @@ from shelduck.model.quoting import quote_name
 from shelduck.model.rollup import RollupSpec, rollup_names
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import TableChange
-from shelduck.operations.landing import require_written
+from shelduck.model.writable import require_writable
+from shelduck.operations.landing import require_files
 from shelduck.planning.shadows import Shadow, reservation
 from shelduck.spark.shadow_rows import require_resolved
 from shelduck.sql.query import looks_at_other_rows
@@ -165,7 +166,8 @@ def submit_rollups(
     """
     taken = {name.lower() for name in rollup_names(table.properties)}
     for spec in specs:
-        plan_rollup(table, spec)
+        made = plan_rollup(table, spec)
+        require_writable(made.columns, f"rollup {spec.name} of {table.full_name}", "it needs a job")
         if spec.name.lower() in taken or is_taken(unit, table, spec.name):
             raise AlreadyExists(
                 f"Rollup index {spec.name} of {table.full_name} already exists", about="rollup"
@@ -184,7 +186,7 @@ def _submitted(
     if timeout is not None and timeout < 1:
         raise InvalidRequest(f"a job's timeout is a number of seconds from 1 on, not {timeout}")
     name = TableName.of(table)
-    require_written(wanted, {table.id: table.path})
+    require_files(wanted, {table.id: table.path})
     landed = commit(
         state.store,
         state.info,

@@ -97,7 +97,8 @@ class Lake(LakeBorders):
     def flush_inlined_data(self) -> dict[TableName, Result]:
         """Move the rows and deletes that the catalog itself keeps into files, table by table.
 
-        Returns what was committed for each table that had some; see `Table.flush_inlined_data`.
+        Returns what was committed, or left, for each table that had some; see
+        `Table.flush_inlined_data`.
         """
         with Turns() as turns:
             return self._flushed(turns, self.tables())

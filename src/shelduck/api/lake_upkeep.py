@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.compaction import refuse_in_transaction
 from shelduck.api.instants import earlier
-from shelduck.api.results import Committed, Result, TableName
+from shelduck.api.results import Committed, Result, Staged, TableName
 from shelduck.api.table import Table
 from shelduck.api.turns import Turns
 from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
@@ -179,7 +179,7 @@ class LakeUpkeep(CatalogVerbs):
         refuse_in_transaction(self._unit, "checkpoint()")
         names = self.tables()
         with Turns() as turns:
-            flushed = () if dry_run else tuple(self._flushed(turns, names))
+            flushed = {} if dry_run else self._flushed(turns, names)
             expired = None
             if self._options().expire_older_than is not None:
                 expired = self.expire_snapshots(dry_run=dry_run)
@@ -187,12 +187,13 @@ class LakeUpkeep(CatalogVerbs):
             compacts = turns.each(names, lambda n: (n, workspace.table(n).options.auto_compact))
             chosen = [name for name, is_wanted in compacts if is_wanted]
             return Checkpointed(
-                flushed,
+                tuple(name for name, done in flushed.items() if isinstance(done, Committed)),
                 expired,
                 tuple(self._compacted(turns, chosen, None, dry_run)),
                 tuple(self._rewritten(turns, chosen, None, dry_run)),
                 self.cleanup_old_files(dry_run=dry_run),
                 self.remove_orphans(dry_run=dry_run),
+                tuple(_left(name, done) for name, done in flushed.items() if _note(done)),
             )
 
     def _directory(self, table: str | None) -> str | None:
@@ -203,7 +204,7 @@ class LakeUpkeep(CatalogVerbs):
 
     def _flushed(self, turns: Turns, names: Collection[TableName]) -> dict[TableName, Result]:
         done = turns.each(names, lambda name: (name, self._upkept(name).flush_inlined_data()))
-        return {name: result for name, result in done if isinstance(result, Committed)}
+        return {name: one for name, one in done if isinstance(one, Committed) or _note(one)}
 
     def _compacted(
         self,
@@ -229,3 +230,11 @@ class LakeUpkeep(CatalogVerbs):
     def _options(self) -> TableOptions:
         with self._state.store.read() as connection:
             return table_options(read_settings(connection))
+
+
+def _note(done: Result) -> str:
+    return "" if isinstance(done, Staged) else done.note
+
+
+def _left(name: TableName, done: Result) -> str:
+    return f"{name}: rows stay in the catalog: {_note(done)}"

@@ -15,7 +15,7 @@ class Committed:
 
     ``snapshot`` is the id to time travel to. ``rows`` are those that were inserted, updated or
     deleted, and how many of each follows at the end; files and bytes count what was written. A
-    change of metadata leaves all at 0.
+    change of metadata leaves all at 0. ``note`` says what maintenance had to leave, and why.
     """
 
     snapshot: int
@@ -25,11 +25,12 @@ class Committed:
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Nothing had to be done: no snapshot was made."""
+    """Nothing was done: no snapshot was made; ``note`` says why where something was left."""
 
     snapshot: int
     rows: int = 0
@@ -38,6 +39,7 @@ class Unchanged:
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,7 @@ class UpkeepVerbs(TableHandle):
         Raises:
             NotFound: the newest snapshot has no file of such an id that can be written anew.
             InvalidRequest: inside a transaction.
+            Unsupported: a column is of a type that Shelduck does not write.
         """
         refuse_in_transaction(self._unit, "rewrite()")
         found = self._survey()
@@ -106,7 +107,7 @@ class UpkeepVerbs(TableHandle):
                 about="file",
             )
         bins = found.chosen(chosen, found.table.options.target_file_size)
-        return rewrite(self._state, found, bins, what="rewrite", dry_run=dry_run)
+        return rewrite(self._state, found, bins, what="rewrite", dry_run=dry_run, must=True)
 
     def _survey(self) -> Survey:
         return survey(self._state.store, self._version(), self._state.layouts)

@@ -99,6 +99,7 @@ class WideningVerbs(TableHandle):
             NotFound: there is no such feature.
             InvalidRequest: inside a transaction.
             Conflict: other writers kept adding files of older types.
+            Unsupported: a column is of a type that Shelduck does not write.
         """
         if name.lower() != FEATURE.lower():
             raise NotFound.named("feature", name, [FEATURE], where=str(self.name))
@@ -115,7 +116,8 @@ class WideningVerbs(TableHandle):
         found = survey(self._state.store, self._version(), self._state.layouts)
         older = {f.id for f, _ in files_of_older_types(found.rows)}
         bins = found.chosen(older, found.table.options.target_file_size)
-        return rewrite(self._state, found, bins, what="write new types into", dry_run=False)
+        what = "write new types into"
+        return rewrite(self._state, found, bins, what=what, dry_run=False, must=True)
 
     def _forget_types(self, unit: UnitOfWork) -> None:
         table = unit.workspace.table(self.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from typing import TypedDict
 
 from shelduck.api.results import Committed, Result, Staged, Unchanged
 from shelduck.api.state import LakeState
@@ -21,7 +22,7 @@ from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard, discard_unpublished
-from shelduck.operations.landing import require_written
+from shelduck.operations.landing import require_files
 
 _ATTEMPTS = 10
 
@@ -150,7 +151,7 @@ class UnitOfWork:
     ) -> Landed:
         self.may_have_landed = True
         try:
-            require_written(changes, self.workspace.directories())
+            require_files(changes, self.workspace.directories())
             return commit(
                 self.state.store,
                 self.state.info,
@@ -198,7 +199,18 @@ def view_of(state: LakeState, unit: UnitOfWork | None) -> UnitOfWork:
     return view
 
 
-def counted(counts: Counts) -> dict[str, int]:
+class Counted(TypedDict):
+    """Counts as the arguments of a result."""
+
+    rows: int
+    files: int
+    bytes: int
+    inserted: int
+    updated: int
+    deleted: int
+
+
+def counted(counts: Counts) -> Counted:
     """Return counts as the arguments of a result."""
     return {
         "rows": counts.rows,

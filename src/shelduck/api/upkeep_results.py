@@ -15,7 +15,8 @@ class Compacted:
 
     ``files`` became ``new_files``; sizes are bytes, ``new_bytes`` is None where nothing was
     written. ``snapshots`` are those in which it landed: several for a large table, none for a dry
-    run. ``skipped`` files were changed by other commits meanwhile and stayed as they are.
+    run. ``skipped`` files were changed by other commits meanwhile and stayed as they are; all did
+    where a ``note`` says why the table was left alone.
     """
 
     table: TableName
@@ -26,6 +27,7 @@ class Compacted:
     snapshots: tuple[int, ...] = ()
     skipped: int = 0
     dry_run: bool = False
+    note: str = ""
 
     @property
     def is_nothing(self) -> bool:
@@ -33,6 +35,8 @@ class Compacted:
         return not (self.files or self.skipped)
 
     def __str__(self) -> str:
+        if self.note:
+            return f"{self.table}: {self.skipped} file(s) left alone: {self.note}"
         done = "would become" if self.dry_run else "became"
         size = "" if self.new_bytes is None else f" ({decimal(self.new_bytes)})"
         text = f"{self.table}: {self.files} file(s) ({decimal(self.bytes)}) {done}"
@@ -74,7 +78,10 @@ class FilesDeleted:
 
 @dataclass(frozen=True, slots=True)
 class Checkpointed:
-    """All that one checkpoint did, in its order; None for what the options leave out."""
+    """All that one checkpoint did, in its order; None for what the options leave out.
+
+    ``notes`` say which tables keep rows in the catalog, and why.
+    """
 
     flushed: tuple[TableName, ...] = ()
     expired: Expired | None = None
@@ -82,8 +89,10 @@ class Checkpointed:
     rewritten: tuple[Compacted, ...] = ()
     cleaned: FilesDeleted | None = None
     orphans: FilesDeleted | None = None
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts: list[object] = [f"{name}: inlined rows flushed" for name in self.flushed]
+        parts += self.notes
         parts += [self.expired, *self.compacted, *self.rewritten, self.cleaned, self.orphans]
         return "\n".join(str(part) for part in parts if part is not None)

@@ -55,6 +55,7 @@ from shelduck.model.shadow import Conversion
 from shelduck.model.sorting import ResetSorting, SetSorting
 from shelduck.model.table import TableVersion
 from shelduck.model.table_change import LayoutChange, RewriteOlderFiles, TableChange
+from shelduck.model.writable import require_writable
 from shelduck.planning.shadows import Shadow, known_shadow, plan_shadow
 
 _BYTES_PER_SECOND = 10 << 20
@@ -243,6 +244,8 @@ class _Fold:
                 f"ALTER TABLE {name}: SET NOT NULL looks at rows, and others of the statement write"
                 " them anew; write two statements"
             )
+        if self.shadows or self.rewrites or self.keys.rows_fold:
+            require_writable(self.table.columns, name, "the change needs a job")
         if self._known is not None and len(self.shadows) != len(self._known):
             raise InvalidRequest(f"the columns of {name} are not those that the job converts")
         self._look_for_null()

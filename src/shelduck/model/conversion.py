@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from shelduck.model.accepted import Engine
-from shelduck.model.promotions import NOT_WRITTEN, Promotion, Verdict, promotion
+from shelduck.model.promotions import Promotion, Verdict, promotion
 from shelduck.model.schema import Path, path_text
 from shelduck.model.types import DataType, Decimal, List, Map, Primitive, Struct
+from shelduck.model.writable import unwritable_parts
 
 Finding = tuple[Path, Promotion]
 
@@ -29,7 +30,7 @@ def conversion_verdict(source: DataType, target: DataType) -> Promotion:
     """
     found = _whole(list(_findings(source, target, ())), promotion(target, target))
     if found.verdict is Verdict.CONVERT:
-        for path, reason in _unwritable(target, ()):
+        for path, reason in unwritable_parts(target):
             return Promotion(Verdict.REFUSED, _told(path, reason))
     return found
 
@@ -101,35 +102,3 @@ def _dropped(*, in_key: bool) -> Promotion:
     if in_key:
         return Promotion(Verdict.CONVERT, "keys that differ in it alone would become the same key")
     return _reshaped("the member is dropped")
-
-
-def _unwritable(target: DataType, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the parts of a type of which Spark cannot write values, and why."""
-    match target:
-        case Primitive(name):
-            if name in NOT_WRITTEN:
-                yield path, f"Spark has no column type for {target} that keeps its values"
-        case Struct(members):
-            for member in members:
-                yield from _unwritable(member.type, (*path, member.name))
-        case List(element):
-            yield from _unwritable(element, (*path, "element"))
-        case Map(key, value):
-            if _holds_map(key):
-                yield (*path, "key"), "Spark makes no maps whose keys hold maps"
-            yield from _unwritable(key, (*path, "key"))
-            yield from _unwritable(value, (*path, "value"))
-        case _:
-            pass
-
-
-def _holds_map(data_type: DataType) -> bool:
-    match data_type:
-        case Map():
-            return True
-        case List(element):
-            return _holds_map(element)
-        case Struct(members):
-            return any(_holds_map(m.type) for m in members)
-        case _:
-            return False

@@ -51,7 +51,7 @@ class Done:
     """Changes of one table that wait for a commit.
 
     ``paths`` are all files that were written for them, below the table's directory. ``alter`` is
-    the change of columns that they need; ``table`` has them already.
+    the change of columns that they need; ``table`` has them already. ``note`` says what was left.
     """
 
     table: TableVersion
@@ -59,6 +59,7 @@ class Done:
     paths: tuple[str, ...] = ()
     counts: Counts = Counts()
     alter: AlterTable | None = None
+    note: str = ""
 
     @property
     def keeps_rows(self) -> bool:

@@ -25,6 +25,7 @@ from shelduck.model.files import (
 )
 from shelduck.model.schema import Schema, retyped
 from shelduck.model.table import TableVersion
+from shelduck.model.writable import why_not_written
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.spark.flush_files import deaths_in, row_versions, write_deaths
 from shelduck.spark.inlined import inlined_frame
@@ -41,13 +42,16 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
     One file for each version of the columns that has rows: all versions of the rows with their row
     ids and snapshots, and beside it a delete file that tells when they died.
 
-    Raises Unsupported for a type that Spark cannot write.
+    Rows of columns that are not written stay in the catalog; a note says so.
     """
     with store.read() as connection:
-        histories = inlined_history(connection, table)
+        found = inlined_history(connection, table)
         files = {f.id: f for f in read.data_files(connection, table) if f.inlined_deletes}
         positions = inlined_positions(connection, table, files) if files else {}
         versions = delete_file_versions(connection, table, files) if files else {}
+    notes = {h.table_name: _why_left(h, table) for h in found}
+    histories = [h for h in found if notes[h.table_name] is None]
+    note = next((n for n in notes.values() if n is not None), "")
     flushing = _Flushing(spark, table)
     try:
         results = [f for history in histories for f in flushing.rows(history)]
@@ -56,11 +60,11 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
         discard(table, flushing.paths)
         raise
     if not histories and not merged:
-        return Done(table)
+        return Done(table, note=note)
     emptied = tuple(FlushedRows(h.table_name, len(h.rows.rows)) for h in histories)
     change = FlushInlined(table, emptied, tuple(results), tuple(merged))
     counts = Counts(files=len(results), bytes=sum(f.file_size_bytes for f in results))
-    return Done(table, (change,), tuple(flushing.paths), counts)
+    return Done(table, (change,), tuple(flushing.paths), counts, note=note)
 
 
 class _Flushing:
@@ -145,6 +149,11 @@ class _Flushing:
             partial_max=max(begins),
             row_id_start=min(row_id for row_id, _ in rows),
         )
+
+
+def _why_left(history: InlinedHistory, table: TableVersion) -> str | None:
+    """Return why the rows of a history stay in the catalog, None where they go to files."""
+    return why_not_written(history.rows.columns, table.full_name) if history.rows.rows else None
 
 
 def _shown(history: InlinedHistory) -> tuple[InlinedRows, dict[tuple[int, int], int]]:

@@ -18,7 +18,7 @@ from shelduck.planning.conservation import named
 from shelduck.spark.existence import absent_files
 
 
-def require_written(changes: Sequence[Change], directories: Mapping[TableId, str]) -> None:
+def require_files(changes: Sequence[Change], directories: Mapping[TableId, str]) -> None:
     """Raise CorruptLake when a file that the changes name is gone or of another size.
 
     Who commits calls this just before. ``directories`` are those of the tables that get new files,

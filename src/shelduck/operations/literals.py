@@ -14,7 +14,7 @@ from shelduck.model.inlined import InlinedBatch
 from shelduck.model.literals import canonical_text, integer_range
 from shelduck.model.schema import Field, Kind, Schema
 from shelduck.model.types import FLOATS, Decimal, Leaf
-from shelduck.spark.store_rules import is_writable
+from shelduck.model.writable import is_writable
 from shelduck.sql.literal_rows import Cell
 
 _MOMENTS = {

@@ -14,6 +14,7 @@ from shelduck.model.quoting import quote_name
 from shelduck.model.schema import Field, Kind
 from shelduck.model.table import TableVersion
 from shelduck.model.types import Leaf
+from shelduck.model.writable import is_writable
 from shelduck.spark import store_rules
 from shelduck.spark.bridge import DAMAGED
 from shelduck.spark.types import spark_type
@@ -154,7 +155,7 @@ class Assigning:
         return self._leaf_step(given, target.shape, path)
 
     def _leaf_step(self, given: T.DataType, leaf: Leaf, path: str) -> Step:
-        if not store_rules.is_writable(leaf):
+        if not is_writable(leaf):
             self.problems.append(_unwritable(path, leaf))
             return Step()
         why = store_rules.refusal(given, leaf)
@@ -217,7 +218,7 @@ class Assigning:
         self.problems.extend(
             _unwritable(path, leaf.shape)
             for leaf in target.leaves()
-            if not isinstance(leaf.shape, Kind) and not store_rules.is_writable(leaf.shape)
+            if not isinstance(leaf.shape, Kind) and not is_writable(leaf.shape)
         )
 
     def _spark_type(self, target: Field) -> T.DataType:

@@ -15,9 +15,9 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
 from shelduck.model.literals import canonical_text, integer_range
-from shelduck.model.promotions import NOT_WRITTEN
 from shelduck.model.temporal import MICROSECONDS
 from shelduck.model.types import UNSIGNED, Decimal, Leaf
+from shelduck.model.writable import is_writable
 from shelduck.spark.types import spark_type
 from shelduck.spark.values import literal, literal_text
 
@@ -42,11 +42,6 @@ _WIDTHS: dict[type[T.DataType], int] = {
 # No infinity, no year before Christ or beyond 9999.
 _USUAL_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}( [^(]*)?")
 _CAST_YOURSELF = "cast it yourself if that is what you want"
-
-
-def is_writable(leaf: Leaf) -> bool:
-    """True when Spark can store the type in a way that every DuckLake reader reads back."""
-    return str(leaf) not in NOT_WRITTEN
 
 
 def fail(message: str | Column, data_type: T.DataType) -> Column:

@@ -14,6 +14,7 @@ from shelduck.model.files import NewDataFile
 from shelduck.model.names import write_directory
 from shelduck.model.place import place_below
 from shelduck.model.table import TableVersion
+from shelduck.model.writable import require_writable
 from shelduck.spark.assign import failure_of
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.bridge_write import write_by_bridge
@@ -69,8 +70,10 @@ def write_files(
     new bring their own row ids, and where files are merged the snapshots they came with. Paths are
     relative to the table's directory. No rows, no files. ``progress`` is called with the rows,
     files and bytes so far as finished files are looked at. A write that fails deletes what it
-    wrote; a value that does not fit its column is InvalidRequest.
+    wrote; a value that does not fit its column is InvalidRequest, a column of a type that is not
+    written Unsupported.
     """
+    require_writable(table.columns, table.full_name, "no files are written")
     physical = physical_schema(table, lineage)
     _require_assigned(df, physical, table)
     compression = compression or table.options.parquet_compression
