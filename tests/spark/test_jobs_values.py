@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import InvalidRequest, JobState, change_type
+from shelduck.api import job_worker
 from tests.support.lakes import rows
 
 UUID = "f79c3e09-677c-4bbd-a479-3f349cb785e7"
@@ -70,3 +71,38 @@ def test_an_expression_makes_values_of_the_column_or_fails(lake, target, using):
     ).wait()
 
     assert rows(lake.sql("SELECT n FROM bytes")) == [(None,)] * 3
+
+
+def test_an_expression_that_fails_on_a_value_cancels_its_job_and_names_it(lake):
+    table = lake.table("bytes")
+    using = "cast(cast(b as string) as bigint)"
+    job = table.alter(change_type("b", "bigint", using=using))
+    with pytest.raises(InvalidRequest, match=r"'b' fails for X'FFFE' in .*parquet: .*CAST_"):
+        job.wait()
+
+    assert job.state is JobState.CANCELLED
+    # The next change is not refused by what is left.
+    table.alter(change_type("b", "bigint", using="try_cast(cast(b as string) as bigint)")).wait()
+    assert rows(lake.sql("SELECT b FROM bytes ORDER BY id")) == [(1,), (None,), (2,)]
+
+
+def test_a_fault_that_passes_is_tried_again_and_one_that_stays_cancels(lake, monkeypatch):
+    real, left = job_worker.write_bins, [2]
+
+    def failing(*arguments, **more):
+        if left[0]:
+            left[0] -= 1
+            raise OSError("the disk is full")
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(job_worker, "write_bins", failing)
+    job = lake.table("texts").alter(change_type("v", "binary"))
+    job.wait()
+    assert job.state is JobState.FINISHED
+
+    left[0] = 100
+    job = lake.table("texts").alter(change_type("v", "string"))
+    with pytest.raises(InvalidRequest, match="it failed 3 times: the disk is full"):
+        job.wait()
+    assert job.state is JobState.CANCELLED
+    assert left[0] == 97

@@ -15,7 +15,7 @@ from functools import partial
 
 from shelduck.api.altering import alter_with_rollups, stage_converted
 from shelduck.api.compaction import land
-from shelduck.api.results import Committed, TableName
+from shelduck.api.results import Committed, TableName, Unchanged
 from shelduck.api.rollup_builder import build_rollups, drop_unlisted, exchange
 from shelduck.api.rollup_shape import refresh_by_id
 from shelduck.api.state import LakeState
@@ -26,13 +26,12 @@ from shelduck.catalog import read as catalog_read
 from shelduck.catalog.commit import Landed, commit
 from shelduck.catalog.writers import begin_running, writers_before
 from shelduck.errors import (
-    AlreadyExists,
+    CatalogUnavailable,
     Conflict,
     InvalidRequest,
     NotFound,
     OutcomeUnknown,
     ShelduckError,
-    Unsupported,
 )
 from shelduck.evolution.alter import plan_alter
 from shelduck.jobs.identity import is_gone, new_identity
@@ -48,7 +47,7 @@ from shelduck.operations.progress import bin_progress
 from shelduck.operations.renewal import renew
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow, known_shadows
-from shelduck.spark.named_errors import first_line
+from shelduck.spark.named_errors import SparkError, data_fault, first_line
 from shelduck.spark.rewrite import at_once
 from shelduck.spark.session import AnalysisException
 
@@ -60,6 +59,8 @@ _LEAST_BIN = 16 << 20
 # After so many lost races a job leaves rollups behind for a moment, rather than never end.
 _INSISTING = 5
 _RUNNING = frozenset({JobState.RUNNING})
+# Tries in a row of what may pass by itself, such as a disk that is full.
+_ATTEMPTS = 3
 
 
 class JobWorker:
@@ -71,6 +72,7 @@ class JobWorker:
         self._show = show_progress
         self._name = new_identity()
         self._lost = 0
+        self._failed = 0
 
     def run(self) -> Committed:
         """Bring the job to its end; raises what `SchemaChangeJob.wait` raises."""
@@ -117,23 +119,42 @@ class JobWorker:
         return catalog_jobs.claim_job(self._state.store, job.id, self._name, gone)
 
     def _go_on(self, job: Job, pause: Callable[[], None]) -> Committed | None:
-        """Do what the job's state asks for next; None to look again."""
+        """Do what the job's state asks for next; None to look again.
+
+        However that fails, it is tried again or the job is cancelled: nothing stays open that
+        nobody brings to an end, but where the catalog is away or somebody stops the worker.
+        """
         try:
-            if job.state is JobState.PENDING:
-                self._step(JobState.WAITING_TXN, frozenset({JobState.PENDING}))
-                return None
-            if job.state is JobState.WAITING_TXN:
-                self._wait_for_writers(job, pause)
-                return None
-            if job.work.rollups:
-                return self._roll_up(job)
-            if job.work.remakes:
-                return self._remake(job)
-            return self._rewrite(job) if job.work.rewrites else self._advance(job)
+            done = self._next(job, pause)
         except Conflict:
             # Somebody cancelled or took the job, or changed the table: look again.
             self._lost += 1
             return None
+        except CatalogUnavailable:
+            raise
+        except Exception as error:
+            why = ending(error, job)
+            self._failed += 1
+            if why is None and self._failed < _ATTEMPTS:
+                pause()
+                return None
+            self._cancel(why or f"it failed {self._failed} times: {first_line(error)}")
+            raise
+        self._failed = 0
+        return done
+
+    def _next(self, job: Job, pause: Callable[[], None]) -> Committed | None:
+        if job.state is JobState.PENDING:
+            self._step(JobState.WAITING_TXN, frozenset({JobState.PENDING}))
+            return None
+        if job.state is JobState.WAITING_TXN:
+            self._wait_for_writers(job, pause)
+            return None
+        if job.work.rollups:
+            return self._roll_up(job)
+        if job.work.remakes:
+            return self._remake(job)
+        return self._rewrite(job) if job.work.rewrites else self._advance(job)
 
     def _wait_for_writers(self, job: Job, pause: Callable[[], None]) -> None:
         with self._state.store.read() as connection:
@@ -156,7 +177,10 @@ class JobWorker:
         if isinstance(shadows, str):
             self._cancel(shadows)
             return None
-        FlushVerbs(self._state, TableName.of(table)).flush_inlined_data()
+        flushed = FlushVerbs(self._state, TableName.of(table)).flush_inlined_data()
+        if isinstance(flushed, Committed | Unchanged) and flushed.note:
+            self._cancel(f"rows stay in the catalog: {flushed.note}")
+            return None
         found = survey(self._state.store, self._version(job), self._state.layouts)
         if found.without_ids:
             self._cancel(
@@ -171,11 +195,7 @@ class JobWorker:
     def _publish(self, job: Job, found: Survey) -> Committed | None:
         """Show the converted columns, in files that begin where they do."""
         table = found.table
-        try:
-            change = publication(job, table, frozenset(f.id for f in found.rows.files))
-        except (InvalidRequest, Unsupported) as error:
-            self._cancel(str(error))
-            return None
+        change = publication(job, table, frozenset(f.id for f in found.rows.files))
         renewal = renew(self._state.store, found, job.base)
         change = replace(change, postponed=renewal.postponed)
         copies = renewal.copies
@@ -197,29 +217,15 @@ class JobWorker:
 
     def _roll_up(self, job: Job) -> Committed:
         """Make the rollups of a job, and show them all at once."""
-        try:
-            table = self._version(job)
-            done = build_rollups(self._state, job, table, self._name)
-            return done if done is not None else self._refold(job, table)
-        except (InvalidRequest, Unsupported, AlreadyExists, NotFound) as error:
-            self._cancel(str(error))
-            raise
-        except AnalysisException as error:
-            self._cancel(f"rows cannot be combined: {first_line(error)}")
-            raise
+        table = self._version(job)
+        done = build_rollups(self._state, job, table, self._name)
+        return done if done is not None else self._refold(job, table)
 
     def _remake(self, job: Job) -> Committed:
         """Publish what a light change makes of rollups together with it."""
         table = self._version(job)
         required = self._lost < _INSISTING
-        try:
-            done = alter_with_rollups(self._state, job, table, self._name, required=required)
-        except (InvalidRequest, Unsupported, AlreadyExists, NotFound) as error:
-            self._cancel(str(error))
-            raise
-        except AnalysisException as error:
-            self._cancel(f"rows cannot be combined: {first_line(error)}")
-            raise
+        done = alter_with_rollups(self._state, job, table, self._name, required=required)
         # Rollups that others left behind before are caught up, and what came in between.
         refresh_by_id(self._state, table)
         return done
@@ -272,12 +278,13 @@ class JobWorker:
             return write_bins(
                 spark, found.rows, lot, report=report, derived=how, arranges=not shadows
             )
-        except (InvalidRequest, Unsupported) as error:
-            self._cancel(told_of_bad_values(spark, found, lot, shadows) or str(error))
-            raise
-        except AnalysisException as error:
-            self._cancel(f"an expression cannot be evaluated: {first_line(error)}")
-            raise
+        except (InvalidRequest, *SparkError) as error:
+            if isinstance(error, AnalysisException):
+                raise
+            told = told_of_bad_values(spark, found, lot, shadows)
+            if told is None:
+                raise
+            raise InvalidRequest(told) from error
 
     def _land(self, table: TableVersion, parts: Sequence[RewrittenBin]) -> int:
         changes = [change for part in parts for change in part.done.changes]
@@ -338,6 +345,22 @@ class JobWorker:
             job=JobStep(self._number, _RUNNING, state, worker=self._name),
             settlings=settlings,
         )
+
+
+def ending(error: Exception, job: Job) -> str | None:
+    """Return why a job cannot go on after an error, None where it may pass by itself."""
+    if isinstance(error, OutcomeUnknown):
+        return None
+    if isinstance(error, ShelduckError):
+        return str(error)
+    if isinstance(error, AnalysisException):
+        what = (
+            "rows cannot be combined"
+            if job.work.rollups or job.work.remakes
+            else "an expression cannot be evaluated"
+        )
+        return f"{what}: {first_line(error)}"
+    return data_fault(error)
 
 
 def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTable:

@@ -10,8 +10,8 @@ from shelduck.operations.compact import Derived, Survey, embeds
 from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.shadows import Shadow, with_shadows
 from shelduck.spark.read import Origin
-from shelduck.spark.session import SparkSession
-from shelduck.spark.shadow_rows import add_shadows, bad_values
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.shadow_rows import add_shadows, bad_values, failing_part, failing_value
 
 _MOST_TOLD = 3
 
@@ -55,24 +55,56 @@ def told_of_bad_values(
 ) -> str | None:
     """Return in words which values of these files cannot be converted, None when all can.
 
-    A job for each column: only asked when a conversion has failed.
+    A few jobs for each column: only asked when a conversion has failed.
     """
     files = tuple(f for one in bins for f in one.files)
+    for shadow in shadows:
+        told = _told_of_failure(spark, found, files, shadow)
+        told = told or _told_of_loss(spark, found, files, shadow)
+        if told is not None:
+            return told
+    return None
+
+
+def _told_of_loss(
+    spark: SparkSession, found: Survey, files: tuple[DataFile, ...], shadow: Shadow
+) -> str | None:
     paths = {f.id: f.path for f in files}
     rows = replace(found.rows, files=files)
-    for shadow in shadows:
-        bad = bad_values(rows.frame(spark, origins=(Origin.FILE_ID,)), shadow)
-        if bad:
-            count = sum(b.count for b in bad)
-            where = ", ".join(paths[b.file_id] for b in bad[:_MOST_TOLD])
-            more = f" and {len(bad) - _MOST_TOLD} more file(s)" if len(bad) > _MOST_TOLD else ""
-            example = _quoted(shadow, bad[0].example)
-            return (
-                f"{count} value(s) of column {shadow.old.name!r} do not survive as"
-                f" {shadow.field.type}, such as {example}, in {where}{more}; correct them,"
-                " give a conversion with USING, or accept NULL with ON ERROR NULL"
-            )
-    return None
+    bad = bad_values(rows.frame(spark, origins=(Origin.FILE_ID,)), shadow)
+    if not bad:
+        return None
+    count = sum(b.count for b in bad)
+    where = ", ".join(paths[b.file_id] for b in bad[:_MOST_TOLD])
+    more = f" and {len(bad) - _MOST_TOLD} more file(s)" if len(bad) > _MOST_TOLD else ""
+    return (
+        f"{count} value(s) of column {shadow.old.name!r} do not survive as"
+        f" {shadow.field.type}, such as {_quoted(shadow, bad[0].example)}, in {where}{more};"
+        " correct them, give a conversion with USING, or accept NULL with ON ERROR NULL"
+    )
+
+
+def _told_of_failure(
+    spark: SparkSession, found: Survey, files: tuple[DataFile, ...], shadow: Shadow
+) -> str | None:
+    """Return in words of which value an expression fails, None where it does of none."""
+
+    def first(count: int) -> DataFrame:
+        return replace(found.rows, files=files[:count]).frame(spark, origins=(Origin.POSITION,))
+
+    number = failing_part(len(files), first, shadow)
+    if number is None:
+        return None
+    file = files[number]
+    rows = replace(found.rows, files=(file,)).frame(spark, origins=(Origin.POSITION,))
+    failing = failing_value(rows, (file.record_count or 1) - 1, shadow)
+    if failing is None:
+        return None
+    return (
+        f"USING {shadow.conversion.using} of column {shadow.old.name!r} fails for"
+        f" {_quoted(shadow, failing.example)} in {file.path}: {failing.reason}; correct the value,"
+        " or give an expression that takes it"
+    )
 
 
 def _quoted(shadow: Shadow, example: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "SparkError",
     "as_sparks",
     "condition_of",
+    "data_fault",
     "first_line",
     "thrown_by_java",
     "told_as_sparks",
@@ -29,6 +31,9 @@ __all__ = [
 ]
 
 SparkError = (PySparkException, Py4JJavaError)
+# SQL's class of data exceptions, and what `raise_error` raises.
+_DATA_FAULT = re.compile(r"SQLSTATE: (22...|P0001)")
+_THROWN = re.compile(r"^(Caused by: |.*Exception: )+(?=\[)")
 _UNABLE = (
     "UNSUPPORTED_FEATURE",
     "MISSING_CATALOG_ABILITY",
@@ -148,6 +153,18 @@ def condition_of(error: Exception) -> str:
 def first_line(error: Exception) -> str:
     """Return what Spark says is wrong, without the plan or the text that it shows below."""
     return str(error).strip().split("\n", maxsplit=1)[0]
+
+
+def data_fault(error: Exception) -> str | None:
+    """Return what Spark says of a value that it cannot compute with; None for other errors.
+
+    Such an error comes again however often it is tried.
+    """
+    if not isinstance(error, SparkError):
+        return None
+    lines = (line.strip() for line in str(error).splitlines())
+    found = next((line for line in lines if _DATA_FAULT.search(line)), None)
+    return None if found is None else _THROWN.sub("", found)
 
 
 def thrown_by_java(error: Exception) -> Any:

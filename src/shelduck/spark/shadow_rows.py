@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -15,7 +15,7 @@ from shelduck.model.types import Decimal, Primitive
 from shelduck.planning.shadows import Shadow, shadow_name
 from shelduck.spark.assign import Assigning
 from shelduck.spark.conversions import converted, fitted, lost, needs_fit
-from shelduck.spark.named_errors import AnalysisException, first_line
+from shelduck.spark.named_errors import AnalysisException, SparkError, data_fault, first_line
 from shelduck.spark.read import Origin
 from shelduck.spark.shown import shown
 from shelduck.spark.store_rules import fail
@@ -67,6 +67,58 @@ def bad_values(rows: DataFrame, shadow: Shadow) -> list[BadValues]:
         .orderBy(file)
     )
     return [BadValues(*row) for row in found.collect()]
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A value of which an expression fails: as text, and what Spark says of it."""
+
+    example: str | None
+    reason: str
+
+
+def failing_part(count: int, first: Callable[[int], DataFrame], shadow: Shadow) -> int | None:
+    """Return the first of ``count`` parts with a value of which the expression fails; else None.
+
+    ``first`` gives the rows of so many first parts, which are halved until one is left.
+    """
+    if shadow.conversion.using is None or _failure(first(count), shadow) is None:
+        return None
+    least, most = 0, count
+    while most - least > 1:
+        half = (least + most) // 2
+        if _failure(first(half), shadow) is None:
+            least = half
+        else:
+            most = half
+    return least
+
+
+def failing_value(rows: DataFrame, last: int, shadow: Shadow) -> Failing | None:
+    """Return the first value of one file of which an expression fails; a job for each halving.
+
+    ``rows`` have the origin POSITION, ``last`` is the greatest one.
+    """
+    place = F.col(Origin.POSITION)
+    at = failing_part(last + 1, lambda count: rows.where(place < count), shadow)
+    if at is None:
+        return None
+    row = rows.where(place == at)
+    reason = _failure(row, shadow)
+    [found] = row.select(_text(shadow)).collect()
+    return Failing(found[0], reason or "")
+
+
+def _failure(rows: DataFrame, shadow: Shadow) -> str | None:
+    """Return what Spark says when it makes the values of all rows, None when it can."""
+    try:
+        rows.select(F.max(_made(rows, shadow).cast("string"))).collect()
+    except SparkError as error:
+        told = data_fault(error)
+        if told is None:
+            raise
+        return told
+    return None
 
 
 def _source(shadow: Shadow) -> Column:
