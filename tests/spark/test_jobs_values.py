@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck import InvalidRequest, JobState, change_type
+from shelduck import InvalidRequest, JobState, Unsupported, change_type
 from shelduck.api import job_worker
 from tests.support.lakes import rows
+from tests.support.oracle import DuckDBOracle
 
 UUID = "f79c3e09-677c-4bbd-a479-3f349cb785e7"
 STATEMENTS = [
@@ -106,3 +107,41 @@ def test_a_fault_that_passes_is_tried_again_and_one_that_stays_cancels(lake, mon
         job.wait()
     assert job.state is JobState.CANCELLED
     assert left[0] == 97
+
+
+def test_a_refused_pair_tells_the_expression_that_makes_the_values(lake):
+    with pytest.raises(Unsupported) as refused:
+        lake.table("bytes").alter(change_type("n", "binary"))
+    statement = str(refused.value).partition(", as in ")[2]
+    lake.sql(statement)
+
+    expected = [(1, b"20240229"), (2, b"202402290"), (3, None)]
+    assert rows(lake.sql("SELECT id, n FROM bytes ORDER BY id")) == expected
+
+
+def test_a_plan_counts_the_rows_that_the_catalog_keeps(lake):
+    [step] = lake.table("texts").plan_alter(change_type("v", "binary")).steps
+
+    assert (step.files_to_rewrite, step.rows_to_rewrite, step.bytes_to_rewrite) == (1, 3, 0)
+
+
+def test_a_key_of_partitions_becomes_a_double_where_types_widen(copied):
+    catalog, lake = copied
+    lake.sql("CREATE TABLE parts (id INT, p INT) PARTITIONED BY (p)")
+    lake.set_option("data_inlining_row_limit", 0, table="parts")
+    lake.sql("INSERT INTO parts VALUES (1, 1), (2, -2147483648)")
+    with pytest.raises(Unsupported, match=r"'delta.enableTypeWidening' = 'true'"):
+        lake.sql("ALTER TABLE parts MODIFY COLUMN p DOUBLE")
+    lake.sql("ALTER TABLE parts SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    lake.sql("ALTER TABLE parts MODIFY COLUMN p DOUBLE")
+    lake.sql("INSERT INTO parts VALUES (3, 1.5D), (4, 1.0D)")
+    expected = [(1, 1.0), (2, -2147483648.0), (3, 1.5), (4, 1.0)]
+
+    assert rows(lake.sql("SELECT * FROM parts ORDER BY id")) == expected
+    assert rows(lake.sql("SELECT id FROM parts WHERE p = 1 ORDER BY id")) == [(1,), (4,)]
+    with DuckDBOracle(f"sqlite:///{catalog}") as duck:
+        assert duck.rows("parts") == expected
+        assert duck.sql("SELECT id FROM parts WHERE p = 1 ORDER BY id") == [(1,), (4,)]
+        assert duck.sql("SELECT id FROM parts WHERE p > 1 ORDER BY id") == [(3,)]
+    lake.table("parts").rewrite()
+    assert rows(lake.sql("SELECT * FROM parts ORDER BY id")) == expected

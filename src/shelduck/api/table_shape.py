@@ -104,17 +104,21 @@ class ShapeVerbs(TableHandle):
         """Return what `alter` would do, step by step, without doing it; print it.
 
         Raises what `alter` raises, but does not look for NULL in rows. What a job would write anew
-        is told by the catalog and by footers; no row is read.
+        is told by the catalog and by footers; no row is read. Rows that the catalog keeps count, as
+        one file for each version of the columns that they have, and without bytes.
         """
         view = self._view()
         table = view.workspace.table(self.name)
         plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)
         if not plan.is_heavy:
             return plan
-        files = survey(self._state.store, table, self._state.layouts).rows.files
-        rows = sum((f.record_count or 0) - f.dead_rows for f in files)
+        found = survey(self._state.store, table, self._state.layouts)
+        files = found.rows.files
+        # A job that converts values flushes what the catalog keeps, and converts that too.
+        flushed = found.in_catalog if plan.shadows else ()
+        rows = sum((f.record_count or 0) - f.dead_rows for f in files) + sum(flushed)
         size = sum(f.file_size_bytes for f in files)
-        return plan.rewriting(len(files), rows, size, os.cpu_count() or 1)
+        return plan.rewriting(len(files) + len(flushed), rows, size, os.cpu_count() or 1)
 
     def rename(self, new_name: str) -> Result:
         """Rename the table inside its schema; this object follows it, files stay where they are.

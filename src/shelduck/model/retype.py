@@ -10,6 +10,9 @@ from shelduck.model.promotions import Promotion, Verdict, promotion
 from shelduck.model.properties import TYPE_WIDENING, Properties, allows_promotion
 from shelduck.model.schema import Field, FieldId, Kind, Path, new_field, path_text
 from shelduck.model.types import DataType, Decimal, Leaf, Primitive, Struct, type_text
+from shelduck.model.writable import unwritable_parts
+
+_TEXT = Primitive("varchar")
 
 
 class Retyping:
@@ -83,7 +86,7 @@ class Retyping:
         return "it is no promotion of the DuckLake specification, and type widening is not enabled"
 
     def _refusal(self, old: Field, new: Leaf, path: Path, found: Promotion) -> Unsupported:
-        remedy = ""
+        remedy = self._by_using(old, new, path)
         if found.verdict is Verdict.CONVERT:
             remedy = "; add a column of the new type, fill it and drop the old one"
             if len(path) == 1:
@@ -92,6 +95,19 @@ class Retyping:
         return Unsupported(
             f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
             f" {found.reason}, and only widening is a change of metadata{remedy}"
+        )
+
+    def _by_using(self, old: Field, new: Leaf, path: Path) -> str:
+        """Return the clause that would make the values, by way of text; nothing where none can."""
+        if len(path) > 1 or any(found for t in (old.type, new) for found in unwritable_parts(t)):
+            return ""
+        if promotion(_TEXT, new).verdict is Verdict.REFUSED:
+            return ""
+        column = path_text(path)
+        # The job casts the text to the type, and checks that it is one of its values.
+        return (
+            f"; say how to make them, as in ALTER TABLE {self.table} ALTER COLUMN {column} TYPE"
+            f" {type_text(new)} USING CAST({column} AS STRING)"
         )
 
     def _other_default(self, old: Field, new: Leaf, path: Path) -> Unsupported:

@@ -53,13 +53,15 @@ class Derived:
 class Survey:
     """The files of a table that may be written anew, and what has to be known of them.
 
-    Those of ``without_ids`` may not: their rows have no ids to keep.
+    Those of ``without_ids`` may not: their rows have no ids to keep. ``in_catalog`` counts the rows
+    that the catalog keeps, under each version of the columns.
     """
 
     rows: TableRows
     partitions: dict[int, Partition]
     history: History
     without_ids: tuple[DataFile, ...] = ()
+    in_catalog: tuple[int, ...] = ()
 
     @property
     def table(self) -> TableVersion:
@@ -120,7 +122,8 @@ def survey(store: Store, table: TableVersion, layouts: LayoutMemory) -> Survey:
         partitions = read_upkeep.partitions(connection, table)
     files = tuple(f for f in rows.files if _knows_row_ids(f))
     others = tuple(f for f in rows.files if not _knows_row_ids(f))
-    return Survey(replace(rows, files=files, inlined=()), partitions, history, others)
+    kept = tuple(len(part.rows) for part in rows.inlined if part.rows)
+    return Survey(replace(rows, files=files, inlined=()), partitions, history, others, kept)
 
 
 def write_bins(
