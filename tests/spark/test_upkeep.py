@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import shelduck
-from shelduck import Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck import Conflict, CorruptLake, InvalidRequest, NotFound, Unsupported
 from shelduck.api import compaction
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
@@ -353,6 +355,31 @@ def test_an_open_write_is_no_orphan(lake):
         tx.sql("INSERT INTO t SELECT id, 'open' FROM range(60, 80, 1, 1)")
         assert lake.remove_orphans().files == ()
     assert len(found(lake)) == 80
+
+
+def test_a_registered_writer_keeps_its_files_however_young_orphans_may_be(lake):
+    lost = lost_write(lake)
+    with lake.transaction() as tx:
+        tx.sql("INSERT INTO t SELECT id, 'open' FROM range(60, 80, 1, 1)")
+        tx.sql("DELETE FROM t WHERE id < 10 OR id >= 70")
+        done = lake.remove_orphans(older_than=timedelta())
+        assert done.files == (str(lost / "part-0.parquet"),)
+    assert found(lake) == [(n,) for n in range(10, 70)]
+
+
+def test_a_write_whose_files_were_removed_does_not_land(lake, tmp_path):
+    before = newest(lake)
+    tx = lake.transaction()
+    tx.sql("INSERT INTO t SELECT id, 'open' FROM range(60, 80, 1, 1)")
+    # As for a process that was suspended for longer than its lease.
+    with closing(sqlite3.connect(tmp_path / "lake.db")) as catalog:
+        catalog.execute("UPDATE shelduck_writer SET expires = '2020-01-01 00:00:00+00'")
+        catalog.commit()
+    assert len(lake.remove_orphans(older_than=timedelta()).files) == 1
+    with pytest.raises(CorruptLake, match=r"files that were written are not there.* is gone"):
+        tx.commit()
+    assert newest(lake) == before
+    assert found(lake) == IDS
 
 
 def test_files_that_wait_for_deletion_are_no_orphans(lake):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from shelduck.catalog import own_tables, queries, read
+from shelduck.catalog import own_tables, queries, read, tables
 from shelduck.catalog.jobs import open_job, step_job
 from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.store import Store
@@ -63,6 +63,28 @@ def writers_before(connection: Connection, table: TableId, snapshot: int) -> lis
         return []
     alive = (_c.table_id == table, _c.snapshot_id < snapshot, _c.expires > datetime.now(UTC))
     return list(connection.execute(select(_c.writer_id).where(*alive)).scalars())
+
+
+def at_work_since(connection: Connection) -> dict[str, datetime]:
+    """Return the tables, by uuid, that have writers whose lease is not over, and since when.
+
+    That is the time of the snapshot on which the first of them began, and the beginning of time
+    where that has expired. One statement, two where writers ever registered.
+    """
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return {}
+    snapshot, table = tables.snapshot.c, tables.table.c
+    query = (
+        select(table.table_uuid, snapshot.snapshot_time)
+        .join_from(_TABLE, tables.table, _c.table_id == table.table_id)
+        .outerjoin(tables.snapshot, _c.snapshot_id == snapshot.snapshot_id)
+        .where(_c.expires > datetime.now(UTC))
+    )
+    found: dict[str, datetime] = {}
+    for uuid, since in connection.execute(query):
+        began = datetime.min.replace(tzinfo=UTC) if since is None else since
+        found[str(uuid)] = min(began, found.get(str(uuid), began))
+    return found
 
 
 def begin_running(store: Store, step: JobStep, job: Job) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from uuid import UUID
 
 from shelduck.errors import InvalidRequest
@@ -62,6 +63,12 @@ def write_directory(table_uuid: str, milliseconds: int, random: int) -> str:
 def is_write_directory(name: str, table_uuid: str) -> bool:
     """Tell whether a directory was made by a write to the table of that uuid."""
     return bool(_WRITE.fullmatch(name)) and name.endswith(_last_digits(table_uuid))
+
+
+def write_time(name: str) -> datetime:
+    """Return when a write began, by the name of its directory and the clock of its machine."""
+    milliseconds = UUID(name).int >> 80
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def _last_digits(uuid: str) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from shelduck.catalog import schedule
 from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.retry import write_with_retries
 from shelduck.catalog.schedule import ScheduledFile
 from shelduck.catalog.store import Store
-from shelduck.model.names import is_write_directory
+from shelduck.catalog.writers import at_work_since
+from shelduck.model.names import is_write_directory, write_time
 from shelduck.model.place import Place, place_in, place_of_stranger, storage_path
 from shelduck.spark.storage import (
     Stored,
@@ -25,6 +26,8 @@ from shelduck.spark.storage import (
 
 _DUCKDB = "ducklake-"
 _WRITE_LENGTH = 36
+# Snapshots and writes have the times of different machines.
+_CLOCKS_DIFFER = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ def remove_orphans(
     """Delete files of writes to this lake's tables that no catalog row knows.
 
     A write's directory is looked at as a whole: nothing in it may have changed since ``before``.
+    What a registered writer at work may have written is left alone, however old it is.
     Other directories are not this lake's; what DuckDB wrote tells of no lake, so it is left unless
     ``duckdb_files``. ``table`` is the directory of the only table to look at. A table that lies
     elsewhere than below the data path is left alone. Raises CorruptLake, and deletes nothing, when
@@ -91,10 +95,13 @@ def remove_orphans(
     # Listed before the catalog is asked: what a commit publishes meanwhile is known by then.
     listed = {place: list_everything(place) for place in places}
     with store.read() as connection:
+        # Writers and paths together: who is no writer any more by then has published.
+        busy = at_work_since(connection)
         known = schedule.known_paths(connection, lake)
     orphans: list[_Orphans] = []
     for place, found in listed.items():
-        orphans += _of_writes(place, found, owned[place], known, before)
+        free = [entry for entry in found if not _may_be_at_work(entry.name, owned[place], busy)]
+        orphans += _of_writes(place, free, owned[place], known, before)
         if duckdb_files:
             orphans += _of_duckdb(place, found, known, before)
     if not dry_run:
@@ -145,6 +152,15 @@ def _of_writes(
                 )
             )
     return orphans
+
+
+def _may_be_at_work(name: str, uuids: Iterable[str], busy: Mapping[str, datetime]) -> bool:
+    """Tell whether a file or directory is of a write that began beside a writer of its table."""
+    for unique in busy.keys() & set(uuids):
+        for write in _may_name_write(name):
+            if is_write_directory(write, unique):
+                return write_time(write) + _CLOCKS_DIFFER >= busy[unique]
+    return False
 
 
 def _may_name_write(name: str) -> tuple[str, str]:
