@@ -11,6 +11,7 @@ from shelduck.model.literals import blob_bytes, canonical_text
 from shelduck.model.schema import Field, Kind
 from shelduck.model.table import TableVersion
 from shelduck.model.types import DataType
+from shelduck.planning.footers import untrusted_columns
 from shelduck.planning.merge import Shape, group_of
 from shelduck.planning.projection import Expression
 from shelduck.planning.resolve import Node, refuse_unreadable, resolve
@@ -38,6 +39,7 @@ class ScanGroup:
 
     ``outputs`` has one expression per column of the plan, in order. ``constants`` names the columns
     that are partition values of files, ``values`` holds them, a tuple of canonical texts per file.
+    Of the columns ``untrusted`` footers may be silent about NaN, so nothing is left out by them.
     ``row_id_column`` and ``snapshot_column`` are read for the purpose that they are named by; rows
     with a snapshot beyond the plan's do not exist yet.
     """
@@ -51,6 +53,7 @@ class ScanGroup:
     with_deletes: bool = False
     row_id_column: str | None = None
     snapshot_column: str | None = None
+    untrusted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ def plan_scan(
                 place[key] = _join(open_groups, shape)
             seen[alike] = open_groups[place[key]][1]
         seen[alike].append(file)
-    return ScanPlan(table, chosen, tuple(_group(shape, found) for shape, found in open_groups))
+    return ScanPlan(table, chosen, tuple(_group(table, *found) for found in open_groups))
 
 
 def _chosen(table: TableVersion, columns: Sequence[str] | None) -> list[Field]:
@@ -191,7 +194,7 @@ def _join(groups: list[tuple[Shape, list[DataFile]]], shape: Shape) -> int:
     return len(groups) - 1
 
 
-def _group(shape: Shape, files: list[DataFile]) -> ScanGroup:
+def _group(table: TableVersion, shape: Shape, files: list[DataFile]) -> ScanGroup:
     read, outputs, constants = group_of(shape)
     return ScanGroup(
         files=tuple(files),
@@ -207,6 +210,7 @@ def _group(shape: Shape, files: list[DataFile]) -> ScanGroup:
         with_deletes=shape.with_deletes,
         row_id_column=shape.resolved.row_id_column,
         snapshot_column=shape.resolved.snapshot_column,
+        untrusted=untrusted_columns(table, shape.resolved.nodes, files),
     )
 
 

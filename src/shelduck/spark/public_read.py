@@ -11,9 +11,11 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
 from shelduck.model.files import DataFile
+from shelduck.model.types import FLOATS, DataType, Primitive, Struct
 from shelduck.planning.scan import ScanGroup
 from shelduck.spark.physical import SNAPSHOT_COLUMN
 from shelduck.spark.reader_options import LISTED_FILES
+from shelduck.spark.types import spark_type
 
 ROW_ID_START = "__shelduck_row_id_start"
 FILE_ID = "__shelduck_file_id"
@@ -168,6 +170,26 @@ def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> D
 def metadata_of(scan: DataFrame, name: str) -> Column:
     """Return what Spark knows of each row's file, whatever the columns in it are called."""
     return scan.metadataColumn("_metadata").getField(name)
+
+
+def unpushed(value: Column, kind: DataType) -> Column:
+    """Return a value as it is, but so that Spark leaves no row group out by filters on floats.
+
+    Parquet takes -0.0 for less than 0.0, which are equal to Spark, and footers of some writers are
+    silent about NaN.
+    """
+    if isinstance(kind, Primitive) and kind.name in FLOATS:
+        return F.nanvl(value, F.lit(float("nan")).cast(spark_type(kind)))
+    if isinstance(kind, Struct) and _holds_float(kind):
+        parts = [unpushed(value.getField(m.name), m.type).alias(m.name) for m in kind.members]
+        return F.when(value.isNotNull(), F.struct(*parts))
+    return value
+
+
+def _holds_float(kind: DataType) -> bool:
+    if isinstance(kind, Struct):
+        return any(_holds_float(m.type) for m in kind.members)
+    return isinstance(kind, Primitive) and kind.name in FLOATS
 
 
 def _name(path: str) -> str:

@@ -25,6 +25,7 @@ from shelduck.spark.public_read import (
     ROW_INDEX,
     metadata_of,
     public_group,
+    unpushed,
 )
 from shelduck.spark.rollup_rule import Chooser, chooser_for
 from shelduck.spark.types import spark_type
@@ -123,7 +124,7 @@ def _group(
         found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
     # Metadata of the read schema says how files are read; it is no part of the rows.
     made = [
-        to_column(e).alias(f.name, metadata={})
+        (to_column(e) if bridge else unpushed(to_column(e), f.type)).alias(f.name, metadata={})
         for f, e in zip(plan.columns, group.outputs, strict=True)
     ]
     if origins:
@@ -198,6 +199,7 @@ def _bridged(
         with_deletes=group.with_deletes,
         size_in_bytes=sum(f.file_size_bytes for f in group.files),
         table=table.full_name,
+        untrusted=group.untrusted,
         chooser=chooser,
     )
 

@@ -43,6 +43,7 @@ _CLASSES = (
     "ReadKept",
     "FieldIds",
     "IdWriteSupport",
+    "SafeFilters",
     "LakeParquet",
     "CatalogCall",
     "LakeWrite",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -55,6 +55,7 @@ _DELETES = StructType(
 )
 _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
+_UNTRUSTED = "shelduck.untrusted"
 _starting = threading.Lock()
 
 
@@ -111,6 +112,7 @@ class Bridge:
         size_in_bytes: int,
         root: str | None = None,
         table: str | None = None,
+        untrusted: Sequence[str] = (),
         wants_deleted: bool = False,
         chooser: object | None = None,
     ) -> DataFrame:
@@ -123,7 +125,8 @@ class Bridge:
         string, binary or boolean; filters on them are applied here. ``with_deletes`` drops the rows
         that the entries name as deleted; without it no entry may have any; ``wants_deleted`` turns
         that around: the deleted rows are read, and no others. ``table`` is what messages about
-        damaged files call the table.
+        damaged files call the table. No row group is left out by what its footer says of the
+        columns ``untrusted``.
         ``size_in_bytes`` is what the planner takes the scan to weigh. ``root`` is what
         ``explain`` shows as the place of the files. ``chooser`` is what `add_rule` puts to use.
         """
@@ -139,7 +142,7 @@ class Bridge:
         place = java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop)
         listing = _Listing(lister, len(constants), with_deletes=with_deletes)
         datasources = java.org.apache.spark.sql.execution.datasources
-        options = READER_OPTIONS | _own_options(table, wants_deleted=wants_deleted)
+        options = READER_OPTIONS | _own_options(table, untrusted, wants_deleted=wants_deleted)
         relation = datasources.HadoopFsRelation(
             self._new("LakeFileIndex", listed_as, root, place, size_in_bytes, listing, chooser),
             listed_as,
@@ -215,8 +218,12 @@ def let_java_call(gateway: Any) -> None:
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
 
 
-def _own_options(table: str | None, *, wants_deleted: bool) -> dict[str, str]:
+def _own_options(
+    table: str | None, untrusted: Sequence[str], *, wants_deleted: bool
+) -> dict[str, str]:
     options = {} if table is None else {_TABLE: table}
+    if untrusted:
+        options[_UNTRUSTED] = rows_of([name] for name in untrusted)
     return options | ({_WANTS_DELETED: "true"} if wants_deleted else {})
 
 

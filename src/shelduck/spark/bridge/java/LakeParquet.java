@@ -22,8 +22,8 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's Parquet, with three additions: a scan takes no size and no row count of the catalog on
- * trust; one whose constants say so drops the deleted positions of each file while it reads; and a
+ * Spark's Parquet, with four additions: a scan takes no size and no row count of the catalog on
+ * trust, and leaves no row group out by what {@link SafeFilters} does not let pass; one whose constants say so drops the deleted positions of each file while it reads; and a
  * write gives every field the id that option {@code shelduck.field.ids} names.
  */
 public class LakeParquet extends ParquetFileFormat {
@@ -59,7 +59,8 @@ public class LakeParquet extends ParquetFileFormat {
   }
 
   public Function1 buildReaderWithPartitionValues(SparkSession session, StructType data,
-      StructType partition, StructType required, Seq filters, Map options, Configuration conf) {
+      StructType partition, StructType required, Seq pushed, Map options, Configuration conf) {
+    Seq filters = SafeFilters.of(pushed, options);
     Option named = options.get(TABLE);
     String table = named.isEmpty() ? "the lake" : (String) named.get();
     if (!has(partition, DELETES)) {

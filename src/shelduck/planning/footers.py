@@ -1,0 +1,49 @@
+"""Whose footers may be believed: writers differ in what they say about NaN.
+
+Spark takes NaN for greater than every number. A writer that leaves NaN out of its bounds, as
+pyarrow does, makes a row group look as if nothing in it were greater than them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from shelduck.model.files import DataFile
+from shelduck.model.names import is_write_directory
+from shelduck.model.table import TableVersion
+from shelduck.model.types import FLOATS
+from shelduck.planning.resolve import Node
+
+_WRITE_LENGTH = 36
+
+
+def untrusted_columns(
+    table: TableVersion, nodes: Iterable[Node], files: Iterable[DataFile]
+) -> tuple[str, ...]:
+    """Return the read columns that hold floats, where some file is not known to be Shelduck's.
+
+    The name of a write tells: nobody else ends it with the digits of the table's uuid.
+    """
+    floats = [n.name for n in nodes if n.is_read and n.name is not None and _holds_float(n)]
+    if not floats or all(_is_own(table, file.path) for file in files):
+        return ()
+    return tuple(floats)
+
+
+def _is_own(table: TableVersion, path: str) -> bool:
+    if not path.startswith(table.path):
+        return False
+    below = path[len(table.path) :]
+    starts = (below, below.rpartition("/")[2])
+    return any(is_write_directory(start[:_WRITE_LENGTH], table.uuid) for start in starts)
+
+
+def _holds_float(node: Node) -> bool:
+    return any(str(leaf.read) in FLOATS for leaf in _leaves(node))
+
+
+def _leaves(node: Node) -> Iterator[Node]:
+    if node.read is not None:
+        yield node
+    for child in node.children:
+        yield from _leaves(child)

@@ -1,0 +1,74 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import org.apache.spark.sql.sources.Filter;
+import scala.Option;
+import scala.Product;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+
+/**
+ * The filters by which Parquet's reader may leave row groups and pages out. Spark takes -0.0 and 0.0
+ * for equal and NaN for the greatest number; dictionaries and Bloom filters know neither, and
+ * footers of some writers do not tell of NaN.
+ */
+public final class SafeFilters {
+  /** An option of a scan: columns whose footers cannot be trusted, as rows of text. */
+  public static final String UNTRUSTED = "shelduck.untrusted";
+
+  private SafeFilters() {}
+
+  public static Seq of(Seq filters, Map options) {
+    HashSet untrusted = new HashSet();
+    Option named = options.get(UNTRUSTED);
+    if (!named.isEmpty()) {
+      List rows = TextRows.rows((String) named.get());
+      for (int i = 0; i < rows.size(); i++) {
+        untrusted.add(((String[]) rows.get(i))[0]);
+      }
+    }
+    ArrayList safe = new ArrayList();
+    for (int i = 0; i < filters.size(); i++) {
+      Filter filter = (Filter) filters.apply(i);
+      if (!names(filter, untrusted) && !hasOddNumber(filter)) {
+        safe.add(filter);
+      }
+    }
+    return ScalaSeq.of(safe);
+  }
+
+  private static boolean names(Filter filter, HashSet untrusted) {
+    String[][] columns = filter.v2references();
+    for (int i = 0; i < columns.length; i++) {
+      if (untrusted.contains(columns[i][0])) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean hasOddNumber(Object part) {
+    if (part instanceof Double || part instanceof Float) {
+      double number = ((Number) part).doubleValue();
+      return number == 0.0 || Double.isNaN(number);
+    }
+    if (part instanceof Object[]) {
+      Object[] values = (Object[]) part;
+      for (int i = 0; i < values.length; i++) {
+        if (hasOddNumber(values[i])) {
+          return true;
+        }
+      }
+    } else if (part instanceof Filter) {
+      Product parts = (Product) part;
+      for (int i = 0; i < parts.productArity(); i++) {
+        if (hasOddNumber(parts.productElement(i))) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+}
