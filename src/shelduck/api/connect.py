@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from shelduck.api.lake import Lake
 from shelduck.api.state import LakeState
 from shelduck.catalog.create import open_lake, open_or_create_lake
-from shelduck.catalog.store import open_store
+from shelduck.catalog.store import Store, open_store
 from shelduck.spark.session import SparkSession
 
 
@@ -34,14 +37,24 @@ def connect(
         Unsupported: the lake has another DuckLake version, or is encrypted.
     """
     store = open_store(url)
-    return Lake(
-        LakeState(
-            store, open_or_create_lake(store, data_path), spark, author, show_progress=progress
-        )
-    )
+    with _closed_on_error(store):
+        found = open_or_create_lake(store, data_path)
+    return Lake(LakeState(store, found, spark, author, show_progress=progress))
 
 
 def connect_existing(url: str) -> Lake:
     """Return the lake at a catalog address; NotFound when there is none, and none is made."""
     store = open_store(url)
-    return Lake(LakeState(store, open_lake(store)))
+    with _closed_on_error(store):
+        found = open_lake(store)
+    return Lake(LakeState(store, found))
+
+
+@contextmanager
+def _closed_on_error(store: Store) -> Iterator[None]:
+    """Close the connections of a store that nobody gets."""
+    try:
+        yield
+    except BaseException:
+        store.close()
+        raise

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
-from sqlalchemy import make_url
-
+from shelduck.catalog.address import parse_address
 from shelduck.errors import ShelduckError
 
 _EXTENSIONS = {"sqlite": "sqlite_scanner", "postgresql": "postgres_scanner"}
@@ -27,7 +26,7 @@ def duckdb_rows(url: str, *queries: str) -> Iterator[tuple[Any, ...]]:
         duckdb = importlib.import_module("duckdb")
     except ModuleNotFoundError as error:
         raise DuckDBMissing("pip install duckdb duckdb-extension-ducklake") from error
-    parsed = make_url(url)
+    parsed = parse_address(url).url
     scanner = _EXTENSIONS.get(parsed.get_backend_name())
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         for name in [n for n in (scanner, "ducklake") if n]:

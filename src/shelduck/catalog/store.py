@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
-from sqlalchemy import URL, Connection, Engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy import URL, Connection, Engine, event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from shelduck.catalog.address import EXPECTED, Address, parse_address
 from shelduck.catalog.duckdb import DuckDB
 from shelduck.catalog.failures import Contention, Failure
 from shelduck.catalog.postgres import PostgreSQL
@@ -73,7 +74,9 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.kind = database.kind
-        self.where = database.url.render_as_string(hide_password=True)
+        self._address = Address(database.url)
+        self.where = self._address.shown
+        """The address without its secrets, to be printed."""
         self.statements = 0
         """Statements that callers executed so far; BEGIN, lock and COMMIT are not counted."""
         self._engine = database.make_engine()
@@ -153,17 +156,23 @@ class Store:
         except (DBAPIError, self._driver_error) as error:
             if self._classify(error) is not Failure.UNAVAILABLE or self.kind != "postgresql":
                 self._translate(error)
-                raise
+                raise self._unusable(error) from error
         # A pooled connection that the server closed meanwhile: nothing was sent on it yet.
         self._engine.dispose()
         try:
             return self._try_to_begin(begin)
         except (DBAPIError, self._driver_error) as error:
             self._translate(error)
-            raise
+            raise self._unusable(error) from error
 
     def _try_to_begin(self, begin: str) -> Connection:
-        connection = self._engine.connect()
+        try:
+            connection = self._engine.connect()
+        except (TypeError, ValueError, SQLAlchemyError) as error:
+            if isinstance(error, DBAPIError):
+                raise
+            # Options of the address that the driver does not take.
+            raise self._unusable(error) from error
         try:
             connection.begin()
             driver = _driver_connection(connection)
@@ -206,6 +215,12 @@ class Store:
         except (DBAPIError, self._driver_error):
             connection.invalidate()
 
+    def _unusable(self, error: BaseException) -> InvalidRequest:
+        """Return the error for an address that the driver does not understand."""
+        self._address.hide_in(error)
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        return InvalidRequest(f"catalog {self.where} cannot be opened: {cause}; mend its address")
+
     def _classify(self, error: BaseException, *, committing: bool = False) -> Failure:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         if not isinstance(cause, self._driver_error):
@@ -215,6 +230,7 @@ class Store:
     def _translate(self, error: BaseException, *, committing: bool = False) -> None:
         """Raise the error that the caller should see, or return when it is the caller's own."""
         failure = self._classify(error, committing=committing)
+        self._address.hide_in(error)
         if failure is Failure.OTHER:
             return
         cause = error.orig if isinstance(error, DBAPIError) else error
@@ -245,22 +261,21 @@ def open_store(url: str) -> Store:
     ``sqlite:////absolute.db`` or ``sqlite:///relative.db``, ``postgresql://user@host/database``,
     ``duckdb:////absolute.ducklake``.
     """
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise InvalidRequest(f"catalog address is not a URL, {_EXPECTED}") from error
-    database, extra = _DATABASES.get(parsed.get_backend_name(), (None, ""))
+    address = parse_address(url)
+    database, extra = _DATABASES.get(address.kind, (None, ""))
     if database is None:
-        raise InvalidRequest(f"no catalog database called {parsed.drivername!r}, {_EXPECTED}")
+        raise InvalidRequest(f"no catalog database is called {address.kind!r}: {EXPECTED}")
     try:
-        return Store(database(parsed))
+        return Store(database(address.url))
     except ModuleNotFoundError as error:
         raise InvalidRequest(
             f"{error.name!r} is not installed: pip install 'shelduck[{extra}]'"
         ) from error
-
-
-_EXPECTED = "give sqlite:////file.db, postgresql://user@host/database or duckdb:////file.ducklake"
+    except ShelduckError:
+        raise
+    except (SQLAlchemyError, TypeError, ValueError) as error:
+        address.hide_in(error)
+        raise InvalidRequest(f"catalog {address} cannot be opened: {error}") from error
 
 
 def _driver_connection(connection: Connection) -> Any:
