@@ -44,7 +44,10 @@ def why_not_written(columns: Iterable[Field], table: str) -> str | None:
         return None
     told = "; ".join(f"{path_text(path)}: {reason}" for path, reason in found[:_MOST_TOLD])
     more = f"; and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
-    return f"Shelduck writes no files of {table}: {told}{more}; do it with DuckDB"
+    return (
+        f"Shelduck writes no files of {table}: {told}{more}; drop the column, or use DuckDB for"
+        " this table"
+    )
 
 
 def require_writable(columns: Iterable[Field], table: str, what: str) -> None:

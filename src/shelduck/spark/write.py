@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files import NewDataFile
 from shelduck.model.names import write_directory
 from shelduck.model.place import place_below
 from shelduck.model.table import TableVersion
-from shelduck.model.writable import require_writable
+from shelduck.model.writable import why_not_written
 from shelduck.spark.assign import failure_of
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.bridge_write import write_by_bridge
@@ -73,7 +73,9 @@ def write_files(
     wrote; a value that does not fit its column is InvalidRequest, a column of a type that is not
     written Unsupported.
     """
-    require_writable(table.columns, table.full_name, "no files are written")
+    why = why_not_written(table.columns, table.full_name)
+    if why is not None:
+        raise Unsupported(why)
     physical = physical_schema(table, lineage)
     _require_assigned(df, physical, table)
     compression = compression or table.options.parquet_compression
