@@ -319,6 +319,20 @@ def test_row_groups_are_merged_into_one_row_of_statistics(spark, lake):
     assert (stats.min_value, stats.max_value, stats.value_count) == ("0", "299999", 300_000)
 
 
+def test_nothing_is_said_about_floats_where_nan_may_hide(spark, lake, door):
+    lake.create("t", "c DOUBLE, l INTEGER[]")
+    table = table_version(lake, "t", columns(c="float64", l="int[]"))
+    query = "SELECT c, array(1) l FROM VALUES (1D), (double('NaN')), (null) AS found(c)"
+    [file] = written(spark, lake, table, query).files
+    lake.publish("t", [file])
+
+    told = [s for s in file.stats if s.column_id == table.columns.fields[0].id]
+    assert [s.max_value for s in told] in ([], [None])
+    assert [s.contains_nan for s in told] in ([], [True])
+    with lake.oracle() as oracle:
+        assert oracle.sql("SELECT count(*) FROM t WHERE c > 5") == [(1,)]
+
+
 def test_footer_size_is_the_length_that_the_file_tells(spark, lake, door):
     table = table_version(lake, "t", columns(c="int64"))
     [file] = written(spark, lake, table, "SELECT 1L c").files

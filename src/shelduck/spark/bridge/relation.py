@@ -133,18 +133,16 @@ class Bridge:
         _check(read_schema, constants)
         gateway = java_gateway(self.spark)
         let_java_call(gateway)
-        java = gateway.jvm
-        session = java_session(self.spark)
+        java, session = gateway.jvm, java_session(self.spark)
         listed = StructType(constants.fields + (_DELETES.fields if with_deletes else []))
         listed_as = _java_schema(java, listed)
-        hadoop = session.sessionState().newHadoopConf()
-        _check_names(hadoop, read_schema)
-        place = java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop)
+        hadoop = _hadoop_for(session, read_schema)
+        home = java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop)
         listing = _Listing(lister, len(constants), with_deletes=with_deletes)
         datasources = java.org.apache.spark.sql.execution.datasources
         options = READER_OPTIONS | _own_options(table, untrusted, wants_deleted=wants_deleted)
         relation = datasources.HadoopFsRelation(
-            self._new("LakeFileIndex", listed_as, root, place, size_in_bytes, listing, chooser),
+            self._new("LakeFileIndex", listed_as, root, home, size_in_bytes, listing, chooser),
             listed_as,
             _java_schema(java, read_schema),
             java.scala.Option.empty(),
@@ -237,14 +235,19 @@ def _check(read_schema: StructType, constants: StructType) -> None:
         raise InvalidRequest(f"{', '.join(sorted(both))} names both a column and a constant")
 
 
-def _check_names(hadoop: Any, read_schema: StructType) -> None:
-    """Refuse names that Spark would read as others: its schemas pass through a configuration."""
+def _hadoop_for(session: Any, read_schema: StructType) -> Any:
+    """Return the session's Hadoop settings.
+
+    Refuses names that Spark would read as others: its schemas pass through such a configuration.
+    """
+    hadoop = session.sessionState().newHadoopConf()
     text = read_schema.json()
     if "${" in text:
         hadoop.set("shelduck.schema", text)
         if hadoop.get("shelduck.schema") != text:
             message = "a name or default holds ${...}, which Spark would replace by a setting"
             raise Unsupported(message)
+    return hadoop
 
 
 def _java_schema(java: Any, schema: StructType) -> Any:
