@@ -83,3 +83,12 @@ def test_a_relative_path_becomes_an_absolute_one(tree, monkeypatch):
     assert [f.path for f in find_parquet(["../a.parquet", f"file://{tree}/a.parquet"])] == [
         f"{tree}/a.parquet"
     ]
+
+
+def test_a_file_that_spark_cannot_open_is_refused_by_name(tree):
+    (tree / "p=a:b").mkdir()
+    (tree / "p=a:b" / "c.parquet").write_bytes(b"")
+    assert found(tree, "p=a:b") == ["p=a:b/c.parquet"]
+    (tree / "p=a:b" / "12:30.parquet").write_bytes(b"")
+    with pytest.raises(InvalidRequest, match=r"12:30\.parquet, whose name has a colon"):
+        found(tree, "p=a:b")

@@ -32,11 +32,15 @@ def find_parquet(places: Sequence[str]) -> list[FoundFile]:
 
     A place is a file, a directory (its ``.parquet`` files at any depth, hidden ones left out), or a
     pattern with ``*``, ``?``, ``[...]`` and ``**``. Local paths become absolute. Raises
-    InvalidRequest for a place that means no file.
+    InvalidRequest for a place that means no file, and for a file that Spark cannot open.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         parts = list(pool.map(_find, places))
     found = {file.path: file for part in parts for file in part}
+    for path in found:
+        if ":" in path.rpartition("/")[2] and local_path(path) is not None:
+            # Its checksum would be ``.a:b.crc``, which Hadoop takes for a URI of the scheme ``.a``.
+            raise InvalidRequest(f"Spark cannot open {path}, whose name has a colon; rename it")
     return [found[path] for path in sorted(found)]
 
 
