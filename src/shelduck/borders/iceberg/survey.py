@@ -36,10 +36,11 @@ from shelduck.operations.rows import TableRows
 
 FORMAT = "Iceberg"
 _MOST_NAMED = 20
-_NO_NANOSECONDS = (
-    "Iceberg's reader for Spark, 1.12, has no nanoseconds and cannot open the table;"
-    " format_version=2 leaves the column out"
-)
+# What Iceberg's reader for Spark has no type for, and how a table is shown without it.
+_NOT_IN_SPARK = {
+    "timestamp_ns": ("nanoseconds", "format_version=2 leaves the column out"),
+    "time": ("times", "table.rewrite([{files}]) makes them text"),
+}
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def _of_defaults(shown: ShownColumns, version: int, paths: Mapping[FieldId, str]
 
 
 def _of_readers(
-    files: Iterable[DataFile], found: _Findings, shown: ShownColumns, paths: Mapping[FieldId, str]
+    files: Sequence[DataFile], found: _Findings, shown: ShownColumns, paths: Mapping[FieldId, str]
 ) -> list[Loss]:
     """Return what known readers of Iceberg make of it that Iceberg does not mean."""
     losses = []
@@ -228,8 +229,11 @@ def _of_readers(
             losses.append(
                 Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL map to structs as empty")
             )
-        elif leaf.id in shown.types and shown.types[leaf.id].type == "timestamp_ns":
-            losses.append(Loss(paths[leaf.id], _NO_NANOSECONDS))
+        elif leaf.is_leaf and shown.types[leaf.id].type in _NOT_IN_SPARK:
+            what, remedy = _NOT_IN_SPARK[shown.types[leaf.id].type]
+            told = remedy.format(files=_numbers([str(f.id) for f in files]))
+            why = f"Iceberg's reader for Spark, 1.12, has no {what} and cannot open the table"
+            losses.append(Loss(paths[leaf.id], f"{why}; {told}"))
         elif str(leaf.shape) == "float64":
             narrow = found.layouts_with(leaf.id, "float32")
             numbers = [str(f.id) for f in files if found.layout_of[f.id] in narrow]
@@ -239,13 +243,15 @@ def _of_readers(
 
 
 def _narrow(numbers: Sequence[str]) -> str:
-    more = ", …" if len(numbers) > _MOST_NAMED else ""
-    listed = ", ".join(numbers[:_MOST_NAMED])
     return (
         f"{len(numbers)} file(s) hold float32, as which PyIceberg 0.12 and DuckDB 1.5 compare the"
-        f" constant of a filter, so that they may miss rows; table.rewrite([{listed}{more}]) mends"
-        " it"
+        f" constant of a filter, so that they may miss rows; table.rewrite([{_numbers(numbers)}])"
+        " mends it"
     )
+
+
+def _numbers(numbers: Sequence[str]) -> str:
+    return ", ".join(numbers[:_MOST_NAMED]) + (", …" if len(numbers) > _MOST_NAMED else "")
 
 
 def _walk(
