@@ -11,10 +11,6 @@ PY41 := $(VENV41)/bin/python
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-# JARs that slow tests give to Spark, pinned in jars.lock: some 700 MB, fetched once.
-JARS := .jars
-MAVEN ?= $(error set MAVEN to the address of Maven Central)
-
 .PHONY: help setup demo check test test-all jars bench docs lock clean java
 
 help:  ## list the targets
@@ -37,13 +33,16 @@ test: setup java  ## the fast tests
 # Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
 test-all: export SHELDUCK_TEST_SPARK := compiled
 test-all: setup java jars $(VENV41)/.ready  ## every test, and the smoke story on Spark 4.1
-	$(PY) -m pytest -m "not cluster and not connect"
+	$(PY) -m pytest -m "not cluster and not connect and not readers"
 	$(PY) -m pytest -m cluster
 	$(PY) -m pytest -m connect
 	$(PY41) -m pytest -m spark41
 	$(PY41) -m pytest -m connect
+	$(PY41) -m pytest -m readers -s
+	SHELDUCK_TEST_ICEBERG=oldest $(PY41) -m pytest -m readers -s
 
-jars: $(JARS)/.ready  ## fetch the JARs of jars.lock, which some slow tests need
+jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to Spark
+	$(PY) -m tests.support.jars
 
 bench: setup java  ## measure, and print the table of results
 	$(PY) -m benchmarks
@@ -57,7 +56,7 @@ lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --constraint requirements-spark41.in --output-file requirements-spark41.lock
 
 clean:  ## remove environments, caches and what runs left behind
-	rm -rf $(VENV) $(VENV41) $(JARS) build dist spark-warehouse metastore_db artifacts derby.log
+	rm -rf $(VENV) $(VENV41) .jars build dist spark-warehouse metastore_db artifacts derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -69,19 +68,6 @@ java:
 	elif [ "$$version" -lt 17 ]; then \
 	  echo "Java $$version found. Spark needs Java 17 or newer: set JAVA_HOME to one." >&2; exit 1; \
 	fi
-
-# A file is there under its name only when all of it is, and it is the one that is pinned.
-$(JARS)/.ready: jars.lock
-	@mkdir -p $(@D)
-	@while read -r sum path; do \
-	  jar=$(@D)/$${path##*/}; \
-	  if echo "$$sum  $$jar" | sha256sum --check --status 2>/dev/null; then continue; fi; \
-	  echo "fetching $${path##*/}"; \
-	  curl --fail --silent --show-error --location --retry 3 --output "$$jar.part" $(MAVEN)/$$path || exit 1; \
-	  echo "$$sum  $$jar.part" | sha256sum --check --quiet || exit 1; \
-	  mv "$$jar.part" "$$jar"; \
-	done < jars.lock
-	@touch $@
 
 $(VENV)/.ready: requirements.lock pyproject.toml
 $(VENV41)/.ready: requirements-spark41.lock pyproject.toml

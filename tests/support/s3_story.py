@@ -16,10 +16,9 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 import shelduck
+from tests.support.jars import locked
 from tests.support.odd_names import FEW
 from tests.support.spark import QUICK, settings
-
-JARS = Path(__file__).parents[2] / ".jars"
 
 
 def session(folder: Path) -> SparkSession:
@@ -33,7 +32,7 @@ def session(folder: Path) -> SparkSession:
         "connection.ssl.enabled": "false",
     }
     own = {
-        "spark.jars": ",".join(str(jar) for jar in sorted(JARS.glob("*.jar"))),
+        "spark.jars": ",".join(str(jar.path) for jar in locked("s3")),
         "spark.driver.memory": "2g",
         "spark.ui.showConsoleProgress": "false",
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 # Tests run many small queries once: compiling them well costs more than it saves.
@@ -21,10 +21,11 @@ QUICK = {
 
 
 @contextmanager
-def local_session(folder: Path) -> Iterator[SparkSession]:
+def local_session(folder: Path, more: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """A small session whose files all lie below `folder`; it is stopped afterwards.
 
-    With SHELDUCK_TEST_SPARK=compiled it compiles queries as a user's session does.
+    `more` are further settings. With SHELDUCK_TEST_SPARK=compiled it compiles queries as a user's
+    session does.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -32,7 +33,7 @@ def local_session(folder: Path) -> Iterator[SparkSession]:
     own = {"spark.driver.memory": "2g", "spark.ui.showConsoleProgress": "false"}
     if os.environ.get("SHELDUCK_TEST_SPARK") != "compiled":
         own |= QUICK
-    for key, value in (settings(folder) | own).items():
+    for key, value in (settings(folder) | own | dict(more or {})).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

@@ -1,0 +1,85 @@
+"""JARs that slow tests give to Spark: which they are, and how they come from Maven Central.
+
+`make jars` runs this module. Ivy, which Spark brings along, fetches what jars.lock names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+
+ROOT = Path(__file__).parents[2]
+LOCK = ROOT / "jars.lock"
+FOLDER = ROOT / ".jars"
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One line of jars.lock; ``user`` is the tests that need it."""
+
+    digest: str
+    user: str
+    package: str
+
+    @property
+    def path(self) -> Path:
+        """Where it is kept."""
+        group, artifact, version = self.package.split(":")
+        return FOLDER / f"{group}_{artifact}-{version}.jar"
+
+    @property
+    def is_right(self) -> bool:
+        """True when the file is there and the one that was locked."""
+        if not self.path.is_file():
+            return False
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == self.digest
+
+    def is_another_of(self, other: Jar) -> bool:
+        """Whether only the versions differ."""
+        return self.package.rpartition(":")[0] == other.package.rpartition(":")[0]
+
+
+def locked(user: str | None = None) -> list[Jar]:
+    """The JARs of some tests, or all, in the order of jars.lock."""
+    lines = (line for line in LOCK.read_text().splitlines() if not line.startswith("#"))
+    return [jar for line in lines if user in (None, (jar := Jar(*line.split())).user)]
+
+
+def fetch(jar: Jar) -> None:
+    """Have Ivy fetch one JAR, without what it depends on."""
+    (ivy,) = Path(pyspark.__path__[0], "jars").glob("ivy-*.jar")
+    home = os.environ.get("JAVA_HOME")
+    command = [
+        *(f"{home}/bin/java" if home else "java", "-jar", str(ivy), "-notransitive"),
+        *("-cache", str(FOLDER / "cache")),
+        *("-dependency", *jar.package.split(":")),
+        *("-retrieve", str(jar.path.with_suffix(".[ext]"))),
+    ]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if not jar.is_right:
+        print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)  # noqa: T201 - a script
+
+
+def main() -> None:
+    """Fetch what is missing; without Maven Central only CI fails."""
+    FOLDER.mkdir(exist_ok=True)
+    wrong = []
+    for jar in locked():
+        if not jar.is_right:
+            print(f"fetching {jar.package}")  # noqa: T201 - a script
+            fetch(jar)
+            wrong += [] if jar.is_right else [jar.package]
+    if wrong:
+        print(f"not fetched, or not what jars.lock says: {', '.join(wrong)}")  # noqa: T201
+        sys.exit(os.environ.get("CI") == "true")
+
+
+if __name__ == "__main__":
+    main()
