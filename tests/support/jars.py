@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -58,9 +59,9 @@ def fetch(jar: Jar) -> None:
     home = os.environ.get("JAVA_HOME")
     command = [
         *(f"{home}/bin/java" if home else "java", "-jar", str(ivy), "-notransitive"),
-        *("-cache", str(FOLDER / "cache")),
+        *("-types", "jar", "-cache", str(FOLDER / "cache")),
         *("-dependency", *jar.package.split(":")),
-        *("-retrieve", str(jar.path.with_suffix(".[ext]"))),
+        *("-retrieve", f"{FOLDER}/[organisation]_[artifact]-[revision].[ext]"),
     ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if not jar.is_right:
@@ -76,6 +77,7 @@ def main() -> None:
             print(f"fetching {jar.package}")  # noqa: T201 - a script
             fetch(jar)
             wrong += [] if jar.is_right else [jar.package]
+    shutil.rmtree(FOLDER / "cache", ignore_errors=True)
     if wrong:
         print(f"not fetched, or not what jars.lock says: {', '.join(wrong)}")  # noqa: T201
         sys.exit(os.environ.get("CI") == "true")
