@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -20,6 +20,7 @@ from shelduck.api.table import Table
 from shelduck.api.transaction import Transaction
 from shelduck.api.unit import UnitOfWork, view_of
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.spark.lake_options import refuse_made, refuse_written
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.spark.write_schema import write_schema
 from shelduck.sql import statements as st
@@ -60,7 +61,8 @@ class AttachedLake:
             case "write":
                 assert rows is not None
                 staged, *how_to = more
-                self._write(self._target(namespace, name, staged), rows, *how_to)
+                refuse = refuse_made if staged else refuse_written
+                self._write(self._target(namespace, name, staged), rows, refuse, *how_to)
             case "commit" | "abort":
                 transaction, _ = self._staged.pop(more[0])
                 getattr(transaction, "commit" if what == "commit" else "rollback")()
@@ -141,7 +143,16 @@ class AttachedLake:
         transaction, wanted = self._staged[staged]
         return transaction.table(str(wanted))
 
-    def _write(self, table: Table, rows: DataFrame, mode: str, condition: str) -> None:
+    def _write(
+        self,
+        table: Table,
+        rows: DataFrame,
+        refuse: Callable[[Mapping[str, str], str], None],
+        mode: str,
+        condition: str,
+        *options: str,
+    ) -> None:
+        refuse(dict(zip(options[::2], options[1::2], strict=True)), f"a write into {table.name}")
         if mode == "append":
             table.append(rows)
         elif mode == "overwrite":

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.keyed import settled_rows
+from shelduck.api.relations import Scope, relation_frame
 from shelduck.api.results import TableName
 from shelduck.api.row_work import carry_out_rows
-from shelduck.api.state import LakeState
+from shelduck.api.state import DEFAULT_SCHEMA, LakeState
 from shelduck.api.table import Table
+from shelduck.api.table_changes import changes_between
 from shelduck.api.table_edits import merge_into
 from shelduck.api.unit import UnitOfWork, view_of
 from shelduck.model.quoting import quote_name
@@ -65,6 +67,25 @@ class AttachedTable:
             return table.append(batch, merge_schema=merge_schema)
 
         return Table(self.state, self.table).sink(write=write)
+
+    def read(self, version: int | None, timestamp: str | None) -> DataFrame:
+        """Return its rows as of a snapshot; a view of then is read too."""
+        parts = (self.table.schema, self.table.name)
+        relation = st.Relation(st.TableName(parts), "", version, timestamp)
+        with told_as_sparks():
+            return relation_frame(
+                self.state, view_of(self.state, None), relation, Scope(DEFAULT_SCHEMA)
+            )
+
+    def changes(self, start: int | str, end: int | str | None) -> DataFrame:
+        """Return what happened to its rows from a snapshot or time to another."""
+        with told_as_sparks():
+            return changes_between(self.state, view_of(self.state, None), self.table, start, end)
+
+    def overwrite(self, rows: DataFrame, where: str) -> None:
+        """Put rows in the place of those for which a condition is true."""
+        with told_as_sparks():
+            Table(self.state, self.table).overwrite(rows, where=where)
 
     def append(self, rows: DataFrame) -> None:
         """Append rows by the names of their columns, and add those that it lacks."""

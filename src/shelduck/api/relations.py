@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from shelduck.api.answering import Reading, read_any
@@ -43,6 +44,7 @@ def relation_frame(
 
     Raises NotFound when it stands for nothing in the lake.
     """
+    refuse_options(relation)
     version, timestamp = relation.version, relation.timestamp
     if version is None and timestamp is None:
         version = scope.version
@@ -63,6 +65,17 @@ def relation_frame(
         if found is None:
             raise
         return found
+
+
+def refuse_options(relation: st.Relation, known: Collection[str] = ()) -> None:
+    """Raise InvalidRequest, naming it, for an option behind a table in a query."""
+    for name in relation.options:
+        if name.lower() not in known:
+            raise InvalidRequest(
+                f"table {relation.name} takes no option {name!r} in a query; write VERSION AS OF or"
+                " TIMESTAMP AS OF behind it, or read FROM table_changes('t', start, end)",
+                about="option",
+            )
 
 
 def view_frame(

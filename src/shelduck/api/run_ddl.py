@@ -15,7 +15,7 @@ from shelduck.api.unit import UnitOfWork, carry_out
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.evolution.keys import keyed_table
 from shelduck.evolution.layout import new_layout
-from shelduck.model.properties import checked_properties
+from shelduck.model.properties import checked_properties, refuse_doris
 from shelduck.model.schema import FieldId, Schema, new_schema
 from shelduck.model.schema_change import with_default
 from shelduck.model.types import Member
@@ -56,6 +56,7 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
     rows = runner.query(statement.as_query) if statement.as_query else None
     columns, comments = _columns(statement, rows)
     wanted = checked_properties(statement.properties, str(statement.name))
+    refuse_doris(statement.doris_properties, str(statement.name))
     layout = new_layout(columns, statement.partitioned_by, statement.sorted_by, str(statement.name))
     properties, layout = keyed_table(columns, statement.keys, wanted, layout, str(statement.name))
 

@@ -79,14 +79,17 @@ class Runner:
                 continue
             try:
                 frames[word] = self._relation(unit, relation, rollups=rollups)
-            except InvalidRequest:
+            except InvalidRequest as error:
                 # Not of this lake: a temporary view, or a table of another catalog of the session.
                 # Those have no versions of ours, so time travel always means the lake.
                 travels = relation.version is not None or relation.timestamp is not None
-                if travels or not session_has(self.state.spark, str(relation.name)):
+                if travels or error.about == "option" or not self._is_sessions(relation):
                     raise
                 others[word] = str(relation.name)
         return frames, others
+
+    def _is_sessions(self, relation: st.Relation) -> bool:
+        return session_has(self.state.spark, str(relation.name))
 
     def _relation(self, unit: UnitOfWork, relation: st.Relation, *, rollups: bool) -> DataFrame:
         scope = Scope(self.state.default_schema, rollups=rollups)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from shelduck.api.results import TableName
 from shelduck.errors import Unsupported
+from shelduck.spark.lake_options import refuse_made
 from shelduck.sql.create import PROVIDERS
 
 _OPTION = "option."
@@ -21,10 +22,10 @@ _SPARKS = ("comment", "owner", "provider", "is_managed_location", "table_type")
 def kept_properties(given: Mapping[str, str], table: TableName) -> dict[str, str]:
     """Return the table properties among those by which Spark's catalogs are told everything.
 
-    Options of a writer are not kept: they concern the rows that come with the table. Spark gives
-    each twice, the second time behind ``option.``.
+    Options of a writer, which Spark gives twice, the second time behind ``option.``, are none.
 
-    Raises Unsupported for a format or place of its own, which tables of a lake do not have.
+    Raises Unsupported for a format or place of its own, which tables of a lake do not have, and
+    InvalidRequest for an option.
     """
     provider = given.get("provider")
     if provider is not None and provider.lower() not in PROVIDERS:
@@ -35,7 +36,8 @@ def kept_properties(given: Mapping[str, str], table: TableName) -> dict[str, str
     for key, reason in _REFUSED.items():
         if any(k == key or (key.endswith(".") and k.startswith(key)) for k in given):
             raise Unsupported(f"table {table}: {reason}")
-    options = {key.removeprefix(_OPTION) for key in given if key.startswith(_OPTION)}
+    options = {k.removeprefix(_OPTION): v for k, v in given.items() if k.startswith(_OPTION)}
+    refuse_made(options, f"the new table {table}")
     return {
         key: value
         for key, value in given.items()

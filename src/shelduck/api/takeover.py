@@ -12,6 +12,7 @@ from typing import Any
 from shelduck.api.attached import AttachedLake
 from shelduck.api.attached_table import AttachedTable
 from shelduck.api.lookup import table_name
+from shelduck.api.relations import refuse_options
 from shelduck.api.runner import Runner
 from shelduck.api.session import SqlSession
 from shelduck.api.state import DEFAULT_SCHEMA, LakeState
@@ -34,6 +35,8 @@ from shelduck.sql.catalogs import Names, inside, owner, within, without_catalog
 from shelduck.sql.parameters import with_parameters
 from shelduck.sql.parse import SPARKS, parse
 from shelduck.sql.travel import in_sparks_words
+
+_TIMES = ("versionasof", "timestampasof")
 
 Sql = Callable[..., DataFrame]
 
@@ -127,6 +130,7 @@ class SessionSql:
         [statement] = statements
         lake = owner(statement, names)
         if lake is None:
+            _refuse_options(statement, names)
             return None, None
         if misfit is not None:
             raise misfit
@@ -162,3 +166,11 @@ class SessionSql:
             return bool(self._spark.catalog.getTable(name).isTemporary)
         except AnalysisException:
             return False
+
+
+def _refuse_options(statement: st.Statement, names: Names) -> None:
+    """Refuse options of a lake's tables in a query of Spark's, which keeps two and drops others."""
+    query = statement.query if isinstance(statement, st.Explain) else statement
+    for relation in query.relations if isinstance(query, st.Query) else ():
+        if names.lake_of(relation.name.parts) is not None:
+            refuse_options(relation, _TIMES)

@@ -20,6 +20,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from shelduck.catalog.addresses import refuse_settings
 from shelduck.catalog.duckdb_dialect import SCHEME
 from shelduck.catalog.failures import Failure
 from shelduck.errors import CatalogUnavailable, InvalidRequest
@@ -42,6 +43,7 @@ class DuckDB:
             raise InvalidRequest(
                 "a DuckDB catalog needs a file: give duckdb:////absolute/path.ducklake"
             )
+        refuse_settings(url, ())
         self.path = Path(url.database).absolute()
         self.url = URL.create("duckdb", database=str(self.path))
         self.default_data_path: str | None = f"{self.path}.files/"

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 
+from shelduck.catalog.addresses import refuse_settings
 from shelduck.catalog.failures import Failure
 
 LOCK_TIMEOUT = "30s"
@@ -41,6 +43,10 @@ class PostgreSQL:
     default_data_path: str | None = None
 
     def __init__(self, url: URL) -> None:
+        # The driver is installed with an extra of its own.
+        pq = import_module("psycopg.pq")
+        known = [option.keyword.decode() for option in pq.Conninfo.get_defaults()]
+        refuse_settings(url, known)
         self.url = url.set(drivername="postgresql+psycopg")
 
     def make_engine(self) -> Engine:

@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 
+from shelduck.catalog.addresses import refuse_settings
 from shelduck.catalog.failures import Failure
 from shelduck.errors import InvalidRequest
 
@@ -49,6 +50,7 @@ class SQLite:
             raise InvalidRequest(
                 "a SQLite catalog needs a file: give sqlite:////absolute/path.db or sqlite:///relative.db"
             )
+        refuse_settings(url, ("timeout",))
         self.path = Path(url.database).absolute()
         self.url = url.set(drivername="sqlite+pysqlite", database=str(self.path))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
 
-from shelduck.errors import CorruptLake, InvalidRequest, NotFound
+from shelduck.errors import CorruptLake, InvalidRequest, NotFound, Unsupported
 from shelduck.model.intervals import Interval, parse_interval
 
 _TWO_DAYS = parse_interval("2 days")
@@ -64,7 +64,11 @@ class TableOptions:
 
 
 OPTION_NAMES = tuple(f.name for f in fields(TableOptions))
-_LAKE_ONLY = frozenset({"require_commit_message"})
+_LAKE_ONLY = frozenset({"require_commit_message", "delete_older_than", "expire_older_than"})
+# What DuckDB's writers can do and those of Spark do not, by the only value that is true of them.
+_NOT_DONE = {
+    "write_deletion_vectors": ("false", "positions of deleted rows are written as Parquet"),
+}
 _CODECS = ("uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw")
 _GREATEST = 2**64 - 1
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?b|b|bytes?)?", re.IGNORECASE)
@@ -74,8 +78,8 @@ _TRUE, _FALSE = ("true", "t", "1", "yes", "on"), ("false", "f", "0", "no", "off"
 def option_text(name: str, value: OptionValue, scope: Scope = Scope.LAKE) -> tuple[str, str]:
     """Return an option's name and the text by which the catalog keeps ``value``.
 
-    Raises NotFound, naming near ones, for an unknown option, and InvalidRequest for a value that
-    it does not take or a scope that it does not have.
+    Raises NotFound, naming near ones, for an unknown option, InvalidRequest for a value that it
+    does not take or a scope that it does not have, and Unsupported for what no write would do.
     """
     known = name.lower()
     if known not in OPTION_NAMES:
@@ -85,6 +89,8 @@ def option_text(name: str, value: OptionValue, scope: Scope = Scope.LAKE) -> tup
     text = _ENCODERS[known](value)
     if text is None:
         raise InvalidRequest(f"option {known} does not take {value!r}; {_EXPECTED[known]}")
+    if known in _NOT_DONE and text != _NOT_DONE[known][0]:
+        raise Unsupported(f"option {known} cannot be {value!r} here: {_NOT_DONE[known][1]}")
     return known, text
 
 

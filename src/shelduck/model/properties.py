@@ -28,6 +28,17 @@ FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 _COMMENT = "comment"
 _HIDDEN = frozenset({FORGOTTEN_TYPES, KEYS, ROLLUP, ROLLUPS})
 _OURS = ("delta.", "shelduck.")
+_OF_CLUSTERS = frozenset(
+    {
+        "replication_num",
+        "replication_allocation",
+        "storage_medium",
+        "in_memory",
+        # All columns have ids, and rows of one key are merged when they are written.
+        "light_schema_change",
+        "enable_unique_key_merge_on_write",
+    }
+)
 _FLAGS = ("true", "false")
 # How alike two names are, of 1, when one is taken for a slip of the other.
 _NEAR = 0.9
@@ -112,6 +123,19 @@ def checked_properties(values: Properties, table: str) -> dict[str, str]:
     if found.get(TYPE_WIDENING) == "true":
         found[TYPE_WIDENING_FEATURE] = "supported"
     return found
+
+
+def refuse_doris(values: Properties, table: str) -> None:
+    """Raise InvalidRequest for a property of Doris' CREATE TABLE that says something of a lake.
+
+    What places copies of a table on the machines of a cluster is of no matter here.
+    """
+    for key in values:
+        if key.lower() not in _OF_CLUSTERS:
+            raise InvalidRequest(
+                f"{table} cannot have the property {key!r} of Doris; leave it out, or write"
+                " TBLPROPERTIES (…) to keep a text with the table"
+            )
 
 
 def shown_properties(properties: Properties) -> dict[str, str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from shelduck.model.options import TableOptions
 from shelduck.spark.bridge import Bridge
 from shelduck.spark.clustering import Clustering
+from shelduck.spark.encoding import spark_settings
 from shelduck.spark.physical import ROW_ID_COLUMN, PhysicalSchema
 
 
@@ -16,12 +18,12 @@ def write_by_bridge(
     clustering: Clustering,
     *,
     place: str,
-    compression: str,
+    options: TableOptions,
 ) -> None:
     """Write the rows below ``place``, each partition in directories of its own."""
     columns = physical.columns(with_ids=False)
     writer = rows.select(*columns, *clustering.columns).write.format(bridge.write_format)
-    writer = writer.options(compression=compression, **bridge.id_options(physical.ids))
+    writer = writer.options(**spark_settings(options), **bridge.id_options(physical.ids))
     # Every row has another id: to look for repetitions among them costs time and finds none.
     writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
     writer.partitionBy(*clustering.columns).save(place)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.bridge.jvm import jvm
+from shelduck.spark.bridge.jvm import field_of, jvm, options_of
+from shelduck.spark.lake_options import MERGE_SCHEMA, is_true, refuse_others
 from shelduck.spark.lake_table import LakeTable
-from shelduck.spark.lake_writer import given_by_name, is_true
+from shelduck.spark.lake_writer import given_by_name
 
+_LOCATION = "checkpointLocation"
+# Spark keeps what queryName() is told as an option.
+_NAME = "queryName"
 _CHECKPOINT = "spark.sql.streaming.checkpointLocation"
 
 
@@ -30,9 +34,14 @@ def to_table(
             getattr(writer, name)(value)
     writer.options(**given)
     mode = str(_field(writer, "outputMode")[0]).lower()
-    options, _ = _field(writer, "extraOptions")
+    options = {n.lower(): v for n, v in options_of(writer._jwrite).items()}  # noqa: SLF001
+    refuse_others(
+        options_of(writer._jwrite),  # noqa: SLF001
+        (_LOCATION, MERGE_SCHEMA, _NAME),
+        f"a stream into {table.name}",
+    )
     _check(writer, table, mode, options)
-    merges = options.contains("mergeSchema") and is_true(options.get("mergeSchema").get())
+    merges = is_true(options.get(MERGE_SCHEMA.lower(), "false"), MERGE_SCHEMA)
     keys = _taken_keys(writer)
     if not table.is_there:
         table.create(writer._df.schema, keys)  # noqa: SLF001
@@ -40,14 +49,16 @@ def to_table(
     return writer.foreachBatch(function).start()
 
 
-def _check(writer: DataStreamWriter, table: LakeTable, mode: str, options: Any) -> None:
+def _check(
+    writer: DataStreamWriter, table: LakeTable, mode: str, options: Mapping[str, str]
+) -> None:
     if mode not in ("append", "complete"):
         raise Unsupported(
             f"toTable cannot bring rows into {table.name} in output mode {mode!r}: write"
             " foreachBatch with a function that merges each batch, as batch.mergeInto does"
         )
     of_session = writer._spark.conf.get(_CHECKPOINT, None)  # noqa: SLF001
-    if not options.contains("checkpointLocation") and not of_session:
+    if _LOCATION.lower() not in options and not of_session:
         raise InvalidRequest(
             f"a stream into {table.name} keeps its place in a directory, which nothing names: set"
             ' .option("checkpointLocation", path)'
@@ -67,6 +78,5 @@ def _taken_keys(writer: DataStreamWriter) -> list[str]:
 def _field(writer: DataStreamWriter, name: str) -> tuple[Any, Callable[[Any], None]]:
     """Return what a writer was told, which it has no other way to say, and what changes it."""
     java = writer._jwrite  # noqa: SLF001
-    field = java.getClass().getDeclaredField(name)
-    field.setAccessible(True)
+    field = field_of(java, name)
     return field.get(java), lambda value: field.set(java, value)

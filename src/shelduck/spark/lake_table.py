@@ -35,6 +35,15 @@ class LakeTable(Protocol):
         ``replaces`` says that a batch takes the place of all rows.
         """
 
+    def read(self, version: int | None, timestamp: str | None) -> DataFrame:
+        """Return its rows as of a snapshot."""
+
+    def changes(self, start: int | str, end: int | str | None) -> DataFrame:
+        """Return what happened to its rows from a snapshot or time to another."""
+
+    def overwrite(self, rows: DataFrame, where: str) -> None:
+        """Put rows in the place of those for which a condition is true."""
+
     def append(self, rows: DataFrame) -> None:
         """Append rows by the names of their columns, and add those that it lacks."""
 

@@ -20,10 +20,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import TimestampType
 
+from shelduck.model.options import TableOptions
 from shelduck.model.place import place_below
 from shelduck.model.schema import Field, Kind
 from shelduck.spark.arrow_map import BatchFunction, map_batches
 from shelduck.spark.clustering import Clustering
+from shelduck.spark.encoding import arrow_settings, spark_settings
 from shelduck.spark.file_systems import filesystem
 from shelduck.spark.physical import PhysicalSchema
 from shelduck.spark.storage import delete_file, list_data_files
@@ -47,12 +49,13 @@ def write_plain(
     clustering: Clustering,
     *,
     place: str,
-    compression: str,
+    options: TableOptions,
 ) -> None:
     """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
     named = rows.select(*physical.columns(with_ids=True), *clustering.columns)
     with _settings(spark):
-        named.write.partitionBy(*clustering.columns).parquet(place, compression=compression)
+        writer = named.write.options(**spark_settings(options))
+        writer.partitionBy(*clustering.columns).parquet(place)
 
 
 def write_plain_parts(
@@ -70,7 +73,7 @@ def write_by_arrow(
     clustering: Clustering,
     *,
     place: str,
-    compression: str,
+    options: TableOptions,
 ) -> bool:
     """Write files by pyarrow, ids at every level, one for each task and partition.
 
@@ -80,7 +83,7 @@ def write_by_arrow(
     rows = df.select(*physical.columns(with_ids=False), *clustering.columns)
     rows = rows.toDF(*[f"c{f.id}" for f in physical.fields], *clustering.columns)
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
-    write = _writer(schema, clustering.columns, place, compression)
+    write = _writer(schema, clustering.columns, place, options)
     written = map_batches(rows, write, "name string")
     # These rows are names of files, not rows of a table.
     names = {row.name for row in written.collect()}
@@ -136,10 +139,13 @@ def _counted(schema: Any) -> list[str]:
     return [leaf.path for leaf in every if leaf.physical_type not in ("FLOAT", "DOUBLE")]
 
 
-def _writer(schema: Any, directories: list[str], directory: str, compression: str) -> BatchFunction:
+def _writer(
+    schema: Any, directories: list[str], directory: str, options: TableOptions
+) -> BatchFunction:
     files, base = filesystem(directory)
-    runs, groups = _cutter(schema, directories), _gatherer(_GROUP_ROWS)
-    counted = _counted(schema)
+    group_rows = options.parquet_row_group_size or _GROUP_ROWS
+    runs, groups = _cutter(schema, directories), _gatherer(group_rows)
+    settings = arrow_settings(options) | {"write_statistics": _counted(schema)}
 
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         name = f"part-{uuid.uuid4()}.parquet"
@@ -150,12 +156,11 @@ def _writer(schema: Any, directories: list[str], directory: str, compression: st
                 f"{base.rstrip('/')}/{below}{name}",
                 schema,
                 filesystem=files,
-                compression=compression,
                 store_schema=False,
-                write_statistics=counted,
+                **settings,
             ) as writer:
                 for _, rows in tables:
-                    writer.write_table(rows)
+                    writer.write_table(rows, options.parquet_row_group_size)
             yield pa.RecordBatch.from_arrays([pa.array([below + name])], ["name"])
 
     return write

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from shelduck.errors import Unsupported
+from shelduck.spark.lake_reader import read_table
 from shelduck.spark.lake_stream import to_table
 from shelduck.spark.lake_table import FindTable, LakeTable
 from shelduck.spark.lake_writer import LakeWriter, insert_into, save_as_table
@@ -33,6 +34,7 @@ def replace_calls(spark: SparkSession, find: FindTable) -> Callable[[], None]:
         (type(frame), "writeTo", _write_to),
         (type(frame.write), "saveAsTable", save_as_table),
         (type(frame.write), "insertInto", insert_into),
+        (type(spark.read), "table", read_table),
         (type(spark.readStream), "table", _refusing(_FOLLOW)),
         (DataStreamWriter, "toTable", to_table),
     ]

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files import NewDataFile
 from shelduck.model.names import write_directory
+from shelduck.model.options import TableOptions
 from shelduck.model.place import place_below
 from shelduck.model.table import TableVersion
 from shelduck.model.writable import why_not_written
@@ -78,13 +79,15 @@ def write_files(
         raise Unsupported(why)
     physical = physical_schema(table, lineage)
     _require_assigned(df, physical, table)
-    compression = compression or table.options.parquet_compression
+    options = table.options
+    if compression is not None:
+        options = replace(options, parquet_compression=compression)
     clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
     rows = clustering.arranged(spark, df)
     directory = fresh_name(table)
     place = table.path + directory
     try:
-        listed = _write(spark, rows, physical, clustering, place=place, compression=compression)
+        listed = _write(spark, rows, physical, clustering, place=place, options=options)
         written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
         written = _in_partitions(clustering, directory, written)
     except BaseException as error:
@@ -123,18 +126,18 @@ def _write(
     clustering: Clustering,
     *,
     place: str,
-    compression: str,
+    options: TableOptions,
 ) -> list[Listed]:
     """Write the rows and return the files that are found there."""
     bridge = bridge_for(spark)
     parts = (rows, physical, clustering)
     if bridge is not None:
-        write_by_bridge(bridge, *parts, place=spark_path(place), compression=compression)
+        write_by_bridge(bridge, *parts, place=spark_path(place), options=options)
     elif physical.has_repeated:
-        is_written = write_by_arrow(*parts, place=place, compression=compression)
+        is_written = write_by_arrow(*parts, place=place, options=options)
         return list_data_files(place) if is_written else []
     else:
-        write_plain(spark, *parts, place=spark_path(place), compression=compression)
+        write_plain(spark, *parts, place=spark_path(place), options=options)
     listed = list_data_files(place)
     # Without partitions even an empty DataFrame leaves a file.
     if not listed and not (clustering.keys and rows.isEmpty()):

@@ -67,13 +67,14 @@ class Relation:
     """A table that a query reads, and the word that stands for it in the query's text.
 
     At most one of ``version`` (a snapshot id) and ``timestamp`` (its text as written) is set; both
-    None is the newest state.
+    None is the newest state. ``options`` are the names of those that stand behind it.
     """
 
     name: TableName
     placeholder: str
     version: int | None = None
     timestamp: str | None = None
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.sql.cursor import Cursor
 from shelduck.sql.lexer import Kind, Token, name_of, place
 from shelduck.sql.parts import TableName
+from shelduck.sql.properties import read_properties
 from shelduck.sql.travel import read_changes, read_time
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE"))
@@ -35,7 +36,8 @@ class Found:
     """A table in the text: its name (and time) between ``start`` and ``end``.
 
     ``alias_at`` is where an alias has to be put, None when the text gives one or allows none.
-    ``changes`` is the range of a change feed, which has no time.
+    ``changes`` is the range of a change feed, which has no time. ``options`` are the names of those
+    in ``WITH (…)`` behind it, which stay in the text.
     """
 
     name: TableName
@@ -45,6 +47,7 @@ class Found:
     version: int | None = None
     timestamp: str | None = None
     changes: tuple[int | str, int | str | None] | None = None
+    options: tuple[str, ...] = ()
 
 
 def find_relations(text: str, tokens: list[Token]) -> list[Found]:
@@ -205,6 +208,7 @@ class _Finder:
             cursor.table_name()
         version, timestamp = read_time(cursor)
         end = self.tokens[cursor.at - 1].end
+        options = _options(cursor)
         behind = cursor.at
         if self._key(behind) == "TABLESAMPLE":
             behind = self.closing.get(behind + 1, behind) + 1
@@ -212,7 +216,9 @@ class _Finder:
                 behind = self.closing.get(behind + 1, behind) + 1
         alias_at = None if self._has_alias(behind) or not alias else self.tokens[behind - 1].end
         start = self.tokens[at].start
-        self.found.append(Found(TableName(parts), start, end, alias_at, version, timestamp))
+        name = TableName(parts)
+        found = Found(name, start, end, alias_at, version, timestamp, options=options)
+        self.found.append(found)
 
     def _has_alias(self, at: int) -> bool:
         token = self.tokens[at]
@@ -272,3 +278,11 @@ def _brackets(text: str, tokens: list[Token]) -> dict[int, int]:
 
 def _around(text: str, at: int) -> str:
     return repr(re.sub(r"\s+", " ", text[max(0, at - 30) : at + 30]))
+
+
+def _options(cursor: Cursor) -> tuple[str, ...]:
+    """Take ``WITH ('key' = 'value', …)`` behind a table, or nothing; return the keys."""
+    if not cursor.sees("WITH", "("):
+        return ()
+    cursor.expect("WITH")
+    return tuple(read_properties(cursor))

@@ -133,11 +133,11 @@ def _closed(tokens: list[Token], span: Span) -> list[Token]:
 
 
 def _relation(at: Found, word: str) -> Relation:
-    return Relation(at.name, word, at.version, at.timestamp)
+    return Relation(at.name, word, at.version, at.timestamp, at.options)
 
 
 def _identity(at: Found) -> tuple[object, ...]:
-    return (_lowered(at), at.version, at.timestamp, at.changes)
+    return (_lowered(at), at.version, at.timestamp, at.changes, at.options)
 
 
 def _lowered(at: Found) -> tuple[str, ...]:

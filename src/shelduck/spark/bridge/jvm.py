@@ -63,6 +63,27 @@ def current_thread(spark: SparkSession) -> Any:
     return jvm(spark).java.lang.Thread.currentThread()
 
 
+def field_of(java: Any, name: str) -> Any:
+    """The field of a Java object, or of a class above its own; it tells nobody else its value."""
+    kind = java.getClass()
+    while True:
+        if name in [field.getName() for field in kind.getDeclaredFields()]:
+            found = kind.getDeclaredField(name)
+            found.setAccessible(True)
+            return found
+        kind = kind.getSuperclass()
+
+
+def options_of(java: Any) -> dict[str, str]:
+    """The options that a reader or writer in Java was given, by name as they were written."""
+    pairs = field_of(java, "extraOptions").get(java).originalMap().iterator()
+    found: dict[str, str] = {}
+    while pairs.hasNext():
+        pair = pairs.next()
+        found[str(pair._1())] = str(pair._2())  # noqa: SLF001 - the name that Scala gives it
+    return found
+
+
 def optimized_plan(df: DataFrame) -> Any:
     """The logical plan of a DataFrame as Spark would run it; None where there is no JVM."""
     if not hasattr(df, "_jdf"):

@@ -45,7 +45,8 @@ public class LakeTable implements SupportsWrite, StagedTable {
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return new LakeWrite(call, namespace, name, staged == null ? "" : staged);
+    return new LakeWrite(call, namespace, name, staged == null ? "" : staged,
+        info.options().asCaseSensitiveMap());
   }
 
   public void commitStagedChanges() {

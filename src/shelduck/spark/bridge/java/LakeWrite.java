@@ -1,5 +1,10 @@
 package shelduck.bridge;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
@@ -15,14 +20,17 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
   private final String namespace;
   private final String name;
   private final String staged;
+  private final Map options;
   private String mode = "append";
   private String condition = "";
 
-  public LakeWrite(CatalogCall call, String namespace, String name, String staged) {
+  public LakeWrite(
+      CatalogCall call, String namespace, String name, String staged, Map options) {
     this.call = call;
     this.namespace = namespace;
     this.name = name;
     this.staged = staged;
+    this.options = options;
   }
 
   public WriteBuilder truncate() {
@@ -54,6 +62,14 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
   }
 
   public void insert(Dataset rows, boolean overwrite) {
-    call.rows(new String[] {"write", namespace, name, staged, mode, condition}, rows);
+    List request = new ArrayList(Arrays.asList(
+        new String[] {"write", namespace, name, staged, mode, condition}));
+    Iterator given = options.entrySet().iterator();
+    while (given.hasNext()) {
+      Map.Entry option = (Map.Entry) given.next();
+      request.add(option.getKey());
+      request.add(option.getValue());
+    }
+    call.rows((String[]) request.toArray(new String[0]), rows);
   }
 }
