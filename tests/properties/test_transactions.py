@@ -65,7 +65,7 @@ class Program:
     def transaction(self) -> None:
         before = self.author.lake.copied()
         self.lake.sql("BEGIN")
-        for _ in range(self.author.number(3, 9)):
+        for _ in range(self.author.number(4, 10)):
             self.say(self.author.statement())
         if self.author.number(0, 3) == 0:
             assert read_by_shelduck(self.lake) == self.author.lake.expected()

@@ -32,6 +32,7 @@ class Table:
     defaults: dict[str, int | None] = field(default_factory=dict)
     rows: list[dict[str, int | None]] = field(default_factory=list)
     rolled: bool = False
+    is_new: bool = False
 
     def read(self) -> list[Row]:
         """The rows as a query gives them, sorted."""
@@ -88,10 +89,10 @@ class Author:
     def statement(self) -> Said:
         """One statement over whatever it happens to name."""
         kinds: list[Callable[[], Said]] = [
-            *[self.create] * 2 + [self.create_filled] * 4 + [self.create_rolled],
-            *[self.rename] * 6 + [self.drop] * 2 + [self.insert] * 4 + [self.delete, self.update],
+            *[self.create] * 2 + [self.create_filled] * 6 + [self.create_rolled],
+            *[self.rename] * 9 + [self.drop] * 2 + [self.insert] * 4 + [self.delete, self.update],
             *[self.add_column] * 2 + [self.rename_column, self.drop_column, self.partition],
-            *[self.create_schema] * 2 + [self.drop_schema] * 2 + [self.create_view, self.drop_view],
+            *[self.create_schema, self.drop_schema, self.create_view, self.drop_view],
         ]
         found: Said = self.pick(kinds)()
         return found
@@ -102,8 +103,9 @@ class Author:
         return self.pick([*present * 3, *SCHEMAS]), self.pick(NAMES)
 
     def known(self) -> tuple[str, str]:
-        """A table, mostly one that is there."""
-        present = [(self.lake.schemas[s], t.name) for (s, _), t in self.lake.tables.items()]
+        """A table, mostly one that the transaction made, or else one that is there."""
+        found = [(self.lake.schemas[s], t) for (s, _), t in self.lake.tables.items()]
+        present = [(schema, t.name) for schema, t in found for _ in range(6 if t.is_new else 1)]
         return self.pick(present) if present and self.number(0, 9) else self.place()
 
     def free(self, schema: str, name: str) -> type[Exception] | None:
@@ -145,7 +147,7 @@ class Author:
     def made(self, schema: str, name: str, text: str, rows: list[tuple[int, int]]) -> Said:
         refused = self.free(schema, name)
         if refused is None:
-            table = Table(name, rows=[{"id": i, "v": v} for i, v in rows])
+            table = Table(name, is_new=True, rows=[{"id": i, "v": v} for i, v in rows])
             self.lake.tables[schema.lower(), name.lower()] = table
         return Said(text, refused)
 
@@ -155,7 +157,8 @@ class Author:
 
     def rename(self) -> Said:
         schema, name = self.known()
-        new = self.pick(NAMES)
+        free = [n for n in NAMES if not self.free(schema, n)]
+        new = self.pick([*free * 3, *NAMES])
         text = f"ALTER TABLE {schema}.{name} RENAME TO {new}"
         table = self.lake.tables.get((schema.lower(), name.lower()))
         if table is None:
