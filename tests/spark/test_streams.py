@@ -358,3 +358,26 @@ def test_a_batch_ends_where_a_job_converts_columns(lake, tmp_path):
     with pytest.raises(Unsupported, match=message):
         lake.table("v").changes(first)
     assert lake.table("v").changes(published).count() == 2
+
+
+def test_a_second_sink_of_a_query_for_one_table_is_refused(lake, source, run):
+    table = lake.table("t")
+    source("a", 1, 2)
+
+    def twice(first, second):
+        def bring(batch, number):
+            first(batch.where("id = 1"), number)
+            second(batch.where("id = 2"), number)
+
+        return bring
+
+    told = "has been brought into main.t by another sink"
+    with pytest.raises(StreamingQueryException, match=told):
+        run(twice(table.sink(), table.sink()), "one")
+    sink = table.sink("mine")
+    with pytest.raises(StreamingQueryException, match=told):
+        run(twice(sink, sink), "two")
+    assert ids(table) == [1, 1]
+
+    run(twice(table.sink("first"), table.sink("second")), "three")
+    assert ids(table) == [1, 1, 1, 2]

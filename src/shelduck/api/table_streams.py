@@ -18,10 +18,13 @@ from shelduck.model.batch import Batch
 from shelduck.model.table import TableVersion
 from shelduck.operations.cursor import Cursor
 from shelduck.spark.session import DataFrame
-from shelduck.spark.streaming import query_id_of
+from shelduck.spark.streaming import query_id_of, run_id_of
 
 Handle = Callable[[DataFrame, int], object]
 _ATTEMPTS = 5
+# The newest batch that this process has brought into a table, and in which run of its query: by
+# lake, table and query. What comes again in one run is no repetition after a crash.
+_landed: dict[tuple[str, int, str], tuple[str, int]] = {}
 
 
 class StreamVerbs(RowVerbs):
@@ -43,13 +46,14 @@ class StreamVerbs(RowVerbs):
             query_id: What the batches are counted under. By default the id that Spark keeps in the
                 query's checkpoint. A name of your own must change with the checkpoint: batches
                 begin at 0 again then, and are refused. Two sinks of one query for one table need a
-                name each, or the second finds that its batch has landed.
+                name each; without, the second is refused.
             write: What to do with a batch, `append` by default. It gets the table, in a
                 transaction, and the batch: ``lambda table, batch: table.append(batch)``. It may run
                 again when another commit is in the way.
 
-        The function raises InvalidRequest for a batch older than the newest that landed, and what
-        writing raises. Not over Spark Connect, where Spark runs it in another process.
+        The function raises InvalidRequest for a batch older than the newest that landed, and for
+        one that the same run of the query has landed already, and what writing raises. Not over
+        Spark Connect, where Spark runs it in another process.
         """
         if self._unit is not None:
             raise InvalidRequest("a sink makes transactions of its own: take it from the lake")
@@ -129,8 +133,16 @@ class StreamVerbs(RowVerbs):
         write: Callable[[Self, DataFrame], object] | None,
     ) -> None:
         unit = UnitOfWork(self._state, self._state.commit_info())
-        unit.batch = Batch(query, batch_id, unit.workspace.table(self.name).id)
+        number = unit.workspace.table(self.name).id
+        unit.batch = Batch(query, batch_id, number)
+        run, series = run_id_of(batch), (self._state.store.where, int(number), query)
         if unit.has_landed():
+            if run is not None and _landed.get(series) == (run, batch_id):
+                raise InvalidRequest(
+                    f"batch {batch_id} of this query has been brought into {self.name} by another"
+                    " sink, or another call of this one: give each a name of its own, as in"
+                    " table.sink('first'), or write all rows with one"
+                )
             return
         table = type(self)(self._state, self.name, unit)
         try:
@@ -142,6 +154,8 @@ class StreamVerbs(RowVerbs):
         except BaseException:
             unit.rollback()
             raise
+        if run is not None:
+            _landed[series] = (run, batch_id)
 
     def _hand_news(self, handle: Handle, table: TableVersion, cursor: Cursor, first: int) -> _News:
         """Hand out what there is from a snapshot on, or remember that there is nothing."""

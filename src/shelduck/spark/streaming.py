@@ -7,6 +7,19 @@ from pyspark.sql import DataFrame
 from shelduck.spark.bridge.jvm import has_jvm
 
 _QUERY_ID = "sql.streaming.queryId"
+# Spark calls the jobs of a run by its id.
+_RUN_ID = "spark.jobGroup.id"
+
+
+def run_id_of(batch: DataFrame) -> str | None:
+    """Return the id of the run of the query that hands out a batch, None outside of foreachBatch.
+
+    A query that is started again with its checkpoint is another run.
+    """
+    if query_id_of(batch) is None:
+        return None
+    found = batch.sparkSession.sparkContext.getLocalProperty(_RUN_ID)
+    return None if found is None else str(found)
 
 
 def query_id_of(batch: DataFrame) -> str | None:
