@@ -12,7 +12,8 @@ from shelduck.api.state import LakeState
 from shelduck.api.table import Table
 from shelduck.api.unit import UnitOfWork, carry_out, view_of
 from shelduck.api.workspace import Workspace
-from shelduck.errors import InvalidRequest
+from shelduck.catalog import read as catalog_read
+from shelduck.errors import InvalidRequest, NotFound
 from shelduck.evolution.keys import keyed_table
 from shelduck.evolution.layout import NO_LAYOUT, LayoutDraft, new_layout
 from shelduck.model.keys import KeySpec
@@ -34,9 +35,16 @@ class CatalogVerbs:
         self._unit = unit
 
     def table(self, name: str) -> Table:
-        """Return the table ``name`` or ``schema.name``; NotFound tells the nearest names."""
+        """Return the table ``name`` or ``schema.name``; NotFound tells the nearest names.
+
+        One that was dropped can still be read as of a snapshot that has it.
+        """
         found = Table(self._state, self._name(name), self._unit)
-        _ = found.columns
+        try:
+            _ = found.columns
+        except NotFound:
+            if self._unit is not None or not self._was_table(found.name):
+                raise
         return found
 
     def tables(self, schema: str | None = None) -> list[TableName]:
@@ -73,7 +81,7 @@ class CatalogVerbs:
             name: ``table`` or ``schema.table``; back ticks or double quotes protect odd names.
             columns: Names with types as Spark SQL writes them (``"array<string>"``,
                 ``"bigint NOT NULL"``), or a Spark schema such as ``df.schema``, whose columns
-                become nullable.
+                become nullable. Back ticks protect odd names in the first, as in `add_column`.
             if_not_exists: Return the table that is there, whatever its columns.
             comment: Kept with the table.
             partitioned_by: Keys such as ``"region"``, ``"bucket(16, id)"`` or ``"days(ts)"``: a
@@ -161,6 +169,10 @@ class CatalogVerbs:
     def _workspace(self) -> Workspace:
         return view_of(self._state, self._unit).workspace
 
+    def _was_table(self, name: TableName) -> bool:
+        with self._state.store.read() as connection:
+            return catalog_read.was_table(connection, name.schema, name.name)
+
     def _name(self, text: str) -> TableName:
         return table_name(split_name(text), self._state.default_schema)
 
@@ -174,8 +186,14 @@ def _members(columns: Mapping[str, str] | StructType) -> list[Member]:
             raise InvalidRequest(
                 f"the type of column {name!r} is written as text, such as 'bigint', not as {text!r}"
             )
+        parts = split_name(name)
+        if len(parts) > 1:
+            raise InvalidRequest(
+                f"column {name!r} is one name: protect the dot with back ticks, or write the"
+                f" struct as {parts[0]!r}: 'struct<…>'"
+            )
         words = text.split()
         not_null = [w.lower() for w in words[-2:]] == ["not", "null"]
         kind = declared_type(" ".join(words[:-2]) if not_null else text)
-        found.append(Member(name, kind, nullable=not not_null))
+        found.append(Member(parts[0], kind, nullable=not not_null))
     return found

@@ -11,6 +11,7 @@ from shelduck.api.unit import UnitOfWork, counted
 from shelduck.errors import Conflict
 from shelduck.operations.done import Done
 from shelduck.operations.load import Loaded
+from shelduck.spark.unknown_columns import unknown_columns
 
 _ATTEMPTS = 10
 
@@ -29,7 +30,7 @@ def carry_out_rows(
     """
     if unit is not None:
         unit.require_open()
-        with unit.statement():
+        with unit.statement(), unknown_columns():
             done = stage_followed(state, unit, prepare(unit))
         return Staged(**counted(done.counts))
     for attempt in range(_ATTEMPTS):
@@ -44,7 +45,8 @@ def carry_out_rows(
 def _alone(state: LakeState, prepare: Prepare) -> Result:
     own = UnitOfWork(state, state.commit_info())
     try:
-        stage_followed(state, own, prepare(own))
+        with unknown_columns():
+            stage_followed(state, own, prepare(own))
         return own.commit()
     except BaseException:
         own.rollback()

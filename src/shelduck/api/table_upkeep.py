@@ -12,6 +12,7 @@ from shelduck.model.options import option_text
 from shelduck.operations.compact import Survey, survey
 from shelduck.planning.compaction import MIN_FILES
 from shelduck.spark.matching import Condition, Where
+from shelduck.spark.unknown_columns import unknown_columns
 
 
 class UpkeepVerbs(TableHandle):
@@ -55,7 +56,8 @@ class UpkeepVerbs(TableHandle):
         among = None
         if where is not None:
             chosen = where if isinstance(where, Where) else Where(where)
-            among = found.holding(self._state.spark, chosen)
+            with unknown_columns():
+                among = found.holding(self._state.spark, chosen)
         bins = found.small(target, min_files=min_files, max_files=max_files, among=among)
         return rewrite(self._state, found, bins, what="compact", dry_run=dry_run)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
 from shelduck.catalog import queries, tables
 from shelduck.catalog.column_rows import schema_of
@@ -222,6 +222,19 @@ def table_history(connection: Connection, table: TableVersion) -> list[Snapshot]
         for row in connection.execute(queries.snapshots_naming(table.id, list(names)))
     ]
     return [s for s in reversed(found) if _touches(s, table.id, names.get(s.id))]
+
+
+def was_table(connection: Connection, schema: str, name: str) -> bool:
+    """Tell whether a snapshot that has not expired may have a table of that name; one statement."""
+    t, s = tables.table.c, tables.schema.c
+    query = (
+        select(t.table_id)
+        .join(tables.schema, s.schema_id == t.schema_id)
+        .where(func.lower(t.table_name) == name.lower())
+        .where(func.lower(s.schema_name) == schema.lower())
+        .limit(1)
+    )
+    return connection.execute(query).first() is not None
 
 
 def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bool:
