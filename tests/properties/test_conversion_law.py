@@ -356,7 +356,7 @@ def findings(
     types = {k: wrap_type(ducklake_type(k)) for k in accepted(source)}
     types = {k: t for k, t in types.items() if conversion_verdict(old, t).verdict is CONVERT}
     numbered = [(n, as_given(source, v)) for n, v in enumerate(values)]
-    rows = spark.createDataFrame(numbered, T.StructType().add("n", "int").add("v", given))
+    rows = spark.createDataFrame(numbered, T.StructType().add("n", T.IntegerType()).add("v", given))
     rows = rows.select("n", wrap(lift(F.col("v"))).alias("v"))
     columns = []
     for target, new in types.items():
