@@ -101,18 +101,15 @@ def survey(rows: TableRows, format_version: int | None = None) -> Survey:
         why = (*reasons[number], *clashes.get(number, ()), *unknown_rows(file))
         if why:
             rewrites.append(FileRewrite(file.path, file.file_size_bytes, why, file.id))
+    losses = (
+        *shown.losses,
+        *_of_defaults(shown, version, paths),
+        *_of_readers(rows.files, found, shown, paths),
+        *lost_partitions(table),
+    )
+    inlined = sum(len(part.rows) for part in rows.inlined)
     report = ExportReport(
-        FORMAT,
-        table.full_name,
-        table.snapshot.id,
-        (
-            *shown.losses,
-            *_of_defaults(shown, version, paths),
-            *_of_readers(rows.files, found, shown, paths),
-            *lost_partitions(table),
-        ),
-        tuple(rewrites),
-        sum(len(part.rows) for part in rows.inlined),
+        FORMAT, table.full_name, table.snapshot.id, losses, tuple(rewrites), inlined
     )
     stored = {f: found.by_layout[number].stored for f, number in found.layout_of.items()}
     return Survey(rows, version, shown, stored, names, report)
