@@ -42,6 +42,7 @@ from shelduck.model.table import TableVersion
 from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
 from shelduck.operations.convert import derived, older, told_of_bad_values, unconverted
 from shelduck.operations.done import discard
+from shelduck.operations.flush import with_past
 from shelduck.operations.landing import require_files
 from shelduck.operations.progress import bin_progress
 from shelduck.operations.renewal import renew
@@ -334,17 +335,25 @@ class JobWorker:
         state: JobState,
         settlings: Sequence[Settling] = (),
     ) -> Landed:
-        require_files(changes, {table.id: table.path})
-        return commit(
-            self._state.store,
-            self._state.info,
-            changes,
-            base=table.snapshot.id,
-            info=self._state.commit_info(f"job {self._number}"),
-            layouts_learned=self._state.layouts.unrecorded(),
-            job=JobStep(self._number, _RUNNING, state, worker=self._name),
-            settlings=settlings,
-        )
+        paths: list[str] = []
+        try:
+            complete = [with_past(self._state.store, change, paths) for change in changes]
+            require_files(complete, {table.id: table.path})
+            return commit(
+                self._state.store,
+                self._state.info,
+                complete,
+                base=table.snapshot.id,
+                info=self._state.commit_info(f"job {self._number}"),
+                layouts_learned=self._state.layouts.unrecorded(),
+                job=JobStep(self._number, _RUNNING, state, worker=self._name),
+                settlings=settlings,
+            )
+        except OutcomeUnknown:
+            raise
+        except Exception:
+            discard(table, paths)
+            raise
 
 
 def ending(error: Exception, job: Job) -> str | None:

@@ -15,13 +15,14 @@ from shelduck.catalog.commit import Landed, commit
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.jobs.writer import Writer
 from shelduck.model.batch import Batch
-from shelduck.model.change import Change, CommitInfo
+from shelduck.model.change import Change, CommitInfo, DeleteRows, RewriteFiles
 from shelduck.model.job import JobStep
 from shelduck.model.layout import Layout
 from shelduck.model.schema import SnapshotId, TableId
 from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard, discard_unpublished
+from shelduck.operations.flush import with_past
 from shelduck.operations.landing import require_files
 
 _ATTEMPTS = 10
@@ -129,6 +130,8 @@ class UnitOfWork:
             self.rollback()
             return Unchanged(base)
         learned = self.state.layouts.unrecorded()
+        published = self.workspace.published()
+        changes = [self._with_past(change, published) for change in changes]
         landed = self._landed(changes, base, learned)
         if landed.is_repeat:
             self.may_have_landed = False
@@ -136,7 +139,6 @@ class UnitOfWork:
             return Unchanged(landed.snapshot.id)
         self.is_open = False
         self.writer.ended()
-        published = self.workspace.published()
         # What is left of them is no harm, and an error would deny a commit that has landed.
         with suppress(OSError):
             for table, paths in self._owned:
@@ -145,6 +147,15 @@ class UnitOfWork:
         if landed.is_new:
             return Committed(landed.snapshot.id, **counted(self._counts))
         return Unchanged(landed.snapshot.id)
+
+    def _with_past(self, change: Change, published: set[str]) -> Change:
+        if not isinstance(change, DeleteRows | RewriteFiles):
+            return change
+        paths: list[str] = []
+        self._owned.append((change.table, paths))
+        found = with_past(self.state.store, change, paths)
+        published.update(change.table.path + path for path in paths)
+        return found
 
     def _landed(
         self, changes: Sequence[Change], base: SnapshotId, learned: Mapping[int, Layout]

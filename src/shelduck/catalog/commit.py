@@ -148,7 +148,7 @@ def _carry_out(
     table_ids = _write_tables(draft, work, found, schema_ids)
     write_views(draft, work, views, schema_ids)
     writes.drop_schemas(draft, work.dropped_schemas)
-    delete_rows(draft, work.existing())
+    delete_rows(store, draft, lake, work.existing())
     growing = [(table_ids.get(t.id, t.id), t) for t in work.tables.values()]
     layouts = append_rows(
         draft,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from shelduck.errors import CorruptLake
-from shelduck.model.change import FlushInlined, RewriteFiles
+from shelduck.model.change import FlushInlined, MergedDeletes, RewriteFiles
 from shelduck.model.conflict import describe
 from shelduck.planning.conservation import Source, named, unequal_rows
 
@@ -37,14 +37,19 @@ def require_flushed_rows(change: FlushInlined, seen: int, dead: int) -> None:
         )
 
 
-def require_dead_rows(change: FlushInlined, counted: Mapping[int, Source]) -> None:
-    """Raise CorruptLake unless flushed delete files name what the catalog counts as deleted."""
-    for merged in change.deletes:
+def require_dead_rows(
+    doing: str, deletes: Iterable[MergedDeletes], counted: Mapping[int, Source]
+) -> None:
+    """Raise CorruptLake unless merged delete files name what the catalog counts as deleted.
+
+    ``doing`` stands after "cannot" in the message.
+    """
+    for merged in deletes:
         source = counted[merged.data_file_id]
         dead = merged.delete_file.delete_count
         if dead != source.deleted:
             raise CorruptLake(
-                f"cannot {describe(change)}: {source.deleted} rows of {source.path} are deleted,"
+                f"cannot {doing}: {source.deleted} rows of {source.path} are deleted,"
                 f" and the delete file that was written for it names {dead}; nothing is changed."
                 " Compare delete_count in ducklake_delete_file with the files"
             )

@@ -9,27 +9,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Table, bindparam, insert, select, update
+from sqlalchemy import Table, bindparam, column, delete, insert, select, update
+from sqlalchemy import table as sql_table
 
 from shelduck.catalog import tables
 from shelduck.catalog.chunks import chunks
+from shelduck.catalog.column_types import BIGINT
+from shelduck.catalog.conservation import require_dead_rows
+from shelduck.catalog.create import LakeInfo
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.inlined_writes import (
     end_inlined_rows,
     write_inlined_deletes,
 )
+from shelduck.catalog.paths import resolve
 from shelduck.catalog.queries import (
     inlined_delete_counts,
     inlined_delete_table,
     live,
     present_tables,
 )
+from shelduck.catalog.schedule import GoneFile, schedule
+from shelduck.catalog.store import Store
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
-from shelduck.model.change import DeleteRows, Entry, FileDeletes, Verb
+from shelduck.model.change import (
+    DeleteRows,
+    Entry,
+    FileDeletes,
+    MergedDeletes,
+    RewriteFiles,
+    Verb,
+)
 from shelduck.model.conflict import describe
 from shelduck.model.files import DeletesSeen, NewDeleteFile
-from shelduck.model.schema import TableId
+from shelduck.model.schema import SnapshotId, TableId
+from shelduck.model.table import TableVersion
 from shelduck.planning.conservation import Source
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
@@ -51,7 +66,7 @@ _END_FILES = _ending(tables.data_file)
 _END_DELETES = _ending(tables.delete_file)
 
 
-def delete_rows(draft: Draft, works: Iterable[TableWork]) -> None:
+def delete_rows(store: Store, draft: Draft, lake: LakeInfo, works: Iterable[TableWork]) -> None:
     """Write the deletes of several tables.
 
     Raises Conflict when a data file is not as it was when the rows were chosen. Some four
@@ -59,7 +74,7 @@ def delete_rows(draft: Draft, works: Iterable[TableWork]) -> None:
     """
     for work in works:
         for change in work.deletes:
-            _delete_from_files(draft, work, change)
+            _delete_from_files(store, draft, lake, work, change)
 
 
 def require_as_seen(
@@ -106,9 +121,15 @@ def end_files(draft: Draft, ids: Sequence[int]) -> None:
 
 
 def insert_delete_files(
-    draft: Draft, table: TableId, files: Sequence[tuple[int, NewDeleteFile]]
+    draft: Draft,
+    table: TableId,
+    files: Sequence[tuple[int, NewDeleteFile]],
+    end: SnapshotId | None = None,
 ) -> None:
-    """Write the rows of new delete files, each beside the id of its data file."""
+    """Write the rows of new delete files, each beside the id of its data file.
+
+    They hold until the snapshot ``end``.
+    """
     if not files:
         return
     rows = [
@@ -116,7 +137,7 @@ def insert_delete_files(
             "delete_file_id": number,
             "table_id": table,
             "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
-            "end_snapshot": None,
+            "end_snapshot": end,
             "data_file_id": data_file_id,
             "path": file.path,
             "path_is_relative": True,
@@ -132,12 +153,57 @@ def insert_delete_files(
     draft.connection.execute(_INSERT, rows)
 
 
-def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> None:
+def forget_merged(
+    store: Store,
+    draft: Draft,
+    lake: LakeInfo,
+    table: TableVersion,
+    merged: Sequence[MergedDeletes],
+) -> None:
+    """Remove what delete files were merged from: positions in the catalog and older delete files.
+
+    Four statements at most.
+    """
+    source = sql_table(inlined_delete_table(table.id), column("file_id", BIGINT))
+    for part in chunks(sorted(d.data_file_id for d in merged)):
+        draft.connection.execute(delete(source).where(source.c.file_id.in_(part)))
+    gone: list[GoneFile] = []
+    for part in chunks(sorted(number for d in merged for number in d.replaced)):
+        chosen = _delete.delete_file_id.in_(part)
+        for row in draft.connection.execute(select(tables.delete_file).where(chosen)):
+            path = resolve(table.path, row.path, row.path_is_relative)
+            gone.append(GoneFile(row.delete_file_id, path))
+        draft.connection.execute(delete(tables.delete_file).where(chosen))
+    schedule(store, draft.connection, lake, gone, draft.time)
+
+
+def keep_past(
+    store: Store,
+    draft: Draft,
+    lake: LakeInfo,
+    change: DeleteRows | RewriteFiles,
+    counted: Mapping[int, Source],
+) -> None:
+    """Write what stands until this snapshot for older delete files and positions in the catalog."""
+    parts = change.files if isinstance(change, DeleteRows) else change.sources
+    merged = [part.past for part in parts if part.past is not None]
+    if merged:
+        table = change.table
+        require_dead_rows(describe(change), merged, counted)
+        forget_merged(store, draft, lake, table, merged)
+        until_now = [(d.data_file_id, d.delete_file) for d in merged]
+        insert_delete_files(draft, table.id, until_now, draft.id)
+
+
+def _delete_from_files(
+    store: Store, draft: Draft, lake: LakeInfo, work: TableWork, change: DeleteRows
+) -> None:
     end_inlined_rows(draft, work.id, change.inlined, work.name)
     if not change.files:
         return
     seen = {f.data_file_id: f.seen for f in change.files}
-    require_as_seen(draft, work.id, describe(change), seen)
+    counted = require_as_seen(draft, work.id, describe(change), seen)
+    keep_past(store, draft, lake, change, counted)
     end_files(draft, [f.data_file_id for f in change.files if f.ends_file])
     _replace_delete_files(draft, work.id, change.files)
     positions = {f.data_file_id: f.positions for f in change.files if f.positions}

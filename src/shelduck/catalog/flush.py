@@ -8,17 +8,17 @@ from sqlalchemy import Connection, bindparam, case, column, delete, func, select
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog import tables
-from shelduck.catalog.chunks import chunks
 from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.conservation import require_dead_rows, require_flushed_rows
 from shelduck.catalog.create import LakeInfo
-from shelduck.catalog.deletes import insert_delete_files, require_as_seen
+from shelduck.catalog.deletes import (
+    forget_merged,
+    insert_delete_files,
+    require_as_seen,
+)
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.file_rows import insert_moved_files
 from shelduck.catalog.inlined_tables import SYSTEM_COLUMNS
-from shelduck.catalog.paths import resolve
-from shelduck.catalog.queries import inlined_delete_table
-from shelduck.catalog.schedule import GoneFile, schedule
 from shelduck.catalog.store import Store
 from shelduck.catalog.work import TableWork
 from shelduck.errors import Conflict
@@ -77,19 +77,9 @@ def _remove_deletes(store: Store, draft: Draft, lake: LakeInfo, change: FlushInl
         return
     table = change.table
     seen = {d.data_file_id: d.seen for d in change.deletes}
-    require_dead_rows(change, require_as_seen(draft, table.id, describe(change), seen))
-    source = sql_table(inlined_delete_table(table.id), column("file_id", BIGINT))
-    for part in chunks(sorted(seen)):
-        draft.connection.execute(delete(source).where(source.c.file_id.in_(part)))
-    replaced = sorted(number for d in change.deletes for number in d.replaced)
-    gone: list[GoneFile] = []
-    for part in chunks(replaced):
-        chosen = _d.delete_file_id.in_(part)
-        for row in draft.connection.execute(select(tables.delete_file).where(chosen)):
-            path = resolve(table.path, row.path, row.path_is_relative)
-            gone.append(GoneFile(row.delete_file_id, path))
-        draft.connection.execute(delete(tables.delete_file).where(chosen))
-    schedule(store, draft.connection, lake, gone, draft.time)
+    doing = describe(change)
+    require_dead_rows(doing, change.deletes, require_as_seen(draft, table.id, doing, seen))
+    forget_merged(store, draft, lake, table, change.deletes)
 
 
 def _insert(draft: Draft, change: FlushInlined) -> dict[int, Layout]:

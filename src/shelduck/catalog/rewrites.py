@@ -13,7 +13,12 @@ from shelduck.catalog.chunks import chunks
 from shelduck.catalog.column_types import BIGINT
 from shelduck.catalog.conservation import require_same_rows
 from shelduck.catalog.create import LakeInfo
-from shelduck.catalog.deletes import end_files, insert_delete_files, require_as_seen
+from shelduck.catalog.deletes import (
+    end_files,
+    insert_delete_files,
+    keep_past,
+    require_as_seen,
+)
 from shelduck.catalog.draft import Draft
 from shelduck.catalog.file_rows import insert_moved_files
 from shelduck.catalog.paths import resolve
@@ -88,6 +93,8 @@ def rewrite_files(
             _log(draft, Verb.MERGE_ADJACENT, work.id)
         ended = [change for change in work.rewrites if not change.keeps_history]
         if ended:
+            for change in ended:
+                keep_past(store, draft, lake, change, counted)
             end_files(draft, _source_ids(ended))
             _log(draft, Verb.REWRITE_DELETE, work.id)
         layouts |= _insert(draft, work.rewrites, columns)

@@ -184,6 +184,14 @@ class FileDeletes:
     seen: DeletesSeen
     delete_file: NewDeleteFile | None = None
     positions: tuple[int, ...] = ()
+    takes_inlined: bool = False
+    """The new delete file names the positions that the catalog kept, too."""
+    past: MergedDeletes | None = None
+    """What stands until this commit for the older delete files and the positions in the catalog.
+
+    Did those outlive the delete file beside them, a flush by DuckDB would give its snapshots a
+    second one.
+    """
 
     @property
     def ends_file(self) -> bool:
@@ -211,6 +219,8 @@ class RewrittenFile:
 
     data_file_id: int
     seen: DeletesSeen
+    past: MergedDeletes | None = None
+    """As of `FileDeletes`."""
 
 
 @dataclass(frozen=True, slots=True)

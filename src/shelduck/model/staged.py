@@ -168,7 +168,8 @@ class StagedRows:
         # A delete file names all positions; positions for the catalog come on top of one.
         kept = before.delete_file if change.positions else change.delete_file
         positions = before.positions + change.positions if change.positions else ()
-        self.deletes[number] = FileDeletes(number, before.seen, kept, positions)
+        takes_inlined = before.takes_inlined or change.takes_inlined
+        self.deletes[number] = FileDeletes(number, before.seen, kept, positions, takes_inlined)
 
     def _seen(self, table: TableVersion, file: DataFile) -> DataFile | None:
         change = self.deletes.get(file.id)
@@ -179,7 +180,8 @@ class StagedRows:
         deleted = file.delete_file
         if change.delete_file is not None:
             deleted = _delete_file(table, change.delete_file)
-        gone = tuple(sorted({*file.inlined_deletes, *change.positions}))
+        inlined = () if change.takes_inlined else file.inlined_deletes
+        gone = tuple(sorted({*inlined, *change.positions}))
         return file._replace(delete_file=deleted, inlined_deletes=gone)
 
 
@@ -188,6 +190,7 @@ def written_paths(change: RowChange) -> Iterator[str]:
     match change:
         case DeleteRows():
             yield from (f.delete_file.path for f in change.files if f.delete_file is not None)
+            yield from (f.past.delete_file.path for f in change.files if f.past is not None)
             return
         case InlineRows():
             return

@@ -71,7 +71,13 @@ def file_deletes(
     """Return what becomes of each file with dead rows, by id."""
     by_id = {f.id: f for f in files}
     return tuple(
-        FileDeletes(number, deletes_seen(by_id[number]), found.delete_file, found.positions)
+        FileDeletes(
+            number,
+            deletes_seen(by_id[number]),
+            found.delete_file,
+            found.positions,
+            found.takes_inlined,
+        )
         for number, found in sorted(dead.items())
     )
 

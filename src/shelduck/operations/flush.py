@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from shelduck.catalog import read
@@ -14,9 +14,18 @@ from shelduck.catalog.read_flush import (
 from shelduck.catalog.read_inlined import inlined_history
 from shelduck.catalog.store import Store
 from shelduck.errors import CorruptLake
-from shelduck.model.change import FlushedRows, FlushInlined, MergedDeletes
+from shelduck.model.change import (
+    Change,
+    DeleteRows,
+    FileDeletes,
+    FlushedRows,
+    FlushInlined,
+    MergedDeletes,
+    RewriteFiles,
+)
 from shelduck.model.files import (
     DataFile,
+    DeletesSeen,
     InlinedHistory,
     InlinedRows,
     NewDataFile,
@@ -55,7 +64,7 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
     flushing = _Flushing(spark, table)
     try:
         results = [f for history in histories for f in flushing.rows(history)]
-        merged = flushing.deletes(files, positions, versions)
+        merged = list(merged_deletes(table, files, positions, versions, flushing.paths))
     except BaseException:
         discard(table, flushing.paths)
         raise
@@ -65,6 +74,48 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
     change = FlushInlined(table, emptied, tuple(results), tuple(merged))
     counts = Counts(files=len(results), bytes=sum(f.file_size_bytes for f in results))
     return Done(table, (change,), tuple(flushing.paths), counts, note=note)
+
+
+def with_past(store: Store, change: Change, paths: list[str]) -> Change:
+    """Return a change together with what stands until then for positions that the catalog keeps.
+
+    Those are positions beside a delete file that ends. ``paths`` takes the paths of the files that
+    are written, below the table's directory.
+    """
+    match change:
+        case DeleteRows():
+            wanted = {f.data_file_id for f in change.files if _has_past(f)}
+            found = _past(store, change.table, wanted, paths)
+            return replace(
+                change,
+                files=tuple(replace(f, past=found.get(f.data_file_id)) for f in change.files),
+            )
+        case RewriteFiles(keeps_history=False):
+            wanted = {f.data_file_id for f in change.sources if _is_mixed(f.seen)}
+            found = _past(store, change.table, wanted, paths)
+            sources = (replace(f, past=found.get(f.data_file_id)) for f in change.sources)
+            return replace(change, sources=tuple(sources))
+    return change
+
+
+def _past(
+    store: Store, table: TableVersion, wanted: set[int], paths: list[str]
+) -> dict[int, MergedDeletes]:
+    if not wanted:
+        return {}
+    with store.read() as connection:
+        positions = inlined_positions(connection, table, wanted)
+        versions = delete_file_versions(connection, table, wanted)
+        files = {f.id: f for f in read.data_files(connection, table) if f.id in positions}
+    return {m.data_file_id: m for m in merged_deletes(table, files, positions, versions, paths)}
+
+
+def _has_past(deletes: FileDeletes) -> bool:
+    return deletes.takes_inlined or (deletes.ends_file and _is_mixed(deletes.seen))
+
+
+def _is_mixed(seen: DeletesSeen) -> bool:
+    return seen.delete_file_id is not None and seen.inlined > 0
 
 
 class _Flushing:
@@ -95,41 +146,6 @@ class _Flushing:
         self.paths += [f.path for f in written.files]
         return [self._placed(f, columns, deaths) for f in written.files]
 
-    def deletes(
-        self,
-        files: Mapping[int, DataFile],
-        positions: Mapping[int, Mapping[int, int]],
-        versions: Mapping[int, Sequence[DeleteFileVersion]],
-    ) -> list[MergedDeletes]:
-        """Write one delete file for each data file of which the catalog keeps dead positions."""
-        merged = []
-        directory = fresh_name(self.table)
-        for number, file in files.items():
-            older = versions.get(number, ())
-            if not all(version.is_plain for version in older):
-                continue
-            deaths = dict(positions[number])
-            for version in older:
-                for position, at in self._deaths(version).items():
-                    deaths[position] = min(deaths.get(position, at), at)
-            name = f"{directory}/{number}-delete.parquet"
-            self.paths.append(name)
-            made = write_deaths(self.table.path, name, file.path, deaths)
-            made = replace(made, partial_max=max(deaths.values()))
-            replaced = tuple(version.id for version in older)
-            merged.append(MergedDeletes(number, deletes_seen(file), made, replaced))
-        return merged
-
-    def _deaths(self, version: DeleteFileVersion) -> dict[int, int]:
-        found = deaths_in(version.path, version.begin_snapshot)
-        if len(found) != version.count:
-            raise CorruptLake(
-                f"delete file {version.path} of {self.table.full_name} names {len(found)} rows, the"
-                f" catalog says {version.count}: restore the file, or set delete_count in"
-                " ducklake_delete_file right"
-            )
-        return found
-
     def _placed(
         self, file: NewDataFile, columns: Schema, deaths: Mapping[tuple[int, int], int]
     ) -> NewDataFile:
@@ -154,6 +170,46 @@ class _Flushing:
 def _why_left(history: InlinedHistory, table: TableVersion) -> str | None:
     """Return why the rows of a history stay in the catalog, None where they go to files."""
     return why_not_written(history.rows.columns, table.full_name) if history.rows.rows else None
+
+
+def merged_deletes(
+    table: TableVersion,
+    files: Mapping[int, DataFile],
+    positions: Mapping[int, Mapping[int, int]],
+    versions: Mapping[int, Sequence[DeleteFileVersion]],
+    paths: list[str],
+) -> Iterator[MergedDeletes]:
+    """Write one delete file for each data file of which the catalog keeps dead positions.
+
+    ``paths`` takes the path of each before it is written.
+    """
+    directory = fresh_name(table)
+    for number, file in files.items():
+        older = versions.get(number, ())
+        if not all(version.is_plain for version in older):
+            continue
+        deaths = dict(positions[number])
+        for version in older:
+            for position, at in _deaths(version, table).items():
+                deaths[position] = min(deaths.get(position, at), at)
+        name = f"{directory}/{number}-delete.parquet"
+        paths.append(name)
+        made = write_deaths(table.path, name, file.path, deaths)
+        made = replace(made, partial_max=max(deaths.values()))
+        replaced = tuple(version.id for version in older)
+        yield MergedDeletes(number, deletes_seen(file), made, replaced)
+
+
+def _deaths(version: DeleteFileVersion, table: TableVersion) -> Mapping[int, int]:
+    """Return when the rows died that a delete file names; CorruptLake where it names others."""
+    found = deaths_in(version.path, version.begin_snapshot)
+    if len(found) != version.count:
+        raise CorruptLake(
+            f"delete file {version.path} of {table.full_name} names {len(found)} rows, the"
+            f" catalog says {version.count}: restore the file, or set delete_count in"
+            " ducklake_delete_file right"
+        )
+    return found
 
 
 def _shown(history: InlinedHistory) -> tuple[InlinedRows, dict[tuple[int, int], int]]:

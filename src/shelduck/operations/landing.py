@@ -41,12 +41,14 @@ def _named_files(
             case AppendFiles():
                 yield from _of(change.files, (), directories[change.table])
             case RewriteFiles():
-                yield from _of(change.results, (), change.table.path)
+                past = [s.past.delete_file for s in change.sources if s.past is not None]
+                yield from _of(change.results, past, change.table.path)
             case FlushInlined():
                 merged = [d.delete_file for d in change.deletes]
                 yield from _of(change.results, merged, change.table.path)
             case DeleteRows():
                 deletes = [f.delete_file for f in change.files if f.delete_file is not None]
+                deletes += [f.past.delete_file for f in change.files if f.past is not None]
                 yield from _of((), deletes, change.table.path)
             case _:
                 pass

@@ -38,11 +38,13 @@ class DeadRows:
 
     ``rows`` are those that were alive before. Where they are few they are told by ``positions``,
     else by a delete file with the older ones; with neither, no row of the file is left.
+    ``takes_inlined``: the delete file names the positions that the catalog keeps, too.
     """
 
     rows: int
     delete_file: NewDeleteFile | None = None
     positions: tuple[int, ...] = ()
+    takes_inlined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,12 @@ class _Work:
         found: dict[int, DeadRows] = {}
         for number, written in total.items():
             rows = new[number].rows
-            is_end = self._is_end(self.files[number], written.rows)
-            found[number] = DeadRows(rows, None if is_end else written.file)
+            file = self.files[number]
+            takes = _takes_inlined(file)
+            if self._is_end(file, written.rows - takes * len(file.inlined_deletes)):
+                found[number] = DeadRows(rows)
+            else:
+                found[number] = DeadRows(rows, written.file, takes_inlined=takes)
         self._require_all_dead(found)
         kept = {d.delete_file.path for d in found.values() if d.delete_file is not None}
         self._remove({w.file.path for w in (*new.values(), *total.values())} - kept, kept)
@@ -166,10 +172,15 @@ class _Work:
         both = fresh.select(FILE, POSITION).unionAll(
             stored_positions(self.spark, touched, self.table)
         )
+        inlined = [(f.id, p) for f in touched if _takes_inlined(f) for p in f.inlined_deletes]
+        if inlined:
+            more = self.spark.createDataFrame(inlined, f"{FILE} bigint, {POSITION} bigint")
+            both = both.unionAll(more)
         total = self._write(both, touched)
         for file in touched:
             assert file.delete_file is not None
-            if total[file.id].rows != new[file.id].rows + file.delete_file.delete_count:
+            known = file.delete_file.delete_count + _takes_inlined(file) * len(file.inlined_deletes)
+            if total[file.id].rows != new[file.id].rows + known:
                 raise Conflict(
                     f"another commit deleted rows from data file {file.id} of"
                     f" {self.table.full_name} meanwhile; read the table again and repeat the change"
@@ -195,6 +206,12 @@ def _row_count(file: DataFile) -> int:
     files, name = filesystem(file.path)
     with files.open_input_file(name) as source:
         return int(parquet.read_metadata(source).num_rows)
+
+
+def _takes_inlined(file: DataFile) -> bool:
+    """Tell whether a delete file that ends one of the catalog's takes positions there along."""
+    older = file.delete_file
+    return older is not None and older.id is not None and bool(file.inlined_deletes)
 
 
 def _positions(path: str) -> tuple[int, ...]:
