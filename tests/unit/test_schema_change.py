@@ -613,13 +613,13 @@ def test_comments_are_set_replaced_and_taken_away():
     ("name", "position", "expected"),
     [
         ("c", FIRST, [(3, "c", 1), (1, "a", 2), (2, "b", 3)]),
-        ("a", Position("b"), [(2, "b", 2), (1, "a", 3), (3, "c", 4)]),
-        ("a", Position("C"), [(2, "b", 2), (3, "c", 3), (1, "a", 4)]),
+        ("a", Position("b"), [(2, "b", 1), (1, "a", 2), (3, "c", 3)]),
+        ("a", Position("C"), [(2, "b", 1), (3, "c", 2), (1, "a", 3)]),
         ("b", Position("a"), [(1, "a", 1), (2, "b", 2), (3, "c", 3)]),
         ("a", FIRST, [(1, "a", 1), (2, "b", 2), (3, "c", 3)]),
     ],
 )
-def test_a_column_moves_and_no_more_than_needed_is_renumbered(name, position, expected):
+def test_a_column_moves_and_no_order_exceeds_the_ids(name, position, expected):
     abc = draft({"a": "int", "b": "int", "c": "int"})
 
     assert columns(after(move(name, position), of=abc)) == expected

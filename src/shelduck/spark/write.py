@@ -74,11 +74,7 @@ def write_files(
     wrote; a value that does not fit its column is InvalidRequest, a column of a type that is not
     written Unsupported.
     """
-    why = why_not_written(table.columns, table.full_name)
-    if why is not None:
-        raise Unsupported(why)
-    physical = physical_schema(table, lineage)
-    _require_assigned(df, physical, table)
+    physical = _physical(df, table, lineage)
     options = table.options
     if compression is not None:
         options = replace(options, parquet_compression=compression)
@@ -101,13 +97,19 @@ def write_files(
     return written
 
 
-def _require_assigned(df: DataFrame, physical: PhysicalSchema, table: TableVersion) -> None:
+def _physical(df: DataFrame, table: TableVersion, lineage: Sequence[str]) -> PhysicalSchema:
+    """Return how the columns lie in files, after making sure that these rows fit them."""
+    why = why_not_written(table.columns, table.full_name)
+    if why is not None:
+        raise Unsupported(why)
+    physical = physical_schema(table, lineage)
     expected = struct_type(physical.fields)
     if not same_type(df.schema, expected):
         raise InvalidRequest(
             f"rows for {table.full_name} are {expected.simpleString()},"
             f" not {df.schema.simpleString()}; pass them through store assignment first"
         )
+    return physical
 
 
 def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) -> WrittenFiles:
