@@ -186,7 +186,7 @@ def _members(columns: Mapping[str, str] | StructType) -> list[Member]:
             raise InvalidRequest(
                 f"the type of column {name!r} is written as text, such as 'bigint', not as {text!r}"
             )
-        parts = split_name(name)
+        parts = split_name(name) if name else (name,)
         if len(parts) > 1:
             raise InvalidRequest(
                 f"column {name!r} is one name: protect the dot with back ticks, or write the"
