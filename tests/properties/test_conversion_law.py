@@ -183,7 +183,7 @@ def decimals(kind: str) -> list[Decimal]:
         2**63,
         2**63 - 1,
     ]
-    numbers += [10**precision - 1, 1 - 10**precision]
+    numbers += [45289741, 10**precision - 1, 1 - 10**precision]
     whole = [n * 10**scale for n in (1, 7, 127, 128, 255, 2**31)]
     # Python's decimals round to 28 digits where they are not told otherwise.
     return [Decimal(n).scaleb(-scale) if abs(n) < 10**27 else Decimal(f"{n}E-{scale}")
@@ -395,10 +395,10 @@ def test_texts_bytes_and_numbers_are_kept_or_told(spark):
     cases = [
         (source, "top", edges(source)) for source in ("varchar", "int64", "float64", "timestamp")
     ]
-    cases += [("varchar", "list", NUMBER_TEXTS[:20]), ("int32", "key", edges("int32"))]
+    cases += [("varchar", "list", NUMBER_TEXTS[:20]), ("int16", "key", edges("int16"))]
     told = judged(spark, iter(cases))
 
-    assert told["conversions"] > 6000
+    assert told["conversions"] > 5500
     assert told["kept"] > 1500
 
 

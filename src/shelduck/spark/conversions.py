@@ -147,10 +147,16 @@ def _number(text: Column, wanted: T.DataType, is_exact: Column) -> Column:
     ``is_exact`` says of which texts that is known, and spares them the comparison of digits.
     """
     found = text.try_cast(wanted)
+    same = _has_form(text, _NUMBER) & _says_all(found, text, wanted)
+    return F.when(is_exact, found).when(same, found)
+
+
+def _says_all(found: Column, text: Column, kind: T.DataType) -> Column:
+    """Tell whether a number has the digits of the text that it was rounded from."""
     same = _digits(text) == _digits(found.cast("string"))
-    if isinstance(wanted, T.FloatType):
+    if isinstance(kind, T.FloatType):
         same |= _digits(text) == _digits(found.cast("double").cast("string"))
-    return F.when(is_exact, found).when(_has_form(text, _NUMBER) & same, found)
+    return same
 
 
 def _digits(number: Column) -> Column:
@@ -272,6 +278,9 @@ def _of_double(value: Column, wanted: T.DecimalType) -> Column:
 
 def _cast_there_and_back(value: Column, source: Leaf, wanted: T.DataType) -> Column:
     found = value.try_cast(wanted)
+    if isinstance(wanted, T.FloatType) and isinstance(spark_type(source), T.DecimalType):
+        # On its way back a float gets digits of a double, which may round to what was lost.
+        return F.when(_says_all(found, value.cast("string"), wanted), found)
     back = found.try_cast(spark_type(source))
     if str(source) in FLOATS:
         same, number, whole = back.eqNullSafe(value), value, wanted
