@@ -17,6 +17,7 @@ from shelduck.catalog.writers import register_writer
 from shelduck.errors import Conflict
 from shelduck.jobs.writer import Writer
 from shelduck.model.job import Job
+from shelduck.operations import convert
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
@@ -43,13 +44,13 @@ def everything(lake, at=""):
 @pytest.fixture
 def converted(monkeypatch):
     """The files that jobs write anew, in lots."""
-    lots, write = [], job_worker.write_bins
+    lots, write = [], convert.write_bins
 
     def noted(spark, rows, lot, **options):
         lots.append([f.id for one in lot for f in one.files])
         return write(spark, rows, lot, **options)
 
-    monkeypatch.setattr(job_worker, "write_bins", noted)
+    monkeypatch.setattr(convert, "write_bins", noted)
     return lots
 
 

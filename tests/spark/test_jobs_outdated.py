@@ -7,6 +7,7 @@ import pytest
 from shelduck import InvalidRequest, JobState
 from shelduck.api import job_worker
 from shelduck.api.job_worker import JobWorker
+from shelduck.operations import convert
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
@@ -97,13 +98,13 @@ def test_other_columns_may_change_meanwhile(copied, monkeypatch):
 def test_a_job_that_was_cancelled_converts_no_more_files(lake, monkeypatch):
     lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT ON ERROR NULL PROPERTIES ('wait' = 'false')")
     [job] = lake.jobs()
-    lots, write = [], job_worker.write_bins
+    lots, write = [], convert.write_bins
 
     def noted(spark, found, lot, **options):
         lots.append(lot)
         return write(spark, found, lot, **options)
 
-    monkeypatch.setattr(job_worker, "write_bins", noted)
+    monkeypatch.setattr(convert, "write_bins", noted)
     monkeypatch.setattr(job_worker, "batches", lambda bins, _: [[one] for one in bins])
     monkeypatch.setattr(JobWorker, "_bins", lambda _, found, left: found.chosen(left, 1))
     once_after(monkeypatch, job_worker, "land", job.cancel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import InvalidRequest, JobState, Unsupported, change_type
-from shelduck.api import job_worker
+from shelduck.operations import convert
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 
@@ -54,6 +54,20 @@ def test_a_value_that_is_lost_is_told_in_hexadecimal(lake):
     assert "�" not in job.look().message
 
 
+def test_a_value_that_is_lost_fails_no_job_of_spark(lake):
+    tracker = lake.spark.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup())
+    for column, target in (("b", "string"), ("n", "date")):
+        job = lake.table("bytes").alter(change_type(column, target))
+        with pytest.raises(InvalidRequest, match=rf"1 value\(s\) of column '{column}' do not"):
+            job.wait()
+
+    # Each failed one would log stack traces of the task, of its stage and of the query.
+    found = [tracker.getJobInfo(n) for n in set(tracker.getJobIdsForGroup()) - before]
+    assert len(found) > 1
+    assert {job.status for job in found} == {"SUCCEEDED"}
+
+
 def test_a_number_with_nine_digits_is_no_date(lake):
     job = lake.table("bytes").alter(change_type("n", "date"))
     with pytest.raises(InvalidRequest, match="'n' do not survive as date, such as '202402290'"):
@@ -88,7 +102,7 @@ def test_an_expression_that_fails_on_a_value_cancels_its_job_and_names_it(lake):
 
 
 def test_a_fault_that_passes_is_tried_again_and_one_that_stays_cancels(lake, monkeypatch):
-    real, left = job_worker.write_bins, [2]
+    real, left = convert.write_bins, [2]
 
     def failing(*arguments, **more):
         if left[0]:
@@ -96,7 +110,7 @@ def test_a_fault_that_passes_is_tried_again_and_one_that_stays_cancels(lake, mon
             raise OSError("the disk is full")
         return real(*arguments, **more)
 
-    monkeypatch.setattr(job_worker, "write_bins", failing)
+    monkeypatch.setattr(convert, "write_bins", failing)
     job = lake.table("texts").alter(change_type("v", "binary"))
     job.wait()
     assert job.state is JobState.FINISHED

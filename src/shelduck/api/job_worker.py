@@ -40,7 +40,12 @@ from shelduck.model.job import Job, JobState, JobStep
 from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
 from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
-from shelduck.operations.convert import derived, older, told_of_bad_values, unconverted
+from shelduck.operations.convert import (
+    older,
+    told_of_bad_values,
+    unconverted,
+    write_converted,
+)
 from shelduck.operations.done import discard
 from shelduck.operations.flush import with_past
 from shelduck.operations.landing import require_files
@@ -274,11 +279,10 @@ class JobWorker:
         self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
     ) -> list[RewrittenBin]:
         spark = self._state.spark
-        how = derived(found, shadows) if shadows else None
         try:
-            return write_bins(
-                spark, found.rows, lot, report=report, derived=how, arranges=not shadows
-            )
+            if shadows:
+                return write_converted(spark, found, lot, shadows, report)
+            return write_bins(spark, found.rows, lot, report=report, arranges=True)
         except (InvalidRequest, *SparkError) as error:
             if isinstance(error, AnalysisException):
                 raise

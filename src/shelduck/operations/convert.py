@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from shelduck.errors import InvalidRequest
+from shelduck.model.change import RewriteFiles
 from shelduck.model.files import DataFile
-from shelduck.operations.compact import Derived, Survey, embeds
+from shelduck.operations.compact import (
+    Derived,
+    Report,
+    RewrittenBin,
+    Survey,
+    embeds,
+    write_bins,
+)
+from shelduck.operations.done import discard
 from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.shadows import Shadow, with_shadows
+from shelduck.spark.bridge import bridge_for
 from shelduck.spark.read import Origin
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.shadow_rows import add_shadows, bad_values, failing_part, failing_value
+from shelduck.spark.shadow_rows import (
+    add_shadows,
+    bad_values,
+    counts_losses,
+    failing_part,
+    failing_value,
+)
 
 _MOST_TOLD = 3
 
@@ -45,9 +62,47 @@ def older(found: Survey, last: int) -> set[int]:
     }
 
 
-def derived(found: Survey, shadows: Sequence[Shadow]) -> Derived:
-    """Return how rows of the table get the converted columns."""
-    return Derived(with_shadows(found.table, shadows), lambda rows: add_shadows(rows, shadows))
+def write_converted(
+    spark: SparkSession,
+    found: Survey,
+    bins: Sequence[Bin],
+    shadows: Sequence[Shadow],
+    report: Report | None,
+) -> list[RewrittenBin]:
+    """Write files with the converted columns behind the table's own.
+
+    Raises InvalidRequest when a value does not survive, or what Spark raises of it.
+    """
+    # Files that are written over Connect do not count the NULLs of every column.
+    counted = bridge_for(spark) is not None
+    columns = Derived(
+        with_shadows(found.table, shadows),
+        lambda rows: add_shadows(rows, shadows, counted=counted),
+    )
+    written = write_bins(spark, found.rows, bins, report=report, derived=columns, arranges=False)
+    lossy = _lossy(written, [s for s in shadows if counted and counts_losses(s)])
+    if lossy is None:
+        return written
+    for part in written:
+        discard(found.table, part.done.paths)
+    raise InvalidRequest(
+        f"values of column {lossy.old.name!r} of {found.table.full_name} do not survive as"
+        f" {lossy.field.type}"
+    )
+
+
+def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow | None:
+    """Return a conversion that made NULL of a value, by the footers; None where none did."""
+    changes = (change for part in written for change in part.done.changes)
+    results = [f for c in changes if isinstance(c, RewriteFiles) for f in c.results]
+    for file in results:
+        nulls = {s.column_id: s.null_count for s in file.stats}
+        for shadow in shadows:
+            before, after = nulls.get(shadow.old.id), nulls.get(shadow.field.id)
+            # A count that is missing proves nothing.
+            if after is None or after != before:
+                return shadow
+    return None
 
 
 def told_of_bad_values(
