@@ -138,12 +138,12 @@ class Readers:
 
 
 def _refused(report: ExportReport, entries: Sequence[Entry]) -> list[Entry]:
-    """The entries whose columns need new files; all of them where a reason names no column."""
-    reasons = [reason for file in report.rewrites for reason in file.reasons]
-    named = {int(n) for reason in reasons for n in re.findall(r"column '\D(\d+)", reason)}
-    if reasons and not named:
+    """The entries whose columns need new files; all of them where a reason names none of them."""
+    reasons = {reason for file in report.rewrites for reason in file.reasons}
+    named = [re.findall(r"column '\D(\d+)", reason) for reason in reasons]
+    if not all(named):
         return list(entries)
-    return [one for one in entries if one.number in named]
+    return [one for one in entries if any(str(one.number) in found for found in named)]
 
 
 def other(by: str) -> str:
@@ -228,10 +228,10 @@ def test_tables_whose_older_files_lack_a_default(readers, by, form):
         table = readers.made(entries, by)
         readers.run(
             "shelduck",
-            f"ALTER TABLE {table} ADD COLUMN e0 INT DEFAULT 7",
-            f"ALTER TABLE {table} RENAME COLUMN c0 TO d0",
+            f"ALTER TABLE {table} ADD COLUMN added INT DEFAULT 7",
+            f"ALTER TABLE {table} RENAME COLUMN {entries[0].flat} TO renamed",
         )
-        readers.run(other(by), f"INSERT INTO {table} (id, d0) VALUES (100, NULL)")
+        readers.run(other(by), f"INSERT INTO {table} (id, renamed) VALUES (100, NULL)")
         readers.run(by, f"DELETE FROM {table} WHERE id = 0")
         return table
 
