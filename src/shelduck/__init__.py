@@ -42,7 +42,7 @@ from shelduck.api.merge_clauses import (
     when_not_matched_insert,
     when_not_matched_insert_all,
 )
-from shelduck.api.results import Committed, Snapshot, Staged, TableName, Unchanged
+from shelduck.api.results import Committed, PlainRows, Snapshot, Staged, TableName, Unchanged
 from shelduck.api.table import Table
 from shelduck.api.table_restore import RestorePlan
 from shelduck.api.transaction import Transaction
@@ -86,6 +86,7 @@ __all__ = [
     "Loss",
     "NotFound",
     "OutcomeUnknown",
+    "PlainRows",
     "RestorePlan",
     "SchemaChangeJob",
     "ShelduckError",

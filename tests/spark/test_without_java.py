@@ -68,16 +68,16 @@ def test_a_statement_commits_nothing_when_its_answer_cannot_be_made(bare, text):
 def test_the_same_statements_answer_without_spark(bare):
     lake, *_ = bare
 
-    done = lake.answer("ALTER TABLE t ADD COLUMN c INT")
+    done = lake.execute("ALTER TABLE t ADD COLUMN c INT")
 
     assert (done.names, list(done.rows)) == (
         ["snapshot", "operation", "rows", "files"],
         [(2, "ALTER TABLE", 0, 0)],
     )
-    assert next(iter(lake.answer("INSERT INTO t VALUES (1, 2)").rows))[:3] == (3, "INSERT", 1)
-    assert list(lake.answer("SHOW COLUMNS FROM t").rows) == [("id",), ("c",)]
+    assert next(iter(lake.execute("INSERT INTO t VALUES (1, 2)").rows))[:3] == (3, "INSERT", 1)
+    assert list(lake.execute("SHOW COLUMNS FROM t").rows) == [("id",), ("c",)]
     with pytest.raises(NoJavaError):
-        lake.answer("SELECT * FROM t")
+        lake.execute("SELECT * FROM t")
 
 
 def test_a_session_that_was_stopped_is_told_before_anything_commits(base, spark, monkeypatch):

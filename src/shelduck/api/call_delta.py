@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from shelduck.api.arguments import table_name, text
 from shelduck.api.delta_import import LakeBorders
-from shelduck.api.results import Told
+from shelduck.api.results import PlainRows
 from shelduck.api.runner import Answer, Runner
 from shelduck.errors import InvalidRequest
 from shelduck.sql.upkeep_statements import Argument
@@ -14,7 +14,7 @@ from shelduck.sql.upkeep_statements import Argument
 
 def import_delta(
     runner: Runner, path: Argument, table: Argument, *, schema: Argument = None
-) -> Told:
+) -> PlainRows:
     """Make a Delta table part of the lake; one row for each version that became a snapshot."""
     if runner.unit is not None:
         raise InvalidRequest(
@@ -23,7 +23,7 @@ def import_delta(
     name = table_name(runner, table, schema)
     done = LakeBorders(runner.state, None).import_delta(text(path, "path"), str(name))
     columns = "delta_version bigint, snapshot_id bigint"
-    return Told(columns, list(done.snapshots.items()))
+    return PlainRows(columns, list(done.snapshots.items()))
 
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {

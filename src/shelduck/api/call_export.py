@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.api.arguments import flag, table_name, text, whole_number
-from shelduck.api.results import Told
+from shelduck.api.results import PlainRows
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table import Table
 from shelduck.sql.upkeep_statements import Argument
@@ -20,7 +20,7 @@ def plan_export(
     format: Argument,  # noqa: A002 - the word for it
     *,
     schema: Argument = None,
-) -> Told:
+) -> PlainRows:
     """Show what an export meets: one row for each loss, each file to write anew, rows to flush."""
     report = _table(runner, table, schema).plan_export(text(format, "format"))
     rows: list[tuple[object, ...]] = [
@@ -30,7 +30,7 @@ def plan_export(
         what = f"{report.inlined_rows} row(s) are in the catalog"
         rows.append(("flush", report.table, what, None, None))
     rows += [("loss", loss.subject, loss.what, None, None) for loss in report.losses]
-    return Told(_REPORT, rows)
+    return PlainRows(_REPORT, rows)
 
 
 def export_iceberg(
@@ -41,14 +41,14 @@ def export_iceberg(
     schema: Argument = None,
     rewrite: Argument = False,
     format_version: Argument = None,
-) -> Told:
+) -> PlainRows:
     """Write Iceberg metadata over the files of a table; one row that says where."""
     version = None if format_version is None else whole_number(format_version, "format_version")
     done = _table(runner, table, schema).export_iceberg(
         text(path, "path"), rewrite=flag(rewrite, "rewrite"), format_version=version
     )
     row = (done.path, done.snapshot, done.files, len(done.report.losses))
-    return Told(_EXPORTED, [row])
+    return PlainRows(_EXPORTED, [row])
 
 
 def export_delta(
@@ -58,13 +58,13 @@ def export_delta(
     *,
     schema: Argument = None,
     rewrite: Argument = False,
-) -> Told:
+) -> PlainRows:
     """Write a Delta log over the files of a table; one row that says where."""
     done = _table(runner, table, schema).export_delta(
         text(path, "path"), rewrite=flag(rewrite, "rewrite")
     )
     row = (done.path, done.snapshot, done.files, len(done.report.losses))
-    return Told(_EXPORTED.replace("metadata_file", "path"), [row])
+    return PlainRows(_EXPORTED.replace("metadata_file", "path"), [row])
 
 
 def _table(runner: Runner, table: Argument, schema: Argument) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from shelduck.api.arguments import table_name as named_table
 from shelduck.api.arguments import text
-from shelduck.api.results import Committed, Result, TableName, Told, Unchanged
+from shelduck.api.results import Committed, PlainRows, Result, TableName, Unchanged
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table import Table
 from shelduck.api.turns import Turns
@@ -16,7 +16,7 @@ from shelduck.sql.upkeep_statements import Argument
 
 def flush_inlined_data(
     runner: Runner, table_name: Argument = None, *, schema: Argument = None
-) -> Told:
+) -> PlainRows:
     """Move rows out of the catalog: of one table, of all in a schema, or of all in the lake."""
     if runner.unit is not None:
         raise InvalidRequest("a flush is no part of a transaction; run it outside of one")
@@ -36,7 +36,7 @@ def flush_inlined_data(
         if isinstance(result, Committed) or (isinstance(result, Unchanged) and result.note)
     ]
     columns = "schema_name string, table_name string, snapshot bigint, files bigint, note string"
-    return Told(columns, rows)
+    return PlainRows(columns, rows)
 
 
 def _landed(result: Committed | Unchanged) -> tuple[int | None, int]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from shelduck.api import options as api
 from shelduck.api.arguments import text
-from shelduck.api.results import Result, Told
+from shelduck.api.results import PlainRows, Result
 from shelduck.api.runner import Answer, Runner
 from shelduck.errors import InvalidRequest
 from shelduck.sql.upkeep_statements import Argument, IntervalText
@@ -39,11 +39,11 @@ def set_option(
     )
 
 
-def options(runner: Runner) -> Told:
+def options(runner: Runner) -> PlainRows:
     """Show the options that are set."""
     rows = [(o.name, o.value, o.scope, o.owner) for o in api.options(runner.state)]
     columns = "option_name string, value string, scope string, scope_entry string"
-    return Told(columns, rows)
+    return PlainRows(columns, rows)
 
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {"set_option": set_option, "options": options}

@@ -8,7 +8,7 @@ from typing import Any
 
 from shelduck.api import arguments as read
 from shelduck.api.lake_upkeep import ORPHAN_AGE, LakeUpkeep
-from shelduck.api.results import TableName, Told
+from shelduck.api.results import PlainRows, TableName
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.table import Table
 from shelduck.api.turns import Turns
@@ -33,7 +33,7 @@ def compact(
     max_compacted_files: Argument = None,
     where: Argument = None,
     dry_run: Argument = False,
-) -> Told:
+) -> PlainRows:
     """Write small files together: of one table, of a schema, or of the lake."""
     more: dict[str, Any] = {"dry_run": read.flag(dry_run, "dry_run")}
     if target_file_size is not None:
@@ -55,7 +55,7 @@ def rewrite_data_files(
     schema: Argument = None,
     delete_threshold: Argument = None,
     dry_run: Argument = False,
-) -> Told:
+) -> PlainRows:
     """Write files with many deleted rows anew: of one table, of a schema, or of the lake."""
     share = None if delete_threshold is None else read.share(delete_threshold, "delete_threshold")
     is_dry = read.flag(dry_run, "dry_run")
@@ -69,7 +69,7 @@ def expire_snapshots(
     versions: Argument = None,
     retain_last: Argument = None,
     dry_run: Argument = False,
-) -> Told:
+) -> PlainRows:
     """Give up snapshots; one row for each."""
     done = lake_of(runner).expire_snapshots(
         older_than=None if older_than is None else read.moment(older_than, "older_than"),
@@ -77,7 +77,7 @@ def expire_snapshots(
         retain_last=None if retain_last is None else read.whole_number(retain_last, "retain_last"),
         dry_run=read.flag(dry_run, "dry_run"),
     )
-    return Told("snapshot_id bigint", [(v,) for v in done.snapshots])
+    return PlainRows("snapshot_id bigint", [(v,) for v in done.snapshots])
 
 
 def cleanup_old_files(
@@ -87,7 +87,7 @@ def cleanup_old_files(
     cleanup_all: Argument = False,
     include_adopted: Argument = False,
     dry_run: Argument = False,
-) -> Told:
+) -> PlainRows:
     """Delete files that are not needed; one row for each."""
     done = lake_of(runner).cleanup_old_files(
         older_than=None if older_than is None else read.moment(older_than, "older_than"),
@@ -105,7 +105,7 @@ def delete_orphaned_files(
     older_than: Argument = None,
     duckdb_files: Argument = False,
     dry_run: Argument = False,
-) -> Told:
+) -> PlainRows:
     """Delete files that nobody knows; one row for each."""
     since: datetime | timedelta = ORPHAN_AGE
     if older_than is not None:
@@ -119,11 +119,11 @@ def delete_orphaned_files(
     return deleted_rows(done)
 
 
-def checkpoint(runner: Runner, *, dry_run: Argument = False) -> Told:
+def checkpoint(runner: Runner, *, dry_run: Argument = False) -> PlainRows:
     """Do all maintenance; one row for each thing that was done."""
     done = lake_of(runner).checkpoint(dry_run=read.flag(dry_run, "dry_run"))
     lines = [(line,) for line in str(done).splitlines()]
-    return Told("done string", lines)
+    return PlainRows("done string", lines)
 
 
 def lake_of(runner: Runner) -> LakeUpkeep:
@@ -131,7 +131,7 @@ def lake_of(runner: Runner) -> LakeUpkeep:
     return LakeUpkeep(runner.state, runner.unit)
 
 
-def compacted_rows(done: Iterable[Compacted]) -> Told:
+def compacted_rows(done: Iterable[Compacted]) -> PlainRows:
     """Return one row for each table that had files to write anew."""
     rows = [
         (
@@ -143,17 +143,17 @@ def compacted_rows(done: Iterable[Compacted]) -> Told:
         for one in done
         if not one.is_nothing
     ]
-    return Told(_COMPACTED, rows)
+    return PlainRows(_COMPACTED, rows)
 
 
-def deleted_rows(done: FilesDeleted) -> Told:
+def deleted_rows(done: FilesDeleted) -> PlainRows:
     """Return one row for each file."""
-    return Told("path string", [(path,) for path in done.files])
+    return PlainRows("path string", [(path,) for path in done.files])
 
 
 def _in_turn(
     runner: Runner, table: Argument, schema: Argument, act: Callable[[Table], Compacted]
-) -> Told:
+) -> PlainRows:
     def made(name: TableName) -> Compacted:
         return act(Table(runner.state, name, runner.unit))
 

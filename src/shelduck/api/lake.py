@@ -8,7 +8,7 @@ from typing import Self
 from shelduck.api.delta_import import LakeBorders
 from shelduck.api.jobs import SchemaChangeJob, jobs_of, run_jobs
 from shelduck.api.options import Option, options, set_option
-from shelduck.api.results import Result, TableName, Told
+from shelduck.api.results import PlainRows, Result, TableName
 from shelduck.api.session import SqlSession
 from shelduck.api.state import LakeState
 from shelduck.api.statements import run_plain, run_sql
@@ -57,10 +57,10 @@ class Lake(LakeBorders):
         """
         return run_sql(self._session, text)
 
-    def answer(self, text: str) -> DataFrame | Told:
-        """Run statements as `sql` does; rows that take no Spark come as plain values.
+    def execute(self, text: str) -> DataFrame | PlainRows:
+        """Run statements as `sql` does, and return plain rows where no Spark is needed.
 
-        So a change of metadata, and a look at it, takes no Java. Raises what `sql` raises.
+        You can change and show metadata without Java. Raises what `sql` raises.
         """
         return run_plain(self._session, text)
 

@@ -58,8 +58,8 @@ Result = Committed | Unchanged | Staged
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Rows that a statement answers with and that take no Spark; ``columns`` are as in DDL."""
+class PlainRows:
+    """Rows of an answer that needs no Spark; ``columns`` are names and types, as in DDL."""
 
     columns: str
     rows: Sequence[tuple[object, ...]]
@@ -86,4 +86,4 @@ class TableName:
         return f"{quote_name(self.schema)}.{quote_name(self.name)}"
 
 
-__all__ = ["Committed", "Result", "Snapshot", "Staged", "TableName", "Told", "Unchanged"]
+__all__ = ["Committed", "PlainRows", "Result", "Snapshot", "Staged", "TableName", "Unchanged"]

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from shelduck.api.metadata_tables import history
-from shelduck.api.results import Told
+from shelduck.api.results import PlainRows
 from shelduck.api.runner import Answer, Runner
 from shelduck.catalog.read_metadata import file_rows, partition_rows
 from shelduck.errors import InvalidRequest
@@ -22,7 +22,7 @@ def describe_history(runner: Runner, statement: DescribeHistory) -> DataFrame:
     return history(runner.state, runner.version(statement.name), statement.limit)
 
 
-def show_partitions(runner: Runner, statement: st.ShowPartitions) -> Told:
+def show_partitions(runner: Runner, statement: st.ShowPartitions) -> PlainRows:
     """SHOW PARTITIONS, with the column that Spark gives: ``key=value/key=value``."""
     table = runner.version(statement.name)
     if not table.partition:
@@ -30,7 +30,7 @@ def show_partitions(runner: Runner, statement: st.ShowPartitions) -> Told:
     with runner.state.store.read() as connection:
         rows = partition_rows(file_rows(connection, table))
     texts = ["/".join(_directory(key, value) for key, value in row[0]) for row in rows if row[0]]
-    return Told("partition string", [(t,) for t in sorted(set(texts))])
+    return PlainRows("partition string", [(t,) for t in sorted(set(texts))])
 
 
 def _directory(key: str, value: str | None) -> str:

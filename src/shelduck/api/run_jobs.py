@@ -9,7 +9,7 @@ from typing import Any
 from shelduck.api.compaction import refuse_in_transaction
 from shelduck.api.jobs import SchemaChangeJob, job_properties, submit_rollups
 from shelduck.api.keyed import refuse_rollup
-from shelduck.api.results import Result, Told, Unchanged
+from shelduck.api.results import PlainRows, Result, Unchanged
 from shelduck.api.rollup_tables import drop_rollup
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out
@@ -37,7 +37,7 @@ _ROLLUP_COLUMNS = (
 )
 
 
-def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame | Told:
+def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame | PlainRows:
     """SHOW ALTER TABLE COLUMN, newest first, with Doris' thirteen columns.
 
     Changes that took no job are told by the snapshots that made them, DuckDB's too; their JobId is
@@ -59,7 +59,7 @@ def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame | Told:
     told += [(c.table_name[0], c.snapshot.time, _light_row(c)) for c in light]
     newest = sorted(told, key=lambda one: one[1], reverse=True)
     rows = [row for schema, _, row in newest if wanted in (None, schema)]
-    found = Told(columns, rows)
+    found = PlainRows(columns, rows)
     if not statement.tail:
         return found
     word = "__shelduck_jobs__"

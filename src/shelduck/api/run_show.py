@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shelduck.api import describe as described
-from shelduck.api.results import Told
+from shelduck.api.results import PlainRows
 from shelduck.api.rollup_tables import rollups_of
 from shelduck.api.runner import Answer, Runner
 from shelduck.model.properties import shown_properties
@@ -21,7 +21,7 @@ def query(runner: Runner, statement: st.Query) -> DataFrame:
     return runner.query(statement)
 
 
-def explain(runner: Runner, statement: st.Explain) -> DataFrame | Told:
+def explain(runner: Runner, statement: st.Explain) -> DataFrame | PlainRows:
     """Return Spark's plan of a query as text, and before it which rollups answer, and why."""
     mode = "" if statement.mode == "simple" else f"{statement.mode.upper()} "
     with collecting_choices(runner.state.spark) as reasons:
@@ -30,16 +30,16 @@ def explain(runner: Runner, statement: st.Explain) -> DataFrame | Told:
         return plan
     # One row of text.
     lines = [*dict.fromkeys(reasons), *(row[0] for row in plan.collect())]
-    return Told("plan string", [("\n".join(lines),)])
+    return PlainRows("plan string", [("\n".join(lines),)])
 
 
-def show_schemas(runner: Runner, statement: st.ShowSchemas) -> Told:
+def show_schemas(runner: Runner, statement: st.ShowSchemas) -> PlainRows:
     """SHOW SCHEMAS, with the column that Spark gives."""
     names = [n for n in runner.verbs.schemas() if is_like(n, statement.like)]
-    return Told("namespace string", [(n,) for n in sorted(names)])
+    return PlainRows("namespace string", [(n,) for n in sorted(names)])
 
 
-def show_tables(runner: Runner, statement: st.ShowTables) -> Told:
+def show_tables(runner: Runner, statement: st.ShowTables) -> PlainRows:
     """SHOW TABLES, with the columns that Spark gives."""
     wanted = statement.schema.schema if statement.schema else runner.state.default_schema
     schema = runner.view().workspace.schema(wanted).name
@@ -49,23 +49,23 @@ def show_tables(runner: Runner, statement: st.ShowTables) -> Told:
         if is_like(t.name, statement.like)
     ]
     columns = "namespace string, tableName string, isTemporary boolean"
-    return Told(columns, rows)
+    return PlainRows(columns, rows)
 
 
-def show_columns(runner: Runner, statement: st.ShowColumns) -> Told:
+def show_columns(runner: Runner, statement: st.ShowColumns) -> PlainRows:
     """SHOW COLUMNS."""
     rows = [(n,) for n in runner.version(statement.name).columns.names]
-    return Told("col_name string", rows)
+    return PlainRows("col_name string", rows)
 
 
-def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> Told:
+def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> PlainRows:
     """SHOW CREATE TABLE."""
     found, view = runner.version(statement.name), runner.view()
     text = described.create_statement(found, list(rollups_of(view, found)))
-    return Told("createtab_stmt string", [(text,)])
+    return PlainRows("createtab_stmt string", [(text,)])
 
 
-def show_properties(runner: Runner, statement: st.ShowProperties) -> Told:
+def show_properties(runner: Runner, statement: st.ShowProperties) -> PlainRows:
     """SHOW TBLPROPERTIES, with the columns that Spark gives."""
     found = runner.version(statement.name)
     rows = list(shown_properties(found.properties).items())
@@ -73,19 +73,19 @@ def show_properties(runner: Runner, statement: st.ShowProperties) -> Told:
         rows = [(k, v) for k, v in rows if k.lower() == statement.key.lower()]
         missing = f"Table {found.full_name} does not have property: {statement.key}"
         rows = rows or [(statement.key, missing)]
-    return Told("key string, value string", rows)
+    return PlainRows("key string, value string", rows)
 
 
-def describe(runner: Runner, statement: st.Describe) -> Told:
+def describe(runner: Runner, statement: st.Describe) -> PlainRows:
     """DESCRIBE a table or a column, with the columns that Spark gives."""
     found = runner.version(statement.name)
     if statement.column is not None:
         rows = described.column_rows(found, statement.column)
-        return Told("info_name string, info_value string", rows)
+        return PlainRows("info_name string, info_value string", rows)
     changes = runner.table(statement.name).type_changes() if statement.extended else None
     lines = described.table_rows(found, changes)
     columns = "col_name string, data_type string, comment string"
-    return Told(columns, lines)
+    return PlainRows(columns, lines)
 
 
 def is_like(name: str, pattern: str | None) -> bool:

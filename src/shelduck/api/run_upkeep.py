@@ -10,14 +10,14 @@ from shelduck.api.call_upkeep import checkpoint as do_checkpoint
 from shelduck.api.call_upkeep import compacted_rows, deleted_rows, lake_of
 from shelduck.api.lake_upkeep import ORPHAN_AGE
 from shelduck.api.procedures import call
-from shelduck.api.results import Result, Told, Unchanged
+from shelduck.api.results import PlainRows, Result, Unchanged
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.upkeep_results import FilesDeleted
 from shelduck.spark.matching import Where
 from shelduck.sql import upkeep_statements as up
 
 
-def optimize(runner: Runner, statement: up.Optimize) -> Told:
+def optimize(runner: Runner, statement: up.Optimize) -> PlainRows:
     """OPTIMIZE a table, or the files in which the condition is true for a row."""
     table = runner.table(statement.name)
     condition = statement.rows.condition
@@ -36,7 +36,7 @@ def drop_feature(runner: Runner, statement: up.DropFeature) -> Result:
     return runner.table(statement.name).drop_feature(statement.feature)
 
 
-def vacuum(runner: Runner, statement: up.Vacuum) -> Told:
+def vacuum(runner: Runner, statement: up.Vacuum) -> PlainRows:
     """VACUUM: files that are not needed any more, and orphans; of one table or of the lake."""
     lake = lake_of(runner)
     hours, dry_run = statement.retain_hours, statement.dry_run
@@ -49,7 +49,7 @@ def vacuum(runner: Runner, statement: up.Vacuum) -> Told:
     return deleted_rows(FilesDeleted(old.files + lost.files, dry_run=dry_run))
 
 
-def checkpoint(runner: Runner, _: up.Checkpoint) -> Told:
+def checkpoint(runner: Runner, _: up.Checkpoint) -> PlainRows:
     """CHECKPOINT: all maintenance of the lake."""
     return do_checkpoint(runner)
 

@@ -9,7 +9,7 @@ from shelduck.api.instants import instant
 from shelduck.api.lookup import table_name
 from shelduck.api.metadata_tables import TABLES
 from shelduck.api.relations import Scope, frame_of
-from shelduck.api.results import Result, TableName, Told, Unchanged
+from shelduck.api.results import PlainRows, Result, TableName, Unchanged
 from shelduck.api.run_show import is_like
 from shelduck.api.runner import Answer, Runner
 from shelduck.api.unit import UnitOfWork, carry_out
@@ -77,14 +77,14 @@ def drop_view(runner: Runner, statement: st.DropView) -> Result:
     return carry_out(runner.state, runner.unit, stage)
 
 
-def show_views(runner: Runner, statement: st.ShowViews) -> Told:
+def show_views(runner: Runner, statement: st.ShowViews) -> PlainRows:
     """SHOW VIEWS, with the columns that Spark gives."""
     wanted = statement.schema.schema if statement.schema else runner.state.default_schema
     workspace = runner.view().workspace
     schema = workspace.schema(wanted)
     names = [n for n in workspace.view_names(schema) if is_like(n, statement.like)]
     columns = "namespace string, viewName string, isTemporary boolean"
-    return Told(columns, [(schema.name, n, False) for n in names])
+    return PlainRows(columns, [(schema.name, n, False) for n in names])
 
 
 def _put(

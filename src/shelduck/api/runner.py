@@ -10,7 +10,7 @@ from shelduck.api.answering import without_hint
 from shelduck.api.catalog_verbs import CatalogVerbs
 from shelduck.api.lookup import table_name
 from shelduck.api.relations import Scope, relation_frame
-from shelduck.api.results import Result, TableName, Told
+from shelduck.api.results import PlainRows, Result, TableName
 from shelduck.api.session import SqlSession
 from shelduck.api.state import LakeState
 from shelduck.api.table import Table
@@ -23,7 +23,7 @@ from shelduck.spark.session import DataFrame
 from shelduck.sql import statements as st
 from shelduck.sql.parts import Expression, SessionName
 
-Answer = DataFrame | Told | Result
+Answer = DataFrame | PlainRows | Result
 
 
 class Runner:

@@ -18,7 +18,7 @@ from shelduck.api import (
     run_upkeep,
     run_views,
 )
-from shelduck.api.results import Staged, Told
+from shelduck.api.results import PlainRows, Staged
 from shelduck.api.runner import Runner
 from shelduck.api.session import SqlSession
 from shelduck.errors import InvalidRequest, Unsupported
@@ -37,11 +37,11 @@ class Outcome:
 
     row: Mapping[str, int | str | None]
 
-    def told(self) -> Told:
+    def as_rows(self) -> PlainRows:
         """Return the row with its columns."""
         kinds = {name: "string" if name == "operation" else "bigint" for name in self.row}
         columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-        return Told(columns, [tuple(self.row.values())])
+        return PlainRows(columns, [tuple(self.row.values())])
 
 
 def run_sql(session: SqlSession, text: str) -> DataFrame:
@@ -52,18 +52,18 @@ def run_sql(session: SqlSession, text: str) -> DataFrame:
     return as_frame(spark, _run_all(session, statements))
 
 
-def run_plain(session: SqlSession, text: str) -> DataFrame | Told:
+def run_plain(session: SqlSession, text: str) -> DataFrame | PlainRows:
     """Run the statements of ``text``; return the answer of the last one without Spark if it can."""
     found = _run_all(session, _statements(text))
-    return found.told() if isinstance(found, Outcome) else found
+    return found.as_rows() if isinstance(found, Outcome) else found
 
 
-def as_frame(spark: SparkSession, found: DataFrame | Told | Outcome) -> DataFrame:
+def as_frame(spark: SparkSession, found: DataFrame | PlainRows | Outcome) -> DataFrame:
     """Return what a statement answers as a DataFrame."""
     match found:
         case Outcome(row):
             return outcome(spark, row)
-        case Told(columns, rows):
+        case PlainRows(columns, rows):
             return answer(spark, columns, rows)
         case _:
             return found
@@ -76,7 +76,9 @@ def _statements(text: str) -> Sequence[st.Statement]:
     return statements
 
 
-def _run_all(session: SqlSession, statements: Sequence[st.Statement]) -> DataFrame | Told | Outcome:
+def _run_all(
+    session: SqlSession, statements: Sequence[st.Statement]
+) -> DataFrame | PlainRows | Outcome:
     for statement in statements:
         if session.unit is not None:
             session.unit.require_open()
@@ -84,14 +86,14 @@ def _run_all(session: SqlSession, statements: Sequence[st.Statement]) -> DataFra
     return found
 
 
-def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | Told | Outcome:
+def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainRows | Outcome:
     """Return the rows of a query, or one row that tells what a command did."""
     operation = re.sub(r"(?<!^)(?=[A-Z])", " ", type(statement).__name__).upper()
     run = _RUN.get(type(statement))
     if run is None:
         raise Unsupported(f"{operation} is known, but cannot be run yet")
     found = run(runner, statement)
-    if isinstance(found, DataFrame | Told):
+    if isinstance(found, DataFrame | PlainRows):
         return found
     snapshot = None if isinstance(found, Staged) else found.snapshot
     counts: dict[str, int | str | None] = {"snapshot": snapshot, "operation": operation}

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from shelduck.api.connect import connect, connect_existing
-from shelduck.api.results import Told
+from shelduck.api.results import PlainRows
 from shelduck.cli import jobs
 from shelduck.cli.demo import run_demo
 from shelduck.cli.options import Catalog, Json, console, print_rows, print_told
@@ -46,8 +46,8 @@ def sql(
 ) -> None:
     """Run SQL and print the rows of the last statement."""
     with connect(catalog, data_path) as lake:
-        found = lake.answer(text)
-        if isinstance(found, Told):
+        found = lake.execute(text)
+        if isinstance(found, PlainRows):
             print_told(found.names, found.rows[:limit], as_json=json)
         elif json:
             text = "to_json(struct(*), map('ignoreNullFields', 'false')) AS line"
