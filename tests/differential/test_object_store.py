@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
+from tests.support.lakes import catalog_files
 from tests.support.odd_names import FEW
 from tests.support.oracle import EXTENSIONS, duckdb_attach_string, duckdb_with
 from tests.support.s3 import BUCKET, running_s3
@@ -21,17 +20,6 @@ WRITTEN = [[start + n, value] for start in (0, 1000) for n, value in enumerate(F
 CHANGED = sorted(
     [n + 5000 if n < 1000 and n % 3 == 0 else n, value] for n, value in WRITTEN if n < 1000 or n % 2
 )
-
-
-def named_in(catalog: Path) -> list[str]:
-    """The keys that the catalog has for its live files."""
-    query = (
-        "SELECT s.path || t.path || f.path FROM {} f JOIN ducklake_table t USING (table_id)"
-        " JOIN ducklake_schema s USING (schema_id) WHERE f.end_snapshot IS NULL"
-    )
-    with closing(sqlite3.connect(catalog)) as connection:
-        sources = ("ducklake_data_file", "ducklake_delete_file")
-        return sorted(f"lake/{p}" for s in sources for (p,) in connection.execute(query.format(s)))
 
 
 def read_by_duckdb(url: str, address: str) -> list[list[object]]:
@@ -64,5 +52,6 @@ def test_partitions_of_any_name_are_written_changed_compacted_and_cleaned(tmp_pa
         assert seen["compacted"] == CHANGED
         assert seen["orphans"] == []
         assert seen["deleted"]
-        assert s3.keys("lake/") == sorted([*named_in(catalog), "lake/main/a.txt"])
+        named = {"main/a.txt"} | catalog_files(catalog, live=True)
+        assert s3.keys("lake/") == sorted(f"lake/{path}" for path in named)
         assert read_by_duckdb(url, s3.address) == CHANGED

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 import unicodedata
-from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -12,7 +10,7 @@ import pytest
 
 import shelduck
 from shelduck.spark import read
-from tests.support.lakes import rows
+from tests.support.lakes import catalog_files, rows
 from tests.support.odd_names import VALUES
 from tests.support.oracle import DuckDBOracle
 
@@ -41,17 +39,6 @@ def lake(spark, tmp_path, folder):
     with shelduck.connect(f"sqlite:///{tmp_path}/lake.db", f"{folder}/data", spark) as made:
         made.set_option("data_inlining_row_limit", 0)
         yield made
-
-
-def named(lake_file: Path) -> set[str]:
-    """The live files of the catalog, below the data path."""
-    query = (
-        "SELECT s.path || t.path || f.path FROM {} f JOIN ducklake_table t USING (table_id)"
-        " JOIN ducklake_schema s USING (schema_id) WHERE f.end_snapshot IS NULL"
-    )
-    with closing(sqlite3.connect(lake_file)) as connection:
-        sources = ("ducklake_data_file", "ducklake_delete_file")
-        return {path for s in sources for (path,) in connection.execute(query.format(s))}
 
 
 def agreed(lake, lake_file, monkeypatch=None):
@@ -98,7 +85,7 @@ def test_partitions_of_any_name_live_and_go(lake, spark, tmp_path, folder, monke
 
     assert deleted.files
     assert lake.remove_orphans(older_than="0 seconds", duckdb_files=True).files == ()
-    assert files_below(folder) == named(catalog)
+    assert files_below(folder) == catalog_files(catalog, live=True)
     assert agreed(lake, catalog) == [*CHANGED, (9000, "#"), (9001, "a%b")]
 
 

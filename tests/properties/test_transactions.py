@@ -7,8 +7,6 @@ and DuckDB's extension read what the model says, and the files that are there ar
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +14,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from tests.properties.test_evolution import SETTINGS
-from tests.support.lakes import Base
+from tests.support.lakes import Base, catalog_files
 from tests.support.oracle import DuckDBOracle
 from tests.support.transacting import Author, Lake, Row, Said, Table, in_order
 
@@ -90,8 +88,9 @@ class Program:
         assert {s.lower() for s in self.lake.schemas()} == set(wanted.schemas)
         assert read_by_shelduck(self.lake) == wanted.expected()
         assert read_by_duckdb(self.catalog, wanted) == wanted.expected()
-        assert files(self.data_path) - self.files <= catalog_files(self.catalog, self.data_path)
-        assert all(file.is_file() for file in catalog_files(self.catalog, self.data_path))
+        named = {self.data_path / path for path in catalog_files(self.catalog, live=False)}
+        assert files(self.data_path) - self.files <= named
+        assert all(file.is_file() for file in named)
 
 
 def read_by_shelduck(lake: shelduck.Lake) -> dict[tuple[str, str], list[Row]]:
@@ -133,18 +132,6 @@ def read_by_duckdb(catalog: Path, wanted: Lake) -> dict[tuple[str, str], list[Ro
 
 def files(folder: Path) -> set[Path]:
     return set(folder.rglob("*.parquet"))
-
-
-def catalog_files(catalog: Path, data: Path) -> set[Path]:
-    """The files of all snapshots, each below the directory of its table and schema."""
-    with closing(sqlite3.connect(catalog)) as connection:
-        found = connection.execute(
-            "SELECT DISTINCT s.path || t.path || f.path"
-            " FROM (SELECT table_id, path FROM ducklake_data_file"
-            " UNION ALL SELECT table_id, path FROM ducklake_delete_file) f"
-            " JOIN ducklake_table t USING (table_id) JOIN ducklake_schema s USING (schema_id)"
-        )
-        return {data / path for (path,) in found}
 
 
 @given(st.randoms(use_true_random=True))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 
 from shelduck import AlreadyExists, NotFound
-from tests.support.lakes import everything, newest, rows
+from tests.support.lakes import catalog_files, everything, newest, rows
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = ["CREATE TABLE kept (id INT)"]
@@ -22,13 +19,8 @@ def count(catalog, name):
 
 
 def files_outside(catalog, data):
-    """Data files that are not where the catalog says that they are."""
-    with closing(sqlite3.connect(catalog)) as connection:
-        found = connection.execute(
-            "SELECT s.path || t.path || f.path FROM ducklake_data_file f"
-            " JOIN ducklake_table t USING (table_id) JOIN ducklake_schema s USING (schema_id)"
-        ).fetchall()
-    return [path for (path,) in found if not (data / path).is_file()]
+    """Files that are not where the catalog says that they are."""
+    return [path for path in catalog_files(catalog, live=False) if not (data / path).is_file()]
 
 
 @pytest.mark.parametrize(

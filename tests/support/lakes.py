@@ -59,6 +59,17 @@ def everything(catalog: Path, data: Path) -> tuple[list[str], set[Path]]:
         return list(connection.iterdump()), {p for p in data.rglob("*") if p.is_file()}
 
 
+def catalog_files(catalog: Path, *, live: bool) -> set[str]:
+    """The paths below the data path that a SQLite catalog names: of live files, or of all."""
+    query = (
+        "SELECT s.path || t.path || f.path FROM {} f JOIN ducklake_table t USING (table_id)"
+        " JOIN ducklake_schema s USING (schema_id)"
+    ) + " WHERE f.end_snapshot IS NULL" * live
+    with closing(sqlite3.connect(catalog)) as connection:
+        sources = ("ducklake_data_file", "ducklake_delete_file")
+        return {path for s in sources for (path,) in connection.execute(query.format(s))}
+
+
 def refusal(
     kind: type[shelduck.ShelduckError], act: Callable[[], object], catalog: Path, data: Path
 ) -> str:
