@@ -209,8 +209,7 @@ class JobWorker:
         try:
             change = stage_converted(self._state, unit, found.rows, change, job.work.conversions)
             changes = [change, *copies.changes, *unit.workspace.changes()]
-            settlings = tuple(unit.settlings().values())
-            done = self._commit(changes, table, JobState.FINISHED, settlings)
+            done = self._commit(changes, table, JobState.FINISHED, unit)
         except OutcomeUnknown:
             raise
         except Exception:
@@ -337,12 +336,18 @@ class JobWorker:
         changes: Sequence[Change],
         table: TableVersion,
         state: JobState,
-        settlings: Sequence[Settling] = (),
+        rollups: UnitOfWork | None = None,
     ) -> Landed:
+        """Commit changes of the job's table, and those staged for its rollups."""
         paths: list[str] = []
+        directories = {table.id: table.path}
+        settlings: tuple[Settling, ...] = ()
+        if rollups is not None:
+            directories |= rollups.workspace.directories()
+            settlings = tuple(rollups.settlings().values())
         try:
             complete = [with_past(self._state.store, change, paths) for change in changes]
-            require_files(complete, {table.id: table.path})
+            require_files(complete, directories)
             return commit(
                 self._state.store,
                 self._state.info,
