@@ -306,7 +306,7 @@ def test_files_that_only_duckdb_can_write_anew_are_refused_with_the_reason(lake,
         lake.table("t").export_iceberg(tmp_path / "out", rewrite=True)
 
     assert str(caught.value).startswith(str(report))
-    assert "But Shelduck cannot write these files anew: column 'i' is interval" in str(caught.value)
+    assert "i: Spark has no column type for interval that keeps its values" in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 

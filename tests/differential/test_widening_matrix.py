@@ -328,18 +328,20 @@ def test_all_other_pairs_are_converted_by_a_job_or_refused_with_the_reason(sqlit
     """Needs no Spark: nothing is read to refuse a type, or to begin a job."""
     with shelduck.connect(sqlite_url, data_path) as lake:
         sources = sorted({source for source, _, _ in HEAVY})
-        table = lake.create_table("t", {f"c{n}": spelled(k) for n, k in enumerate(sources)})
-        table.alter(ON)
+        for source in sources:
+            # A job writes whole files, so a column that cannot be written would be in its way.
+            table = lake.create_table(f"of_{sources.index(source)}", {"c": spelled(source)})
+            table.alter(ON)
         for source, target, reason in HEAVY:
-            column = f"c{sources.index(source)}"
-            change = change_type(column, spelled(target))
+            table = lake.table(f"of_{sources.index(source)}")
+            change = change_type("c", spelled(target))
             if is_converted(source, target):
                 table.alter(change).cancel()
                 continue
             before = lake.snapshots()[-1].id
             with pytest.raises(Unsupported) as refused:
                 table.alter(change)
-            told = f"cannot change {column} of main.t from {source} to {target}: {reason}"
+            told = f"cannot change c of {table.name} from {source} to {target}: {reason}"
             assert str(refused.value).startswith(told)
             assert lake.snapshots()[-1].id == before
     assert len(HEAVY) + sum(map(len, LIGHT.values())) == 307

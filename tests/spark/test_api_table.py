@@ -460,8 +460,8 @@ def test_the_smallest_life_on_every_catalog(lake_url, data_path, spark):
         ("sqlite:///{0}/lake.db", None, InvalidRequest, "data_path is needed to create a lake in"),
         ("sqlite:///{0}/no/such/lake.db", "{0}/data", CatalogUnavailable, "{0}/no/such"),
         ("mysql://me@here/lake", "{0}/data", InvalidRequest, "mysql"),
-        ("no url at all", "{0}/data", InvalidRequest, "is not a URL, give sqlite:////file.db"),
-        ("", "{0}/data", InvalidRequest, "is not a URL, give sqlite:////file.db"),
+        ("no url at all", "{0}/data", InvalidRequest, "cannot be read: give sqlite:////file.db"),
+        ("", "{0}/data", InvalidRequest, "cannot be read: give sqlite:////file.db"),
         ("sqlite://", "{0}/data", InvalidRequest, "sqlite://"),
         (
             "postgresql://postgres@127.0.0.1:1/lake",

@@ -28,6 +28,7 @@ from shelduck.catalog.writers import begin_running, writers_before
 from shelduck.errors import (
     CatalogUnavailable,
     Conflict,
+    CorruptLake,
     InvalidRequest,
     NotFound,
     OutcomeUnknown,
@@ -85,10 +86,11 @@ class JobWorker:
         try:
             with self._at_work():
                 return self._run()
-        except BaseException:
+        except BaseException as error:
             job = self._look()
             if job.state is JobState.CANCELLED:
-                raise InvalidRequest(f"job {job.id} was cancelled: {job.message}") from None
+                kind = CorruptLake if isinstance(error, CorruptLake) else InvalidRequest
+                raise kind(f"job {job.id} was cancelled: {job.message}") from None
             raise
 
     @contextmanager
