@@ -38,7 +38,6 @@ from shelduck.evolution.alter import plan_alter
 from shelduck.jobs.identity import is_gone, new_identity
 from shelduck.model.change import AlterTable, Change
 from shelduck.model.job import Job, JobState, JobStep
-from shelduck.model.settled import Settling
 from shelduck.model.table import TableVersion
 from shelduck.operations.compact import Report, RewrittenBin, Survey, survey, write_bins
 from shelduck.operations.convert import (
@@ -343,10 +342,8 @@ class JobWorker:
         """Commit changes of the job's table, and those staged for its rollups."""
         paths: list[str] = []
         directories = {table.id: table.path}
-        settlings: tuple[Settling, ...] = ()
         if rollups is not None:
             directories |= rollups.workspace.directories()
-            settlings = tuple(rollups.settlings().values())
         try:
             complete = [with_past(self._state.store, change, paths) for change in changes]
             require_files(complete, directories)
@@ -358,7 +355,7 @@ class JobWorker:
                 info=self._state.commit_info(f"job {self._number}"),
                 layouts_learned=self._state.layouts.unrecorded(),
                 job=JobStep(self._number, _RUNNING, state, worker=self._name),
-                settlings=settlings,
+                settlings=tuple(rollups.settlings().values()) if rollups else (),
             )
         except OutcomeUnknown:
             raise
@@ -374,11 +371,8 @@ def ending(error: Exception, job: Job) -> str | None:
     if isinstance(error, ShelduckError):
         return str(error)
     if isinstance(error, AnalysisException):
-        what = (
-            "rows cannot be combined"
-            if job.work.rollups or job.work.remakes
-            else "an expression cannot be evaluated"
-        )
+        combines = job.work.rollups or job.work.remakes
+        what = "rows cannot be combined" if combines else "an expression cannot be evaluated"
         return f"{what}: {first_line(error)}"
     return data_fault(error)
 
