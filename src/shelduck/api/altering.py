@@ -37,10 +37,10 @@ def stage_alter(
 ) -> None:
     """Stage changes of a table's columns, and what they are for its rollups.
 
-    With ``remakes`` the rollups whose rows become others are made anew in the same commit, which is
-    a Conflict where it is ``required`` and others changed the table's rows meanwhile.
+    With ``remakes``, the same commit rebuilds the rollups whose rows change. With ``required``, it
+    is a Conflict if others changed the table's rows in the meantime.
 
-    Raises Conflict for changes that take a job by now, and what `plan_alter` and `parted` raise.
+    Raises Conflict if the changes now need a job, and what `plan_alter` and `parted` raise.
     """
     parts = parted(table, list(rollups_of(unit, table)), changes)
     plan = plan_alter(table, parts.own) if parts.own else None
@@ -58,7 +58,7 @@ def stage_alter(
 
 
 def check_null(state: LakeState, unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
-    """Raise InvalidRequest where a column that takes no NULL any more holds one."""
+    """Raise InvalidRequest if a column that becomes NOT NULL holds a NULL."""
     if plan.checks_null:
         require_no_null(
             lambda: state.spark,
@@ -107,10 +107,9 @@ def stage_converted(
 ) -> AlterTable:
     """Stage rollups as they are when ``change`` puts converted columns into their base.
 
-    ``rows`` are those of the base, whose files hold the converted columns already. A rollup that is
-    made of such columns is told of them, and made anew where it would hold other types or values.
-    Returns the change of the base, which forgets the rollups that cannot be made of its columns any
-    more; the base itself is not staged.
+    ``rows`` are those of the base, whose files hold the converted columns already. A rollup of such
+    columns refers to the new ones, and is rebuilt if its types or values change. Returns the change
+    of the base, without the rollups that its columns can no longer make; it is not staged here.
     """
     base = altered(change.table, change)
     now = replace(rows, table=base)

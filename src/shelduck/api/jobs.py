@@ -132,7 +132,7 @@ def submit_remaking(
     indexes: tuple[JobIndex, ...],
     timeout: int | None = None,
 ) -> SchemaChangeJob:
-    """Return the job that makes rollups anew and publishes them with the changes they follow from.
+    """Return the job that rebuilds rollups and publishes them with the changes of their table.
 
     Nothing is changed yet. Raises AlreadyExists when the table has an open job.
     """
