@@ -28,7 +28,7 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 	$(VENV)/bin/lint-imports
 
 test: setup java  ## the fast tests
-	$(PY) -m pytest -n 2 --dist loadfile
+	$(PY) -m pytest -n 2 --dist worksteal
 
 # Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
 test-all: export SHELDUCK_TEST_SPARK := compiled

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import psycopg
 from sqlalchemy import Connection, Engine, event, text
 
-from shelduck.catalog import own_tables
-from shelduck.catalog.store import open_store
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.schema import own_tables
 from tests.support.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:

@@ -30,6 +30,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
 
 
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Spark compiles expressions: interpreted, they know no variants and make no Java objects."""
+    # The settings of the active session count, which a test before may have changed.
+    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    yield
+    spark.conf.unset("spark.sql.codegen.factoryMode")
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """A real PostgreSQL server, started when the first test asks for it."""
@@ -56,10 +66,22 @@ def duckdb_url(tmp_path: Path) -> str:
     return f"duckdb:///{tmp_path}/catalog.ducklake"
 
 
-@pytest.fixture(params=CATALOGS)
+@pytest.fixture
 def lake_url(request: pytest.FixtureRequest) -> str:
-    """The address of a fresh catalog, once in each kind of database."""
+    """The address of a fresh catalog, in each kind of database that the test is for."""
     return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give ``lake_url`` each database: SQLite alone in the fast set, but for `every_database`."""
+    if "lake_url" not in metafunc.fixturenames:
+        return
+    everywhere = metafunc.definition.get_closest_marker("every_database") is not None
+    kinds = [
+        pytest.param(kind, marks=() if everywhere or kind == "sqlite" else pytest.mark.slow)
+        for kind in CATALOGS
+    ]
+    metafunc.parametrize("lake_url", kinds, indirect=True)
 
 
 @pytest.fixture

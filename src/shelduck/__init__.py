@@ -6,7 +6,6 @@ lake = shelduck.connect("sqlite:////data/lake.db", data_path="/data/files")
 
 from __future__ import annotations
 
-from shelduck.api.attach import attach, detach, session
 from shelduck.api.changes import (
     add_column,
     change_type,
@@ -29,11 +28,28 @@ from shelduck.api.changes import (
     unset_properties,
 )
 from shelduck.api.connect import connect
-from shelduck.api.delta_import import DeltaImported
-from shelduck.api.jobs import SchemaChangeJob
-from shelduck.api.keys import aggregate, duplicate, unique
 from shelduck.api.lake import Lake
-from shelduck.api.merge_clauses import (
+from shelduck.api.transaction import Transaction
+from shelduck.attached.attach import attach, detach, session
+from shelduck.borders.report import Exported, ExportReport, FileRewrite, Loss
+from shelduck.errors import (
+    AlreadyExists,
+    CatalogUnavailable,
+    Conflict,
+    CorruptLake,
+    InvalidRequest,
+    NewerFormat,
+    NotFound,
+    OutcomeUnknown,
+    ShelduckError,
+    Unsupported,
+)
+from shelduck.evolution.alter import AlterPlan, AlterStep
+from shelduck.jobs.jobs import SchemaChangeJob
+from shelduck.model.changes.job import JobState
+from shelduck.verbs.lake.delta_import import DeltaImported
+from shelduck.verbs.lake.keys import aggregate, duplicate, unique
+from shelduck.verbs.table.merge_clauses import (
     when_matched_delete,
     when_matched_update,
     when_matched_update_all,
@@ -42,25 +58,10 @@ from shelduck.api.merge_clauses import (
     when_not_matched_insert,
     when_not_matched_insert_all,
 )
-from shelduck.api.results import Committed, PlainRows, Snapshot, Staged, TableName, Unchanged
-from shelduck.api.table import Table
-from shelduck.api.table_restore import RestorePlan
-from shelduck.api.transaction import Transaction
-from shelduck.api.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
-from shelduck.borders.report import Exported, ExportReport, FileRewrite, Loss
-from shelduck.errors import (
-    AlreadyExists,
-    CatalogUnavailable,
-    Conflict,
-    CorruptLake,
-    InvalidRequest,
-    NotFound,
-    OutcomeUnknown,
-    ShelduckError,
-    Unsupported,
-)
-from shelduck.evolution.alter import AlterPlan, AlterStep
-from shelduck.model.job import JobState
+from shelduck.verbs.table.restore import RestorePlan
+from shelduck.verbs.table.table import Table
+from shelduck.work.results import Committed, PlainRows, Snapshot, Staged, TableName, Unchanged
+from shelduck.work.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
 
 __version__ = "0.1.0"
 
@@ -84,6 +85,7 @@ __all__ = [
     "JobState",
     "Lake",
     "Loss",
+    "NewerFormat",
     "NotFound",
     "OutcomeUnknown",
     "PlainRows",

@@ -5,6 +5,7 @@ ShelduckError
 │   ├── NotFound        the name does not exist: look at the nearest names in the message
 │   └── AlreadyExists   the name is taken
 ├── Unsupported         no request of this kind can work here; the message names the way out
+│   └── NewerFormat     a newer Shelduck made it: upgrade
 ├── Conflict            another commit got in between: read the new snapshot and try again
 ├── CatalogUnavailable  the catalog database cannot be reached or is locked: try again later
 ├── OutcomeUnknown      the connection broke during COMMIT: look before acting, delete no files
@@ -46,7 +47,8 @@ class NotFound(InvalidRequest):
         near = difflib.get_close_matches(name.lower(), list(lowered), n=3, cutoff=0.5)
         hint = f"; did you mean {', '.join(repr(lowered[n]) for n in near)}?" if near else ""
         if not hint and names:
-            hint = f"; there are {', '.join(repr(n) for n in names[:12])}"
+            kinds = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+            hint = f"; existing {kinds}: {', '.join(repr(n) for n in names[:12])}"
         place = f" in {where}" if where else ""
         return cls(f"{kind} {name!r} does not exist{place}{hint}", about=kind)
 
@@ -54,9 +56,19 @@ class NotFound(InvalidRequest):
 class AlreadyExists(InvalidRequest):
     """The name that the request wants to give is taken."""
 
+    @classmethod
+    def named(cls, kind: str, name: str, where: str = "") -> AlreadyExists:
+        """Tell that ``name`` is taken."""
+        place = f" in {where}" if where else ""
+        return cls(f"{kind} {name!r} already exists{place}", about=kind)
+
 
 class Unsupported(ShelduckError):
     """Shelduck, DuckLake or Spark has no way to do this."""
+
+
+class NewerFormat(Unsupported):
+    """A newer Shelduck keeps something of a table or a job that this one does not understand."""
 
 
 class Conflict(ShelduckError):

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from shelduck.errors import AlreadyExists
-from shelduck.model.change import AppendFiles
-from shelduck.model.files import MappedName
-from shelduck.model.schema import FieldId
+from shelduck.model.changes.change import AppendFiles
+from shelduck.model.files.data_files import MappedName
+from shelduck.model.tables.schema import FieldId
 from tests.support.files import write_file
 from tests.support.lake import Lake
 
@@ -55,7 +55,7 @@ def test_equal_mappings_are_one_across_commits_and_in_whatever_order(lake):
 def test_a_file_that_another_commit_adopted_meanwhile_is_refused(lake):
     table, base, file = lake.table("t").id, lake.head().id, adopted(lake, A, B)
     lake.commit(AppendFiles(table, (file,)))
-    with pytest.raises(AlreadyExists, match=r"is part of table 1 already; nothing was added"):
+    with pytest.raises(AlreadyExists, match=r"is already part of table 1; nothing was added"):
         lake.commit(AppendFiles(table, (adopted(lake, A, B), file)), base=base)
 
     assert len(lake.files("t")) == 1

@@ -8,13 +8,12 @@ from dataclasses import replace
 import pytest
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.change import (
+from shelduck.model.changes.change import (
     AppendFiles,
     RenameTable,
 )
-from shelduck.model.definition import Position
-from shelduck.model.schema import Default
-from shelduck.model.schema_change import (
+from shelduck.model.changes.definition import Position
+from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
@@ -24,7 +23,8 @@ from shelduck.model.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.types import parse_type
+from shelduck.model.tables.schema import Default
+from shelduck.model.types.data_types import parse_type
 from tests.support.files import write_file
 from tests.support.lake import (
     altered,

@@ -6,15 +6,15 @@ import math
 
 import pytest
 
-from shelduck.model.change import (
+from shelduck.model.changes.change import (
     AppendFiles,
 )
-from shelduck.model.layout import Layout, PhysicalField
-from shelduck.model.schema_change import (
+from shelduck.model.changes.schema_change import (
     AddColumn,
     SetComment,
 )
-from shelduck.model.types import Primitive, parse_type
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.types.data_types import Primitive, parse_type
 from tests.support.files import write_file
 from tests.support.lake import (
     NESTED,

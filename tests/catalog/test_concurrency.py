@@ -8,14 +8,14 @@ from contextlib import closing
 
 import pytest
 
-from shelduck.catalog import read
-from shelduck.catalog.commit import commit
-from shelduck.catalog.create import create_lake, open_lake
-from shelduck.catalog.failures import Contention
-from shelduck.catalog.retry import with_retries
-from shelduck.catalog.store import open_store
+from shelduck.catalog.commit.commit import commit
+from shelduck.catalog.databases.failures import Contention
+from shelduck.catalog.databases.retry import with_retries
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.read import read
+from shelduck.catalog.schema.create import create_lake, open_lake
 from shelduck.errors import Conflict
-from shelduck.model.change import AlterTable, CommitInfo
+from shelduck.model.changes.change import AlterTable, CommitInfo
 from tests.support.oracle import DuckDBOracle
 from tests.support.writers import append_rows
 

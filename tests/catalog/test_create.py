@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import delete, insert, select, text, update
 
-from shelduck.catalog import tables
-from shelduck.catalog.create import LakeInfo, create_lake, open_lake, open_or_create_lake
-from shelduck.catalog.own_tables import INDEXES, ensure_own_tables
-from shelduck.catalog.store import open_store
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.create import LakeInfo, create_lake, open_lake, open_or_create_lake
+from shelduck.catalog.schema.own_tables import INDEXES, ensure_own_tables
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
 from tests.support.oracle import DuckDBOracle
+
+pytestmark = pytest.mark.every_database
 
 OWN_TABLES = {"shelduck_layout", "shelduck_file_layout"}
 
@@ -120,7 +122,7 @@ def test_open_returns_what_create_returned(store, data_path):
 def test_second_creation_is_refused(store, data_path):
     create_lake(store, data_path)
 
-    with pytest.raises(AlreadyExists, match="there is a lake"):
+    with pytest.raises(AlreadyExists, match="there is already a lake"):
         create_lake(store, data_path)
 
 
@@ -207,7 +209,7 @@ def test_half_a_lake_is_refused(store, data_path):
 def test_data_path_is_needed_except_for_a_duckdb_file(kind, request, tmp_path):
     store = open_store(request.getfixturevalue(f"{kind}_url"))
 
-    with pytest.raises(InvalidRequest, match="data_path is needed"):
+    with pytest.raises(InvalidRequest, match="needs a data_path"):
         create_lake(store)
 
 
@@ -243,8 +245,8 @@ def test_data_path_is_stored_absolute_with_a_slash(tmp_path, monkeypatch, given,
 
 CREATE_AT_ONCE = """
 import sys
-from shelduck.catalog.create import open_or_create_lake
-from shelduck.catalog.store import open_store
+from shelduck.catalog.schema.create import open_or_create_lake
+from shelduck.catalog.databases.store import open_store
 store = open_store(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

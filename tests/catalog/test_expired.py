@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shelduck.catalog import read
-from shelduck.catalog.store import open_store
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.read import read
 from shelduck.errors import Conflict, NotFound
-from shelduck.model.schema_change import AddColumn
-from shelduck.model.types import parse_type
+from shelduck.model.changes.schema_change import AddColumn
+from shelduck.model.types.data_types import parse_type
 from tests.support.lake import altered
 from tests.support.oracle import DuckDBOracle
 
@@ -52,7 +52,9 @@ def test_what_an_expired_snapshot_did_to_a_table_is_not_taken_for_nothing(lake: 
     lake.create("u", a="int")
     lake.tell("CALL ducklake_expire_snapshots('lake', versions => [2])")
 
-    with pytest.raises(Conflict, match=r"snapshot 2 has expired since .* on snapshot 1"):
+    with pytest.raises(
+        Conflict, match=r"snapshot 2, later than snapshot 1 of your changes, has expired"
+    ):
         lake.commit(altered(before, AddColumn(("c",), parse_type("int"))))
     assert lake.table("t").columns.names == ["a", "b"]
     lake.alter("t", AddColumn(("c",), parse_type("int")))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.catalog import read
+from shelduck.catalog.read import read
 from shelduck.errors import Conflict
-from shelduck.model.change import AppendFiles, DeleteRows, FileDeletes, InlineRows
-from shelduck.model.files import DeletesSeen
-from shelduck.model.inlined import InlinedBatch
-from shelduck.model.schema_change import RenameColumn
+from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, InlineRows
+from shelduck.model.changes.schema_change import RenameColumn
+from shelduck.model.files.data_files import DeletesSeen
+from shelduck.model.files.inlined import InlinedBatch
 from tests.support.files import write_file
 from tests.support.lake import altered, created, provisional, statements
+
+pytestmark = pytest.mark.every_database
 
 # One type: values as the catalog gives them, and what DuckDB says of them.
 NESTED = (

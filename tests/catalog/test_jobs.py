@@ -7,17 +7,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shelduck.catalog import jobs
-from shelduck.catalog.commit import commit
-from shelduck.catalog.failures import Contention
-from shelduck.errors import AlreadyExists, Conflict, NotFound
-from shelduck.model.change import AlterTable, CommitInfo
-from shelduck.model.definition import Position
-from shelduck.model.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
-from shelduck.model.schema import Default, Schema
-from shelduck.model.schema_change import AddColumn, ChangeType
-from shelduck.model.shadow import Conversion
-from shelduck.model.types import Primitive, parse_type
+from shelduck.catalog.commit.commit import commit
+from shelduck.catalog.databases.failures import Contention
+from shelduck.catalog.running import jobs
+from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, NotFound
+from shelduck.leases.leases import Leases
+from shelduck.leases.writer import Writer
+from shelduck.model.changes.change import AlterTable, CommitInfo
+from shelduck.model.changes.definition import Position
+from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
+from shelduck.model.changes.schema_change import AddColumn, ChangeType
+from shelduck.model.tables.schema import Default, Schema
+from shelduck.model.tables.shadow import Conversion
+from shelduck.model.types.data_types import Primitive, parse_type
 from tests.support.lake import Lake
 
 
@@ -111,7 +113,7 @@ def test_a_table_has_one_open_job(lake):
     with lake.store.read() as connection:
         assert [j.id for j in jobs.jobs(connection)] == [2, 1]
         assert jobs.open_job(connection, lake.table("t").id).id == 2
-        with pytest.raises(NotFound, match="job '9' does not exist; there are '2', '1'"):
+        with pytest.raises(NotFound, match="job '9' does not exist; existing jobs: '2', '1'"):
             jobs.job(connection, 9)
 
 
@@ -121,7 +123,7 @@ def test_a_step_that_comes_too_late_takes_its_commit_with_it(lake):
     table, before = lake.table("t"), lake.head()
     change = AlterTable(table, table.columns, {None: "x"})
 
-    with pytest.raises(Conflict, match="job 1 is CANCELLED by now: user cancelled"):
+    with pytest.raises(Conflict, match="job 1 is already CANCELLED: user cancelled"):
         carried_out(lake, [change], JobStep(1, OPEN_STATES, JobState.FINISHED))
     assert lake.head() == before
     assert lake.table("t").comments == {}
@@ -136,11 +138,11 @@ def test_columns_are_published_only_where_no_other_rows_are(lake):
     known = frozenset(f.id for f in lake.files("t"))
 
     publish = AlterTable(table, columns, {}, only_files=frozenset())
-    with pytest.raises(Conflict, match=r"t has got 1 other data file\(s\) meanwhile"):
+    with pytest.raises(Conflict, match=r"another commit wrote 1 data file\(s\) of main\.t"):
         carried_out(lake, [publish], step)
     lake.tell("INSERT INTO t VALUES (2, '2')", inline=10)
     table = lake.table("t")
-    with pytest.raises(Conflict, match="the catalog keeps rows of"):
+    with pytest.raises(Conflict, match=r"put rows of main\.t into the catalog"):
         carried_out(lake, [AlterTable(table, columns, {}, only_files=known)], step)
     assert look(lake, 1).state is JobState.PENDING
     lake.tell("DELETE FROM t WHERE a = 2", inline=10)
@@ -165,7 +167,7 @@ def test_one_worker_has_a_job_until_its_lease_is_over(lake, monkeypatch):
     monkeypatch.setattr(jobs, "LEASE", -LEASE)
     assert jobs.claim_job(lake.store, 1, "three")
     monkeypatch.undo()
-    with pytest.raises(Conflict, match="job 1 is PENDING by now"):
+    with pytest.raises(Conflict, match="job 1 is already PENDING"):
         carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.RUNNING, worker="two"))
     carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.RUNNING, worker="three"))
     jobs.release_job(lake.store, 1, "two")
@@ -184,3 +186,67 @@ def test_signs_of_life_keep_a_job(lake):
         jobs.renew_workers(connection, ["one", "two"])
 
     assert look(lake, 1).heartbeat > before
+
+
+NEWER = "was made by a newer Shelduck; upgrade"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            "work = '{\"version\":2}'",
+            f"the work of job 1 on main.t {NEWER} (format version 2, supp",
+        ),
+        ("state = 'PAUSED'", f"state PAUSED of job 1 on main.t {NEWER}"),
+    ],
+)
+def test_a_job_that_only_a_newer_shelduck_knows_is_open_and_does_no_harm(lake, change, told):
+    began = begun(lake)
+    lake.create("other", a="int")
+    with lake.store.write() as connection:
+        connection.exec_driver_sql(f"UPDATE shelduck_job SET {change} WHERE job_id = 1")
+
+    found = look(lake, 1)
+    assert found.is_open
+    assert not found.is_understood
+    assert found.message.startswith(told)
+    with pytest.raises(NewerFormat) as caught:
+        _ = found.work
+    assert str(caught.value) == found.message
+    with pytest.raises(NewerFormat) as caught:
+        begun(lake)
+    assert str(caught.value) == found.message
+    with lake.store.read() as connection:
+        assert [j.id for j in jobs.jobs(connection)] == [began]
+        assert jobs.open_job(connection, lake.table("t").id).id == 1
+        assert jobs.reservations(connection) == set()
+        assert jobs.light_changes(connection, jobs.jobs(connection)) == []
+    writer = Writer(lake.store, Leases(lake.store))
+    assert writer.register(lake.table("t")).conversions == ()
+    writer.give_up()
+    other = lake.table("other")
+    assert carried_out(lake, [], NewJob(other.id, "main.other", JobWork(), 60)).job == 2
+
+
+def test_work_that_is_broken_is_told_of_its_job(lake):
+    begun(lake)
+    with lake.store.write() as connection:
+        connection.exec_driver_sql("UPDATE shelduck_job SET work = '[]'")
+
+    assert look(lake, 1).message == "cannot decode the work of job 1 on main.t: '[]'"
+    with pytest.raises(CorruptLake, match=r"^cannot decode the work of job 1 on main\.t"):
+        _ = look(lake, 1).work
+
+
+def test_the_change_feed_ends_at_a_job_that_is_not_understood(lake):
+    begun(lake)
+    carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.FINISHED))
+    with lake.store.write() as connection:
+        connection.exec_driver_sql("UPDATE shelduck_job SET work = '{\"version\":2}'")
+    table, last = lake.table("t"), look(lake, 1).published
+
+    with lake.store.read() as connection:
+        assert jobs.first_conversion(connection, table.id, last, last) is None
+        with pytest.raises(NewerFormat, match=r"^the work of job 1 on main\.t"):
+            jobs.first_conversion(connection, table.id, last - 1, last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.catalog import read
+from shelduck.catalog.read import read
 
 # Least and greatest id of each file, in the order of their ids.
 BOUNDS = [("1", "9"), ("10", "19"), ("-5", "-1"), (None, None), ("1.5", "2.5"), ("", "")]

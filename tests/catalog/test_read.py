@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shelduck.catalog import read
-from shelduck.catalog.create import open_lake
-from shelduck.catalog.store import open_store
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.read import read
+from shelduck.catalog.schema.create import open_lake
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound
-from shelduck.model.files import MappedName
-from shelduck.model.schema import Default
+from shelduck.model.files.data_files import MappedName
+from shelduck.model.tables.schema import Default
 from tests.support.oracle import DuckDBOracle
 
 
@@ -157,7 +157,7 @@ def test_a_missing_table_schema_or_snapshot_is_named_with_what_there_is(told, la
             lake.table("event")
         with pytest.raises(NotFound, match=r"schema 'sale' .*did you mean 'sales'"):
             lake.table("events", "sale")
-        with pytest.raises(NotFound, match="snapshot 9 does not exist; there are 0 to 2"):
+        with pytest.raises(NotFound, match="snapshot 9 does not exist; existing snapshots: 0 to 2"):
             read.snapshot(lake.connection, 9)
         with pytest.raises(NotFound, match="no snapshot as old as 2001"):
             read.snapshot(lake.connection, timestamp=datetime(2001, 1, 1, tzinfo=UTC))
@@ -437,7 +437,7 @@ def test_a_registered_table_of_rows_that_is_missing_is_corruption(told, sqlite_u
         connection.exec_driver_sql("DROP TABLE ducklake_inlined_data_1_1")
     with (
         reading(sqlite_url) as lake,
-        pytest.raises(CorruptLake, match=r"main.t keeps rows in ducklake_inlined_data_1_1"),
+        pytest.raises(CorruptLake, match=r"main.t has rows in ducklake_inlined_data_1_1"),
     ):
         lake.inlined("t")
 

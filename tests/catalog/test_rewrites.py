@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shelduck.catalog import schedule
-from shelduck.catalog.expire import ExpiryRequest, expire_snapshots
+from shelduck.catalog.commit import schedule
+from shelduck.catalog.upkeep.expire import ExpiryRequest, expire_snapshots
 from shelduck.errors import Conflict, CorruptLake
-from shelduck.model.change import (
+from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,
     DeleteRows,
@@ -20,10 +20,10 @@ from shelduck.model.change import (
     RewriteFiles,
     RewrittenFile,
 )
-from shelduck.model.files import DeletesSeen, NewDeleteFile, deletes_seen
-from shelduck.model.schema import Default
-from shelduck.model.schema_change import AddColumn, DropColumn, RenameColumn
-from shelduck.model.types import Primitive
+from shelduck.model.changes.schema_change import AddColumn, DropColumn, RenameColumn
+from shelduck.model.files.data_files import DeletesSeen, NewDeleteFile, deletes_seen
+from shelduck.model.tables.schema import Default
+from shelduck.model.types.data_types import Primitive
 from tests.support.files import write_file
 from tests.support.lake import Lake, altered, statements
 
@@ -211,7 +211,7 @@ def test_files_that_were_postponed_are_not_merged_by_when_they_began(lake):
     shown = altered(table, AddColumn(("w",), Primitive("int32")))
     lake.commit(replace(shown, postponed=moved))
 
-    with pytest.raises(Conflict, match=r"files of main\.t begin later than when they were read"):
+    with pytest.raises(Conflict, match=r"files of main\.t begin at a later snapshot now"):
         lake.commit(mine, base=table.snapshot.id)
     assert lake.ask("SELECT count(*) FROM t AT (VERSION => 5)") == [(3,)]
 
@@ -226,7 +226,7 @@ def test_no_rewrite_without_a_column_lands_beside_the_restore_of_it(lake, keeps_
     restored = AlterTable(table, with_it.columns, {})
 
     lake.commit(restored)
-    with pytest.raises(Conflict, match=r"column 'v' of main\.t was restored or converted since"):
+    with pytest.raises(Conflict, match=r"column 'v' of main\.t was restored or converted after"):
         lake.commit(mine, base=table.snapshot.id)
     lake.alter("t", DropColumn(("v",)))
     table = lake.table("t")

@@ -14,9 +14,9 @@ import pytest
 import shelduck
 from shelduck import CatalogUnavailable, InvalidRequest, ShelduckError
 from shelduck.api.connect import connect_existing
-from shelduck.catalog.address import parse_address
-from shelduck.catalog.duckdb_view import duckdb_rows
-from shelduck.catalog.store import open_store
+from shelduck.catalog.databases.address import parse_address
+from shelduck.catalog.databases.duckdb_view import duckdb_rows
+from shelduck.catalog.databases.store import open_store
 from shelduck.cli import main
 
 SECRET = "Gehe1m-Wort"

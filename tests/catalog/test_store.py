@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from shelduck.catalog import duckdb as duckdb_catalog
-from shelduck.catalog import tables
-from shelduck.catalog.create import create_lake
-from shelduck.catalog.failures import Contention, Failure
-from shelduck.catalog.store import open_store
+from shelduck.catalog.databases import duckdb as duckdb_catalog
+from shelduck.catalog.databases.failures import Contention, Failure
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.create import create_lake
 from shelduck.errors import (
     CatalogUnavailable,
     CorruptLake,
@@ -24,6 +24,8 @@ from shelduck.errors import (
     OutcomeUnknown,
     ShelduckError,
 )
+
+pytestmark = pytest.mark.every_database
 
 SNAPSHOT_IDS = select(tables.snapshot.c.snapshot_id).order_by(tables.snapshot.c.snapshot_id)
 
@@ -189,7 +191,7 @@ def test_stores_that_write_at_once_lose_nothing(kind, request, data_path):
 def test_locked_sqlite_file_is_contention(sqlite_store, sqlite_url):
     other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(Contention, match="may be run again"), sqlite_store.write():
+    with pytest.raises(Contention, match="you can repeat the work"), sqlite_store.write():
         pass
     other.execute("ROLLBACK")
     other.close()
@@ -347,7 +349,9 @@ def test_an_interrupt_during_commit_is_outcome_unknown(store, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Connection, "commit", interrupted)
-    with pytest.raises(OutcomeUnknown, match=r"may have been carried out \(it was interrupted\)"):
+    with pytest.raises(
+        OutcomeUnknown, match=r"may or may not have succeeded \(it was interrupted\)"
+    ):
         write(store, adding(1))
     monkeypatch.undo()
 
@@ -364,7 +368,9 @@ def test_a_commit_whose_connection_does_not_close_is_outcome_unknown(store, monk
             raise failing.pop()
 
     monkeypatch.setattr(Connection, "close", interrupted)
-    with pytest.raises(OutcomeUnknown, match=r"carried out \(the connection did not close\)"):
+    with pytest.raises(
+        OutcomeUnknown, match=r"may or may not have succeeded \(the connection did not close\)"
+    ):
         write(store, adding(1))
 
     assert snapshot_ids(store) == [0, 1]

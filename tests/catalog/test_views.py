@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.catalog.read_views import column_names, column_names_text, view, view_names
+from shelduck.catalog.read.views import column_names, column_names_text, view, view_names
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, InvalidRequest
-from shelduck.model.change import (
+from shelduck.model.changes.change import (
     CreateView,
     DropSchema,
     DropTable,
@@ -14,7 +14,7 @@ from shelduck.model.change import (
     RenameTable,
     RenameView,
 )
-from shelduck.model.view import ViewDefinition
+from shelduck.model.tables.view import ViewDefinition
 from tests.support.lake import Lake, created, new_schema_info
 
 ONE = ViewDefinition("SELECT 1 AS one", (), "select 1 as one")

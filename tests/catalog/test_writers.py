@@ -7,16 +7,16 @@ import time
 
 import pytest
 
-from shelduck.catalog import writers
-from shelduck.catalog.commit import commit
-from shelduck.catalog.jobs import job as look_up
-from shelduck.jobs import identity
-from shelduck.jobs import leases as jobs_leases
-from shelduck.jobs.leases import Leases
-from shelduck.jobs.writer import Writer
-from shelduck.model.change import AlterTable, CommitInfo
-from shelduck.model.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
-from shelduck.model.shadow import Conversion
+from shelduck.catalog.commit.commit import commit
+from shelduck.catalog.running import writers
+from shelduck.catalog.running.jobs import job as look_up
+from shelduck.leases import identity
+from shelduck.leases import leases as jobs_leases
+from shelduck.leases.leases import Leases
+from shelduck.leases.writer import Writer
+from shelduck.model.changes.change import AlterTable, CommitInfo
+from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
+from shelduck.model.tables.shadow import Conversion
 from tests.support.lake import Lake
 
 

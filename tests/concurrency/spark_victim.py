@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine, event
 
 import shelduck
-from shelduck.catalog.store import Store
+from shelduck.catalog.databases.store import Store
 from tests.support.spark import local_session
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RUN_JOBS = "run jobs"
 # Modules that are loaded on first use would keep the function as it was.
-_MODULES = ("shelduck.api.lake", "shelduck.api.table", "shelduck.api.statements")
+_MODULES = ("shelduck.api.lake", "shelduck.verbs.table.table", "shelduck.statements.statements")
 
 
 def main() -> None:

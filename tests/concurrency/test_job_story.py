@@ -18,9 +18,9 @@ import pytest
 
 import shelduck
 from shelduck import JobState, change_type
-from shelduck.api import job_worker
-from shelduck.catalog import commit as catalog_commit
+from shelduck.catalog.commit import commit as catalog_commit
 from shelduck.errors import Conflict
+from shelduck.jobs import worker
 from tests.support.oracle import DuckDBOracle, at
 
 pytestmark = pytest.mark.slow
@@ -154,7 +154,7 @@ def filled(lake, url, size, files):
 
 def between(monkeypatch, writers, sampler):
     """Let others act while files are converted, and look right before the commits that matter."""
-    land, publish = job_worker.land, job_worker.publication
+    land, publish = worker.land, worker.publication
     record, step = catalog_commit.record_job, catalog_commit.step_job
     lots, attempts = [], []
 
@@ -192,8 +192,8 @@ def between(monkeypatch, writers, sampler):
             sampler.take()
         return step(connection, moved, *arguments)
 
-    monkeypatch.setattr(job_worker, "land", lands)
-    monkeypatch.setattr(job_worker, "publication", publishes)
+    monkeypatch.setattr(worker, "land", lands)
+    monkeypatch.setattr(worker, "publication", publishes)
     # The catalog is locked there: nobody commits between the look and the commit.
     monkeypatch.setattr(catalog_commit, "record_job", records)
     monkeypatch.setattr(catalog_commit, "step_job", steps)

@@ -26,11 +26,11 @@ BEFORE = [(n, n % 4, 0) for n in range(400)]
 _TABLE = "CREATE TABLE {} (id BIGINT, k BIGINT, v BIGINT)"
 _FILL = "INSERT INTO {} SELECT n, n % 4, 0 FROM range({}, {}) AS r(n)"
 
-_WRITTEN = "shelduck.spark.write.write_files"
-_DELETED = "shelduck.spark.delete_files.write_delete_files"
-_REWRITTEN = "shelduck.spark.rewrite.write_together"
-_MOVED = "shelduck.spark.storage.move_file"
-_PLACED = "shelduck.spark.placing.place_files"
+_WRITTEN = "shelduck.spark.write.write.write_files"
+_DELETED = "shelduck.spark.deletes.delete_files.write_delete_files"
+_REWRITTEN = "shelduck.spark.write.rewrite.write_together"
+_MOVED = "shelduck.spark.files.storage.move_file"
+_PLACED = "shelduck.spark.write.placing.place_files"
 
 APPEND = "INSERT INTO {} SELECT id, id % 4, 1 FROM range(400, 600)"
 DELETE = "DELETE FROM {} WHERE id % 2 = 0"
@@ -177,7 +177,7 @@ def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_p
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("point", ["shelduck.spark.storage.copy_file", "after 5", "after 6"])
+@pytest.mark.parametrize("point", ["shelduck.spark.files.storage.copy_file", "after 5", "after 6"])
 def test_a_job_is_killed_while_it_copies_what_was_written_meanwhile(
     sqlite_url, data_path, spark, point
 ):

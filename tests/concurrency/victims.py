@@ -13,7 +13,7 @@ import sys
 
 from sqlalchemy import Engine, event
 
-from shelduck.catalog.store import Store
+from shelduck.catalog.databases.store import Store
 from tests.support.contenders import OURS
 from tests.support.lake import Lake
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shelduck.model.duckdb_text import TEXT_FORM, parse_nested
-from shelduck.model.nested_text import nested_text, survives
-from shelduck.model.schema import new_field
-from shelduck.model.types import DataType, List, Map, Member, Primitive, Struct
+from shelduck.model.files.duckdb_text import TEXT_FORM, parse_nested
+from shelduck.model.files.nested_text import nested_text, survives
+from shelduck.model.tables.schema import new_field
+from shelduck.model.types.data_types import DataType, List, Map, Member, Primitive, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

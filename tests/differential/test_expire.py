@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from shelduck.catalog.create import open_lake
-from shelduck.catalog.expire import ExpiryRequest, expire_snapshots
-from shelduck.catalog.store import open_store
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.upkeep.expire import ExpiryRequest, expire_snapshots
 from tests.support.oracle import DuckDBOracle
 
 STORY = (

@@ -12,7 +12,7 @@ import pytest
 import shelduck
 from shelduck.borders.iceberg import export as iceberg_export
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
-from shelduck.spark import position_files
+from shelduck.spark.deletes import position_files
 from tests.support.iceberg import IcebergReaders
 from tests.support.normal import spark_rows
 
@@ -194,8 +194,8 @@ def test_lists_and_maps_of_structs_are_reported_since_pyiceberg_shows_null_as_em
     assert readers.by_duckdb() == [(1, None, None)]
     assert readers.by_pyiceberg() == [(1, [], ("map", []))]
     assert [str(loss) for loss in done.report.losses] == [
-        "column 'ls': PyIceberg 0.12 shows a NULL list of structs as empty",
-        "column 'ms': PyIceberg 0.12 shows a NULL map to structs as empty",
+        "column 'ls': PyIceberg 0.12 shows a NULL list of structs as an empty one",
+        "column 'ms': PyIceberg 0.12 shows a NULL map to structs as an empty one",
     ]
 
 
@@ -229,7 +229,7 @@ def test_version_2_asks_for_files_without_the_default_to_be_written_anew(evolved
         table.export_iceberg(path.with_name("version-2"), format_version=2)
 
     assert "1 file(s)" in str(refused.value)
-    assert "column 'd' is not there, and version 2 cannot say that the rows have '5' in it" in str(
+    assert "column 'd' is missing, and version 2 cannot express that its rows have '5'" in str(
         refused.value
     )
     assert not path.with_name("version-2").exists()
@@ -467,8 +467,8 @@ def test_partitions_are_reported_and_rows_are_all_there(lake, tmp_path):
     assert IcebergReaders(tmp_path / "out").rows() == by_both(spark_rows(table.read()))
     assert [str(loss) for loss in done.report.losses] == [
         (
-            "partitioning by bucket(4, id), month(day): not shown; readers leave files out by"
-            " bounds alone"
+            "partitioning by bucket(4, id), month(day): not shown; readers can skip files only by"
+            " bounds"
         )
     ]
     assert done.files > IcebergReaders(tmp_path / "out").files_for("day >= '2024-04-01'")
@@ -505,11 +505,13 @@ def test_a_table_without_rows_is_a_table_without_rows(lake, tmp_path):
 def test_what_cannot_be_exported_is_refused_by_name(lake, tmp_path):
     run(lake, "CREATE TABLE t (id INT)", "CREATE TABLE other (id INT)")
     table = lake.table("t")
-    with pytest.raises(InvalidRequest, match="no export to 'hudi'; there is 'delta', 'iceberg'"):
+    with pytest.raises(
+        InvalidRequest, match="cannot export to 'hudi'; use one of 'delta', 'iceberg'"
+    ):
         table.plan_export("hudi")
-    with pytest.raises(InvalidRequest, match="Iceberg's format version is 2 or 3 here, not 4"):
+    with pytest.raises(InvalidRequest, match="Iceberg's format version must be 2 or 3, not 4"):
         table.export_iceberg(tmp_path / "out", format_version=4)
-    with pytest.raises(InvalidRequest, match="lies below the lake's data path"):
+    with pytest.raises(InvalidRequest, match="below the lake's data path"):
         table.export_iceberg(tmp_path / "data" / "main" / "t")
     with (
         lake.transaction() as tx,
@@ -519,7 +521,7 @@ def test_what_cannot_be_exported_is_refused_by_name(lake, tmp_path):
     assert not (tmp_path / "out").exists()
 
     table.export_iceberg(tmp_path / "out", format_version=3)
-    with pytest.raises(InvalidRequest, match="has version 3 already, and Iceberg never goes back"):
+    with pytest.raises(InvalidRequest, match="already has format version 3, and Iceberg cannot go"):
         table.export_iceberg(tmp_path / "out", format_version=2)
     with pytest.raises(AlreadyExists, match=r"Iceberg metadata of another table .* main\.other"):
         lake.table("other").export_iceberg(tmp_path / "out")
@@ -530,8 +532,8 @@ def test_what_cannot_be_exported_is_refused_by_name(lake, tmp_path):
     ("name", "text", "why"),
     [
         ("00001-0b9e.metadata.json", "{}", "Iceberg metadata of another writer"),
-        ("v1.metadata.json", '{"format-version": 2}', "is no table metadata that Shelduck wrote"),
-        ("v1.metadata.json", "[]", "is no table metadata that Shelduck wrote"),
+        ("v1.metadata.json", '{"format-version": 2}', "is not table metadata that Shelduck wrote"),
+        ("v1.metadata.json", "[]", "is not table metadata that Shelduck wrote"),
     ],
 )
 def test_a_directory_with_metadata_of_others_is_left_alone(lake, tmp_path, name, text, why):
@@ -596,14 +598,14 @@ def test_an_export_that_another_one_overtook_is_a_conflict(lake, tmp_path, monke
 
     write = iceberg_export.write_manifest_list
     monkeypatch.setattr(iceberg_export, "write_manifest_list", overtaken)
-    with pytest.raises(Conflict, match=r"another export to .* came first; export again"):
+    with pytest.raises(Conflict, match=r"another export to .* was faster; export again"):
         table.export_iceberg(place)
 
 
 def test_names_that_iceberg_cannot_tell_apart_are_refused(lake, tmp_path):
     run(lake, "CREATE TABLE t (`s.x` INT, s STRUCT<x: INT>)")
 
-    with pytest.raises(Unsupported, match=r"columns of main\.t are no schema for Iceberg"):
+    with pytest.raises(Unsupported, match=r"columns of main\.t cannot be an Iceberg schema"):
         lake.table("t").export_iceberg(tmp_path / "out")
 
 

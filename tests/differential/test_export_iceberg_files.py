@@ -94,7 +94,7 @@ def test_a_widening_that_iceberg_has_not_needs_new_files(lake, tmp_path):
     report = refused(table, place)
     [old] = [r.data_file_id for r in table.files().collect() if r.record_count == 2]
     assert [f.file_id for f in report.rewrites] == [old]
-    assert reasons(report) == ["column 'c' is int32 there, not double"]
+    assert reasons(report) == ["column 'c' is int32 in the file, not double"]
     assert f"table.rewrite([{old}])" in str(report)
 
     done = table.export_iceberg(place, rewrite=True)
@@ -174,14 +174,14 @@ def test_files_that_differ_from_those_of_shelduck_are_brought_to_its_form(
     )
 
     assert reasons(refused(table, tmp_path / "out")) == [
-        "column 'u' is uuid (fixed) there, not string",
-        "column 'ti' is time there, not string",
-        "column 'tz' is timetz there, not string",
-        "column 'ms' is timestamp_ms there, not timestamp",
-        "column 'u1' is uint8 there, not int",
-        "column 'u2' is uint16 there, not int",
-        "column 'u4' is uint32 there, not long",
-        "column 'u8' is uint64 there, not decimal(20, 0)",
+        "column 'u' is uuid (fixed) in the file, not string",
+        "column 'ti' is time in the file, not string",
+        "column 'tz' is timetz in the file, not string",
+        "column 'ms' is timestamp_ms in the file, not timestamp",
+        "column 'u1' is uint8 in the file, not int",
+        "column 'u2' is uint16 in the file, not int",
+        "column 'u4' is uint32 in the file, not long",
+        "column 'u8' is uint64 in the file, not decimal(20, 0)",
     ]
     table.export_iceberg(tmp_path / "out", rewrite=True)
 
@@ -208,11 +208,11 @@ def test_annotated_integers_that_became_longs_need_new_files(lake, duckdb, tmp_p
     )
 
     assert reasons(refused(lake.table("t"), tmp_path / "out")) == [
-        "column 'id' is int32 (annotated) there, not long",
-        "column 's.x' is int32 (annotated) there, not long",
+        "column 'id' is int32 (annotated) in the file, not long",
+        "column 's.x' is int32 (annotated) in the file, not long",
     ]
     assert reasons(refused(lake.table("ours"), tmp_path / "ours")) == [
-        "column 'a' is int16 there, not long"
+        "column 'a' is int16 in the file, not long"
     ]
     assert lake.table("t").export_iceberg(tmp_path / "out", rewrite=True).report.is_ready
     assert IcebergReaders(tmp_path / "out").rows() == by_both([(1, 7, (8,))])
@@ -294,7 +294,7 @@ def test_columns_that_iceberg_has_no_type_for_are_left_out_by_name(lake, duckdb,
         "column 'l': left out, because a part of the list is",
         "column 'g': left out: Iceberg has no type for geometry",
     ]
-    with pytest.raises(Unsupported, match=r"main\.none has no column that Iceberg has a type for"):
+    with pytest.raises(Unsupported, match=r"main\.none has no column with an Iceberg type"):
         lake.table("none").plan_export("iceberg")
 
 
@@ -306,7 +306,7 @@ def test_files_that_only_duckdb_can_write_anew_are_refused_with_the_reason(lake,
         lake.table("t").export_iceberg(tmp_path / "out", rewrite=True)
 
     assert str(caught.value).startswith(str(report))
-    assert "i: Spark has no column type for interval that keeps its values" in str(caught.value)
+    assert "i: Spark has no data type that preserves the values of interval" in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 
@@ -318,8 +318,8 @@ def test_variants_are_left_out_and_it_is_said_who_cannot_open_such_files(lake, d
     assert readers.by_duckdb() == [(1,)]
     assert [str(loss) for loss in done.report.losses] == [
         (
-            "column 'v': left out: not in Iceberg's form; PyIceberg cannot open files that hold a"
-            " variant"
+            "column 'v': left out: it is not in Iceberg's form, and PyIceberg cannot open files"
+            " with a variant"
         )
     ]
     with pytest.raises(ValueError, match="does not have field-ids"):
@@ -327,7 +327,7 @@ def test_variants_are_left_out_and_it_is_said_who_cannot_open_such_files(lake, d
 
     lake.sql("ALTER TABLE t DROP COLUMN v")
     assert reasons(refused(lake.table("t"), tmp_path / "later")) == [
-        "the dropped column 'v' is a variant, parts of which have no ids"
+        "the dropped column 'v' is a variant whose parts have no field ids"
     ]
     lake.table("t").export_iceberg(tmp_path / "later", rewrite=True)
     assert IcebergReaders(tmp_path / "later").rows() == by_both([(1,)])
@@ -392,7 +392,7 @@ def test_adopted_files_that_one_name_mapping_cannot_serve_are_written_anew(lake,
     assert spark_rows(table.read()) == expected
 
     assert reasons(refused(table, tmp_path / "out")) == [
-        "it has no field ids, and 'a', 'b' means another column in other such files"
+        "it has no field ids, and 'a', 'b' is another column in other such files"
     ]
     table.export_iceberg(tmp_path / "out", rewrite=True)
     readers = IcebergReaders(tmp_path / "out")
@@ -413,8 +413,8 @@ def test_adopted_files_that_need_more_than_names_are_written_anew(lake, file, tm
 
     assert reasons(refused(table, tmp_path / "out")) == [
         "column 'p' is in the path, not in the file",
-        "it has field ids of its own, which are not the table's",
-        "'x' has no field id and is no column of the table",
+        "it has its own field ids, not those of the table",
+        "'x' has no field id and is not a column of the table",
     ]
     table.export_iceberg(tmp_path / "out", rewrite=True)
     assert IcebergReaders(tmp_path / "out").rows() == by_both([(1, 1), (1, 1), (1, 5)])
@@ -430,7 +430,7 @@ def test_rows_that_lack_a_default_which_json_cannot_say_are_written_anew(lake, t
     table = lake.table("t")
 
     assert reasons(refused(table, tmp_path / "out")) == [
-        "column 'd' is not there, and Iceberg cannot say that the rows have 'nan' in it"
+        "column 'd' is missing, and Iceberg cannot express that its rows have 'nan'"
     ]
     table.export_iceberg(tmp_path / "out", rewrite=True)
     assert IcebergReaders(tmp_path / "out").rows() == by_both([(1, "nan")])
@@ -445,7 +445,7 @@ def test_version_2_shows_defaults_of_files_that_were_written_anew(lake, tmp_path
         "ALTER TABLE t ADD COLUMN d INT DEFAULT 5",
     )
     table, place = lake.table("t"), tmp_path / "out"
-    with pytest.raises(Unsupported, match="version 2 cannot say that the rows have '5' in it"):
+    with pytest.raises(Unsupported, match="version 2 cannot express that its rows have '5'"):
         table.export_iceberg(place, format_version=2)
 
     table.export_iceberg(place, format_version=2, rewrite=True)

@@ -16,9 +16,9 @@ from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
 import shelduck
-from shelduck.api import delta_import
-from shelduck.api.lookup import version_at
-from shelduck.api.results import TableName
+from shelduck.verbs.lake import delta_import
+from shelduck.work.lookup import version_at
+from shelduck.work.results import TableName
 from tests.support.delta import DeltaReaders, versions_of
 from tests.support.normal import duckdb_rows, spark_rows
 from tests.support.oracle import DuckDBOracle, at
@@ -201,7 +201,7 @@ def test_partition_values_that_no_path_tells_come_from_the_log(
         assert spark_rows(table) == readers.by_deltalake(path)
         assert table.where("p = 'x'").collect() == [(1, "x")]
         assert table.where("p IS NULL").collect() == [(3, None)]
-        assert "3 file(s) have partition values that their path does not tell" in done.notes[0]
+        assert "3 file(s) have partition values that are not in their path" in done.notes[0]
     # DuckDB takes such values from paths only, and says so: it never reads another value.
     with (
         DuckDBOracle(long_story_url) as oracle,
@@ -280,7 +280,7 @@ def test_versions_after_a_checkpoint_whose_older_commits_are_gone(
     done = lake.import_delta(path, "t")
 
     assert done.versions == (3, 4)
-    assert done.notes == ("versions before 3 were left out: the log tells of them no more",)
+    assert done.notes == ("versions before 3 were left out: the log no longer contains them",)
     ours = same_as_deltalake(lake, sqlite_url, readers, path, done)
     assert ours == {3: [(0,), (1,), (2,), (3,)], 4: [(0,), (1,), (2,), (3,), (4,)]}
 
@@ -299,8 +299,8 @@ def test_versions_whose_files_were_vacuumed_are_left_out(lake, sqlite_url, reade
     assert done.versions[0] == 1
     [note] = done.notes
     assert note == (
-        f"versions 0 to 0 were left out: version 0 needs the data file {path}/{gone[0]},"
-        " which is not there"
+        f"versions 0 to 0 were left out: version 0 needs the data file {path}/{gone[0]}, which"
+        " does not exist"
     )
     ours = same_as_deltalake(lake, sqlite_url, readers, path, done)
     assert ours[2] == [(2,), (3,)]
@@ -358,7 +358,7 @@ def test_a_table_of_another_origin_or_changed_since_is_refused(lake, tmp_path):
     lake.import_delta(path, "t")
     lake.sql("INSERT INTO t VALUES (2)")
     write_deltalake(path, pa.table({"a": [3]}), mode="append")
-    with pytest.raises(shelduck.InvalidRequest, match="was changed since it was imported"):
+    with pytest.raises(shelduck.InvalidRequest, match="was changed after the import"):
         lake.import_delta(path, "t")
     assert spark_rows(lake.table("t").read()) == [(1,), (2,)]
 
@@ -370,7 +370,7 @@ def test_another_delta_table_in_the_same_place_is_refused(lake, tmp_path):
     shutil.rmtree(path)
     write_deltalake(path, pa.table({"a": [2]}))
 
-    with pytest.raises(shelduck.InvalidRequest, match="one of them was changed since"):
+    with pytest.raises(shelduck.InvalidRequest, match="one of them was changed after"):
         lake.import_delta(path, "t")
 
 
@@ -383,7 +383,7 @@ def test_sql_imports_too(lake, tmp_path):
 
     assert [row.delta_version for row in rows] == [0, 1]
     assert rows[1].snapshot_id == lake.snapshots()[-1].id
-    with pytest.raises(shelduck.InvalidRequest, match="no part of a transaction"):
+    with pytest.raises(shelduck.InvalidRequest, match="cannot be part of a transaction"):
         lake.sql(f"BEGIN; CALL import_delta('{path}', 'u')")
 
 

@@ -315,7 +315,7 @@ def test_paths_are_uris(lake, long_story_url, readers, delta, tmp_path):
     done = lake.import_delta(delta.path, "t")
 
     assert spark_rows(lake.table("t").read()) == [(0, "x y:"), (1, "q")]
-    assert done.notes[0].startswith("1 file(s) have partition values that their path")
+    assert done.notes[0].startswith("1 file(s) have partition values that are not in")
     lake.close()
     # The path of the first file tells its value to DuckDB as well.
     with DuckDBOracle(long_story_url) as oracle:
@@ -443,8 +443,8 @@ def test_what_delta_asks_of_writers_is_told(lake, delta):
 
     assert done.notes == (
         "CHECK constraint 'positive' (a > 0) is not enforced",
-        "the change data feed was left out: Table.changes tells the changes of every table",
-        "column 'b': its values are generated in Delta, and are plain values here",
+        "the change data feed was left out: Table.changes reads the changes of every table",
+        "column 'b': its values were generated in Delta, and are plain values here",
     )
 
 

@@ -9,6 +9,8 @@ import pytest
 import shelduck
 from tests.support.oracle import DuckDBOracle
 
+pytestmark = pytest.mark.every_database
+
 INLINE = {"DATA_INLINING_ROW_LIMIT": 10}
 
 

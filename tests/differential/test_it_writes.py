@@ -9,6 +9,8 @@ from shelduck.errors import Unsupported
 from tests.support.normal import duckdb_rows, spark_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle, at
 
+pytestmark = pytest.mark.every_database
+
 # Small changes stay in the catalog, larger ones become files; maintenance moves them about.
 LIFE = (
     "CREATE TABLE t (id INTEGER, v VARCHAR, s STRUCT(a INTEGER, b VARCHAR[]), seen TIMESTAMPTZ)",

@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import text as sql_text
 
 import shelduck
-from shelduck.catalog import read, read_inlined
-from shelduck.catalog.create import open_lake
-from shelduck.catalog.store import open_store
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.read import inlined as read_inlined
+from shelduck.catalog.read import read
+from shelduck.catalog.schema.create import open_lake
 from shelduck.errors import CorruptLake
 from tests.support.oracle import DuckDBOracle
 

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import shelduck
-from shelduck.spark import read
+from shelduck.spark.scan import read
 from tests.support.lakes import catalog_files, rows
 from tests.support.odd_names import VALUES
 from tests.support.oracle import DuckDBOracle

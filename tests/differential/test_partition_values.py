@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck.spark import bucket_hash, write
+from shelduck.spark.write import bucket_hash, write
 from tests.support.oracle import DuckDBOracle
 
 IDENTITY, BUCKET = "x", "bucket(1000000, x)"

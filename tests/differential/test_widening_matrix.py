@@ -20,8 +20,8 @@ import pytest
 
 import shelduck
 from shelduck import Unsupported, change_type, set_properties
-from shelduck.model.promotions import Verdict, promotion
-from shelduck.model.types import ducklake_type
+from shelduck.model.types.data_types import ducklake_type
+from shelduck.model.types.promotions import Verdict, promotion
 from tests.support.normal import duckdb_rows, in_order, spark_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as sf
 
 import shelduck
-from shelduck.spark import read
+from shelduck.spark.scan import read
 from tests.support.oracle import DuckDBOracle
 
 COLUMNS = {

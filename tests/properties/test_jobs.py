@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, change_type
-from shelduck.api.job_worker import JobWorker
+from shelduck.jobs.worker import JobWorker
 from tests.properties.test_evolution import SETTINGS
 from tests.support.oracle import DuckDBOracle
 

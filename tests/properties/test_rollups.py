@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck import OutcomeUnknown
-from shelduck.api import following, unit
-from shelduck.model.keys import DELETE_SIGN
+from shelduck.model.tables.keys import DELETE_SIGN
+from shelduck.work import unit
+from shelduck.work.rows import following
 from tests.properties.test_evolution import SETTINGS
 from tests.support.lakes import newest
 from tests.support.oracle import DuckDBOracle

@@ -14,10 +14,10 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import shelduck
-from shelduck.api.state import LakeState
-from shelduck.catalog import read
-from shelduck.operations.rows import table_rows
-from shelduck.spark.read import Origin
+from shelduck.catalog.read import read
+from shelduck.operations.read.rows import table_rows
+from shelduck.spark.scan.read import Origin
+from shelduck.work.state import LakeState
 from tests.properties.test_evolution import SETTINGS
 from tests.support.oracle import DuckDBOracle, at
 from tests.support.program import Author, State, Step

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shelduck.planning.scan import plan_scan
-from shelduck.spark import read
 from shelduck.spark.bridge import Bridge, bridge_for
-from shelduck.spark.read import read_rows
+from shelduck.spark.scan import read
+from shelduck.spark.scan.read import read_rows
 from tests.support.lakes import Base
 
 if TYPE_CHECKING:

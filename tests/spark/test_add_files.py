@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shelduck import AlreadyExists, Conflict, InvalidRequest, Unsupported
-from shelduck.spark import footers
+from shelduck.spark.files import footers
 from tests.support.lakes import everything, newest, refusal, rows
 
 STATEMENTS = [
@@ -62,7 +62,7 @@ def test_a_file_is_adopted_once(copied, base, place):
         AlreadyExists, lambda: lake.table("t").add_files(place), catalog, base.folder / "data"
     )
 
-    assert told == f"{place}/1.parquet is part of main.t already; nothing was added"
+    assert told == f"file {place}/1.parquet is already part of main.t; nothing was added"
 
 
 def test_all_that_does_not_fit_is_told_at_once_and_nothing_is_added(copied, base, place):
@@ -76,10 +76,10 @@ def test_all_that_does_not_fit_is_told_at_once_and_nothing_is_added(copied, base
     assert told.splitlines() == [
         "cannot add 4 file(s) to main.t, nothing was added:",
         (
-            f"  {place}/3.parquet: column 'c' is in the file and not in the table"
+            f"  {place}/3.parquet: column 'c' is in the file but not in the table"
             " (ignore_extra_columns=True leaves it out)"
         ),
-        f"  {place}/4.parquet: column 'a' is int32 in the table and varchar in the file",
+        f"  {place}/4.parquet: column 'a' is int32 in the table but varchar in the file",
     ]
 
 
@@ -93,17 +93,17 @@ def test_what_is_no_parquet_file_is_refused(lake, place):
 
 def test_files_below_the_lakes_own_path_are_refused(base, lake):
     write(base.folder / "data" / "main" / "x.parquet", a=[1], b=["x"])
-    with pytest.raises(InvalidRequest, match="lies below the lake's data path"):
+    with pytest.raises(InvalidRequest, match="is below the lake's data path"):
         lake.table("t").add_files(base.folder / "data")
 
 
 def test_a_column_that_must_not_be_null_is_checked_in_the_footer(lake, tmp_path):
     lake.table("n").add_files(write(tmp_path / "1.parquet", a=[1]))
-    with pytest.raises(InvalidRequest, match="column 'a' is NOT NULL and holds NULL in the file"):
+    with pytest.raises(InvalidRequest, match="column 'a' is NOT NULL, but the file contains NULL"):
         lake.table("n").add_files(write(tmp_path / "2.parquet", a=[1, None]))
     blind = pa.table({"a": pa.array([1], pa.int32())})
     pq.write_table(blind, tmp_path / "3.parquet", write_statistics=False)
-    with pytest.raises(InvalidRequest, match="NOT NULL and may hold NULL"):
+    with pytest.raises(InvalidRequest, match="NOT NULL, but the file may contain NULL"):
         lake.table("n").add_files(tmp_path / "3.parquet")
 
 
@@ -129,11 +129,11 @@ def test_a_value_in_a_path_has_to_be_of_its_columns_type(lake, tmp_path):
     write(tmp_path / "k=x" / "1.parquet", a=[1])
     table = lake.table("p")
 
-    with pytest.raises(InvalidRequest, match="column 'k' is int32 and 'x' in the path"):
+    with pytest.raises(InvalidRequest, match="column 'k' is int32, but 'x' in the path"):
         table.add_files(tmp_path)
-    with pytest.raises(InvalidRequest, match="column 'k' is in the table and not in the file"):
+    with pytest.raises(InvalidRequest, match="column 'k' is in the table but not in the file"):
         table.add_files(tmp_path, hive_partitioning=False)
-    with pytest.raises(InvalidRequest, match="no directory above it is named column=value"):
+    with pytest.raises(InvalidRequest, match="no parent directory has a name such as column=value"):
         table.add_files(write(tmp_path / "1.parquet", a=[1], k=[1]), hive_partitioning=True)
 
 
@@ -150,7 +150,7 @@ def test_a_transaction_reads_what_it_adopted_and_forgets_it_on_rollback(copied, 
     with lake.transaction() as tx:
         tx.table("t").add_files(place)
         assert sorted(rows(tx.table("t").read())) == [(1, "b1"), (2, "b2")]
-        with pytest.raises(AlreadyExists, match=r"is part of main\.t already"):
+        with pytest.raises(AlreadyExists, match=r"is already part of main\.t"):
             tx.table("t").add_files(place)
         tx.rollback()
 
@@ -202,8 +202,8 @@ def test_a_float_of_the_path_stays_the_number_that_it_is(lake, tmp_path):
 
     assert str(refused.value) == (
         "cannot change 'k' of main.f from float32 to float64: files that were added have its"
-        " values in their paths, which would be read as other numbers; write those files anew"
-        " first: Table.rewrite()"
+        " values in their paths, which would be read as other numbers; rewrite those files"
+        " first with Table.rewrite()"
     )
     assert newest(lake) == before
     table.rewrite()

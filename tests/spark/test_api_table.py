@@ -20,6 +20,7 @@ from shelduck import (
 )
 from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
+from tests.support.spark import views
 
 STATEMENTS = [
     (
@@ -79,18 +80,18 @@ def test_a_table_that_exists_is_kept_when_that_is_wanted(lake):
     ("name", "columns", "kind", "message"),
     [
         ("T", {"a": "int"}, AlreadyExists, "table main.T already exists"),
-        ("q.u", {"a": "int"}, NotFound, "schema 'q' does not exist; there are 'main'"),
+        ("q.u", {"a": "int"}, NotFound, "schema 'q' does not exist; existing schemas: 'main'"),
         ("u", {}, InvalidRequest, "a table needs at least one column"),
-        ("u", {"a": "integr"}, InvalidRequest, "unknown type 'integr' in 'integr'"),
-        ("u", {"a": "int", "A": "int"}, InvalidRequest, "column 'A' is named twice"),
-        ("u", {"": "int"}, InvalidRequest, "a column needs a name"),
-        ("", {"a": "int"}, InvalidRequest, "cannot read the name ''"),
+        ("u", {"a": "integr"}, InvalidRequest, "unknown data type 'integr' in 'integr'"),
+        ("u", {"a": "int", "A": "int"}, InvalidRequest, "column 'A' is listed twice"),
+        ("u", {"": "int"}, InvalidRequest, "the name of a column is empty"),
+        ("", {"a": "int"}, InvalidRequest, "cannot parse the name ''"),
         ("a.b.c", {"a": "int"}, InvalidRequest, "'a.b.c' has too many parts"),
         (
             "u",
             T.StructType([T.StructField("a", T.CalendarIntervalType())]),
             Unsupported,
-            "column 'a' is interval, which no DuckLake type holds",
+            "column 'a' is interval, which has no DuckLake type",
         ),
     ],
 )
@@ -133,12 +134,12 @@ def test_rows_are_appended_by_position_on_demand(lake, spark):
     ("query", "messages"),
     [
         ("SELECT 2 AS id, 3 AS q", ["the rows do not fit main.t", "the table has no column q"]),
-        ("SELECT 2 AS n", ["column id is NOT NULL, has no default and is not given"]),
+        ("SELECT 2 AS n", ["column id is missing: it is NOT NULL and has no default"]),
         (
             "SELECT 2 AS q, 'x' AS n, array(1) AS name, named_struct('z', 1) AS s",
             [
                 "the table has no column q",
-                "column id is NOT NULL, has no default and is not given",
+                "column id is missing: it is NOT NULL and has no default",
                 "column n: string",
                 "column name: array<int>",
                 "column s has no field z",
@@ -147,7 +148,7 @@ def test_rows_are_appended_by_position_on_demand(lake, spark):
         ("SELECT 2 AS id, 3 AS ID", ["column ID is given twice"]),
         (
             "SELECT id FROM VALUES (2), (NULL) AS v(id)",
-            ["column id of main.t is NOT NULL, got a null"],
+            ["column id of main.t is NOT NULL, got NULL"],
         ),
         ("SELECT id, id AS n FROM VALUES (2), (300) AS v(id)", ["column n of main.t", "300"]),
         ("SELECT 2 AS id, named_struct('a', 3000000000L) AS s", ["s.a of main.t", "3000000000"]),
@@ -180,9 +181,9 @@ def test_what_is_no_dataframe_and_no_type_is_refused_in_words(copied, base):
     data = base.folder / "data"
 
     told = refusal(InvalidRequest, lambda: lake.table("t").append([1]), catalog, data)
-    assert "takes a Spark DataFrame, not list" in told
+    assert "cannot append to main.t: expected a Spark DataFrame, got list" in told
     told = refusal(InvalidRequest, lambda: lake.create_table("u", {"a": None}), catalog, data)
-    assert "written as text, such as 'bigint', not as None" in told
+    assert "must be text such as 'bigint', not None" in told
 
 
 def test_an_empty_append_makes_no_snapshot_and_no_file(copied, base, spark):
@@ -229,8 +230,8 @@ def test_a_table_is_read_now_and_as_it_was(lake, spark):
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        ({"version": 9}, NotFound, "snapshot 9 does not exist; there are 0 to 2"),
-        ({"version": -1}, NotFound, "snapshot -1 does not exist; there are 0 to 2"),
+        ({"version": 9}, NotFound, "snapshot 9 does not exist; existing snapshots: 0 to 2"),
+        ({"version": -1}, NotFound, "snapshot -1 does not exist; existing snapshots: 0 to 2"),
         ({"version": 0}, NotFound, "table 't' does not exist in schema 'main'"),
         ({"timestamp": "2001-01-01"}, NotFound, "no snapshot as old as 2001-01-01"),
         ({"timestamp": "soon"}, InvalidRequest, "'soon' is not a timestamp; write 2026-01-31"),
@@ -259,14 +260,14 @@ def test_a_table_that_does_not_exist_is_told_with_its_neighbours(lake):
 
 
 def test_settings_of_the_session_are_not_touched(lake, spark):
-    before, views = dict(spark.conf.getAll), spark.catalog.listTables()
+    before, listed = dict(spark.conf.getAll), views(spark)
 
     lake.table("t").append(spark.sql("SELECT 2 AS id"))
     lake.table("t").read().collect()
     lake.sql("ALTER TABLE t ADD COLUMN c INT").collect()
 
     assert dict(spark.conf.getAll) == before
-    assert spark.catalog.listTables() == views
+    assert views(spark) == listed
 
 
 # Alter
@@ -324,7 +325,7 @@ def test_not_null_is_set_when_the_rows_allow_it(copied, base):
         catalog,
         base.folder / "data",
     )
-    assert told.startswith("column 'n' of main.t holds NULL and cannot become NOT NULL")
+    assert told.startswith("column 'n' of main.t contains NULL and cannot become NOT NULL")
 
 
 @pytest.mark.parametrize(
@@ -333,10 +334,10 @@ def test_not_null_is_set_when_the_rows_allow_it(copied, base):
         (lambda: shelduck.move_column("a"), "move_column('a') needs first=True or after='…'"),
         (
             lambda: shelduck.add_column("a", "int", first=True, after="b"),
-            "give first=True or after='…', not both",
+            "pass first=True or after='…', not both",
         ),
-        (lambda: shelduck.add_column("a..b", "int"), "cannot read the name 'a..b'"),
-        (lambda: shelduck.change_type("a", "foo"), "unknown type 'foo' in 'foo'"),
+        (lambda: shelduck.add_column("a..b", "int"), "cannot parse the name 'a..b'"),
+        (lambda: shelduck.change_type("a", "foo"), "unknown data type 'foo' in 'foo'"),
     ],
 )
 def test_a_change_that_means_nothing_is_refused_when_it_is_made(make, message):
@@ -352,7 +353,7 @@ def test_an_alter_without_a_change_is_refused(copied, base):
 
     told = refusal(InvalidRequest, table.alter, catalog, base.folder / "data")
 
-    assert told == "ALTER TABLE main.t names no change"
+    assert told == "ALTER TABLE main.t contains no change"
 
 
 def test_a_plan_prints_what_would_happen_and_does_nothing(copied, base):
@@ -367,19 +368,14 @@ def test_a_plan_prints_what_would_happen_and_does_nothing(copied, base):
     )
 
     assert str(plan) == (
-        "ALTER TABLE main.t: 4 change(s) in one snapshot\n"
-        "  1. ADD COLUMN c varchar DEFAULT 'it\\'s'\n"
-        "     light: files that lack the new id read its initial default\n"
-        "     files to rewrite: 0, rows: 0, bytes: 0\n"
-        "  2. ALTER COLUMN n TYPE int32\n"
-        "     light: safe: int32 holds every int8\n"
-        "     files to rewrite: 0, rows: 0, bytes: 0\n"
-        "  3. ALTER COLUMN name SET NOT NULL\n"
-        "     light: metadata only, after a check that no row holds NULL\n"
-        "     files to rewrite: 0, rows: 0, bytes: 0\n"
-        "  4. RENAME COLUMN id TO key\n"
-        "     light: metadata only: columns are found by id\n"
-        "     files to rewrite: 0, rows: 0, bytes: 0"
+        "ALTER TABLE main.t: 4 change(s) in one snapshot\n  1. ADD COLUMN c varchar DEFAULT"
+        " 'it\\'s'\n     light: files without the new id are read with its initial default\n"
+        "     files to rewrite: 0, rows: 0, bytes: 0\n  2. ALTER COLUMN n TYPE int32\n     light:"
+        " safe: int32 holds every int8\n     files to rewrite: 0, rows: 0, bytes: 0\n  3. ALTER"
+        " COLUMN name SET NOT NULL\n     light: metadata only, after a check that no row holds"
+        " NULL\n     files to rewrite: 0, rows: 0, bytes: 0\n  4. RENAME COLUMN id TO key\n"
+        "     light: metadata only: columns are found by id\n     files to rewrite: 0, rows: 0,"
+        " bytes: 0"
     )
     assert everything(catalog, base.folder / "data") == before
 
@@ -457,11 +453,21 @@ def test_the_smallest_life_on_every_catalog(lake_url, data_path, spark):
 @pytest.mark.parametrize(
     ("url", "data_path", "kind", "message"),
     [
-        ("sqlite:///{0}/lake.db", None, InvalidRequest, "data_path is needed to create a lake in"),
+        ("sqlite:///{0}/lake.db", None, InvalidRequest, "creating a lake in"),
         ("sqlite:///{0}/no/such/lake.db", "{0}/data", CatalogUnavailable, "{0}/no/such"),
         ("mysql://me@here/lake", "{0}/data", InvalidRequest, "mysql"),
-        ("no url at all", "{0}/data", InvalidRequest, "cannot be read: give sqlite:////file.db"),
-        ("", "{0}/data", InvalidRequest, "cannot be read: give sqlite:////file.db"),
+        (
+            "no url at all",
+            "{0}/data",
+            InvalidRequest,
+            "cannot parse the catalog address; use sqlite:////file.db",
+        ),
+        (
+            "",
+            "{0}/data",
+            InvalidRequest,
+            "cannot parse the catalog address; use sqlite:////file.db",
+        ),
         ("sqlite://", "{0}/data", InvalidRequest, "sqlite://"),
         (
             "postgresql://postgres@127.0.0.1:1/lake",
@@ -488,8 +494,8 @@ def test_another_data_path_than_the_lakes_own_is_refused(copied, base, tmp_path)
         shelduck.connect(f"sqlite:///{catalog}", str(tmp_path / "elsewhere"))
 
     assert str(caught.value).endswith(
-        f"keeps its files in '{base.folder}/data/', not in '{tmp_path}/elsewhere/';"
-        " leave data_path out"
+        f"has its files in '{base.folder}/data/', not in '{tmp_path}/elsewhere/'; leave out"
+        " data_path"
     )
 
 

@@ -219,7 +219,7 @@ def test_a_schema_ends_with_the_tables_that_the_transaction_left_in_it(lake):
     with lake.transaction() as tx:
         tx.create_table("s.made", {"a": "int"})
         tx.drop_table("s.old")
-        with pytest.raises(InvalidRequest, match=r"holds 1 table\(s\), 'made' among them"):
+        with pytest.raises(InvalidRequest, match=r"contains 1 table\(s\), such as 'made'"):
             tx.drop_schema("s")
         tx.drop_schema("s", cascade=True)
 

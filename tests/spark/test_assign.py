@@ -12,9 +12,9 @@ import pytest
 from pyspark.errors import PySparkException
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.schema import Default, Field, Schema
-from shelduck.model.table import TableVersion
-from shelduck.spark.assign import assign, failure_of
+from shelduck.model.tables.schema import Default, Field, Schema
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.rows.assign import assign, failure_of
 from tests.support.written import HandMadeLake, columns, table_version
 
 
@@ -144,7 +144,10 @@ def test_a_value_inside_a_list_of_structs_is_checked_too(spark):
         columns(c="array<struct<x: uint8>>"),
     )
 
-    assert message == "column c.element.x of main.t is uint8, from 0 to 255, got 300"
+    assert (
+        message
+        == "column c.element.x of main.t is uint8, which holds numbers from 0 to 255, got 300"
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +170,10 @@ def test_a_type_that_would_lose_values_is_refused_with_the_remedy(
     spark, kind, value, given, needed
 ):
     assert refused(spark, f"SELECT {value} c", columns(c=kind)) == [
-        f"column c: {given} is not stored as {needed}; cast it yourself if that is what you want"
+        (
+            f"column c: {given} cannot be stored as {needed}; cast it explicitly if that is"
+            " what you want"
+        )
     ]
 
 
@@ -181,19 +187,22 @@ def test_every_difference_is_told_in_one_error(spark):
         i="interval",
     )
     unwritable = (
-        "which Spark cannot write in a form that DuckLake's readers know;"
-        " write to this table with DuckDB"
+        "which Spark cannot write in a form that DuckLake's readers understand; write to this"
+        " table with DuckDB"
     )
     query = "SELECT 'x' a, 1 extra, 2 EXTRA, named_struct('x', 'no', 'z', 1) s, map(1, 2) l"
 
     assert refused(spark, query, schema) == [
         "the table has no column extra",
         "column EXTRA is given twice",
-        "column a: string is not stored as int32; cast it yourself if that is what you want",
-        "column b is NOT NULL, has no default and is not given",
+        "column a: string cannot be stored as int32; cast it explicitly if that is what you want",
+        "column b is missing: it is NOT NULL and has no default",
         "column s has no field z",
-        "column s.x: string is not stored as int32; cast it yourself if that is what you want",
-        "column l: map<int,int> is not stored as array<int32>",
+        (
+            "column s.x: string cannot be stored as int32; cast it explicitly if that is what you"
+            " want"
+        ),
+        "column l: map<int,int> cannot be stored as array<int32>",
         f"column g is geometry, {unwritable}",
         f"column i is interval, {unwritable}",
     ]
@@ -210,7 +219,7 @@ def test_columns_can_be_matched_by_their_place(spark):
 
     assert assigned(spark, "SELECT 1 a, 'x' a", schema, by_position=True) == [(1, "x")]
     assert refused(spark, "SELECT 1", schema, by_position=True)[0] == (
-        "the table has 2 columns, 1 are given; name the columns, or give them all"
+        "the table has 2 columns, but 1 are given; name the columns, or pass all of them"
     )
 
 
@@ -254,7 +263,7 @@ def test_a_default_that_spark_cannot_write_is_among_the_differences(spark):
     schema = with_default(columns(id="int32", c="date"), "c", Default("infinity"))
 
     [problem] = refused(spark, "SELECT 1 id", schema)
-    assert problem.startswith("column c is not given and its default fails")
+    assert problem.startswith("column c is missing and its default fails")
 
 
 def test_a_struct_field_that_is_left_out_gets_its_default(spark):
@@ -270,7 +279,7 @@ def test_a_null_in_a_not_null_column_fails_the_job(spark):
     query = "SELECT if(id = 3, NULL, id) c FROM range(5)"
 
     message = failed(spark, query, columns(c="int64 not null"))
-    assert message == "column c of main.t is NOT NULL, got a null"
+    assert message == "column c of main.t is NOT NULL, got NULL"
 
 
 def test_a_not_null_column_takes_what_is_never_null(spark):

@@ -8,14 +8,16 @@ import pytest
 from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from sqlalchemy import Engine, event
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, NotFound
-from shelduck.api import attached
+from shelduck.attached import catalog as attached
 from shelduck.spark.named_errors import as_sparks, condition_of
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows
+from tests.support.spark import views
 
 pytestmark = pytest.mark.spark41
 
@@ -112,6 +114,7 @@ def test_a_version_that_cannot_be_read_is_told_once(spark, lake):
         spark.sql("SELECT * FROM lake.main.t AT (VERSION => 99)")
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_table_is_described(spark, lake):
     found = [tuple(row) for row in spark.sql("DESCRIBE lake.main.t").collect()]
     assert found[:2] == [("id", "int", None), ("w", "string", None)]
@@ -371,7 +374,7 @@ def test_a_job_that_is_unknown_stays_an_error_of_ours(lake):
 def test_errors_of_queries_are_of_the_object_that_is_missing(spark, lake):
     lake.sql("CREATE TABLE gone (a INT); CREATE VIEW broken AS SELECT a FROM gone; DROP TABLE gone")
     told = {
-        "SELECT * FROM lake.main.t VERSION AS OF 99": "snapshot 99 does not exist; there are 0 to",
+        "SELECT * FROM lake.main.t VERSION AS OF 99": "snapshot 99 does not exist; existing",
         "SELECT * FROM lake.main.t TIMESTAMP AS OF '1999-01-01'": "no snapshot as old as 1999",
         "SELECT * FROM lake.main.broken": r"view main\.broken: table 'gone' does not exist",
     }
@@ -407,7 +410,7 @@ def test_parameters_of_queries_are_sparks(spark, lake):
     assert rows(spark.sql("SELECT id FROM {t} WHERE id = 2", t=spark.table("lake.main.t"))) == [
         (2,)
     ]
-    with pytest.raises(shelduck.Unsupported, match=r"takes no {names} for frames"):
+    with pytest.raises(shelduck.Unsupported, match=r"does not support {names} for frames"):
         spark.sql("INSERT INTO lake.main.t SELECT * FROM {t}", t=spark.table("lake.main.t"))
 
 
@@ -454,6 +457,27 @@ def test_threads_share_the_catalog(spark, lake):
     assert sorted(found) == [[(100 + n,)] for n in range(4)]
 
 
+def test_a_query_reads_what_it_loaded_however_many_commits_come_between(spark, lake, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(attached.time, "monotonic", lambda: now[0])
+    catalog = attached.AttachedLake(lake, spark)
+
+    def load():
+        database, view, _ = catalog.answer(["", "load", "main", "t", "", ""], None)[0]
+        return f"{database}.{view}"
+
+    before = [load()]
+    for n in range(3):
+        lake.sql(f"INSERT INTO t VALUES ({10 + n}, 'x')")
+        before.append(load())
+    assert [spark.table(name).count() for name in before] == [3, 4, 5, 6]
+    now[0] = 61.0
+    lake.sql("DELETE FROM t WHERE id > 10")
+    newest = load()
+    there = [name for name in (*before, newest) if spark.catalog.tableExists(name)]
+    assert there == [before[-1], newest]
+
+
 def test_a_new_session_attaches_for_itself(spark, lake, url):
     new = spark.newSession()
     with pytest.raises(AnalysisException):
@@ -471,8 +495,8 @@ def test_a_session_is_left_as_it_was(spark, url, tmp_path):
     def state():
         return (
             {k: v for k, v in spark.conf.getAll.items() if not k.startswith("spark.app")},
-            sorted(t.name for t in spark.catalog.listTables()),
-            sorted(t.name for t in spark.catalog.listTables("global_temp")),
+            views(spark),
+            views(spark, "global_temp"),
             spark.catalog.currentCatalog(),
             SparkSession.sql,
         )
@@ -482,7 +506,7 @@ def test_a_session_is_left_as_it_was(spark, url, tmp_path):
     spark.sql("CREATE TABLE t AS SELECT 1 AS a")
     assert rows(spark.sql("SELECT * FROM t")) == [(1,)]
     assert spark.catalog.currentCatalog() == "lake"
-    with pytest.raises(AlreadyExists, match="catalog 'lake' exists in this session"):
+    with pytest.raises(AlreadyExists, match="catalog 'lake' already exists in this session"):
         shelduck.attach(spark, "lake", url)
     shelduck.detach(spark, "lake")
 
@@ -496,8 +520,59 @@ def test_a_session_is_left_as_it_was(spark, url, tmp_path):
         shelduck.detach(spark, "lake")
 
 
+def test_what_others_replace_meanwhile_stays(spark, url, tmp_path, monkeypatch):
+    seen = []
+
+    def watched(original):
+        def sql(self, text, *arguments, **more):
+            seen.append(text)
+            return original(self, text, *arguments, **more)
+
+        return sql
+
+    shelduck.attach(spark, "lake", url, f"{tmp_path}/data/")
+    theirs = watched(type(spark).sql)
+    monkeypatch.setattr(type(spark), "sql", theirs)
+    spark.sql("CREATE TABLE lake.main.t AS SELECT 1 AS a")
+    shelduck.detach(spark, "lake")
+    assert type(spark).sql is theirs
+    assert rows(spark.sql("SELECT 2")) == [(2,)]
+
+    shelduck.attach(spark, "lake", url)
+    spark.sql("UPDATE lake.main.t SET a = 3")
+    assert rows(spark.table("lake.main.t")) == [(3,)]
+    shelduck.detach(spark, "lake")
+    assert type(spark).sql is theirs
+    assert {"CREATE TABLE lake.main.t AS SELECT 1 AS a", "SELECT 2"} <= set(seen)
+
+
+def test_calls_that_were_kept_work_with_and_without_a_lake(spark, url, tmp_path):
+    shelduck.attach(spark, "lake", url, f"{tmp_path}/data/")
+    sql, table = spark.sql, spark.read.table
+    sql("CREATE TABLE lake.main.t AS SELECT 1 AS a")
+    assert rows(table("lake.main.t")) == [(1,)]
+    shelduck.detach(spark, "lake")
+    assert rows(sql("SELECT 2")) == [(2,)]
+    shelduck.attach(spark, "lake", url)
+    assert rows(table("lake.main.t")) == [(1,)]
+    shelduck.detach(spark, "lake")
+
+
+def test_nothing_of_spark_stays_replaced(spark, url, tmp_path):
+    def methods():
+        found = (SparkSession, type(spark), type(spark.read), type(spark.range(0).write))
+        found += (type(spark.range(0)), type(spark.readStream), DataStreamWriter)
+        return [dict(vars(kind)) for kind in found]
+
+    before = methods()
+    shelduck.attach(spark, "lake", url, f"{tmp_path}/data/")
+    assert methods() != before
+    shelduck.detach(spark, "lake")
+    assert methods() == before
+
+
 def test_settings_of_the_session_say_where_the_lake_is(spark, url, tmp_path):
-    with pytest.raises(InvalidRequest, match="nothing says which lake to attach"):
+    with pytest.raises(InvalidRequest, match="cannot tell which lake to attach"):
         shelduck.attach(spark)
     spark.conf.set("spark.sql.catalog.duck.uri", url)
     spark.conf.set("spark.sql.catalog.duck.data-path", f"{tmp_path}/data/")

@@ -16,7 +16,7 @@ from pyspark.errors import (
 
 import shelduck
 from shelduck import Unsupported
-from shelduck.api import attached
+from shelduck.attached import catalog as attached
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import rows
 
@@ -40,21 +40,21 @@ def lake(spark, tmp_path):
         (
             "ALTER TABLE lake.main.t ADD CONSTRAINT c CHECK (id > 0)",
             Unsupported,
-            "ADD CONSTRAINT is not supported yet",
+            "ADD CONSTRAINT is not supported",
         ),
-        ("ALTER TABLE lake.main.t SET LOCATION '/x'", Unsupported, "there are SET PARTITIONED BY"),
+        ("ALTER TABLE lake.main.t SET LOCATION '/x'", Unsupported, "use SET PARTITIONED BY"),
         ("CREATE TABLE lake.main.n LIKE lake.main.t", Unsupported, "AS SELECT ... LIMIT 0"),
-        ("CREATE SCHEMA lake.s COMMENT 'x'", Unsupported, "COMMENT is not supported yet"),
-        ("DROP TABLE lake.main.t PURGE", Unsupported, "files stay for time travel"),
+        ("CREATE SCHEMA lake.s COMMENT 'x'", Unsupported, "COMMENT is not supported"),
+        ("DROP TABLE lake.main.t PURGE", Unsupported, "files are kept for time travel"),
         (
             "WITH x AS (SELECT 1 AS id) DELETE FROM lake.main.t WHERE id IN (TABLE x)",
             Unsupported,
-            "DELETE FROM behind a query is not supported yet",
+            "DELETE FROM after a query is not supported",
         ),
         (
             "WITH x AS (SELECT 1 AS id) UPDATE lake.main.t AS y SET w = 'c'",
             Unsupported,
-            "UPDATE behind a query is not supported yet",
+            "UPDATE after a query is not supported",
         ),
         ("UPDATE lake.main.t SET w = 'c', w = 'd'", ParseException, "each column only once"),
         ("ANALYZE TABLE lake.main.t COMPUTE STATISTICS", AnalysisException, "for v2 tables"),

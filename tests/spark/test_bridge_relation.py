@@ -297,7 +297,7 @@ def test_a_column_missing_from_a_file_is_null_whatever_the_schema_promises(
 
 
 def test_names_shared_by_columns_and_constants_are_refused(bridge: Bridge, files: Files) -> None:
-    with pytest.raises(InvalidRequest, match="id names both a column and a constant"):
+    with pytest.raises(InvalidRequest, match="id is the name of both a column and a constant"):
         read(bridge, files, "ID bigint")
 
 
@@ -308,5 +308,5 @@ def test_constants_of_other_types_are_refused(bridge: Bridge, files: Files) -> N
 
 def test_a_name_that_spark_would_replace_is_refused(bridge: Bridge, files: Files) -> None:
     schema = StructType([StructField("${user.home}", LongType())])
-    with pytest.raises(Unsupported, match=r"holds \$\{\.\.\.\}"):
+    with pytest.raises(Unsupported, match=r"contains \$\{\.\.\.\}"):
         bridge.relation(schema, NONE, files, with_deletes=False, size_in_bytes=1)

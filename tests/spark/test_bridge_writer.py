@@ -119,7 +119,7 @@ def test_a_name_that_spark_would_replace_is_refused(
     bridge: Bridge, spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = spark.range(1).withColumnRenamed("id", "${user.home}")
-    with pytest.raises(IllegalArgumentException, match=r"a field name holds \$\{\.\.\.\}"):
+    with pytest.raises(IllegalArgumentException, match=r"a field name contains \$\{\.\.\.\}"):
         write(bridge, rows, tmp_path / "t", {("${user.home}",): 1})
 
 

@@ -147,7 +147,7 @@ def test_compaction_is_no_change(lake):
         ((4, 3), "cannot begin at snapshot 4 and end at 3"),
         (("2999-01-01",), "no snapshot at or after"),
         ((0, "1999-01-01"), "no snapshot as old as"),
-        ((True,), "True is no snapshot id"),
+        ((True,), "True is neither a snapshot id nor a time"),
         ((1.5,), "1.5 is not a timestamp"),
     ],
 )
@@ -168,7 +168,7 @@ def test_what_expired_is_named(copied):
     expire(catalog, 0, 1, 2, 3)
     table = lake.table("t")
 
-    with pytest.raises(NotFound, match="there are 4 to 9"):
+    with pytest.raises(NotFound, match="existing snapshots: 4 to 9"):
         table.changes(2)
     assert [r[0] for r in told(table.changes(4))] == [5, 6, 7, 7, 7, 9, 9]
     expire(catalog, 4)

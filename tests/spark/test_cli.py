@@ -109,13 +109,16 @@ def test_sql_makes_a_lake_where_there_is_none(sqlite_url, data_path, spark):
     [
         (
             ("sql", "ALTER TABLE t ADD COLUMN name INT"),
-            "AlreadyExists: column name already exists in main.t\n",
+            "AlreadyExists: column 'name' already exists in main.t\n",
         ),
         (
             ("schema", "[/q]"),
-            "NotFound: table '[/q]' does not exist in schema 'main'; there are 't'\n",
+            "NotFound: table '[/q]' does not exist in schema 'main'; existing tables: 't'\n",
         ),
-        (("history", "q"), "NotFound: table 'q' does not exist in schema 'main'; there are 't'\n"),
+        (
+            ("history", "q"),
+            "NotFound: table 'q' does not exist in schema 'main'; existing tables: 't'\n",
+        ),
     ],
 )
 def test_an_error_is_one_line_on_stderr(url, monkeypatch, capsys, arguments, told):
@@ -134,7 +137,7 @@ def test_looking_at_a_lake_that_does_not_exist_makes_none(tmp_path, monkeypatch,
     for kind in ("sqlite", "duckdb"):
         told = fail(monkeypatch, capsys, *command, "-c", f"{kind}:///{tmp_path}/lake.db")
 
-        assert told.startswith("NotFound: no lake in")
+        assert told.startswith("NotFound: there is no lake in")
         assert list(tmp_path.iterdir()) == []
 
 
@@ -163,7 +166,7 @@ def test_the_demo_tells_its_story_and_duckdb_agrees(spark, tmp_path):
 def test_the_demo_leaves_a_folder_alone_that_exists(monkeypatch, capsys, tmp_path):
     told = fail(monkeypatch, capsys, "demo", "--keep", tmp_path)
 
-    assert told == f"InvalidRequest: {tmp_path} exists already; name a new folder for the lake\n"
+    assert told == f"InvalidRequest: {tmp_path} already exists; choose a new folder for the lake\n"
 
 
 @pytest.mark.slow
@@ -214,7 +217,7 @@ def test_a_worker_does_the_jobs_that_are_queued(url, spark):
     told = run("jobs", "run", "--once", "-c", url).splitlines()
 
     assert told[0] == "job 1 on main.t: FINISHED"
-    assert told[1].startswith("job 2 on main.bad: CANCELLED: 1 value(s) of column 'v' do not")
+    assert told[1].startswith("job 2 on main.bad: CANCELLED: 1 value(s) of column 'v' cannot")
     listed = json_lines("jobs", "list", "-c", url)
     assert [(j["job"], j["state"]) for j in listed] == [
         *[(3, "CANCELLED"), (2, "CANCELLED"), (1, "FINISHED")]

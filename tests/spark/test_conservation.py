@@ -140,7 +140,7 @@ def test_a_file_with_other_rows_than_the_catalog_says_fails_the_query(damaged):
     put(content(path).slice(0, 13), path)
     with pytest.raises(Exception, match="shelduck found a damaged lake") as caught:
         damaged.lake.sql("SELECT sum(id) FROM t").collect()
-    assert f"{path} of main.t has 13 rows, the catalog says 20: restore the file" in str(
+    assert f"{path} of main.t has 13 rows, but the catalog says 20; restore the file" in str(
         caught.value
     )
 
@@ -152,7 +152,7 @@ def test_a_delete_file_with_other_positions_than_the_catalog_says_fails_the_quer
     put(content(place).slice(0, 4), place)
     with pytest.raises(Exception, match="shelduck found a damaged lake") as caught:
         damaged.lake.sql("SELECT sum(id) FROM t").collect()
-    assert f"{place} has 4 positions, the catalog says 10" in str(caught.value)
+    assert f"{place} has 4 rows, but the catalog says 10" in str(caught.value)
 
 
 def test_two_rows_of_one_path_are_refused_when_they_are_listed(damaged):
@@ -167,7 +167,7 @@ def test_two_rows_of_one_path_are_refused_when_they_are_listed(damaged):
     ):
         said = refusal(CorruptLake, act, damaged.catalog, damaged.data)
         assert "data files 0 and 2 of main.t have the same data file" in said
-        assert "set the path of the wrong one right" in said
+        assert "correct the wrong path" in said
 
 
 # Rows 0 to 59 in three files, of which 0, 2 and 21 are deleted by files and 41 in the catalog; 100

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.types import ducklake_type
-from shelduck.spark.conversions import converted
+from shelduck.model.types.data_types import ducklake_type
+from shelduck.spark.rows.conversions import converted
 from shelduck.spark.types import spark_type
 
 LOST = object()

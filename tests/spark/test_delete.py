@@ -7,7 +7,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import shelduck
 from shelduck import InvalidRequest, Unchanged
-from shelduck.spark import position_files, read
+from shelduck.spark.deletes import delete_files, position_files
+from shelduck.spark.scan import read
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -19,6 +20,13 @@ STATEMENTS = [
 ]
 
 
+@pytest.fixture(params=["here", "by Spark"])
+def written(request, monkeypatch):
+    """Both ways to write delete files: positions are collected, or Spark writes them."""
+    if request.param == "by Spark":
+        monkeypatch.setattr(delete_files, "_MOST_COLLECTED", -1)
+
+
 def duckdb(catalog, inline=0):
     return DuckDBOracle(f"sqlite:///{catalog}", None, {"DATA_INLINING_ROW_LIMIT": inline})
 
@@ -27,6 +35,7 @@ def ids(lake, version=None):
     return sorted(r[0] for r in lake.table("t").read(version=version).select("id").collect())
 
 
+@pytest.mark.usefixtures("written")
 def test_deleted_rows_are_gone_here_and_in_duckdb(copied):
     catalog, lake = copied
 
@@ -49,6 +58,7 @@ def test_deleted_rows_are_gone_here_and_in_duckdb(copied):
         ]
 
 
+@pytest.mark.usefixtures("written")
 def test_a_second_delete_writes_all_positions_and_ends_the_first(copied):
     catalog, lake = copied
     table = lake.table("t")
@@ -82,6 +92,7 @@ def test_a_file_below_a_path_with_letters_of_patterns_is_deleted_from_again(spar
         assert duckdb.sql("SELECT count(*), min(id) FROM t") == [(30, 20)]
 
 
+@pytest.mark.usefixtures("written")
 def test_a_delete_file_names_the_data_file_and_rising_positions(copied, base):
     catalog, lake = copied
     lake.table("t").delete("id IN (7, 3, 5)")
@@ -101,6 +112,7 @@ def test_a_delete_file_names_the_data_file_and_rising_positions(copied, base):
         ]
 
 
+@pytest.mark.usefixtures("written")
 def test_a_file_whose_rows_are_all_dead_ends(copied):
     catalog, lake = copied
     table = lake.table("t")
@@ -131,7 +143,7 @@ def test_null_is_not_true(copied):
 
 def test_what_is_no_condition_is_refused_in_words(copied):
     _, lake = copied
-    with pytest.raises(InvalidRequest, match="a condition is SQL text or a Spark column"):
+    with pytest.raises(InvalidRequest, match="a condition must be SQL text or a Spark column"):
         lake.table("t").delete(True)
 
 
@@ -166,6 +178,7 @@ def test_deletes_of_duckdb_and_ours_come_together(copied):
         assert ids(lake, version=version) == list(range(first, 200))
 
 
+@pytest.mark.usefixtures("written")
 def test_positions_that_duckdb_keeps_in_the_catalog_stay_dead(copied):
     catalog, lake = copied
     with duckdb(catalog, inline=10) as oracle:
@@ -185,6 +198,7 @@ def test_positions_that_duckdb_keeps_in_the_catalog_stay_dead(copied):
         ]
 
 
+@pytest.mark.usefixtures("written")
 def test_deletion_vectors_of_duckdb_become_delete_files(copied):
     catalog, lake = copied
     with duckdb(catalog) as oracle:
@@ -219,6 +233,7 @@ def test_a_transaction_deletes_from_what_it_wrote(copied, spark):
         assert len(oracle.dump_metadata()["ducklake_delete_file"]) == 1
 
 
+@pytest.mark.usefixtures("written")
 def test_a_rolled_back_delete_leaves_no_file(copied, base):
     _, lake = copied
     place = base.folder / "data/main/t"
@@ -233,6 +248,7 @@ def test_a_rolled_back_delete_leaves_no_file(copied, base):
     assert len(ids(lake)) == 200
 
 
+@pytest.mark.usefixtures("written")
 def test_without_a_way_into_the_jvm_deletes_are_the_same(copied, monkeypatch):
     catalog, lake = copied
     for module in (position_files, read):
@@ -251,6 +267,7 @@ def test_without_a_way_into_the_jvm_deletes_are_the_same(copied, monkeypatch):
         assert (live["data_file_id"], live["delete_count"]) == (0, 20)
 
 
+@pytest.mark.usefixtures("written")
 def test_a_few_deletes_go_to_the_catalog_and_no_file_is_left(copied, base):
     catalog, lake = copied
     place = base.folder / "data/main/t"
@@ -281,6 +298,7 @@ def test_a_few_deletes_go_to_the_catalog_and_no_file_is_left(copied, base):
     assert ids(lake)[0] == 80
 
 
+@pytest.mark.usefixtures("written")
 def test_the_last_rows_of_a_file_end_it_however_few_they_are(copied):
     catalog, lake = copied
     lake.table("t").delete("id < 95")

@@ -80,7 +80,10 @@ def test_d04_a_list_is_added_without_a_default(case):
     """Doris takes ``DEFAULT '[]'``; DuckLake keeps defaults for leaves only, so it is refused."""
     for column in ("a ARRAY<INT> DEFAULT '[]'", "a ARRAY<INT> NOT NULL DEFAULT '[]'"):
         told = case.refused(Unsupported, f"ALTER TABLE t ADD COLUMN {column}")
-        assert "a of main.t is array<int32>: DuckLake keeps defaults for leaves only" in told
+        assert (
+            "cannot set a default for a of main.t, which is array<int32>: DuckLake supports no"
+            " defaults for structs, lists and maps"
+        ) in told
     case.light("ALTER TABLE t ADD COLUMN a ARRAY<INT>")
     case.lake.sql("INSERT INTO t VALUES (3, 'x', array())")
 
@@ -99,7 +102,7 @@ def test_d06_several_columns_are_added_with_defaults(case):
 def test_d11_a_column_that_is_there_cannot_be_added(case):
     told = case.refused(AlreadyExists, "ALTER TABLE t ADD COLUMN VALUE1 INT")
 
-    assert told == "column VALUE1 already exists in main.t"
+    assert told == "column 'VALUE1' already exists in main.t"
 
 
 def test_d21_a_column_that_puts_rows_into_buckets_cannot_be_dropped(case):
@@ -139,14 +142,16 @@ def test_d25_a_column_takes_null_from_now_on(case):
 def test_d26_a_column_does_not_become_not_null_again(case):
     told = case.refused(InvalidRequest, "ALTER TABLE t MODIFY COLUMN k1 INT NOT NULL")
 
-    assert "cannot change k1 of main.t from nullable to NOT NULL by MODIFY COLUMN" in told
+    assert "cannot change k1 of main.t from nullable to NOT NULL with MODIFY COLUMN" in told
 
 
 def test_d27_a_value_that_is_no_number_cancels_the_job(case):
     case.lake.sql("ALTER TABLE words MODIFY COLUMN b INT NOT NULL PROPERTIES ('wait' = 'false')")
     [job] = case.lake.jobs()
     assert job.state is JobState.PENDING
-    with pytest.raises(InvalidRequest, match=r"1 value\(s\) of column 'b' do not survive as int32"):
+    with pytest.raises(
+        InvalidRequest, match=r"1 value\(s\) of column 'b' cannot be converted to int32"
+    ):
         job.wait()
 
     [(_, state, message)] = case.told()
@@ -189,10 +194,22 @@ def test_d33_two_columns_grow_in_one_statement(case):
 @pytest.mark.parametrize(
     ("kind", "clause", "told"),
     [
-        (NotFound, "MODIFY COLUMN q INT", "column 'q' does not exist in main.t; there are 'k1'"),
-        (InvalidRequest, "MODIFY COLUMN k1 INT AFTER q", "column 'q' to go after does not exist"),
-        (InvalidRequest, "MODIFY COLUMN k1 INT AFTER k1", "k1 of main.t cannot go after itself"),
-        (InvalidRequest, "MODIFY COLUMN k1 INT", "changes nothing of main.t"),
+        (
+            NotFound,
+            "MODIFY COLUMN q INT",
+            "column 'q' does not exist in main.t; existing columns: 'k1'",
+        ),
+        (
+            InvalidRequest,
+            "MODIFY COLUMN k1 INT AFTER q",
+            "cannot place a column after 'q', which does not exist",
+        ),
+        (
+            InvalidRequest,
+            "MODIFY COLUMN k1 INT AFTER k1",
+            "cannot move column k1 of main.t after itself",
+        ),
+        (InvalidRequest, "MODIFY COLUMN k1 INT", "changes nothing in main.t"),
     ],
 )
 def test_d36_what_names_nothing_or_changes_nothing(case, kind, clause, told):
@@ -218,8 +235,8 @@ def test_d40_another_default_is_refused(case, default):
         InvalidRequest, f"ALTER TABLE sites MODIFY COLUMN pv BIGINT NOT NULL{default}"
     )
 
-    assert "cannot change the default of pv of main.sites by MODIFY COLUMN" in told
-    assert "it has the default '0', so say the same" in told
+    assert "cannot change the default of pv of main.sites with MODIFY COLUMN" in told
+    assert "it has the default '0'; repeat that, or use" in told
 
 
 @pytest.mark.parametrize(
@@ -257,8 +274,12 @@ def test_d43_a_date_becomes_a_datetime(case, widens):
 @pytest.mark.parametrize(
     ("kind", "order", "told"),
     [
-        (InvalidRequest, "k, b", "ORDER BY has to name all columns of main.words; 'a' is missing"),
-        (InvalidRequest, "k, a, A, b", "ORDER BY names column 'a' of main.words twice"),
+        (
+            InvalidRequest,
+            "k, b",
+            "ORDER BY must list all columns of main.words, but 'a' is missing",
+        ),
+        (InvalidRequest, "k, a, A, b", "ORDER BY lists column 'a' of main.words twice"),
         (NotFound, "k, a, b, c", "column 'c' does not exist in main.words"),
     ],
 )
@@ -280,7 +301,7 @@ def test_d48_a_name_that_is_used_and_one_that_is_missing(case):
     told = case.refused(AlreadyExists, "ALTER TABLE words RENAME COLUMN a TO B")
     assert told == "column 'B' already exists in main.words"
     told = case.refused(NotFound, "ALTER TABLE words RENAME COLUMN q TO r")
-    assert "column 'q' does not exist in main.words; there are 'k', 'a', 'b'" in told
+    assert "column 'q' does not exist in main.words; existing columns: 'k', 'a', 'b'" in told
     before = everything(case.catalog, case.data)
     case.lake.sql("ALTER TABLE words RENAME COLUMN a TO a")
 
@@ -331,11 +352,23 @@ def test_d68_fields_are_appended_to_a_struct(case):
 @pytest.mark.parametrize(
     ("kind", "new", "told"),
     [
-        (InvalidRequest, "STRUCT<n: INT>", "MODIFY COLUMN keeps the fields of s of main.st"),
-        (InvalidRequest, "STRUCT<kol: STRING>", "MODIFY COLUMN keeps the fields of s of main.st"),
+        (
+            InvalidRequest,
+            "STRUCT<n: INT>",
+            "cannot drop, rename or reorder the fields of s of main.st",
+        ),
+        (
+            InvalidRequest,
+            "STRUCT<kol: STRING>",
+            "cannot drop, rename or reorder the fields of s of main.st",
+        ),
         (Unsupported, "STRING", "cannot change s of main.st from struct<col: varchar> to varchar"),
         (Unsupported, "STRUCT<col: ARRAY<INT>>", "from varchar to array<int32>"),
-        (InvalidRequest, "STRUCT<col: STRING, COL: INT>", "a struct names a field twice"),
+        (
+            InvalidRequest,
+            "STRUCT<col: STRING, COL: INT>",
+            "two fields of a struct have the same name",
+        ),
     ],
 )
 def test_d69_what_a_struct_cannot_become(case, kind, new, told):
@@ -351,6 +384,7 @@ def test_d69_a_field_becomes_a_number(case):
     assert case.both("SELECT k, s.col FROM st ORDER BY k") == [(1, 7), (2, None)]
 
 
+@pytest.mark.usefixtures("compiled")
 def test_d71_a_struct_moves_behind_a_variant(case):
     case.lake.sql("ALTER TABLE st ADD COLUMN v VARIANT")
     with case.duckdb() as duckdb:

@@ -167,7 +167,7 @@ def test_d19_a_key_goes_while_rows_are_loaded(case, spark, key):
 def test_d36_what_names_nothing_in_a_rollup(refused):
     modify = "ALTER TABLE d MODIFY COLUMN"
     assert "column 'q' does not exist in main.d" in refused(NotFound, f"{modify} q INT")
-    assert "column 'q' to go after does not exist" in refused(
+    assert "cannot place a column after 'q', which does not exist" in refused(
         InvalidRequest, f"{modify} v INT AFTER q"
     )
     assert "Index[nope] does not exist in table[d]" in refused(

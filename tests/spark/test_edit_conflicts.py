@@ -101,11 +101,11 @@ def test_deletes_of_duckdb_that_hide_in_an_older_file_are_a_conflict(copied):
 def test_a_merge_enforces_not_null_and_types(lake, spark):
     source = spark.sql("SELECT 5 AS id, CAST(NULL AS INT) AS other, 3000000000L AS big")
     table = lake.table("t")
-    with pytest.raises(InvalidRequest, match=r"column id of main\.t is NOT NULL, got a null"):
+    with pytest.raises(InvalidRequest, match=r"column id of main\.t is NOT NULL, got NULL"):
         table.merge(source, ["id"], shelduck.when_matched_update({"id": "s.other"}))
     with pytest.raises(InvalidRequest, match=r"column n of main\.t is int32"):
         table.merge(source, ["id"], shelduck.when_matched_update({"n": "s.big"}))
-    with pytest.raises(InvalidRequest, match="id is NOT NULL, has no default and is not given"):
+    with pytest.raises(InvalidRequest, match="id is missing: it is NOT NULL and has no default"):
         table.merge(source, "false", shelduck.when_not_matched_insert({"n": "1"}))
     # A clause that takes no row asks nothing of its values.
     done = table.merge(

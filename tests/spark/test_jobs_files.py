@@ -8,8 +8,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from shelduck.api import job_worker
-from shelduck.api.job_worker import FlushVerbs, JobWorker
+from shelduck.jobs import worker
+from shelduck.jobs.worker import FlushVerbs, JobWorker
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
@@ -43,7 +43,7 @@ def everything(lake, name, at=""):
 
 def after_the_first_lot(monkeypatch, act):
     """Do something once, when files were converted and before all is shown."""
-    once_after(monkeypatch, job_worker, "land", act)
+    once_after(monkeypatch, worker, "land", act)
 
 
 @pytest.fixture(autouse=True)
@@ -196,7 +196,7 @@ def test_a_compaction_of_duckdb_that_crosses_the_end_of_a_job_gives_way(copied, 
             oracle.execute("BEGIN")
             return oracle.sql(COMPACTIONS[1].format("t"))
 
-        compacted = once_before(monkeypatch, job_worker, "renew", act)
+        compacted = once_before(monkeypatch, worker, "renew", act)
         lake.sql(CHANGE.format("t"))
         assert compacted[0]
         with pytest.raises(duckdb.Error, match="conflict"):
@@ -212,7 +212,7 @@ def test_a_publication_that_loses_leaves_no_copies(copied, monkeypatch):
         lake.sql(f"INSERT INTO t {_NEW}")
 
     after_the_first_lot(monkeypatch, act)
-    real, lost = job_worker.renew, []
+    real, lost = worker.renew, []
 
     def loses(*arguments):
         renewal = real(*arguments)
@@ -221,7 +221,7 @@ def test_a_publication_that_loses_leaves_no_copies(copied, monkeypatch):
             lake.sql("DELETE FROM t WHERE id = 60")
         return renewal
 
-    monkeypatch.setattr(job_worker, "renew", loses)
+    monkeypatch.setattr(worker, "renew", loses)
     lake.sql(CHANGE.format("t"))
 
     assert lost[0]

@@ -11,13 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from shelduck import InvalidRequest, JobState, NotFound, Unsupported, add_column, change_type
-from shelduck.api import appending, job_worker
-from shelduck.api.job_worker import JobWorker
-from shelduck.catalog.writers import register_writer
+from shelduck.catalog.running.writers import register_writer
 from shelduck.errors import Conflict
-from shelduck.jobs.writer import Writer
-from shelduck.model.job import Job
-from shelduck.operations import convert
+from shelduck.jobs import worker
+from shelduck.jobs.worker import JobWorker
+from shelduck.leases.writer import Writer
+from shelduck.model.changes.job import Job
+from shelduck.operations.upkeep import convert
+from shelduck.work.rows import appending
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
@@ -111,8 +112,9 @@ def test_a_value_that_the_new_type_cannot_hold_fails_the_load_and_not_the_job(la
         lake.sql(statement)
 
     assert str(refused.value) == (
-        "column v: zz does not survive as int32; a job is changing types of main.t, and new rows"
-        " have to fit those too: correct them, or CANCEL ALTER TABLE COLUMN FROM main.t"
+        "column v: zz cannot be converted to int32; a job is changing types of main.t, and new"
+        " rows must fit the new types, too; correct them, or use CANCEL ALTER TABLE COLUMN FROM"
+        " main.t"
     )
     assert newest(lake) == before
     assert job.state is JobState.PENDING
@@ -181,7 +183,7 @@ def test_a_writer_whose_process_is_dead_is_not_waited_for(lake):
 def test_a_second_worker_waits_for_the_first_and_follows_it(lake, monkeypatch):
     job = lake.table("t").alter(TO_INT)
     reached, go_on, worked = threading.Event(), threading.Event(), []
-    land = job_worker.land
+    land = worker.land
 
     def slow(parts, commit):
         worked.append(threading.current_thread().name)
@@ -191,7 +193,7 @@ def test_a_second_worker_waits_for_the_first_and_follows_it(lake, monkeypatch):
             raise KeyboardInterrupt
         return land(parts, commit)
 
-    monkeypatch.setattr(job_worker, "land", slow)
+    monkeypatch.setattr(worker, "land", slow)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(job.wait)
         reached.wait(60)
@@ -320,9 +322,9 @@ def test_a_bad_value_that_comes_meanwhile_is_found_too(copied, monkeypatch):
         with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
             duckdb.execute("INSERT INTO t VALUES (20, 'zz', 1)")
 
-    once_before(monkeypatch, job_worker, "publication", act)
+    once_before(monkeypatch, worker, "publication", act)
     job = lake.table("t").alter(TO_INT)
-    with pytest.raises(InvalidRequest, match=r"1 value\(s\) of column 'v' do not survive"):
+    with pytest.raises(InvalidRequest, match=r"1 value\(s\) of column 'v' cannot be converted"):
         job.wait()
 
     assert everything(lake) == [*OLD, (20, "zz", 1)]
@@ -364,7 +366,7 @@ def test_light_and_heavy_changes_of_a_statement_are_published_at_once(copied):
 def test_a_change_of_others_that_excludes_the_statement_cancels_it(lake):
     job = lake.table("t").alter(TO_INT, add_column("x", "int"))
     lake.sql("ALTER TABLE t ADD COLUMN x STRING")
-    with pytest.raises(InvalidRequest, match="was cancelled: column x already exists"):
+    with pytest.raises(InvalidRequest, match="was cancelled: column 'x' already exists"):
         job.wait()
 
     assert lake.table("t").columns.names == ["id", "v", "n", "x"]
@@ -374,12 +376,12 @@ def test_a_change_of_others_that_excludes_the_statement_cancels_it(lake):
     ("using", "kind", "told"),
     [
         ("nothing + 1", InvalidRequest, r"`nothing` cannot be resolved"),
-        ("nope(v)", InvalidRequest, r"of v of main.t makes no values: \[UNRESOLVED_ROUTINE\]"),
-        ("sum(n)", InvalidRequest, r"makes no values: \[MISSING_GROUP_BY\]"),
-        ("n +", InvalidRequest, r"makes no values: \[PARSE_SYNTAX_ERROR\]"),
-        ("array(n)", InvalidRequest, r"makes no values: \[DATATYPE_MISMATCH"),
-        ("(SELECT max(n) FROM t)", Unsupported, "looks at other rows, which files are converted"),
-        ("row_number() OVER (ORDER BY n)", Unsupported, "looks at other rows"),
+        ("nope(v)", InvalidRequest, r"of v of main.t is not valid: \[UNRESOLVED_ROUTINE\]"),
+        ("sum(n)", InvalidRequest, r"is not valid: \[MISSING_GROUP_BY\]"),
+        ("n +", InvalidRequest, r"is not valid: \[PARSE_SYNTAX_ERROR\]"),
+        ("array(n)", InvalidRequest, r"is not valid: \[DATATYPE_MISMATCH"),
+        ("(SELECT max(n) FROM t)", Unsupported, "depends on other rows, but rows are converted"),
+        ("row_number() OVER (ORDER BY n)", Unsupported, "depends on other rows"),
     ],
 )
 def test_an_expression_that_makes_no_values_is_refused_at_once(copied, base, using, kind, told):
@@ -409,10 +411,10 @@ def test_jobs_are_left_to_a_worker(lake):
 @pytest.mark.parametrize(
     ("properties", "told"),
     [
-        ("'timeout' = 'soon'", "is seconds, not 'soon'"),
-        ("'timeout' = '0'", "a number of seconds from 1 on, not 0"),
-        ("'wait' = 'maybe'", "is true or false, not 'maybe'"),
-        ("'storage_format' = 'v2'", "a job has no property 'storage_format'"),
+        ("'timeout' = 'soon'", "must be a number of seconds, not 'soon'"),
+        ("'timeout' = '0'", "must be at least 1 second, not 0"),
+        ("'wait' = 'maybe'", "property 'wait' of a job must be true or false, not 'maybe'"),
+        ("'storage_format' = 'v2'", "a job does not support the property 'storage_format'"),
     ],
 )
 def test_properties_of_a_job_are_checked(lake, properties, told):

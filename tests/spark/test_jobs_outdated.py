@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shelduck import InvalidRequest, JobState
-from shelduck.api import job_worker
-from shelduck.api.job_worker import JobWorker
-from shelduck.operations import convert
+from shelduck.jobs import worker
+from shelduck.jobs.worker import JobWorker
+from shelduck.operations.upkeep import convert
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
@@ -26,19 +26,19 @@ STATEMENTS = [
         (
             "ALTER COLUMN s.b TYPE STRING",
             ["ALTER TABLE t DROP COLUMN s.a", "ALTER TABLE t ADD COLUMN s.a INT"],
-            "a field of 's' was dropped and added again meanwhile",
+            "a field of 's' was dropped and added again while the job ran",
             ("SELECT id, s.b, s.a FROM t ORDER BY id", [(1, 1, None), (2, 2, None)]),
         ),
         (
             "ALTER COLUMN v TYPE STRING USING concat(v, w)",
             ["ALTER TABLE t DROP COLUMN w", "ALTER TABLE t ADD COLUMN w STRING DEFAULT 'new'"],
-            "w became another column meanwhile, and USING may name it",
+            "w became another column while the job ran, and USING may refer to it",
             ("SELECT id, v, w FROM t ORDER BY id", [(1, "1", "new"), (2, "x", "new")]),
         ),
         (
             "ALTER COLUMN v TYPE INT ON ERROR NULL",
             ["ALTER TABLE t ALTER COLUMN v SET NOT NULL"],
-            "'v' became NOT NULL meanwhile, and values of the job may be NULL",
+            "'v' became NOT NULL while the job ran, and the job may produce NULL",
             ("SELECT id, v FROM t ORDER BY id", [(1, "1"), (2, "x")]),
         ),
     ],
@@ -105,9 +105,9 @@ def test_a_job_that_was_cancelled_converts_no_more_files(lake, monkeypatch):
         return write(spark, found, lot, **options)
 
     monkeypatch.setattr(convert, "write_bins", noted)
-    monkeypatch.setattr(job_worker, "batches", lambda bins, _: [[one] for one in bins])
+    monkeypatch.setattr(worker, "batches", lambda bins, _: [[one] for one in bins])
     monkeypatch.setattr(JobWorker, "_bins", lambda _, found, left: found.chosen(left, 1))
-    once_after(monkeypatch, job_worker, "land", job.cancel)
+    once_after(monkeypatch, worker, "land", job.cancel)
     with pytest.raises(InvalidRequest, match="was cancelled"):
         job.wait()
 

@@ -146,7 +146,9 @@ def test_a_rewrite_is_told_before_it_is_done(lake):
 
 @pytest.mark.parametrize("change", [change_type("v", "string"), add_column("x", "int")])
 def test_a_rewrite_goes_with_layouts_only(lake, change):
-    with pytest.raises(Unsupported, match="REWRITE goes with SET PARTITIONED BY and SET SORTED BY"):
+    with pytest.raises(
+        Unsupported, match="REWRITE can be combined only with SET PARTITIONED BY and SET SORTED BY"
+    ):
         lake.table("t").alter(change, rewrite_files())
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from shelduck import InvalidRequest, Unchanged
-from shelduck.model.keys import DELETE_SIGN
+from shelduck.model.tables.keys import DELETE_SIGN
 from tests.support.lakes import newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -134,7 +134,7 @@ def test_a_load_of_nothing_makes_no_snapshot(lake, spark):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ("(1, 'a', NULL), (5, 'x', 1)", "column v of main.u is NOT NULL, got a null"),
+        ("(1, 'a', NULL), (5, 'x', 1)", "column v of main.u is NOT NULL, got NULL"),
         ("(1, 'a', 3000000000)", "column v of main.u is int32, which must hold every value"),
     ],
 )
@@ -149,7 +149,9 @@ def test_a_value_that_does_not_fit_fails_the_load(copied, base, values, message)
 
 
 def test_a_load_needs_its_not_null_columns(lake):
-    with pytest.raises(InvalidRequest, match="column v is NOT NULL, has no default and is not"):
+    with pytest.raises(
+        InvalidRequest, match="column v is missing: it is NOT NULL and has no default"
+    ):
         lake.sql("INSERT INTO u (k, s) VALUES (1, 'a')")
 
 
@@ -187,7 +189,7 @@ def test_a_delete_sign_is_no_column_that_a_merged_schema_adds(lake, both, spark)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"delete_sign": "nope"}, "have no column nope that says which keys are deleted"),
+        ({"delete_sign": "nope"}, "do not have the column nope, which marks deleted keys"),
         ({}, "the table has no column gone"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 import shelduck
 from shelduck import InvalidRequest
-from shelduck.model.keys import DELETE_SIGN
+from shelduck.model.tables.keys import DELETE_SIGN
 from tests.support.lakes import newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -158,7 +158,7 @@ TOO_MUCH = [
     ("b", "8", "column b of main.n (its sum) is int64, which must hold every value exactly, got"),
     ("d", "1.00", "column d of main.n (its sum) has more than 38 digits"),
     ("e", "1.00", "column e of main.n (its sum) is decimal(5,2), which must hold every value"),
-    ("u", "6", "column u of main.n (its sum) is uint8, from 0 to 255, got 256"),
+    ("u", "6", "column u of main.n (its sum) is uint8, which holds numbers from 0 to 255, got 256"),
     ("w", "1", "column w of main.n (its sum) is uint64"),
 ]
 
@@ -230,24 +230,24 @@ def test_python_makes_a_table_that_combines(copied, spark):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        (f"INSERT INTO a (k, {DELETE_SIGN}) VALUES (1, 1)", "deletes by key, which only UNIQUE"),
+        (f"INSERT INTO a (k, {DELETE_SIGN}) VALUES (1, 1)", "is not a UNIQUE KEY table"),
         (f"INSERT INTO d (k, {DELETE_SIGN}) VALUES (1, 1)", f"has no column {DELETE_SIGN}"),
         (
             "INSERT WITH SCHEMA EVOLUTION INTO a BY NAME SELECT 1 AS k, 1 AS more",
-            "column more is new to main.a, whose columns need an aggregation type: ALTER TABLE",
+            "cannot add column more to main.a: its columns need an aggregation type; use",
         ),
         (
             (
                 "MERGE WITH SCHEMA EVOLUTION INTO a USING (SELECT 1 AS k, 1 AS more) b ON a.k = b.k"
                 " WHEN MATCHED THEN UPDATE SET *"
             ),
-            "column more is new to main.a, whose columns need an aggregation type: ALTER TABLE",
+            "cannot add column more to main.a: its columns need an aggregation type; use",
         ),
         (
             "INSERT WITH SCHEMA EVOLUTION OVERWRITE TABLE a BY NAME SELECT 1 AS k, 1 AS more",
-            "column more is new to main.a, whose columns need an aggregation type: ALTER TABLE",
+            "cannot add column more to main.a: its columns need an aggregation type; use",
         ),
-        ("CALL fold('d')", "main.d has no UNIQUE or AGGREGATE KEY: there is nothing to fold"),
+        ("CALL fold('d')", "cannot fold main.d: it has no UNIQUE or AGGREGATE KEY"),
     ],
 )
 def test_what_only_other_models_know_is_refused(copied, base, statement, message):

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from shelduck.api import keyed
-from shelduck.operations import rows as table_rows
-from shelduck.operations.pruning import Pruner
-from shelduck.spark.key_ranges import near_keys
+from shelduck.operations.read import rows as table_rows
+from shelduck.operations.read.pruning import Pruner
+from shelduck.spark.merge.key_ranges import near_keys
+from shelduck.spark.write import kept
+from shelduck.work.rows import keyed
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 from tests.support.scans import column
@@ -19,6 +20,13 @@ from tests.support.scans import column
 STATEMENTS = [
     "CREATE TABLE u (k INT, s STRING, v INT) UNIQUE KEY (k, s)",
 ]
+
+
+@pytest.fixture(params=["few", "many"])
+def few_or_many(request, monkeypatch):
+    """Both ways to look at keys: here, and by Spark."""
+    if request.param == "many":
+        monkeypatch.setattr(kept, "FEW", 0)
 
 
 def near(spark, kind, values, *, others=()):
@@ -51,6 +59,7 @@ def near(spark, kind, values, *, others=()):
         ("TIMESTAMP_NTZ", ["'1900-01-01 00:00:00.000001'", "'2024-03-31 02:30:00'", "NULL"]),
     ],
 )
+@pytest.mark.usefixtures("few_or_many")
 def test_every_key_of_a_load_is_near(spark, kind, values):
     assert near(spark, kind, values) == 0
 
@@ -65,8 +74,23 @@ def test_every_key_of_a_load_is_near(spark, kind, values):
         ("BOOLEAN", ["false"], ["true", "NULL"]),
     ],
 )
+@pytest.mark.usefixtures("few_or_many")
 def test_what_lies_between_or_beyond_is_not(spark, kind, values, others):
     assert near(spark, kind, values, others=others) == 0
+
+
+@pytest.mark.parametrize("kind", ["INT", "DECIMAL(38, 9)", "DATE", "STRING", "BINARY"])
+def test_many_keys_are_near_in_a_few_ranges(spark, kind):
+    days = "date_add(DATE '2024-01-01', CAST(id AS INT))"
+    of_kind = {"DATE": days, "BINARY": "CAST(CAST(id AS STRING) AS BINARY)"}
+    value = of_kind.get(kind, f"CAST(id AS {kind})")
+    clusters = "id % 500 < 40"
+    load = spark.sql(f"SELECT {value} AS k FROM range(2000) WHERE {clusters}").localCheckpoint()
+    near = near_keys(load, [column("k", "int32", 1)])
+    assert load.where(near).count() == 160
+    if kind not in ("STRING", "BINARY"):
+        others = spark.sql(f"SELECT {value} AS k FROM range(-99, 3000) WHERE NOT ({clusters})")
+        assert others.where(near).count() == 0
 
 
 def test_all_keys_of_several_count(spark):

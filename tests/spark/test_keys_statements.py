@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import shelduck
 from shelduck import InvalidRequest, Staged, when_matched_update_all, when_not_matched_insert_all
-from shelduck.model.keys import DELETE_SIGN
+from shelduck.model.tables.keys import DELETE_SIGN
 from tests.support.lakes import newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -20,7 +20,7 @@ STATEMENTS = [
     "INSERT INTO a VALUES (1, 1), (2, 2), (1, 1)",
 ]
 START = [(1, "a"), (2, "b"), (3, "c"), (None, "n")]
-WOULD = "would leave several rows of the key"
+WOULD = "would leave several rows with the key"
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_table_of_a_query_has_each_key_once(copied, refused):
     lake.sql("CREATE OR REPLACE TABLE c UNIQUE KEY (v) AS SELECT v, k FROM c")
     assert lake.sql("INSERT INTO c VALUES ('b', 5)").first().updated == 1
     assert sorted(rows(lake.table("c").read())) == [("b", 5), ("c", 1)]
-    assert "column v of e is no key of an AGGREGATE KEY" in refused(
+    assert "column v of e is not a key of the AGGREGATE KEY" in refused(
         f"CREATE TABLE e AGGREGATE KEY (k) AS {query}"
     )
 
@@ -115,8 +115,8 @@ def test_an_update_does_not_give_two_rows_one_key(refused, update, key):
     told = refused(f"UPDATE u {update}")
 
     assert told == (
-        f"UPDATE would leave several rows of the key ({key}) in main.u, which has one of each;"
-        " load the rows instead (INSERT INTO), and they take its place"
+        f"UPDATE would leave several rows with the key ({key}) in main.u, where keys are unique;"
+        " load the rows with INSERT INTO instead, which replaces the old ones"
     )
 
 

@@ -87,14 +87,14 @@ def test_k02_a_column_that_is_there_is_not_added(case):
         assert "already exists in main.t" in case.refused(AlreadyExists, act)
     # Kudu tells C1 from c1; Spark and DuckDB do not.
     assert case.refused(AlreadyExists, "ALTER TABLE t ADD COLUMN C1 INT") == (
-        "column C1 already exists in main.t"
+        "column 'C1' already exists in main.t"
     )
 
 
 @pytest.mark.parametrize("table", ["t", "e"])
 def test_k03_a_column_is_not_null_only_with_a_default(case, table):
     """Kudu refuses it of an empty table as well, and so it is here."""
-    told = f"cannot add column c as NOT NULL to main.{table}: rows that exist would hold NULL"
+    told = f"cannot add column c as NOT NULL to main.{table}: existing rows would hold NULL"
     add = shelduck.add_column("c", "int", nullable=False)
     for act in (
         f"ALTER TABLE {table} ADD COLUMN c INT NOT NULL",
@@ -267,7 +267,7 @@ def test_k23_default_comment_and_compression_change_and_rows_do_not(case):
     assert used == ["SNAPPY", "ZSTD", "ZSTD"]
     case.light("ALTER TABLE t ALTER COLUMN c1 DROP DEFAULT")
     told = case.refused(InvalidRequest, "INSERT INTO t (c0) VALUES (5)")
-    assert "column c1 is NOT NULL, has no default and is not given" in told
+    assert "column c1 is missing: it is NOT NULL and has no default" in told
 
 
 def test_k27_all_unknown_names_of_a_read_are_listed(case):
@@ -277,7 +277,7 @@ def test_k27_all_unknown_names_of_a_read_are_listed(case):
         InvalidRequest, lambda: table.read(expect="c0 INT NOT NULL, c2 INT, c3 STRING")
     )
     assert told.splitlines() == [
-        "main.t is not what is expected of it:",
+        "main.t does not have the expected columns:",
         "  - column c2 does not exist",
         "  - column c3 does not exist",
         "its columns: c0, c1",
@@ -291,7 +291,7 @@ def test_k27_all_unknown_names_of_a_read_are_listed(case):
     [
         ("c0 BIGINT NOT NULL", "column c0 has type int, expected bigint"),
         ("c0 INT NOT NULL, c1 STRING NOT NULL", "column c1 has type int, expected string"),
-        ("c1 INT", "column c1 is NOT NULL, expected one that takes NULL"),
+        ("c1 INT", "column c1 is NOT NULL, expected a nullable column"),
     ],
 )
 def test_k33_a_read_names_the_types_that_there_are(case, columns, told):
@@ -334,7 +334,7 @@ def test_k34_a_column_that_only_the_reader_has_is_its_default(case, nullable, de
         InvalidRequest, lambda: table.read(expect=columns)
     )
     told = case.refused(InvalidRequest, lambda: table.read(expect=LATE, adapt=True))
-    assert "column c2 does not exist, and is expected NOT NULL without a default" in told
+    assert "column c2 does not exist, but is expected to be NOT NULL, and has no default" in told
     # Once it is there its values count.
     case.lake.sql("ALTER TABLE t ADD COLUMN c2 INT NOT NULL DEFAULT 9")
     assert sorted(rows(table.read(expect=columns, adapt=True))) == [(1, 9), (2, 9)]

@@ -76,11 +76,11 @@ def test_without_merge_schema_more_columns_are_an_error(lake, wider):
 
 def test_a_type_that_does_not_widen_is_refused_as_ever(lake, spark):
     before = newest(lake)
-    with pytest.raises(InvalidRequest, match="string is not stored as int32"):
+    with pytest.raises(InvalidRequest, match="string cannot be stored as int32"):
         lake.table("t").append(spark.sql("SELECT 'x' AS id, 1 AS more"), merge_schema=True)
     with pytest.raises(Unsupported, match="void"):
         lake.table("t").append(spark.sql("SELECT 1 AS id, NULL AS more"), merge_schema=True)
-    with pytest.raises(InvalidRequest, match="by names of columns"):
+    with pytest.raises(InvalidRequest, match="by the names of columns"):
         lake.table("t").append(spark.sql("SELECT 1 AS id"), merge_schema=True, by_position=True)
     assert newest(lake) == before
 
@@ -140,7 +140,7 @@ def test_sql_evolves_in_merge_and_insert(copied):
         " WHEN NOT MATCHED THEN INSERT *"
     )
     lake.sql("INSERT WITH SCHEMA EVOLUTION INTO t BY NAME SELECT 6L AS id, 1.5 AS price")
-    with pytest.raises(InvalidRequest, match="goes by names"):
+    with pytest.raises(InvalidRequest, match="matches columns by name"):
         lake.sql("INSERT WITH SCHEMA EVOLUTION INTO t SELECT 6")
     with duckdb(catalog) as oracle:
         found = oracle.sql("SELECT id, word, price::DOUBLE FROM t ORDER BY id")

@@ -12,10 +12,10 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.conversion import conversion_verdict
-from shelduck.model.promotions import Verdict
-from shelduck.model.types import PRIMITIVES, Primitive, parse_type
-from shelduck.spark.conversions import converted, lost
+from shelduck.model.changes.conversion import conversion_verdict
+from shelduck.model.types.data_types import PRIMITIVES, Primitive, parse_type
+from shelduck.model.types.promotions import Verdict
+from shelduck.spark.rows.conversions import converted, lost
 from shelduck.spark.types import same_type, spark_type
 
 NAN = float("nan")

@@ -7,10 +7,10 @@ import pickle
 import pytest
 
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.place import place_below
-from shelduck.spark.file_systems import filesystem
-from shelduck.spark.listing import find_parquet
-from shelduck.spark.storage import (
+from shelduck.model.files.place import place_below
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.listing import find_parquet
+from shelduck.spark.files.storage import (
     copy_file,
     delete_directory,
     delete_file,

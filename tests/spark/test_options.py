@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 import shelduck
 from shelduck import InvalidRequest, NotFound
-from shelduck.spark import write
+from shelduck.spark.write import write
 from tests.support.attaching import attached_lake
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
@@ -78,18 +78,24 @@ def test_a_reader_reads_the_change_feed(spark, lake, name):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"startingVersion": 3}, 'startingVersion belongs to a change feed; say .option("readCh'),
+        (
+            {"startingVersion": 3},
+            'startingVersion applies only to a change feed; add .option("readChangeFeed',
+        ),
         ({"readChangeFeed": True}, "a change feed needs startingVersion or startingTimestamp"),
-        ({"readChangeFeed": "yes"}, "option readChangeFeed is true or false, not 'yes'"),
-        ({"versionAsOf": "x"}, "option versionAsOf is the id of a snapshot, not 'x'"),
+        ({"readChangeFeed": "yes"}, "option readChangeFeed must be true or false, not 'yes'"),
+        ({"versionAsOf": "x"}, "option versionAsOf must be the id of a snapshot, not 'x'"),
         ({"versionAsOf": 3, "snapshot-id": 3}, "versionAsOf and snapshot-id exclude each other"),
-        ({"versionAsOf": 3, "timestampAsOf": "2026-01-01"}, "takes versionAsOf or timestampAsOf"),
+        (
+            {"versionAsOf": 3, "timestampAsOf": "2026-01-01"},
+            "use either versionAsOf or timestampAsOf",
+        ),
         (
             {"readChangeFeed": True, "startingVersion": 3, "versionAsOf": 3},
-            "goes from startingVersion to endingVersion; leave versionAsOf out",
+            "is read from startingVersion to endingVersion; leave out versionAsOf",
         ),
-        ({"start-snapshot-id": 3}, 'read .option("readChangeFeed", "true")'),
-        ({"branch": "x"}, "a lake has snapshots and no branches"),
+        ({"start-snapshot-id": 3}, 'use .option("readChangeFeed", "true")'),
+        ({"branch": "x"}, "a lake has snapshots, not branches"),
     ],
 )
 def test_options_of_a_reader_that_say_nothing_clear_are_refused(spark, lake, options, told):
@@ -216,7 +222,9 @@ def test_an_option_that_nobody_knows_is_refused_by_its_name(spark, lake, frame, 
 def test_an_unknown_option_of_a_stream_is_refused(spark, lake, frame, tmp_path):
     frame.write.json(f"{tmp_path}/source")
     stream = spark.readStream.schema(frame.schema).json(f"{tmp_path}/source").writeStream
-    with pytest.raises(InvalidRequest, match=r"a stream into .* takes no option 'nope'"):
+    with pytest.raises(
+        InvalidRequest, match=r"a stream into .* does not support the option 'nope'"
+    ):
         stream.option("checkpointLocation", f"{tmp_path}/c").toTable(T, nope="1")
 
 
@@ -251,7 +259,7 @@ def test_a_refusal_says_what_to_do_instead(spark, lake, frame, name, told):
 def test_options_of_the_whole_lake_are_refused_for_less(lake):
     for name in ("expire_older_than", "delete_older_than"):
         for owner in ({"table": "t"}, {"schema": "main"}):
-            with pytest.raises(InvalidRequest, match=f"option {name} is of the whole lake"):
+            with pytest.raises(InvalidRequest, match=f"option {name} applies to the whole lake"):
                 lake.set_option(name, "1 day", **owner)
     assert lake.options() == []
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from shelduck.errors import Unsupported
-from shelduck.model.files import DeleteFile, InlinedRows, MappedName, NameMapping
-from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
-from shelduck.model.schema import Schema
+from shelduck.model.files.data_files import DeleteFile, InlinedRows, MappedName, NameMapping
+from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
+from shelduck.model.tables.schema import Schema
 from shelduck.planning.scan import plan_scan
-from shelduck.spark import read
-from shelduck.spark.read import Origin, read_rows
+from shelduck.spark.scan import read
+from shelduck.spark.scan.read import Origin, read_rows
 from tests.support.scans import arrow, column, known, table, written
 
 NUMBERS = table(column("a", "int32", 1))

@@ -48,10 +48,10 @@ def test_all_that_differs_is_told_at_once(copied, base):
     columns = "id BIGINT, a INT NOT NULL, c2 INT, s STRUCT<x: INT, z: STRING>, c3 STRING NOT NULL"
     told = refusal(InvalidRequest, lambda: expected(lake, columns), catalog, base.folder / "data")
     assert told.splitlines() == [
-        "main.t is not what is expected of it:",
+        "main.t does not have the expected columns:",
         "  - column id has type int, expected bigint",
-        "  - column id is NOT NULL, expected one that takes NULL",
-        "  - column a takes NULL, expected NOT NULL",
+        "  - column id is NOT NULL, expected a nullable column",
+        "  - column a is nullable, expected NOT NULL",
         "  - column c2 does not exist",
         "  - column s has type struct<x:int,y:string>, expected struct<x:int,z:string>",
         "  - column c3 does not exist",
@@ -73,8 +73,11 @@ def test_a_reader_that_adapts_gets_what_it_names(lake):
     [
         ("a SMALLINT", "column a has type int, expected smallint"),
         ("b INT", "column b has type string, expected int"),
-        ("a INT NOT NULL", "column a takes NULL, expected NOT NULL"),
-        ("c INT NOT NULL", "column c does not exist, and is expected NOT NULL without a default"),
+        ("a INT NOT NULL", "column a is nullable, expected NOT NULL"),
+        (
+            "c INT NOT NULL",
+            "column c does not exist, but is expected to be NOT NULL, and has no default",
+        ),
     ],
 )
 def test_what_no_reader_can_adapt_to_is_told(lake, columns, told):
@@ -85,10 +88,10 @@ def test_what_no_reader_can_adapt_to_is_told(lake, columns, told):
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ("id INT, ID INT", "expect names column ID twice|expect names column id twice"),
-        ("nonsense", "is no list of columns"),
-        (["id"], "expect takes a StructType or a text"),
-        (T.StructType(), "expect names no column"),
+        ("id INT, ID INT", "expect lists column ID twice|expect lists column id twice"),
+        ("nonsense", "is not a list of columns"),
+        (["id"], "expect must be a StructType or text"),
+        (T.StructType(), "expect lists no column"),
     ],
 )
 def test_what_names_no_columns_is_refused(lake, columns, told):
@@ -97,9 +100,9 @@ def test_what_names_no_columns_is_refused(lake, columns, told):
 
 
 def test_columns_are_named_once(lake):
-    with pytest.raises(InvalidRequest, match="leave columns out"):
+    with pytest.raises(InvalidRequest, match="leave out columns"):
         lake.table("t").read(expect="id INT", columns=["id"])
-    with pytest.raises(InvalidRequest, match="neither 'snapshot' nor 'current'"):
+    with pytest.raises(InvalidRequest, match="must be 'snapshot' or 'current', not 'newest'"):
         lake.table("t").read(schema="newest")
 
 
@@ -156,7 +159,7 @@ def test_values_that_were_converted_since_are_not_guessed(lake):
     before = newest(lake)
     lake.sql("ALTER TABLE t ALTER COLUMN a TYPE STRING")
     told = (
-        f"a of main.t was converted from int32 to varchar by job 1, after snapshot {before}: read"
+        f"a of main.t was converted from int32 to varchar by job 1, after snapshot {before}; read"
         " that snapshot with its own schema"
     )
     with pytest.raises(Unsupported, match=told):

@@ -6,7 +6,8 @@ import pytest
 
 import shelduck
 from shelduck import Conflict
-from shelduck.api import appending, unit
+from shelduck.work import unit
+from shelduck.work.rows import appending
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle
@@ -154,9 +155,9 @@ REFUSED = {
     "field": (["DROP COLUMN s.x"], "column s.x was dropped"),
     "no default": (
         ["ADD COLUMN c INT NOT NULL DEFAULT 1", "ALTER COLUMN c DROP DEFAULT"],
-        "column c was added as NOT NULL, and has no default",
+        "column c was added as NOT NULL without a default",
     ),
-    "nulls": (["ALTER COLUMN b SET NOT NULL"], "column b takes no NULL any more"),
+    "nulls": (["ALTER COLUMN b SET NOT NULL"], "column b is NOT NULL now"),
 }
 
 
@@ -172,10 +173,10 @@ def test_an_append_that_does_not_fit_tells_why(copied, base, meanwhile, case):
         lake.table("t").append(given)
 
     told = str(caught.value)
-    assert told.startswith("main.t changed its columns while rows were written for it")
+    assert told.startswith("the columns of main.t changed while rows were written")
     assert problem in told
     assert "written for:\n  id int32 NOT NULL\n  a int32\n" in told
-    assert "today:\n  id int32 NOT NULL\n" in told
+    assert "now:\n  id int32 NOT NULL\n" in told
     assert set((base.folder / "data").rglob("*.parquet")) == files
     assert len(agreed(lake, catalog)) == 1
 
@@ -246,7 +247,7 @@ def test_what_needs_values_is_repeated_by_whoever_chose_the_rows(copied, meanwhi
     lake.sql(FILES)
     changes = ["ADD COLUMN c INT DEFAULT 7", "ALTER COLUMN c SET DEFAULT 8"]
     meanwhile(*altered(changes), **IN_COMMIT)
-    with pytest.raises(Conflict, match="column c was added, and its default set anew"):
+    with pytest.raises(Conflict, match="column c was added, and its default changed"):
         lake.sql("UPDATE t SET a = 5")
     lake.sql("UPDATE t SET a = 5")
     assert rows(lake.sql("SELECT a, c FROM t")) == [(5, 7)]

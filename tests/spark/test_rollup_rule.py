@@ -11,15 +11,15 @@ import weakref
 import pytest
 from pyspark.sql import functions as sf
 
-from shelduck.model.rollup import Measure, Rollup, RollupColumn
-from shelduck.operations.pruning import Pruner
-from shelduck.operations.rows import table_rows
+from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn
+from shelduck.operations.read.pruning import Pruner
+from shelduck.operations.read.rows import table_rows
 from shelduck.planning.rollup_choice import Candidate, choose
 from shelduck.planning.scan import plan_scan
 from shelduck.spark.bridge import Bridge, bridge_for, classes
 from shelduck.spark.query import run_query
-from shelduck.spark.read import Origin, read_rows
-from shelduck.spark.rollup_rule import RollupFrame, collecting_choices
+from shelduck.spark.scan.read import Origin, read_rows
+from shelduck.spark.scan.rollup_rule import RollupFrame, collecting_choices
 from tests.support.lakes import rows
 
 COLUMNS = (
@@ -437,7 +437,7 @@ def test_a_chooser_that_fails_leaves_the_base_and_a_warning(both):
 
     table = read(both.lake, "t", broken)
     with pytest.warns(
-        RuntimeWarning, match="not answered from a rollup: LookupError: catalog went"
+        RuntimeWarning, match="cannot answer a query from a rollup: LookupError: catalog went"
     ):
         assert table.count() == 1000
     # Whoever turns warnings into errors gets the rows too.
@@ -504,7 +504,9 @@ def test_rules_of_the_user_stay_and_ours_is_there_once(spark):
 
 def test_a_session_that_cannot_run_the_rule_reads_the_base(both, monkeypatch):
     monkeypatch.setattr(Bridge, "add_rule", lambda self: self._new("NoSuchRule"))
-    with pytest.warns(RuntimeWarning, match="cannot read rollups in the place of tables"):
+    with pytest.warns(
+        RuntimeWarning, match="this version of Spark cannot answer queries from rollups"
+    ):
         table = read(both.lake, "t", both.rollups)
     both.rollups.asked.clear()
     assert table.count() == 1000

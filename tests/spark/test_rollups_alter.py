@@ -9,7 +9,7 @@ import pytest
 
 import shelduck
 from shelduck import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
-from shelduck.api import unit
+from shelduck.work import unit
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import once_before
 from tests.support.rollups import Followed
@@ -195,7 +195,7 @@ def test_what_a_job_converts_goes_without_changes_of_rollups(copied, base):
     text = "ALTER TABLE d DROP COLUMN w, ALTER COLUMN g TYPE INT USING length(g)"
 
     told = refusal(Unsupported, lambda: lake.sql(text), catalog, base.folder / "data")
-    assert "goes without changes of columns that rollups hold; write two statements" in told
+    assert "with changes of columns that rollups contain; write two statements" in told
 
 
 @pytest.mark.parametrize("kind", ["STRING", "INT USING v * 100"])
@@ -275,7 +275,7 @@ def test_rollups_are_renamed_and_dropped_with_their_base(followed):
     found.base = "x"
     found.write("ALTER TABLE u RENAME TO x")
     at = newest(found.lake)
-    with pytest.raises(InvalidRequest, match="is a rollup, which is called after its base; rename"):
+    with pytest.raises(InvalidRequest, match="it is a rollup, which is named after its base table"):
         found.lake.sql("ALTER TABLE `x$p` RENAME TO y")
     del found.queries["r"]
     found.write("DROP TABLE `x$r`")
@@ -391,7 +391,11 @@ def test_a_flush_leaves_rollups_fresh(own):
     [
         (AlreadyExists, "ADD COLUMN v INT TO p", "already exists in base table: v"),
         (NotFound, "DROP COLUMN k FROM p", "column 'k' does not exist in p"),
-        (NotFound, "ADD COLUMN c INT TO q", "Index[q] does not exist in table[d]; there are p"),
+        (
+            NotFound,
+            "ADD COLUMN c INT TO q",
+            "Index[q] does not exist in table[d]; existing rollups: p",
+        ),
         (InvalidRequest, "ADD COLUMN c INT TO d", "Do not need to assign base index[d]"),
         (InvalidRequest, "ORDER BY (v, g) FROM p", "'w' is missing"),
         (InvalidRequest, "MODIFY COLUMN v INT FROM p", "Do not need to specify index name"),
@@ -399,7 +403,7 @@ def test_a_flush_leaves_rollups_fresh(own):
         (
             InvalidRequest,
             "DROP COLUMN s FROM one",
-            "column s is the last aggregate of rollup one of main.d: drop the rollup instead",
+            "cannot drop column s of rollup one of main.d: it is the last aggregate; drop the",
         ),
     ],
 )

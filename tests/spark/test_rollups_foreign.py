@@ -216,7 +216,7 @@ def test_rollups_of_a_base_that_duckdb_renamed_wait_for_its_name(followed):
     found = followed("d")
     found.duckdb("ALTER TABLE d RENAME TO e")
     found.lake.sql("INSERT INTO e VALUES (4, 'c', 4)")
-    with pytest.raises(InvalidRequest, match=r"main.`d\$p` is rollup p of d"):
+    with pytest.raises(InvalidRequest, match=r"main.`d\$p`: it is rollup p of d"):
         found.lake.sql("DELETE FROM `d$p`")
     before = newest(found.lake)
     found.lake.sql(REFRESH.format("e"))
@@ -235,7 +235,7 @@ def test_rollups_of_a_base_that_duckdb_renamed_wait_for_its_name(followed):
 def test_rollups_of_a_base_that_duckdb_dropped_are_tables_to_drop(followed):
     found = followed("d")
     found.duckdb("DROP TABLE d")
-    with pytest.raises(InvalidRequest, match=r"main.`d\$p` is rollup p of d"):
+    with pytest.raises(InvalidRequest, match=r"main.`d\$p`: it is rollup p of d"):
         found.lake.sql("INSERT INTO `d$p` VALUES (1, 'a')")
     found.lake.sql("DROP TABLE `d$p`; CREATE TABLE d (k INT, g INT) ROLLUP (p (g))")
     found.queries = {"p": "SELECT g FROM {t}"}

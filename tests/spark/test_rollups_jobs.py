@@ -10,7 +10,8 @@ import pytest
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, Unsupported
-from shelduck.api import rollup_builder, unit
+from shelduck.jobs import rollup_builder
+from shelduck.work import unit
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle
@@ -178,7 +179,7 @@ def test_what_a_dead_worker_filled_is_caught_up_by_another(followed, monkeypatch
     filled = {n: found.lake.table(n)._version().id for n in ("d$p", "d$q")}
     found.lake.sql("INSERT INTO d VALUES (4, 'b', 4); DELETE FROM d WHERE k = 2")
     found.duckdb("INSERT INTO d VALUES (5, NULL, 5)")
-    with pytest.raises(InvalidRequest, match="it follows what is done to d"):
+    with pytest.raises(InvalidRequest, match="it is rollup p of d and follows its changes"):
         found.lake.sql("DELETE FROM `d$p`")
     [again] = other.run_jobs()
 
@@ -335,7 +336,7 @@ def left(found):
 def test_a_rollup_loses_a_key_before_its_base_does(followed):
     found = followed("a", few=FEW)
     found.lake.sql("ALTER TABLE a ADD ROLLUP more (k2, k1, s)")
-    with pytest.raises(Unsupported, match="columns that rollups hold; write two statements"):
+    with pytest.raises(Unsupported, match="columns that rollups contain; write two statements"):
         found.lake.sql(DROP)
     found.lake.sql(f"{DROP} FROM more; {DROP}")
     found.queries["more"] = "SELECT k1, SUM(s) FROM {t} GROUP BY k1"

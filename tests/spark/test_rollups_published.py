@@ -9,9 +9,9 @@ import pytest
 
 import shelduck
 from shelduck import JobState
-from shelduck.api import altering
-from shelduck.catalog import commit as commits
+from shelduck.catalog.commit import commit as commits
 from shelduck.sql.parse import parse
+from shelduck.work.rollups import altering
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle, at
@@ -148,7 +148,7 @@ def test_a_load_beside_a_job_is_in_the_rollups_that_it_publishes(followed, monke
 def test_a_change_that_makes_rollups_anew_is_none_of_a_transaction(followed):
     before = newest(followed.lake)
     followed.lake.sql("BEGIN")
-    with pytest.raises(shelduck.InvalidRequest, match="a change that makes rollups anew"):
+    with pytest.raises(shelduck.InvalidRequest, match="a change that rebuilds rollups"):
         followed.lake.sql("ALTER TABLE t DROP COLUMN a FROM r")
     followed.lake.sql("ROLLBACK")
     assert newest(followed.lake) == before
@@ -171,7 +171,7 @@ def test_the_plan_tells_which_rollups_are_made_anew(followed):
     plan = followed.lake.table("t").plan_alter(*statement.changes)
     assert plan.is_heavy
     assert [(s.change, s.weight) for s in plan.steps[1:]] == [
-        *[("make t$r anew", "heavy"), ("make t$r2 anew", "heavy")]
+        *[("rebuild t$r", "heavy"), ("rebuild t$r2", "heavy")]
     ]
 
 

@@ -40,8 +40,8 @@ def test_nobody_but_its_base_changes_a_rollup(copied, base, statement):
     catalog, lake = copied
     told = refusal(InvalidRequest, lambda: lake.sql(statement), catalog, base.folder / "data")
 
-    assert told.startswith("main.`d$p` is ")
-    assert "a rollup, which is called after its base" in told or "DROP ROLLUP p" in told
+    assert "main.`d$p`: it is " in told
+    assert "a rollup, which is named after its base table" in told or "DROP ROLLUP p" in told
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_no_verb_changes_a_rollup(copied, base, act):
     catalog, lake = copied
     table, frame = lake.table("d$p"), lake.table("d$p").read()
     told = refusal(InvalidRequest, lambda: act(table, frame), catalog, base.folder / "data")
-    assert "is rollup p of d: it follows what is done to d" in told
+    assert "it is rollup p of d and follows its changes; change d" in told
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_no_verb_changes_a_rollup(copied, base, act):
         (AlreadyExists, "ALTER TABLE d ADD ROLLUP t (v)", "index t of main.d already exists"),
         (NotFound, "ALTER TABLE d ADD ROLLUP z (v) FROM y", "Base index[y] does not exist in"),
         (NotFound, "ALTER TABLE d ADD ROLLUP z (v, y)", "column 'y' does not exist in main.d"),
-        (NotFound, "ALTER TABLE d DROP ROLLUP z", "rollup 'z' does not exist in main.d; there"),
+        (NotFound, "ALTER TABLE d DROP ROLLUP z", "rollup 'z' does not exist in main.d; existing"),
         (NotFound, "ALTER TABLE d DROP ROLLUP p, z", "rollup 'z' does not exist in main.d"),
         (NotFound, "DROP MATERIALIZED VIEW z ON d", "rollup 'z' does not exist in main.d"),
         (InvalidRequest, "ALTER TABLE d ADD ROLLUP z (v) PROPERTIES ('x' = '1')", "property 'x'"),

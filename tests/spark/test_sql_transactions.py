@@ -70,7 +70,7 @@ def test_closing_the_lake_rolls_back(copied, base):
     lake.close()
 
     assert everything(catalog, base.folder / "data") == before
-    with pytest.raises(InvalidRequest, match="COMMIT without a transaction"):
+    with pytest.raises(InvalidRequest, match="cannot COMMIT: no transaction is open"):
         lake.sql("COMMIT")
 
 
@@ -99,7 +99,7 @@ def test_a_conflict_ends_the_transaction(lake):
 
     with pytest.raises(Conflict):
         lake.sql("COMMIT")
-    with pytest.raises(InvalidRequest, match="COMMIT without a transaction"):
+    with pytest.raises(InvalidRequest, match="cannot COMMIT: no transaction is open"):
         lake.sql("COMMIT")
     assert newest(lake) == 4
 
@@ -131,10 +131,10 @@ def test_a_table_that_could_not_be_replaced_is_still_there(lake):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("COMMIT", "COMMIT without a transaction"),
-        ("ROLLBACK", "ROLLBACK without a transaction"),
-        ("BEGIN; BEGIN", "open already"),
-        ("CALL set_commit_message('a', 'b')", "in a transaction"),
+        ("COMMIT", "cannot COMMIT: no transaction is open"),
+        ("ROLLBACK", "cannot ROLLBACK: no transaction is open"),
+        ("BEGIN; BEGIN", "already open"),
+        ("CALL set_commit_message('a', 'b')", "needs an open transaction"),
     ],
 )
 def test_what_has_no_place_is_refused(lake, text, message):
@@ -145,7 +145,7 @@ def test_what_has_no_place_is_refused(lake, text, message):
 @pytest.mark.parametrize("word", ["BEGIN", "COMMIT", "ROLLBACK"])
 def test_a_transaction_of_python_is_not_ended_by_statements(lake, word):
     with lake.transaction() as tx:
-        with pytest.raises(InvalidRequest, match=f"{word} stands inside lake.transaction"):
+        with pytest.raises(InvalidRequest, match=f"cannot {word} inside lake.transaction"):
             tx.sql(word)
         tx.sql("INSERT INTO u VALUES (1)")
 

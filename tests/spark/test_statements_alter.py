@@ -182,43 +182,51 @@ def test_what_changes_nothing_makes_no_snapshot(copied, base, statement):
 
 
 LAST_FIELD = "cannot drop l.element.e: it is the last field of l.element of main.t"
-STRUCTS_ONLY = "fields can be added to, dropped from and renamed in structs only"
+STRUCTS_ONLY = "only structs have fields to add, drop or rename"
 
 
 @pytest.mark.parametrize(
     ("statement", "kind", "message"),
     [
         ("ALTER TABLE q DROP COLUMN a", NotFound, "table 'q' does not exist in schema 'main'"),
-        ("ALTER TABLE q.t DROP COLUMN a", NotFound, "schema 'q' does not exist; there are 'main'"),
-        ("ALTER TABLE t ADD COLUMN N INT", AlreadyExists, "column N already exists in main.t"),
-        ("ALTER TABLE t ADD COLUMN s.A INT", AlreadyExists, "column s.A already exists in main.t"),
+        (
+            "ALTER TABLE q.t DROP COLUMN a",
+            NotFound,
+            "schema 'q' does not exist; existing schemas: 'main'",
+        ),
+        ("ALTER TABLE t ADD COLUMN N INT", AlreadyExists, "column 'N' already exists in main.t"),
+        (
+            "ALTER TABLE t ADD COLUMN s.A INT",
+            AlreadyExists,
+            "column 's.A' already exists in main.t",
+        ),
         (
             "ALTER TABLE t ADD COLUMN c INT, ADD COLUMN c INT",
             AlreadyExists,
-            "column c already exists in main.t",
+            "column 'c' already exists in main.t",
         ),
         (
             "ALTER TABLE t ADD COLUMN c INT NOT NULL",
             InvalidRequest,
             (
-                "cannot add column c as NOT NULL to main.t: rows that exist would hold NULL; give a"
-                " literal DEFAULT, and only top-level columns can be NOT NULL"
+                "cannot add column c as NOT NULL to main.t: existing rows would hold NULL; give a"
+                " literal DEFAULT (and only top-level columns can be NOT NULL)"
             ),
         ),
         (
             "ALTER TABLE t ADD COLUMN s.c INT NOT NULL DEFAULT 1",
             InvalidRequest,
             (
-                "cannot add column s.c as NOT NULL to main.t: rows that exist would hold NULL;"
-                " give a literal DEFAULT, and only top-level columns can be NOT NULL"
+                "cannot add column s.c as NOT NULL to main.t: existing rows would hold NULL; give"
+                " a literal DEFAULT (and only top-level columns can be NOT NULL)"
             ),
         ),
         (
             "ALTER TABLE t ADD COLUMN c STRING DEFAULT uuid()",
             Unsupported,
             (
-                "cannot add column c to main.t with the default UUID(): rows that exist need"
-                " one value, not an expression; add the column with a literal default, then SET"
+                "cannot add column c to main.t with the default UUID(): existing rows need one"
+                " value, not an expression; add the column with a literal default, then SET"
                 " DEFAULT"
             ),
         ),
@@ -226,8 +234,8 @@ STRUCTS_ONLY = "fields can be added to, dropped from and renamed in structs only
             "ALTER TABLE t ADD COLUMN c INT DEFAULT 'q'",
             InvalidRequest,
             (
-                "the default 'q' of c in main.t is not a int32: 'q' is not a value of type int32: a"
-                " whole number is needed"
+                "cannot set the default 'q' of c of main.t: 'q' is not a value of type int32:"
+                " expected a whole number"
             ),
         ),
         (
@@ -248,19 +256,22 @@ STRUCTS_ONLY = "fields can be added to, dropped from and renamed in structs only
         (
             "ALTER TABLE t ADD COLUMN q.c INT",
             NotFound,
-            "column 'q' does not exist in main.t; there are 'id', 'n', 'f', 'name', 's', 'l', 'm'",
+            (
+                "column 'q' does not exist in main.t; existing columns: 'id', 'n', 'f', 'name',"
+                " 's', 'l', 'm'"
+            ),
         ),
         (
             "ALTER TABLE t ADD COLUMN c INT AFTER q",
             InvalidRequest,
-            "column 'q' to go after does not exist in main.t",
+            "cannot place a column after 'q', which does not exist in main.t",
         ),
         (
             "ALTER TABLE t ADD COLUMN c INTERVAL DEFAULT '1 day'",
             InvalidRequest,
             (
-                "the default '1 day' of c in main.t is not a interval: Shelduck writes no"
-                " literals of type interval; '1 day' is refused"
+                "cannot set the default '1 day' of c of main.t: literals of type interval are not"
+                " supported: '1 day'"
             ),
         ),
         (
@@ -284,21 +295,25 @@ STRUCTS_ONLY = "fields can be added to, dropped from and renamed in structs only
         (
             "ALTER TABLE t RENAME q TO r",
             NotFound,
-            "column 'q' does not exist in main.t; there are 'id', 'n', 'f', 'name', 's', 'l', 'm'",
+            (
+                "column 'q' does not exist in main.t; existing columns: 'id', 'n', 'f', 'name',"
+                " 's', 'l', 'm'"
+            ),
         ),
         (
             "ALTER TABLE t ALTER n TYPE ARRAY<INT>",
             Unsupported,
             (
-                "cannot change n of main.t from int32 to array<int32>: a type keeps its kind;"
-                " add a new column and drop the old one"
+                "cannot change n of main.t from int32 to array<int32>: a struct, list or map"
+                " cannot become another kind of type, nor can another type become one; add a new"
+                " column and drop the old one"
             ),
         ),
         (
             "ALTER TABLE t ALTER n SET NOT NULL",
             InvalidRequest,
             (
-                "column 'n' of main.t holds NULL and cannot become NOT NULL; fill or delete"
+                "column 'n' of main.t contains NULL and cannot become NOT NULL; fill or delete"
                 " these rows first"
             ),
         ),
@@ -306,43 +321,58 @@ STRUCTS_ONLY = "fields can be added to, dropped from and renamed in structs only
             "ALTER TABLE t ALTER s SET NOT NULL",
             InvalidRequest,
             (
-                "column 's' of main.t holds NULL and cannot become NOT NULL; fill or delete"
+                "column 's' of main.t contains NULL and cannot become NOT NULL; fill or delete"
                 " these rows first"
             ),
         ),
         (
             "ALTER TABLE t ALTER s.a SET NOT NULL",
             Unsupported,
-            "s.a of main.t is nested: DuckLake keeps NOT NULL only for top-level columns",
+            (
+                "cannot change NOT NULL of s.a of main.t: it is nested, and DuckLake supports NOT"
+                " NULL only for top-level columns"
+            ),
         ),
         (
             "ALTER TABLE t ALTER s SET DEFAULT 'q'",
             Unsupported,
             (
-                "s of main.t is struct<a: int32, b: varchar>: DuckLake keeps defaults for"
-                " leaves only; give the default to a field of a struct, or leave it NULL"
+                "cannot set a default for s of main.t, which is struct<a: int32, b: varchar>:"
+                " DuckLake supports no defaults for structs, lists and maps; set the default of a"
+                " field of the struct, or leave it NULL"
             ),
         ),
         (
             "ALTER TABLE t ALTER n AFTER n",
             InvalidRequest,
-            "column n of main.t cannot go after itself",
+            "cannot move column n of main.t after itself",
         ),
         ("COMMENT ON TABLE q IS 'x'", NotFound, "table 'q' does not exist in schema 'main'"),
         (
             "COMMENT ON COLUMN t.q IS 'x'",
             NotFound,
-            "column 'q' does not exist in main.t; there are 'id', 'n', 'f', 'name', 's', 'l', 'm'",
+            (
+                "column 'q' does not exist in main.t; existing columns: 'id', 'n', 'f', 'name',"
+                " 's', 'l', 'm'"
+            ),
         ),
         ("ALTER TABLE t RENAME TO t2, DROP COLUMN n", Unsupported, "write two statements"),
-        ("ALTER TABLE t RENAME TO q.t", Unsupported, "cannot rename main.t to q.t: DuckLake keeps"),
+        (
+            "ALTER TABLE t RENAME TO q.t",
+            Unsupported,
+            "cannot rename main.t to q.t: DuckLake cannot",
+        ),
         (
             "ALTER TABLE t ADD CONSTRAINT c CHECK (n > 0)",
             Unsupported,
             "only columns can be changed",
         ),
-        ("ALTER TABLE t ADD COLUMN `` INT", InvalidRequest, "expected a column that is not empty"),
-        ("ALTER TABLE t RENAME n TO ``", InvalidRequest, "expected the new name that is not empty"),
+        ("ALTER TABLE t ADD COLUMN `` INT", InvalidRequest, "expected a column, not an empty name"),
+        (
+            "ALTER TABLE t RENAME n TO ``",
+            InvalidRequest,
+            "expected the new name, not an empty name",
+        ),
     ],
 )
 def test_an_alter_that_cannot_be_changes_nothing(copied, base, statement, kind, message):
@@ -392,7 +422,7 @@ def test_nulls_are_seen_in_a_column_whose_name_is_a_word_of_sql(lake, name):
     lake.sql(f"CREATE TABLE odd (id INT, `{name}` INT)")
     lake.sql("INSERT INTO odd VALUES (1, NULL)")
 
-    with pytest.raises(InvalidRequest, match=f"column '{name}' of main.odd holds NULL"):
+    with pytest.raises(InvalidRequest, match=f"column '{name}' of main.odd contains NULL"):
         lake.sql(f"ALTER TABLE odd ALTER `{name}` SET NOT NULL")
     lake.sql(f"CREATE TABLE whole (id INT, `{name}` STRUCT<a: INT>)")
     lake.sql("INSERT INTO whole VALUES (1, named_struct('a', 1))")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.lakes import rows
+from tests.support.spark import views
 
 STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', '0')",
@@ -48,6 +49,6 @@ def test_delete_without_where_and_truncate_empty_a_table(lake):
 
 
 def test_no_view_stays_behind_in_the_session(lake, spark):
-    before = {t.name for t in spark.catalog.listTables()}
+    before = views(spark)
     lake.sql("DELETE FROM t WHERE id IN (SELECT id FROM gone)")
-    assert {t.name for t in spark.catalog.listTables()} == before
+    assert views(spark) == before

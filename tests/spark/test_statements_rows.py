@@ -91,21 +91,25 @@ def test_an_insert_of_no_rows_makes_no_snapshot(copied, base):
         (
             "INSERT INTO t VALUES (1, 'a')",
             InvalidRequest,
-            "the table has 4 columns, 2 are given; name the columns, or give them all",
+            "the table has 4 columns, but 2 are given; name the columns, or pass all of them",
         ),
         (
             "INSERT INTO t (tiny) VALUES (1)",
             InvalidRequest,
-            "column id is NOT NULL, has no default and is not given",
+            "column id is missing: it is NOT NULL and has no default",
         ),
         (
             "INSERT INTO t (id, tiny) VALUES (2, 1), (NULL, 2)",
             InvalidRequest,
-            "column id of main.t is NOT NULL, got a null",
+            "column id of main.t is NOT NULL, got NULL",
         ),
         ("INSERT INTO t (id, tiny) VALUES (2, 1), (3, 300)", InvalidRequest, "300"),
         ("INSERT INTO t (id, tiny) VALUES (2, 'x')", InvalidRequest, "column tiny: string"),
-        ("INSERT INTO t (id, s) VALUES (2, 5)", InvalidRequest, "column s: int is not stored as"),
+        (
+            "INSERT INTO t (id, s) VALUES (2, 5)",
+            InvalidRequest,
+            "column s: int cannot be stored as",
+        ),
         (
             "INSERT INTO t (id, s) SELECT 2, named_struct('a', 1, 'z', 2)",
             InvalidRequest,
@@ -127,7 +131,7 @@ def test_an_insert_of_no_rows_makes_no_snapshot(copied, base):
         (
             "SELECT * FROM t VERSION AS OF 99",
             NotFound,
-            "snapshot 99 does not exist; there are 0 to 6",
+            "snapshot 99 does not exist; existing snapshots: 0 to 6",
         ),
         (
             "SELECT * FROM t AT (VERSION => 0)",

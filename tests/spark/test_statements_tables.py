@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from shelduck.api import unit
+from shelduck.work import unit
 from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle
@@ -148,42 +148,42 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
     ("statement", "kind", "message"),
     [
         ("CREATE SCHEMA Sales", AlreadyExists, "schema 'Sales' already exists"),
-        ("CREATE SCHEMA ``", InvalidRequest, "that is not empty"),
+        ("CREATE SCHEMA ``", InvalidRequest, "not an empty name"),
         ("DROP SCHEMA sale", NotFound, "schema 'sale' does not exist; did you mean 'sales'?"),
         (
             "DROP SCHEMA sales",
             InvalidRequest,
-            "schema 'sales' holds 1 table(s), 'orders' among them; drop them first or say CASCADE",
+            "cannot drop schema 'sales': it contains 1 table(s), such as 'orders'; drop them",
         ),
-        ("DROP SCHEMA main CASCADE", InvalidRequest, "schema 'main' cannot be dropped"),
+        ("DROP SCHEMA main CASCADE", InvalidRequest, "cannot drop schema 'main'"),
         ("CREATE TABLE PEOPLE (a INT)", AlreadyExists, "table main.PEOPLE already exists"),
         ("CREATE TABLE people AS SELECT 1 AS a", AlreadyExists, "table main.people already exists"),
         (
             "CREATE TABLE q.t (a INT)",
             NotFound,
-            "schema 'q' does not exist; there are 'main', 'sales'",
+            "schema 'q' does not exist; existing schemas: 'main', 'sales'",
         ),
-        ("CREATE TABLE `` (a INT)", InvalidRequest, "that is not empty"),
-        ("CREATE TABLE t (`` INT)", InvalidRequest, "that is not empty"),
-        ("CREATE TABLE t (a INT, A INT)", InvalidRequest, "column 'A' is named twice"),
-        ("CREATE TABLE t (a FOO)", InvalidRequest, "unknown type 'foo' in 'FOO'"),
+        ("CREATE TABLE `` (a INT)", InvalidRequest, "not an empty name"),
+        ("CREATE TABLE t (`` INT)", InvalidRequest, "not an empty name"),
+        ("CREATE TABLE t (a INT, A INT)", InvalidRequest, "column 'A' is listed twice"),
+        ("CREATE TABLE t (a FOO)", InvalidRequest, "unknown data type 'foo' in 'FOO'"),
         (
             "CREATE TABLE t (a INT DEFAULT 'x')",
             InvalidRequest,
             (
-                "the default 'x' of a in t is not a int32: 'x' is not a value of type int32: a"
-                " whole number is needed"
+                "cannot set the default 'x' of a of t: 'x' is not a value of type int32: expected"
+                " a whole number"
             ),
         ),
         (
             "CREATE TABLE t (a INT, b INT DEFAULT a)",
             InvalidRequest,
-            "the default 'a' names the column 'a': a default is made from constants",
+            "the default 'a' refers to the column 'a', but a default can only contain constants",
         ),
         (
             "CREATE TABLE t (a INT PRIMARY KEY)",
             Unsupported,
-            "DuckLake keeps NOT NULL and defaults only",
+            "DuckLake supports only NOT NULL and defaults",
         ),
         ("CREATE TABLE t (a INT) USING delta", Unsupported, "tables of a lake are Parquet files"),
         ("CREATE TABLE t (a INT) LOCATION '/x'", Unsupported, "below the lake's data path"),
@@ -195,29 +195,33 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
         (
             "CREATE TABLE t AS SELECT NULL AS a",
             Unsupported,
-            "column 'a' is void, which no DuckLake type",
+            "column 'a' is void, which has no DuckLake type",
         ),
         (
             "CREATE TABLE t AS SELECT 1 AS a, 2 AS A",
             InvalidRequest,
-            "column 'A' is named twice",
+            "column 'A' is listed twice",
         ),
-        ("CREATE TEMPORARY VIEW v AS SELECT 1", Unsupported, "there are CREATE SCHEMA, TABLE"),
+        ("CREATE TEMPORARY VIEW v AS SELECT 1", Unsupported, "use CREATE SCHEMA, TABLE"),
         (
             "DROP TABLE peple",
             NotFound,
             "table 'peple' does not exist in schema 'main'; did you mean",
         ),
-        ("DROP TABLE q.t", NotFound, "schema 'q' does not exist; there are 'main', 'sales'"),
-        ("DROP FUNCTION v", Unsupported, "there are DROP SCHEMA, TABLE, VIEW and"),
+        (
+            "DROP TABLE q.t",
+            NotFound,
+            "schema 'q' does not exist; existing schemas: 'main', 'sales'",
+        ),
+        ("DROP FUNCTION v", Unsupported, "use DROP SCHEMA, TABLE, VIEW or"),
         ("USE q", NotFound, "schema 'q' does not exist"),
         ("SHOW TABLES IN q", NotFound, "schema 'q' does not exist"),
         ("SHOW COLUMNS IN q", NotFound, "table 'q' does not exist"),
         ("DESCRIBE q", NotFound, "table 'q' does not exist in schema 'main'"),
         ("DESCRIBE people age", NotFound, "column 'age' does not exist in main.people"),
         ("SHOW CREATE TABLE q", NotFound, "table 'q' does not exist in schema 'main'"),
-        ("", InvalidRequest, "there is no statement in the text"),
-        ("GRANT ALL ON people TO me", Unsupported, "GRANT is not a statement of a lake"),
+        ("", InvalidRequest, "the text contains no statement"),
+        ("GRANT ALL ON people TO me", Unsupported, "GRANT is not a statement for a lake"),
     ],
 )
 def test_a_statement_that_cannot_be_changes_nothing(copied, base, statement, kind, message):

@@ -103,7 +103,7 @@ def test_a_name_of_its_own_needs_the_same_checkpoint(lake, source, run):
     source("b", 2)
     run(table.sink("mine"), "one")
 
-    with pytest.raises(StreamingQueryException, match="batches are numbered upwards"):
+    with pytest.raises(StreamingQueryException, match="batch numbers must increase"):
         run(table.sink("mine"), "two")
     assert ids(table) == [1, 2]
 
@@ -153,7 +153,7 @@ def test_a_conflict_is_tried_again(lake, spark):
 def test_outside_of_a_query_a_sink_needs_a_name(lake, spark):
     with pytest.raises(InvalidRequest, match="needs a query id"):
         lake.table("u").sink()(spark.range(1), 0)
-    with lake.transaction() as tx, pytest.raises(InvalidRequest, match="of its own"):
+    with lake.transaction() as tx, pytest.raises(InvalidRequest, match="its own transactions"):
         tx.table("u").sink("q")
 
 
@@ -180,7 +180,9 @@ def test_a_transaction_lands_once(copied, base, spark):
     with lake.transaction(once=("job", 8)) as tx:
         work(tx)
     assert ids(lake.table("u")) == [0, 0, 1, 1, 2, 2]
-    with pytest.raises(InvalidRequest, match=r"batch 7 of 'job' comes after batch 8"):
+    with pytest.raises(
+        InvalidRequest, match=r"cannot commit batch 7 of 'job': batch 8 has already"
+    ):
         lake.transaction(once=("job", 7))
 
 
@@ -261,7 +263,7 @@ def test_a_checkpoint_belongs_to_one_table(lake, tmp_path):
     with pytest.raises(InvalidRequest, match="checkpoint of another table"):
         lake.table("u").follow(lambda *_: None, str(tmp_path / "cursor"))
     (tmp_path / "cursor" / "0.json").write_text("[")
-    with pytest.raises(CorruptLake, match="no checkpoint"):
+    with pytest.raises(CorruptLake, match="cannot decode the"):
         lake.table("t").follow(lambda *_: None, str(tmp_path / "cursor"))
 
 
@@ -299,7 +301,7 @@ def test_a_follower_is_told_when_its_table_is_dropped(lake, tmp_path):
             lake.sql("CREATE TABLE t (id BIGINT, v STRING); INSERT INTO t VALUES (9, 'other')")
 
     with pytest.raises(
-        NotFound, match=r"table main\.t was dropped in snapshot 5; what came before"
+        NotFound, match=r"table main\.t was dropped in snapshot 5; all changes before"
     ):
         lake.table("t").follow(handle, str(tmp_path / "cursor"), interval=0.01)
     assert seen == [[("insert", 1)], [("insert", 2)]]
@@ -352,8 +354,8 @@ def test_a_batch_ends_where_a_job_converts_columns(lake, tmp_path):
         (1, "int", [("insert", 3, 3), ("delete", 1, 1)]),
     ]
     message = (
-        rf"columns of main.v were converted by job 1 in snapshot {published}: changes from {first}"
-        rf" on have others; end at {published - 1}, and begin at {published} for what came after"
+        rf"job 1 converted columns of main.v in snapshot {published}, and changes from snapshot"
+        rf" {first} on have the old columns; end at {published - 1}, and begin at {published} for"
     )
     with pytest.raises(Unsupported, match=message):
         lake.table("v").changes(first)
@@ -371,7 +373,7 @@ def test_a_second_sink_of_a_query_for_one_table_is_refused(lake, source, run):
 
         return bring
 
-    told = "has been brought into main.t by another sink"
+    told = "has already been written to main.t by another sink"
     with pytest.raises(StreamingQueryException, match=told):
         run(twice(table.sink(), table.sink()), "one")
     sink = table.sink("mine")

@@ -18,7 +18,7 @@ from shelduck import (
     set_properties,
     unset_properties,
 )
-from shelduck.api import table_widening
+from shelduck.verbs.table import widening as table_widening
 from tests.support.lakes import newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -87,12 +87,12 @@ def test_the_wider_list_waits_for_the_property(copied, base):
         catalog,
         base.folder / "data",
     )
-    assert told.endswith(f"allow it by ALTER TABLE main.t {ENABLE}")
+    assert told.endswith(f"enable it with ALTER TABLE main.t {ENABLE}")
     lake.sql(told[told.index("ALTER TABLE") :])
     lake.sql("ALTER TABLE t ALTER COLUMN d TYPE TIMESTAMP_NTZ")
 
     lake.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'false')")
-    with pytest.raises(Unsupported, match="type widening is switched off"):
+    with pytest.raises(Unsupported, match="type widening is disabled"):
         lake.sql("ALTER TABLE t ALTER COLUMN id TYPE BIGINT")
     # What was widened stays so.
     assert lake.table("t").type_changes() == {"d": CHANGES["d"]}
@@ -303,7 +303,7 @@ def test_files_of_older_types_that_come_meanwhile_stop_the_last_step(lake, monke
     monkeypatch.setattr(table_widening, "rewrite", lambda *_, **__: nothing)
     before = newest(lake)
 
-    with pytest.raises(Conflict, match=r"1 file\(s\) of main.t still hold older types, .*int32"):
+    with pytest.raises(Conflict, match=r"1 file\(s\) of main.t still hold older .*int32"):
         lake.table("t").drop_feature("typeWidening")
     assert newest(lake) == before
 

@@ -112,12 +112,12 @@ def test_a_row_is_chosen_once_by_a_condition_that_is_never_twice_the_same(copied
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"id": "'text'"}, "string is not stored as int32"),
-        ({"id": "NULL"}, "column id of main.t is NOT NULL, got a null"),
+        ({"id": "'text'"}, "string cannot be stored as int32"),
+        ({"id": "NULL"}, "column id of main.t is NOT NULL, got NULL"),
         ({"id": "3000000000"}, "column id of main.t is int32"),
-        ({"tags.element": "'x'"}, "is no column and no field of a struct"),
+        ({"tags.element": "'x'"}, "is neither a column nor a field of a struct"),
         ({"s": "NULL", "s.a": "1"}, "s.a is assigned twice"),
-        ({"name": 5}, "is set to SQL text or a Spark column"),
+        ({"name": 5}, "must be set to SQL text or a Spark column"),
         ({}, "no column is set"),
     ],
 )

@@ -110,9 +110,9 @@ def test_views_and_tables_are_told_apart(lake):
 def test_columns_have_to_be_told_apart_and_counted(lake):
     with pytest.raises(InvalidRequest, match="two columns called 'a'"):
         lake.sql("CREATE VIEW w AS SELECT a, a FROM t")
-    with pytest.raises(InvalidRequest, match=r"lists 1 column\(s\), and its query has 2"):
+    with pytest.raises(InvalidRequest, match=r"lists 1 column\(s\), but its query has 2"):
         lake.sql("CREATE VIEW w (x) AS SELECT a, b FROM t")
-    with pytest.raises(Unsupported, match="no place for comments on columns of views"):
+    with pytest.raises(Unsupported, match="does not support comments on columns of views"):
         lake.sql("CREATE VIEW w (x COMMENT 'no') AS SELECT a FROM t")
 
 
@@ -122,7 +122,9 @@ def test_alter_and_drop(lake):
     assert sorted(rows(lake.sql("SELECT b FROM v"))) == [("x",), ("y",)]
     lake.sql("ALTER VIEW v RENAME TO w")
     assert rows(lake.sql("SHOW VIEWS")) == [("main", "w", False)]
-    with pytest.raises(NotFound, match="view 'v' does not exist in schema 'main'; there are 'w'"):
+    with pytest.raises(
+        NotFound, match="view 'v' does not exist in schema 'main'; existing views: 'w'"
+    ):
         lake.sql("ALTER VIEW v AS SELECT 1 AS one")
     lake.sql("DROP VIEW w")
     lake.sql("DROP VIEW IF EXISTS w")
@@ -140,7 +142,7 @@ def test_views_are_listed_by_schema_and_pattern_and_are_no_tables(lake):
 
 def test_a_schema_goes_with_its_views(lake):
     lake.sql("CREATE VIEW s.w AS SELECT 1 AS one")
-    with pytest.raises(InvalidRequest, match=r"holds 1 view\(s\), 'w' among them"):
+    with pytest.raises(InvalidRequest, match=r"contains 1 view\(s\), such as 'w'"):
         lake.sql("DROP SCHEMA s")
     lake.sql("DROP SCHEMA s CASCADE")
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import shelduck
-from shelduck.api import state
+from shelduck.work import state
 from tests.support.lakes import newest, refusal
 from tests.support.oracle import DuckDBOracle
 
@@ -93,7 +93,7 @@ def test_a_session_that_was_stopped_is_told_before_anything_commits(base, spark,
         )
         monkeypatch.undo()
 
-    assert told == "the Spark session of this lake was stopped; connect again with one that runs"
+    assert told == "the Spark session of this lake was stopped; connect again with a running one"
     assert not state.is_stopped(spark)
     stopped = SparkSession.__new__(SparkSession)
     stopped._sc = type("Stopped", (), {"_jsc": None})()
@@ -141,7 +141,7 @@ def test_rollups_that_cannot_follow_are_a_warning_behind_the_commit(bare, spark)
     with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
         duckdb.execute("INSERT INTO r VALUES (1, 2, 4)")
 
-    with pytest.warns(RuntimeWarning, match="is committed, but its rollups are behind"):
+    with pytest.warns(RuntimeWarning, match="is committed, but its rollups are outdated"):
         done = lake.table("r").alter(shelduck.rename_column("v", "total"))
 
     assert done.snapshot == newest(lake)

@@ -14,17 +14,18 @@ import pyarrow.parquet
 import pytest
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.schema import FieldId
+from shelduck.model.tables.schema import FieldId
 from shelduck.operations.done import discard
-from shelduck.spark import footers, write
-from shelduck.spark.assign import assign
 from shelduck.spark.bridge import bridge_for
-from shelduck.spark.write import write_files
+from shelduck.spark.files import footers
+from shelduck.spark.rows.assign import assign
+from shelduck.spark.write import write
+from shelduck.spark.write.write import write_files
 from tests.support.written import HandMadeLake, columns, table_version
 
 if TYPE_CHECKING:
-    from shelduck.model.table import TableVersion
-    from shelduck.spark.write import WrittenFiles
+    from shelduck.model.tables.table import TableVersion
+    from shelduck.spark.write.write import WrittenFiles
     from tests.support.oracle import DuckDBOracle
 
 
@@ -368,7 +369,7 @@ def test_a_failed_write_leaves_nothing(spark, lake, door, kind):
     value = "if(id = 7, null, id)" if kind == "int64" else "if(id = 7, null, array(id))"
     rows = assign(spark.range(10).selectExpr(f"{value} c"), table, render_expression=str)
 
-    with pytest.raises(InvalidRequest, match=r"^column c of main\.t is NOT NULL, got a null$"):
+    with pytest.raises(InvalidRequest, match=r"^column c of main\.t is NOT NULL, got NULL$"):
         write_files(spark, rows, table)
     assert list(Path(table.path).glob("*")) == []
 

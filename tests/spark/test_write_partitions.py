@@ -7,13 +7,13 @@ from urllib.parse import unquote
 import pytest
 
 import shelduck
-from shelduck.catalog import read
+from shelduck.catalog.read import read
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from shelduck.operations.pruning import Pruner
-from shelduck.operations.rows import table_rows
+from shelduck.operations.read.pruning import Pruner
+from shelduck.operations.read.rows import table_rows
 from shelduck.planning.scan import plan_scan
-from shelduck.spark import bucket_hash, write
-from shelduck.spark import read as spark_read
+from shelduck.spark.scan import read as spark_read
+from shelduck.spark.write import bucket_hash, write
 from tests.support.lakes import rows
 
 STATEMENTS = [
@@ -126,7 +126,7 @@ def test_the_python_api_sets_and_resets_the_layout(lake):
     version = version_of(lake, "t")
     assert [k.transform for k in version.partition] == ["identity", "year", "month", "day"]
     assert version.sort == ("upper(region) ASC NULLS LAST",)
-    assert "for files to come" in str(table.plan_alter(shelduck.reset_sorting()))
+    assert "applies to new files" in str(table.plan_alter(shelduck.reset_sorting()))
     table.alter(shelduck.reset_partitioning(), shelduck.reset_sorting())
     version = version_of(lake, "t")
     assert (version.partition, version.partition_id, version.sort) == ((), None, ())
@@ -139,7 +139,12 @@ def test_the_python_api_sets_and_resets_the_layout(lake):
     ("columns", "keys", "error", "told"),
     [
         ({"a": "int"}, {"partitioned_by": ["b"]}, NotFound, "b"),
-        ({"a": "int"}, {"partitioned_by": ["year(a)"]}, InvalidRequest, "int32 has no year"),
+        (
+            {"a": "int"},
+            {"partitioned_by": ["year(a)"]},
+            InvalidRequest,
+            "year does not apply to a column of type int32",
+        ),
         (
             {"a": "array<int>"},
             {"partitioned_by": ["a"]},
@@ -166,7 +171,7 @@ def test_values_that_name_no_directory_fail_the_write(lake):
     with pytest.raises(InvalidRequest, match="too long to name a directory"):
         lake.sql("INSERT INTO long SELECT repeat('x', 240), NULL FROM range(20)")
     lake.sql("ALTER TABLE long SET PARTITIONED BY (b)")
-    with pytest.raises(InvalidRequest, match="only such blobs name a partition"):
+    with pytest.raises(InvalidRequest, match="only text can name a partition"):
         lake.sql("INSERT INTO long SELECT 's', X'FF00' FROM range(20)")
     lake.sql("ALTER TABLE long SET PARTITIONED BY (bucket(4, s), bucket(4, b))")
     lake.sql("INSERT INTO long SELECT repeat('é', 100), X'FF00' FROM range(20)")

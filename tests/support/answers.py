@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from shelduck.model.rollup import rollup_of
+from shelduck.model.tables.rollup import rollup_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -292,7 +292,7 @@ def rollup_columns(lake: Lake, names: Sequence[str]) -> dict[str, list[list[str]
     for name in names:
         base = lake.table(name).columns
         for table in [t for t in there if t.startswith(f"{name}$")]:
-            rollup = rollup_of(lake.table(table)._version().properties)
+            rollup = rollup_of(lake.table(table)._version())
             assert rollup is not None
             held = [base.by_id(c.source) for c in rollup.columns if c.source is not None]
             found[name].append([f.name for f in held if f is not None])

@@ -6,9 +6,10 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shelduck.catalog import queries, read, tables
-from shelduck.catalog.read_views import view
-from shelduck.model.change import (
+from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.views import view
+from shelduck.catalog.schema import tables
+from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,
     CreateView,
@@ -26,12 +27,12 @@ from shelduck.model.change import (
     RewriteFiles,
     RewrittenFile,
 )
-from shelduck.model.files import deletes_seen
-from shelduck.model.inlined import InlinedBatch
-from shelduck.model.schema_change import AddColumn, SetComment, SetNullable
-from shelduck.model.table import PartitionColumn
-from shelduck.model.types import parse_type
-from shelduck.model.view import ViewDefinition
+from shelduck.model.changes.schema_change import AddColumn, SetComment, SetNullable
+from shelduck.model.files.data_files import deletes_seen
+from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.tables.view import ViewDefinition
+from shelduck.model.types.data_types import parse_type
 from tests.support.contested import Effect, effect
 from tests.support.files import write_delete_file, write_file, write_with_lineage
 from tests.support.lake import altered, created, new_schema_info

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shelduck.model.files import ColumnStats, NewDataFile, NewDeleteFile
-from shelduck.model.layout import Layout, PhysicalField
-from shelduck.model.schema import FieldId, Kind
-from shelduck.model.types import Decimal, Primitive
+from shelduck.model.files.data_files import ColumnStats, NewDataFile, NewDeleteFile
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.tables.schema import FieldId, Kind
+from shelduck.model.types.data_types import Decimal, Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shelduck.model.schema import Field
-    from shelduck.model.table import TableVersion
+    from shelduck.model.tables.schema import Field
+    from shelduck.model.tables.table import TableVersion
 
 ARROW = {
     "boolean": pa.bool_(),

@@ -5,25 +5,25 @@ from __future__ import annotations
 import uuid
 from contextlib import contextmanager
 
-from shelduck.catalog import read
-from shelduck.catalog.commit import commit
-from shelduck.catalog.create import open_or_create_lake
-from shelduck.catalog.store import open_store
-from shelduck.model.change import (
+from shelduck.catalog.commit.commit import commit
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.read import read
+from shelduck.catalog.schema.create import open_or_create_lake
+from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,
     CommitInfo,
     CreateSchema,
     CreateTable,
 )
-from shelduck.model.names import directory
-from shelduck.model.schema import SchemaId, TableId, new_schema
-from shelduck.model.schema_change import (
+from shelduck.model.changes.schema_change import (
     SchemaDraft,
     apply_changes,
 )
-from shelduck.model.table import SchemaInfo, TableVersion
-from shelduck.model.types import Member, parse_type
+from shelduck.model.tables.schema import SchemaId, TableId, new_schema
+from shelduck.model.tables.table import SchemaInfo, TableVersion
+from shelduck.model.text.names import directory
+from shelduck.model.types.data_types import Member, parse_type
 from tests.support.files import write_file
 from tests.support.oracle import DuckDBOracle
 

@@ -145,6 +145,8 @@ def duckdb_with(extensions: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
             "allow_unsigned_extensions": "true",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
+            # Few rows: to share them out among threads takes longer than to read them.
+            "threads": "1",
         }
     )
     for path in extension_files(extensions):

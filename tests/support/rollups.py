@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shelduck import TableName
-from shelduck.api.following import is_fresh
-from shelduck.api.rollup_tables import rollups_of
-from shelduck.api.unit import UnitOfWork
 from shelduck.evolution.rollups import plan_rollup
-from shelduck.model.keys import KeyModel, KeySpec, resolve_keys, with_keys
+from shelduck.model.tables.keys import KeyModel, KeySpec, resolve_keys, with_keys
+from shelduck.work.rollup_tables import rollups_of
+from shelduck.work.rows.following import is_fresh
+from shelduck.work.unit import UnitOfWork
 from tests.support.lakes import newest
 from tests.support.oracle import DuckDBOracle, at
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from shelduck import Lake
-    from shelduck.model.keys import Aggregation
-    from shelduck.model.rollup import RollupSpec
-    from shelduck.model.table import TableVersion
+    from shelduck.model.tables.keys import Aggregation
+    from shelduck.model.tables.rollup import RollupSpec
+    from shelduck.model.tables.table import TableVersion
 
 Bag = Counter[tuple[Any, ...]]
 Held = dict[str, Bag]
@@ -55,7 +55,7 @@ def made(base: TableVersion, spec: RollupSpec, number: int = 2) -> TableVersion:
         uuid=spec.name,
         columns=planned.columns,
         properties=planned.properties,
-        sort=planned.layout.sort_texts,
+        sort=planned.arrangement.sort_texts,
         max_column_id=max(f.id for f in planned.columns),
         first_names={f.id: f.name for f in planned.columns},
     )
@@ -133,7 +133,7 @@ class Followed:
         unit = UnitOfWork(state, state.commit_info())
         table = unit.workspace.table(TableName("main", self.base))
         return {
-            found.name.removeprefix(f"{self.base}$"): is_fresh(state, unit, table, found)
+            found.name.removeprefix(f"{self.base}$"): is_fresh(unit, table, found)
             for found in rollups_of(unit, table)
         }
 

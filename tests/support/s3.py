@@ -12,7 +12,7 @@ from unittest.mock import patch
 import boto3
 from moto.server import ThreadedMotoServer
 
-from shelduck.spark import file_systems
+from shelduck.spark.files import file_systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

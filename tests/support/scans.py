@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shelduck.model.files import DataFile
-from shelduck.model.schema import Field, FieldId, Kind, Schema
-from shelduck.model.table import SchemaInfo, Snapshot, TableVersion
-from shelduck.model.types import ducklake_type
-from shelduck.spark.layouts import read_layouts
+from shelduck.model.files.data_files import DataFile
+from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
+from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.types.data_types import ducklake_type
+from shelduck.spark.files.layouts import read_layouts
 
 
 def column(
@@ -42,6 +44,11 @@ def table(*columns: Field, snapshot: int = 10) -> TableVersion:
         first_names={f.id: f.name for f in schema.walk()},
         comments={},
     )
+
+
+def holding(properties: Mapping[str, str]) -> TableVersion:
+    """A table of which only the properties matter."""
+    return replace(table(), properties=dict(properties))
 
 
 def arrow(name: str, kind: pa.DataType, number: int | None, *, nullable: bool = True) -> pa.Field:

@@ -7,17 +7,48 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from py4j.java_gateway import java_import
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-# Tests run many small queries once: compiling them well costs more than it saves.
-QUICK = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.codegen.wholeStage": "false",
+# What Spark would do in another way where `spark.testing` is set; these are a user's defaults.
+_AS_FOR_USERS = {
+    "spark.sql.analyzer.singlePassResolver.dualRunSampleRate": "0.1",
+    "spark.sql.analyzer.singlePassResolver.dualRunWithLegacy": "false",
+    "spark.sql.analyzer.singlePassResolver.exposeResolverGuardFailure": "false",
+    "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "false",
+    "spark.sql.dataSource.skipAssertOnPredicatePushdown": "true",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+    "spark.sql.planChangeValidation": "false",
+    "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+    "spark.sql.shuffleDependency.fileCleanup.enabled": "false",
+    "spark.sql.shuffleDependency.skipMigration.enabled": "false",
+    "spark.sql.streaming.stateStore.autoSnapshotRepair.enabled": "true",
+    "spark.sql.streaming.stateStore.rowChecksum.readVerificationRatio": "0",
+    "spark.sql.thriftserver.shuffleDependency.fileCleanup.enabled": "false",
+    "spark.sql.timeType.enabled": "false",
+    "spark.sql.timestampNanosTypes.enabled": "false",
 }
+# Tests run many small queries once: compiling them, and printing their plans, costs more than to
+# run them. Spark interprets expressions only where `spark.testing` is set.
+QUICK = {
+    **_AS_FOR_USERS,
+    "spark.driver.extraJavaOptions": (
+        # One compiler alone gets 48 MB for its code, and throws out what thousands of queries need.
+        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"
+        " -Dspark.testing=true"
+    ),
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",
+    # PySpark asks the JVM several things at each Column call, to name the line in errors.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
+# PySpark names these classes without their package: the JVM then looks for each in every JAR.
+_OFTEN_NAMED = ("org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.functions")
 
 
 @contextmanager
@@ -37,10 +68,18 @@ def local_session(folder: Path, more: Mapping[str, str] | None = None) -> Iterat
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    for name in _OFTEN_NAMED:
+        java_import(session._jvm, name)
     try:
         yield session
     finally:
         session.stop()
+
+
+def views(session: SparkSession, database: str = "default") -> list[str]:
+    """The names of views of a database and of the session, in order."""
+    # `spark.catalog` makes Java objects of rows, which interpreted expressions cannot.
+    return sorted(row.viewName for row in session.sql(f"SHOW VIEWS IN {database}").collect())
 
 
 def settings(folder: Path) -> dict[str, str]:

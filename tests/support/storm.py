@@ -18,7 +18,7 @@ import duckdb
 
 import shelduck
 from shelduck.sql.parse import parse
-from shelduck.sql.statements import AlterTable
+from shelduck.sql.statements.statements import AlterTable
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:

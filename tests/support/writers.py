@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 
-from shelduck.catalog import read
-from shelduck.catalog.commit import commit
-from shelduck.catalog.create import open_lake
-from shelduck.catalog.store import open_store
-from shelduck.model.change import AppendFiles, CommitInfo, CreateTable
-from shelduck.model.schema import TableId, new_schema
-from shelduck.model.types import Member, Primitive
+from shelduck.catalog.commit.commit import commit
+from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.read import read
+from shelduck.catalog.schema.create import open_lake
+from shelduck.model.changes.change import AppendFiles, CommitInfo, CreateTable
+from shelduck.model.tables.schema import TableId, new_schema
+from shelduck.model.types.data_types import Member, Primitive
 from tests.support.files import write_file
 
 

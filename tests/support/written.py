@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shelduck.model.schema import (
+from shelduck.model.tables.schema import (
     FieldId,
     Schema,
     SchemaId,
@@ -17,14 +17,14 @@ from shelduck.model.schema import (
     TableId,
     new_schema,
 )
-from shelduck.model.table import SchemaInfo, Snapshot, TableVersion
-from shelduck.model.types import Member, parse_type
+from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.types.data_types import Member, parse_type
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shelduck.model.files import NewDataFile
+    from shelduck.model.files.data_files import NewDataFile
 
 NO_INLINING = {"DATA_INLINING_ROW_LIMIT": 0}
 

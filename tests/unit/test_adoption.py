@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.layout import ROW_ID_FIELD, Layout, PhysicalField
-from shelduck.model.schema import FieldId, Kind, Schema, new_schema
-from shelduck.model.types import Member, ducklake_type, parse_type
+from shelduck.model.files.layout import ROW_ID_FIELD, Layout, PhysicalField
+from shelduck.model.tables.schema import FieldId, Kind, Schema, new_schema
+from shelduck.model.types.data_types import Member, ducklake_type, parse_type
 from shelduck.planning.adoption import match_file, same_names
 
 
@@ -78,15 +78,15 @@ def test_each_column_that_does_not_fit_is_told_with_both_types():
     found = match_file(layout, columns(a="int", b="int", l="array<int>"))
 
     assert found.problems == (
-        "column 'a' is int32 in the table and varchar in the file",
+        "column 'a' is int32 in the table but varchar in the file",
         (
-            "column 'extra' is in the file and not in the table"
-            " (ignore_extra_columns=True leaves it out)"
+            "column 'extra' is in the file but not in the table (ignore_extra_columns=True leaves"
+            " it out)"
         ),
-        "column 'l' is list in the table and int32 in the file",
+        "column 'l' is list in the table but int32 in the file",
         (
-            "column 'b' is in the table and not in the file"
-            " (allow_missing=True reads its default, or NULL)"
+            "column 'b' is in the table but not in the file (allow_missing=True reads its"
+            " default, or NULL)"
         ),
     )
 
@@ -109,7 +109,7 @@ def test_a_missing_column_that_must_not_be_null_does_not_pass():
     schema = new_schema([Member("a", parse_type("int")), Member("b", parse_type("int"), False)])
     found = match_file(Layout((leaf("a", "int32"),)), schema, allow_missing=True)
 
-    assert found.problems == ("column 'b' is NOT NULL and not in the file",)
+    assert found.problems == ("column 'b' is NOT NULL but not in the file",)
 
 
 def test_a_name_in_the_path_wins_over_the_column_in_the_file():
@@ -132,13 +132,13 @@ def test_a_file_that_carries_row_ids_is_refused():
     found = match_file(layout, columns(a="int"))
 
     assert len(found.problems) == 1
-    assert "'rid' holds row ids or snapshots of another lake" in found.problems[0]
+    assert "'rid' contains row ids or snapshots of another lake" in found.problems[0]
 
 
 def test_a_column_that_is_there_twice_up_to_case_is_refused():
     found = match_file(Layout((leaf("a", "int32"), leaf("A", "int32"))), columns(a="int"))
 
-    assert "column 'a' is in the file more than once, up to case" in found.problems
+    assert "column 'a' is in the file more than once, if case is ignored" in found.problems
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_values_that_readers_may_make_differently_or_lose_are_refused(stored, co
     schema = new_schema([Member("a", ducklake_type(column))])
 
     assert match_file(Layout((leaf("a", stored),)), schema).problems == (
-        f"column 'a' is {column} in the table and {stored} in the file",
+        f"column 'a' is {column} in the table but {stored} in the file",
     )
 
 
@@ -217,6 +217,6 @@ def test_lists_with_structs_that_duckdb_reads_as_null_are_refused(repeated):
 
     [problem] = match_file(layout, columns(l="array<struct<x: int>>")).problems
     assert problem == (
-        "column 'l' is a list with structs as old writers lay it out, which DuckDB reads as NULL;"
-        " write the file again"
+        "column 'l' is a list of structs in the layout of old writers, which DuckDB reads as"
+        " NULL; rewrite the file"
     )

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from shelduck.model.bounds import bound, bound_text, widen
-from shelduck.model.types import ducklake_type
+from shelduck.model.types.bounds import bound, bound_text, widen
+from shelduck.model.types.data_types import ducklake_type
 
 
 @pytest.mark.parametrize(

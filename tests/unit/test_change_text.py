@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.errors import CorruptLake
-from shelduck.model.change import Entry, Verb, format_entries, parse_entries
+from shelduck.model.changes.change import Entry, Verb, format_entries, parse_entries
 
 NAMES = st.text(max_size=8)
 ENTRIES = st.one_of(
@@ -72,5 +72,5 @@ def test_both_words_for_a_flush_of_inlined_rows_mean_the_same():
     ],
 )
 def test_what_ducklake_never_writes_is_a_corrupt_lake(text):
-    with pytest.raises(CorruptLake, match="changes_made holds something unknown"):
+    with pytest.raises(CorruptLake, match="changes_made of a snapshot has an unknown"):
         parse_entries(text)

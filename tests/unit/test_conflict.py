@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from shelduck.model.change import (
+from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,
     Change,
@@ -19,10 +19,10 @@ from shelduck.model.change import (
     Verb,
     parse_entries,
 )
-from shelduck.model.conflict import MATRIX, Rule, describe, find_conflict
-from shelduck.model.schema import SchemaId, SnapshotId, TableId, new_schema
-from shelduck.model.table import SchemaInfo, Snapshot, TableVersion
-from shelduck.model.types import Member, Primitive
+from shelduck.model.changes.conflict import MATRIX, Rule, describe, find_conflict
+from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId, new_schema
+from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.types.data_types import Member, Primitive
 
 MAIN = SchemaInfo(SchemaId(0), "main", "/lake/main/")
 COLUMNS = new_schema([Member("id", Primitive("int64"))])
@@ -156,7 +156,8 @@ def test_the_message_names_both_changes():
     )
 
     assert message == (
-        "cannot alter table main.events (id 7): snapshot 5 of another writer did altered_table:7"
+        "cannot alter table main.events (id 7): another writer committed altered_table:7 in"
+        " snapshot 5"
     )
 
 

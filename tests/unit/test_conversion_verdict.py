@@ -6,19 +6,26 @@ import itertools
 
 import pytest
 
-from shelduck.model.accepted import Engine
-from shelduck.model.conversion import conversion_verdict
-from shelduck.model.promotions import NOT_WRITTEN, Verdict, promotion
-from shelduck.model.types import PRIMITIVES, Decimal, Member, Primitive, Struct, parse_type
+from shelduck.model.changes.conversion import conversion_verdict
+from shelduck.model.types.accepted import Engine
+from shelduck.model.types.data_types import (
+    PRIMITIVES,
+    Decimal,
+    Member,
+    Primitive,
+    Struct,
+    parse_type,
+)
+from shelduck.model.types.promotions import NOT_WRITTEN, Verdict, promotion
 
 SAME, SAFE, EXACT, CONVERT, REFUSED = Verdict
 LEAVES = [Primitive(name) for name in sorted(PRIMITIVES)] + [Decimal(9, 2), Decimal(18, 2)]
-NOT_STORED = "values of varchar are not stored as int32 is"
-NOT_HELD = "int32 does not hold every int64"
+NOT_STORED = "values of varchar are stored in another form than those of int32"
+NOT_HELD = "int32 cannot hold every int64"
 AS_DOUBLE = "DuckDB stores int128 as a double, which loses digits; use DECIMAL(38,0)"
-NEW = "a new member is NULL in old values"
-MOVED = "members are put in another order, or spelled otherwise"
-ONE_KEY = "keys that differ in it alone would become the same key"
+NEW = "a new field is NULL in existing values"
+MOVED = "fields of the struct change their order or spelling"
+ONE_KEY = "map keys that differ only in this field would become equal"
 CASES = [
     ("int", "bigint", SAFE, "int64 holds every int32"),
     ("string", "int", CONVERT, NOT_STORED),
@@ -28,8 +35,8 @@ CASES = [
     ("struct<a: int, b: int>", "struct<b: int, a: int>", SAFE, MOVED),
     ("struct<a: int>", "struct<a: int, b: int>", SAFE, f"b: {NEW}"),
     ("struct<a: int>", "struct<b: int, a: int>", SAFE, f"b: {NEW}"),
-    ("struct<a: int, b: int>", "struct<b: int>", SAFE, "a: the member is dropped"),
-    ("struct<a: int>", "struct<b: int>", SAFE, "a: the member is dropped"),
+    ("struct<a: int, b: int>", "struct<b: int>", SAFE, "a: the field is dropped"),
+    ("struct<a: int>", "struct<b: int>", SAFE, "a: the field is dropped"),
     ("struct<a: int>", "struct<a: bigint>", SAFE, "a: int64 holds every int32"),
     ("struct<a: int, b: float>", "struct<a: bigint, b: double>", EXACT, None),
     ("struct<a: string>", "struct<a: int>", CONVERT, f"a: {NOT_STORED}"),
@@ -61,7 +68,7 @@ CASES = [
     ("map<struct<a: int>, int>", "map<struct<a: int, b: int>, int>", SAFE, f"key.b: {NEW}"),
     ("map<int, struct<a: int, b: int>>", "map<int, struct<a: int>>", SAFE, None),
     *[
-        (one, other, REFUSED, f"no rule makes values of {other} from {one}; use USING to say how")
+        (one, other, REFUSED, f"there is no conversion from {one} to {other}; give one with USING")
         for one, other in [
             ("array<int32>", "int32"),
             ("int32", "array<int32>"),
@@ -77,7 +84,7 @@ CASES = [
         "struct<a: int, b: int[]>",
         "struct<a: bigint, b: int>",
         REFUSED,
-        "b: no rule makes values of int32 from array<int32>; use USING to say how",
+        "b: there is no conversion from array<int32> to int32; give one with USING",
     ),
     ("bigint[]", "hugeint[]", REFUSED, f"element: {AS_DOUBLE}"),
     # What stays as it is in metadata would be written anew beside a value that is converted.
@@ -86,20 +93,20 @@ CASES = [
         "struct<a: timestamp_ns, b: string>",
         "struct<a: timestamp_ns, b: int>",
         REFUSED,
-        "a: Spark has no column type for timestamp_ns that keeps its values",
+        "a: Spark has no data type that preserves the values of timestamp_ns",
     ),
     (
         "struct<b: string>",
         "struct<b: int, a: variant[]>",
         REFUSED,
-        "a.element: Spark has no column type for variant that keeps its values",
+        "a.element: Spark has no data type that preserves the values of variant",
     ),
     ("struct<a: timestamp_ns, b: string>", "struct<b: int>", CONVERT, f"b: {NOT_STORED}"),
     (
         "map<map<int, int>, string>",
         "map<map<int, int>, int>",
         REFUSED,
-        "key: Spark makes no maps whose keys hold maps",
+        "key: Spark does not support maps in the keys of a map",
     ),
     ("map<map<int, int>, int>", "map<map<int, int>, bigint>", SAFE, None),
 ]  # fmt: skip
@@ -167,7 +174,7 @@ def test_what_is_not_written_is_what_promotions_refuse_to_write():
     refused = {
         str(leaf)
         for leaf in LEAVES
-        if "Spark has no column type" in promotion(Primitive("boolean"), leaf).reason
+        if "Spark has no data type" in promotion(Primitive("boolean"), leaf).reason
     }
 
     assert refused == NOT_WRITTEN

@@ -114,7 +114,7 @@ def test_what_has_no_place_here_is_told():
     found = first_columns(Metadata("id", schema, (), {}, "the table"))
 
     assert notes_of_columns([found]) == [
-        "column 'a': it is an identity column in Delta, and counts no further here",
+        "column 'a': it was an identity column in Delta, and is a plain column here",
         "column 'a': its default '7' was not carried over",
     ]
     assert found.comments == {1: "key", None: "the table"}
@@ -169,9 +169,9 @@ def test_changes_of_types_that_delta_has_are_read(kind, changes):
         ("timestamp", [("date", "timestamp")], Unsupported, "from date to timestamp"),
         ("decimal(12,4)", [("decimal(12,2)", "decimal(12,4)")], Unsupported, "decimal"),
         ("long", [("integer", "long", "nope")], CorruptLake, "at 'nope'"),
-        (LONGS, [("integer", "long")], CorruptLake, "has no value there"),
+        (LONGS, [("integer", "long")], CorruptLake, "where it has no value"),
         (LONGS, [("integer", "long", "element.key")], CorruptLake, "at 'element.key'"),
-        ("long", [("integer",)], CorruptLake, "cannot be read"),
+        ("long", [("integer",)], CorruptLake, "cannot read the type changes"),
     ],
 )
 def test_changes_of_types_that_delta_does_not_have_are_refused(kind, changes, error, told):
@@ -229,7 +229,7 @@ def test_a_mapped_column_without_its_mapping_is_refused(missing):
         (
             "string",
             {"__COLLATIONS": {"a": "spark.UTF8_LCASE"}},
-            ["its collation spark.UTF8_LCASE was not carried over: texts are compared by their"],
+            ["its collation spark.UTF8_LCASE was not carried over: text is compared by its"],
         ),
         ("string", {"__COLLATIONS": {"a": "spark.UTF8_BINARY"}}, []),
         ("string collate UNICODE_CI", {}, ["its collation UNICODE_CI was not carried over"]),
@@ -239,7 +239,7 @@ def test_a_mapped_column_without_its_mapping_is_refused(missing):
             ["its length, varchar(9), was not carried over"],
         ),
         ("char(3)", {}, ["its length, char(3), was not carried over"]),
-        ("long", {"delta.generationExpression": "b + 1"}, ["its values are generated in Delta"]),
+        ("long", {"delta.generationExpression": "b + 1"}, ["its values were generated in Delta"]),
         ("long", {"delta.invariants": "{}"}, ["its invariant was not carried over"]),
         ("long", {"delta.typeChanges": [], "comment": "x"}, []),
         ("long", {"somebody.else": 1}, ["its setting 'somebody.else' was not carried over"]),
@@ -258,11 +258,11 @@ def test_parts_of_columns_that_lose_something_are_told_by_their_path():
     inside = {"type": "struct", "fields": [{**field(texts), "name": "l", "nullable": False}]}
 
     assert notes_of_columns([first_columns(read(field(inside)))]) == [
-        "column 'a.l': NOT NULL inside another column was not carried over",
-        "column 'a.l.element': NOT NULL inside another column was not carried over",
+        "column 'a.l': NOT NULL inside a nested column was not carried over",
+        "column 'a.l.element': NOT NULL inside a nested column was not carried over",
         (
-            "column 'a.l.element': its collation UNICODE was not carried over: texts are compared"
-            " by their bytes here"
+            "column 'a.l.element': its collation UNICODE was not carried over: text is compared"
+            " by its bytes here"
         ),
     ]
 
@@ -285,7 +285,7 @@ def test_what_a_table_loses_is_told():
         "appendOnly was not carried over: rows can be changed and deleted",
         "table properties were not carried over: delta.logRetentionDuration, owner",
         "clustering was not carried over: ALTER TABLE … SET SORTED BY sorts files here",
-        "features that Delta asks of writers were left out: icebergCompatV2, redirect",
+        "features that Delta requires of writers were left out: icebergCompatV2, redirect",
     ]
 
 
@@ -309,5 +309,5 @@ def test_z85_is_that_of_zeromq():
     assert z85_bytes("HelloWorld") == data
     assert z85_text(b"\x00") == "00000"
     for wrong in ("Hell", "~~~~~", "#####"):
-        with pytest.raises(ValueError, match="is not Z85 text"):
+        with pytest.raises(ValueError, match="is not valid Z85 text"):
             z85_bytes(wrong)

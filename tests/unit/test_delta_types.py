@@ -6,8 +6,8 @@ import pytest
 
 from shelduck.borders.delta.actions import file_uri
 from shelduck.borders.delta.types import shown_as
-from shelduck.model.layout import PhysicalField
-from shelduck.model.types import ducklake_type
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.types.data_types import ducklake_type
 
 
 def stored(kind, encoding=""):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import CorruptLake
-from shelduck.model.duckdb_text import parse_nested
-from shelduck.model.schema import new_field
-from shelduck.model.types import parse_type
+from shelduck.model.files.duckdb_text import parse_nested
+from shelduck.model.tables.schema import new_field
+from shelduck.model.types.data_types import parse_type
 
 
 def parsed(kind: str, text: str) -> object:
@@ -67,19 +67,19 @@ def test_structs_that_duckdb_wrote_as_sql_literals_are_read_as_such(kind, text, 
 @pytest.mark.parametrize("text", ["{'a': CAST('x'", "{'a': CAST(x AS DATE)}", "{'a': 'it''s"])
 def test_a_broken_sql_literal_is_told_apart(text):
     field = new_field("c", parse_type("struct<a: string>"), 1)
-    with pytest.raises(CorruptLake, match="cannot be read at character"):
+    with pytest.raises(CorruptLake, match="cannot be parsed at character"):
         parse_nested(field, text, sql_structs=True)
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "why"),
     [
-        ("int[]", "[1, 2", "',' or ']' was expected"),
-        ("int[]", "[1] 2", "there is more behind the value"),
+        ("int[]", "[1, 2", "expected ',' or ']'"),
+        ("int[]", "[1] 2", "unexpected text after the value"),
         ("int[]", "7", "expected"),
         ("string[]", "['a]", "a quote is not closed"),
-        ("struct<a: int>", "{'z': 1}", "'z' is no member"),
-        ("map<string, int>", "{k}", "'=' was expected"),
+        ("struct<a: int>", "{'z': 1}", "there is no field 'z'"),
+        ("map<string, int>", "{k}", "expected '='"),
     ],
 )
 def test_text_that_is_no_value_of_the_field_is_told_apart(kind, text, why):

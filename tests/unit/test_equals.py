@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.predicate import And, Comparison, In, IsNull, Literal, Operator, Or, Unknown
-from shelduck.model.types import ducklake_type
+from shelduck.model.files.predicate import (
+    And,
+    Comparison,
+    In,
+    IsNull,
+    Literal,
+    Operator,
+    Or,
+    Unknown,
+)
+from shelduck.model.types.data_types import ducklake_type
 from shelduck.planning.equals import buckets_of, equal_values
 
 ID, REGION = ("id",), ("region",)

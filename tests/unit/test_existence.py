@@ -9,8 +9,8 @@ import pyarrow.fs
 import pytest
 
 import shelduck
-from shelduck.spark import existence
-from shelduck.spark.existence import absent_files
+from shelduck.spark.files import existence
+from shelduck.spark.files.existence import absent_files
 
 SOURCE = Path(shelduck.__file__).parent
 
@@ -27,11 +27,11 @@ def test_files_that_are_gone_or_of_another_size_are_told(tmp_path):
     (tmp_path / "a" / "1.parquet").unlink()
     (tmp_path / "a" / "2.parquet").write_bytes(b"much longer")
     assert absent_files(found) == [
-        f"{tmp_path}/a/1.parquet is gone",
+        f"{tmp_path}/a/1.parquet is missing",
         f"{tmp_path}/a/2.parquet has 11 bytes instead of 3",
     ]
     assert absent_files([(f"{tmp_path}/none/0.parquet", 1)]) == [
-        f"{tmp_path}/none/0.parquet is gone"
+        f"{tmp_path}/none/0.parquet is missing"
     ]
     assert absent_files([]) == []
 
@@ -60,7 +60,7 @@ def test_a_directory_of_many_files_is_one_request(tmp_path, monkeypatch, count, 
     assert store.asked == requests
     if count:
         (tmp_path / "a" / "0.parquet").unlink()
-        assert absent_files(found) == [f"{tmp_path}/a/0.parquet is gone"]
+        assert absent_files(found) == [f"{tmp_path}/a/0.parquet is missing"]
 
 
 def test_everyone_who_commits_looks_before():
@@ -68,7 +68,7 @@ def test_everyone_who_commits_looks_before():
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text())
         names = {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)
-                 and n.module == "shelduck.catalog.commit" for a in n.names}  # fmt: skip
+                 and n.module == "shelduck.catalog.commit.commit" for a in n.names}  # fmt: skip
         if "commit" in names:
             called = {
                 n.func.id
@@ -76,4 +76,4 @@ def test_everyone_who_commits_looks_before():
                 if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
             }
             commits.append((path.name, "require_files" in called))
-    assert commits == [("job_worker.py", True), ("jobs.py", True), ("unit.py", True)]
+    assert commits == [("jobs.py", True), ("worker.py", True), ("unit.py", True)]

@@ -14,7 +14,7 @@ def test_a_table_with_losses_only_is_ready_and_names_them():
     report.require_ready()
     assert str(report).splitlines() == [
         "main.t at snapshot 3 is ready for Iceberg",
-        "readers of Iceberg will not see, or see otherwise:",
+        "readers of Iceberg will not see, or see differently:",
         "  - column 'u': uuid is shown as text",
     ]
 
@@ -26,7 +26,7 @@ def test_files_to_write_anew_are_listed_with_the_remedy():
         report.require_ready()
     assert str(refused.value).splitlines() == [
         "main.t at snapshot 3 is not ready for Iceberg",
-        "1 file(s) (2.0 kB) must be written anew first:",
+        "1 file(s) (2.0 kB) must be rewritten first:",
         "  - file 7, /lake/a.parquet (2.0 kB): column 'c' is int32 in the file",
         "2 row(s) are in the catalog and must be flushed first",
         (

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from shelduck.borders.iceberg.layouts import layout_findings
-from shelduck.model.files import DataFile, MappedName, NameMapping
-from shelduck.model.layout import Layout, PhysicalField
-from shelduck.model.schema import Field, Kind
-from shelduck.model.types import Primitive, ducklake_type
+from shelduck.model.files.data_files import DataFile, MappedName, NameMapping
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.types.data_types import Primitive, ducklake_type
 
 INT = ducklake_type("int32")
 LIST = Field(2, "l", Kind.LIST, (Field(3, "element", INT),))
 MAP = Field(4, "m", Kind.MAP, (Field(5, "key", INT), Field(6, "value", INT)))
 STRUCT = Field(7, "s", Kind.STRUCT, (Field(8, "x", INT), Field(9, "y", INT, initial_default="1")))
-NOT_ITS_OWN = "the {} of column '{}' is not its own in the file"
+NOT_ITS_OWN = "the {} of column '{}' is another field in the file"
 COLUMNS = (Field(1, "id", INT), LIST, MAP, STRUCT)
 
 
@@ -63,35 +63,35 @@ def test_members_of_a_struct_that_is_not_there_are_null_with_it():
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ((leaf("a", None),), "its columns have no field ids and are known by their places"),
+        ((leaf("a", None),), "its columns have no field ids and are found by position"),
         (
             (leaf("a", 1), listed(element=None)),
-            "the element of column 'l' is not its own in the file",
+            "the element of column 'l' is another field in the file",
         ),
         (
             (leaf("a", 1), listed(element=77)),
-            "the element of column 'l' is not its own in the file",
+            "the element of column 'l' is another field in the file",
         ),
-        ((leaf("a", 1), mapped(value=77)), "the value of column 'm' is not its own in the file"),
-        ((leaf("a", 1), leaf("b", 1)), "column 'id' is there 2 times"),
-        ((leaf("a", 1), leaf("l", 2)), "column 'l' is int32, not list"),
+        ((leaf("a", 1), mapped(value=77)), "the value of column 'm' is another field in the file"),
+        ((leaf("a", 1), leaf("b", 1)), "column 'id' is 2 times in the file"),
+        ((leaf("a", 1), leaf("l", 2)), "column 'l' is int32 in the file, not list"),
         (
             (leaf("a", 1), struct(leaf("z", 99))),
-            "no member of the struct column 's' is in the file",
+            "no field of the struct column 's' is in the file",
         ),
-        ((leaf("a", 1), listed(group="bag")), "column 'l' is a list as old writers laid it out"),
+        ((leaf("a", 1), listed(group="bag")), "column 'l' is a list in the layout of old writers"),
         (
             (leaf("a", 1), listed(group="array", encoding="two-level")),
-            "column 'l' is a list as old writers laid it out",
+            "column 'l' is a list in the layout of old writers",
         ),
-        ((leaf("a", 1), mapped(group="map")), "column 'm' is a map as old writers laid it out"),
+        ((leaf("a", 1), mapped(group="map")), "column 'm' is a map in the layout of old writers"),
         (
             (PhysicalField("a", 1, Primitive("unknown")),),
-            "column 'id' is untyped NULLs in the file",
+            "column 'id' has untyped NULLs in the file",
         ),
         (
             (leaf("a", 1), PhysicalField("v", 99, Primitive("variant"))),
-            "the dropped column 'v' is a variant, parts of which have no ids",
+            "the dropped column 'v' is a variant whose parts have no field ids",
         ),
     ],
 )

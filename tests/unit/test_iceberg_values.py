@@ -8,10 +8,10 @@ from shelduck.borders.iceberg.layouts import name_mapping_json
 from shelduck.borders.iceberg.puffin import PuffinWriter
 from shelduck.borders.iceberg.types import choose, shown_as
 from shelduck.borders.iceberg.values import certain_bounds, default_json
-from shelduck.model.files import ColumnStats
-from shelduck.model.layout import PhysicalField
-from shelduck.model.schema import Field
-from shelduck.model.types import PRIMITIVES, Decimal, ducklake_type
+from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.schema import Field
+from shelduck.model.types.data_types import PRIMITIVES, Decimal, ducklake_type
 
 # What a column is shown as that only Shelduck has written, None for left out.
 WRITTEN = {

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from shelduck.api.keys import aggregate, aggregation, duplicate, unique, with_aggregates
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
+from shelduck.evolution.arrangement import NO_ARRANGEMENT, new_arrangement
 from shelduck.evolution.keys import keyed_table
-from shelduck.evolution.layout import NO_LAYOUT, new_layout
-from shelduck.model.keys import (
+from shelduck.model.tables.keys import (
     KEYS,
     Aggregation,
     KeyModel,
@@ -22,12 +21,13 @@ from shelduck.model.keys import (
     table_keys,
     with_keys,
 )
-from shelduck.model.partition import PartitionBy, Transform
-from shelduck.model.properties import shown_properties
-from shelduck.model.schema import Default, Schema, new_field
-from shelduck.model.sorting import SortKey
-from shelduck.model.types import PRIMITIVES, parse_type
-from tests.support.scans import column
+from shelduck.model.tables.partition import PartitionBy, Transform
+from shelduck.model.tables.properties import shown_properties
+from shelduck.model.tables.schema import Default, Schema, new_field
+from shelduck.model.tables.sorting import SortKey
+from shelduck.model.types.data_types import PRIMITIVES, parse_type
+from shelduck.verbs.lake.keys import aggregate, aggregation, duplicate, unique, with_aggregates
+from tests.support.scans import column, holding
 
 DUPLICATE, UNIQUE, AGGREGATE = KeyModel.DUPLICATE, KeyModel.UNIQUE, KeyModel.AGGREGATE
 SUM, MIN, MAX = Aggregation.SUM, Aggregation.MIN, Aggregation.MAX
@@ -93,7 +93,7 @@ def test_a_sequence_is_a_column_that_is_no_key(sequence):
 @pytest.mark.parametrize(
     ("kind", "spec", "message"),
     [
-        (InvalidRequest, KeySpec(UNIQUE, ()), "UNIQUE KEY of main.t names no column"),
+        (InvalidRequest, KeySpec(UNIQUE, ()), "UNIQUE KEY of main.t lists no column"),
         (NotFound, KeySpec(UNIQUE, ("q",)), "column 'q' does not exist in main.t"),
         (NotFound, KeySpec(UNIQUE, ("k1",), sequence="q"), "column 'q' does not exist in main.t"),
         (NotFound, KeySpec(UNIQUE, ("k1",), distributed_by=("q",)), "'q' does not exist"),
@@ -102,11 +102,11 @@ def test_a_sequence_is_a_column_that_is_no_key(sequence):
             InvalidRequest,
             KeySpec(DUPLICATE, ("k1", "at")),
             (
-                "invalid column order of main.t: value should be after key, and `Odd Key` stands"
-                " before the last key; keys are k1, at"
+                "invalid column order of main.t: value should be after key, but `Odd Key` stands"
+                " before the last key; the keys are k1, at"
             ),
         ),
-        (InvalidRequest, KeySpec(UNIQUE, ("Odd Key",)), "and k1 stands before the last key"),
+        (InvalidRequest, KeySpec(UNIQUE, ("Odd Key",)), "but k1 stands before the last key"),
         (
             InvalidRequest,
             KeySpec(UNIQUE, ("k1", "Odd Key", "at", "v", "d")),
@@ -116,8 +116,8 @@ def test_a_sequence_is_a_column_that_is_no_key(sequence):
             InvalidRequest,
             KeySpec(AGGREGATE, ("k1", "Odd Key"), VALUES[1:]),
             (
-                "column at of main.t is no key of an AGGREGATE KEY table: set an aggregation type"
-                " for it, one of SUM, MIN, MAX, REPLACE, REPLACE_IF_NOT_NULL"
+                "column at of main.t is not a key of the AGGREGATE KEY table and needs an"
+                " aggregation type; use one of SUM, MIN, MAX, REPLACE, REPLACE_IF_NOT_NULL"
             ),
         ),
         (
@@ -138,39 +138,48 @@ def test_a_sequence_is_a_column_that_is_no_key(sequence):
         (
             InvalidRequest,
             KeySpec(UNIQUE, ("k1",), (("v", SUM),)),
-            "cannot assign aggregation method SUM on column v of main.t: UNIQUE KEY tables combine",
+            (
+                "cannot assign aggregation method SUM on column v of main.t: UNIQUE KEY"
+                " tables do not aggregate"
+            ),
         ),
         (
             InvalidRequest,
             KeySpec(DUPLICATE, ("k1",), (("v", REPLACE),)),
-            "DUPLICATE KEY tables combine nothing",
+            "DUPLICATE KEY tables do not aggregate",
         ),
         (
             InvalidRequest,
             KeySpec(UNIQUE, ("k1",), sequence="k1"),
-            "a sequence column of main.t is a column of a UNIQUE KEY table that is no key",
+            (
+                "the sequence column of main.t must be a column of a UNIQUE KEY table and not"
+                " one of its keys"
+            ),
         ),
         (
             InvalidRequest,
             KeySpec(DUPLICATE, ("k1",), sequence="v"),
-            "a sequence column of main.t is a column of a UNIQUE KEY table that is no key",
+            (
+                "the sequence column of main.t must be a column of a UNIQUE KEY table and not"
+                " one of its keys"
+            ),
         ),
         (
             InvalidRequest,
             KeySpec(UNIQUE, ("k1",), sequence="d"),
-            "sequence column d of main.t is float64: it is a whole number, a date or a timestamp",
+            "sequence column d of main.t is float64; it must be an integer, a date or a timestamp",
         ),
         (
             InvalidRequest,
             KeySpec(UNIQUE, ("k1",), sequence="Odd Key"),
-            "`Odd Key` of main.t is varchar: it is a whole number, a date or a timestamp",
+            "`Odd Key` of main.t is varchar; it must be an integer, a date or a timestamp",
         ),
         (
             InvalidRequest,
             KeySpec(UNIQUE, ("Odd Key", "k1")),
-            "key column k1 of main.t is not in the order of the columns; list keys in theirs",
+            "key column k1 of main.t is out of order; list the keys in the order of the columns",
         ),
-        (InvalidRequest, KeySpec(UNIQUE, ("k1", "K1")), "key column k1 of main.t is named twice"),
+        (InvalidRequest, KeySpec(UNIQUE, ("k1", "K1")), "key column k1 of main.t is listed twice"),
     ],
 )
 def test_a_model_that_the_columns_do_not_fit_is_refused(kind, spec, message):
@@ -193,12 +202,18 @@ def test_values_that_are_compared_exactly_may_be_keys(kind):
     [
         ("float32", "is float32: float or double cannot be used as a key"),
         ("float64", "is float64: float or double cannot be used as a key"),
-        ("json", "is json: key columns are numbers, text, dates, timestamps, booleans and binary"),
-        ("variant", "is variant: key columns are"),
-        ("geometry", "is geometry: key columns are"),
-        ("array<int>", "is array<int32>: key columns are"),
-        ("map<int, int>", "is map<int32, int32>: key columns are"),
-        ("struct<a: int>", "is struct<a: int32>: key columns are"),
+        (
+            "json",
+            (
+                "is json and cannot be a key; key columns are numbers, text, dates, timestamps,"
+                " booleans and binary"
+            ),
+        ),
+        ("variant", "is variant and cannot be a key; key columns are"),
+        ("geometry", "is geometry and cannot be a key; key columns are"),
+        ("array<int>", "is array<int32> and cannot be a key; key columns are"),
+        ("map<int, int>", "is map<int32, int32> and cannot be a key; key columns are"),
+        ("struct<a: int>", "is struct<a: int32> and cannot be a key; key columns are"),
     ],
 )
 @pytest.mark.parametrize("model", [DUPLICATE, UNIQUE])
@@ -265,19 +280,22 @@ def test_the_default_of_a_sum_is_zero(default, fits):
 def test_a_table_remembers_its_model_beside_its_properties(keys):
     properties = with_keys({"owner": "me"}, keys)
 
-    assert table_keys(properties) == keys
+    assert table_keys(holding(properties)) == keys
     assert shown_properties(properties) == {"owner": "me"}
-    assert table_keys(with_keys(properties, TableKeys(UNIQUE, (7,)))) == TableKeys(UNIQUE, (7,))
+    other = TableKeys(UNIQUE, (7,))
+    assert table_keys(holding(with_keys(properties, other))) == other
     assert with_keys(properties, None) == {"owner": "me"}
 
 
 def test_a_table_without_a_model_has_none():
-    assert table_keys({"owner": "me"}) is None
+    assert table_keys(holding({"owner": "me"})) is None
     assert with_keys({"owner": "me"}, None) == {"owner": "me"}
 
 
 def test_a_model_that_cannot_be_read_says_so():
-    assert "cannot be read" in told(CorruptLake, lambda: table_keys({KEYS: '{"is":"Nope"}'}))
+    broken = holding({KEYS: '{"is":"Nope"}'})
+    message = told(CorruptLake, lambda: table_keys(broken))
+    assert message == 'cannot decode the key model of table main.t: \'{"is":"Nope"}\''
 
 
 def test_a_column_of_another_id_takes_every_place_of_the_old_one():
@@ -291,17 +309,17 @@ def test_a_column_of_another_id_takes_every_place_of_the_old_one():
 
 
 def made(spec, partition=(), sort=(), columns=COLUMNS):
-    layout = new_layout(columns, partition, sort, "main.t")
-    return keyed_table(columns, spec, {"owner": "me"}, layout, "main.t")
+    arrangement = new_arrangement(columns, partition, sort, "main.t")
+    return keyed_table(columns, spec, {"owner": "me"}, arrangement, "main.t")
 
 
 def test_a_new_table_is_sorted_by_its_keys():
-    properties, layout = made(duplicate("k1", "Odd Key"))
+    properties, arrangement = made(duplicate("k1", "Odd Key"))
 
-    assert table_keys(properties) == TableKeys(DUPLICATE, (1, 2))
-    assert layout.sort_texts == ("k1 ASC NULLS LAST", '"Odd Key" ASC NULLS LAST')
+    assert table_keys(holding(properties)) == TableKeys(DUPLICATE, (1, 2))
+    assert arrangement.sort_texts == ("k1 ASC NULLS LAST", '"Odd Key" ASC NULLS LAST')
     assert made(unique("k1"), sort=(SortKey("v"),))[1].sort_texts == ("v ASC NULLS LAST",)
-    assert made(None) == ({"owner": "me"}, NO_LAYOUT)
+    assert made(None) == ({"owner": "me"}, NO_ARRANGEMENT)
 
 
 def test_partitions_hold_whole_keys():
@@ -311,8 +329,8 @@ def test_partitions_hold_whole_keys():
     for spec in (unique("k1", "Odd Key"), aggregate_of("k1", "Odd Key")):
         assert len(made(spec, by_keys)[1].partition) == 2
         assert (
-            f"main.t cannot be partitioned by v: rows of one {spec.model.value} KEY would be in"
-            " several partitions; partition by key columns"
+            f"main.t cannot be partitioned by v: rows with the same {spec.model.value} KEY would"
+            " be in several partitions; partition by key columns"
         ) in told(InvalidRequest, lambda s=spec: made(s, by_value))
     assert len(made(duplicate("k1"), by_value)[1].partition) == 1
 
@@ -342,12 +360,12 @@ def test_python_says_models_in_words():
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (unique, "a key is one name of a column or more, not ()"),
-        (lambda: duplicate("a", 1), "a key is one name of a column or more"),
-        (lambda: aggregate(["a"]), "a key is one name of a column or more"),
-        (lambda: aggregation("avg"), "there is no aggregation 'avg'; there are sum, min, max,"),
+        (unique, "a key must be one or more column names, not ()"),
+        (lambda: duplicate("a", 1), "a key must be one or more column names"),
+        (lambda: aggregate(["a"]), "a key must be one or more column names"),
+        (lambda: aggregation("avg"), "unknown aggregation 'avg'; use one of sum, min, max,"),
         (lambda: with_aggregates(None, {"v": "sum"}, "t"), "aggregates of t need keys=shelduck.a"),
-        (lambda: with_aggregates(aggregate("k"), {"v": None}, "t"), "no aggregation None"),
+        (lambda: with_aggregates(aggregate("k"), {"v": None}, "t"), "unknown aggregation None"),
     ],
 )
 def test_words_that_mean_nothing_are_refused(act, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest
-from shelduck.spark.listing import find_parquet
+from shelduck.spark.files.listing import find_parquet
 
 
 @pytest.fixture
@@ -90,5 +90,5 @@ def test_a_file_that_spark_cannot_open_is_refused_by_name(tree):
     (tree / "p=a:b" / "c.parquet").write_bytes(b"")
     assert found(tree, "p=a:b") == ["p=a:b/c.parquet"]
     (tree / "p=a:b" / "12:30.parquet").write_bytes(b"")
-    with pytest.raises(InvalidRequest, match=r"12:30\.parquet, whose name has a colon"):
+    with pytest.raises(InvalidRequest, match=r"12:30\.parquet because its name contains a colon"):
         found(tree, "p=a:b")

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from shelduck.model.inlined import InlinedBatch, batch_stats
-from shelduck.model.schema import Default, Schema, new_schema
-from shelduck.model.types import Member, parse_type
-from shelduck.operations.literals import literal_batch
-from shelduck.sql.literal_rows import Cell, literal_rows
+from shelduck.model.files.inlined import InlinedBatch, batch_stats
+from shelduck.model.tables.schema import Default, Schema, new_schema
+from shelduck.model.types.data_types import Member, parse_type
+from shelduck.operations.write.literals import literal_batch
+from shelduck.sql.tokens.literal_rows import Cell, literal_rows
 
 
 def columns(**kinds: str) -> Schema:

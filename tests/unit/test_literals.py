@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.literals import blob_bytes, blob_text, canonical_text
-from shelduck.model.types import ducklake_type
+from shelduck.model.types.data_types import ducklake_type
+from shelduck.model.types.literals import blob_bytes, blob_text, canonical_text
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_a_value_is_written_as_ducklake_writes_it(kind, text, canonical):
     ("kind", "text", "why"),
     [
         ("boolean", "maybe", "'maybe' is not a value of type boolean"),
-        ("int8", "128", "from -128 to 127"),
-        ("uint8", "-1", "from 0 to 255"),
+        ("int8", "128", "the range is -128 to 127"),
+        ("uint8", "-1", "the range is 0 to 255"),
         ("int32", "1.0", "whole number"),
         ("int32", "٣", "whole number"),
         ("decimal(5,2)", "1.005", "more than 2 digits after the point"),
@@ -105,11 +105,11 @@ def test_a_value_is_written_as_ducklake_writes_it(kind, text, canonical):
         ("timetz", "01:02:03+99", "not a value"),
         ("uuid", "f79c3e09", "not a value of type uuid"),
         ("json", "{a: 1}", "not a value of type json"),
-        ("json", "NaN", "NaN is not JSON"),
+        ("json", "NaN", "NaN is not valid JSON"),
         ("blob", "é", "beyond ASCII"),
         ("blob", r"a\b", r"\\xFF"),
-        ("geometry", "POINT(1 1)", "no literals of type geometry"),
-        ("interval", "1 month", "no literals of type interval"),
+        ("geometry", "POINT(1 1)", "literals of type geometry are not supported"),
+        ("interval", "1 month", "literals of type interval are not supported"),
     ],
 )
 def test_what_a_type_cannot_hold_is_refused_with_the_reason(kind, text, why):

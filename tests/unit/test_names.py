@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.names import directory, split_name
-from shelduck.model.schema import path_text
+from shelduck.model.tables.schema import path_text
+from shelduck.model.text.names import directory, split_name
 
 UUID = "0197b3c4-0000-7000-8000-000000000000"
 
@@ -39,13 +39,15 @@ def test_a_name_is_split_at_dots_outside_quotes(text, parts):
     "text", ["", ".", "a.", ".a", "a..b", " a", "`a", '"a', "a`b`", "`a`b", "a. "]
 )
 def test_what_is_no_name_is_refused(text):
-    with pytest.raises(InvalidRequest, match=r"cannot read the name .*; quote odd names with back"):
+    with pytest.raises(
+        InvalidRequest, match=r"cannot parse the name .*; put special names in backticks"
+    ):
         split_name(text)
 
 
 @pytest.mark.parametrize("text", ["``", '""', "a.``"])
 def test_an_empty_name_is_refused(text):
-    with pytest.raises(InvalidRequest, match="cannot read the name"):
+    with pytest.raises(InvalidRequest, match="cannot parse the name"):
         split_name(text)
 
 

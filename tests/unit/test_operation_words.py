@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.catalog.read_metadata import operation_words
-from shelduck.model.change import parse_entries
+from shelduck.catalog.read.metadata import operation_words
+from shelduck.model.changes.change import parse_entries
 
 
 @pytest.mark.parametrize(

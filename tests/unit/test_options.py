@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound
-from shelduck.model.intervals import Interval, parse_interval
-from shelduck.model.options import OptionSetting, Scope, option_text, table_options
+from shelduck.model.tables.options import OptionSetting, Scope, option_text, table_options
+from shelduck.model.text.intervals import Interval, parse_interval
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_values_are_written_as_duckdb_writes_them(name, value, text):
     ],
 )
 def test_a_value_that_an_option_does_not_take_is_refused(name, value):
-    with pytest.raises(InvalidRequest, match=f"option {name} does not take"):
+    with pytest.raises(InvalidRequest, match=f"option {name} does not accept"):
         option_text(name, value)
 
 
@@ -59,7 +59,7 @@ def test_an_unknown_option_is_refused_with_the_near_ones():
 
 
 def test_a_commit_message_is_demanded_by_the_lake_not_by_a_table():
-    with pytest.raises(InvalidRequest, match="of the whole lake"):
+    with pytest.raises(InvalidRequest, match="to the whole lake"):
         option_text("require_commit_message", True, Scope.TABLE)
 
 
@@ -92,7 +92,9 @@ def test_ages_are_intervals_and_an_empty_text_is_none():
 
 
 def test_a_stored_text_that_is_no_value_is_told():
-    with pytest.raises(CorruptLake, match="option data_inlining_row_limit holds 'many'"):
+    with pytest.raises(
+        CorruptLake, match="option data_inlining_row_limit has the invalid value 'many'"
+    ):
         table_options([OptionSetting("data_inlining_row_limit", "many")])
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import shelduck
-from shelduck.catalog.create import absolute_data_path
+from shelduck.catalog.schema.create import absolute_data_path
 from shelduck.errors import CorruptLake
-from shelduck.model.place import (
+from shelduck.model.files.place import (
     Place,
     joined,
     normal,
@@ -105,7 +105,7 @@ def test_a_data_path_is_stored_plainly(monkeypatch, tmp_path):
 
 
 # Who may call what opens, lists, copies or deletes; what is there for another purpose is named.
-LAYER = {"spark/storage.py", "spark/file_systems.py"}
+LAYER = {"spark/files/storage.py", "spark/files/file_systems.py"}
 OTHERS = {
     "spark/bridge/classes.py": {"unlink"},  # compiled classes in a cache of the user
 }
@@ -128,7 +128,7 @@ def test_one_layer_opens_and_deletes():
 
 
 def test_only_places_are_deleted():
-    file = Path(shelduck.__file__).parent / "spark" / "storage.py"
+    file = Path(shelduck.__file__).parent / "spark" / "files" / "storage.py"
     functions = [n for n in ast.parse(file.read_text()).body if isinstance(n, ast.FunctionDef)]
     taken = {
         f.name: ast.unparse(f.args.args[0].annotation)

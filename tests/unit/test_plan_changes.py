@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import Unsupported
-from shelduck.model.change import parse_entries
-from shelduck.model.files import DataFile, DeleteFile
-from shelduck.model.layout import SNAPSHOT_FIELD, Layout, PhysicalField
-from shelduck.model.schema import TableId
-from shelduck.model.types import Primitive
+from shelduck.model.changes.change import parse_entries
+from shelduck.model.files.data_files import DataFile, DeleteFile
+from shelduck.model.files.layout import SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.tables.schema import TableId
+from shelduck.model.types.data_types import Primitive
 from shelduck.planning.changes import (
     FeedDeletes,
     FeedFile,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.files import DataFile, DeleteFile, MappedName, NameMapping
-from shelduck.model.layout import Layout, PhysicalField
-from shelduck.model.names import is_write_directory, write_directory
-from shelduck.model.types import ducklake_type
+from shelduck.model.files.data_files import DataFile, DeleteFile, MappedName, NameMapping
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.text.names import is_write_directory, write_directory
+from shelduck.model.types.data_types import ducklake_type
 from shelduck.planning.compaction import (
     Bin,
     ColumnVersion,

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shelduck.model.change import parse_entries
-from shelduck.model.files import DataFile, DeleteFile
-from shelduck.model.schema import SnapshotId, TableId
-from shelduck.model.table import Snapshot
+from shelduck.model.changes.change import parse_entries
+from shelduck.model.files.data_files import DataFile, DeleteFile
+from shelduck.model.tables.schema import SnapshotId, TableId
+from shelduck.model.tables.table import Snapshot
 from shelduck.planning.postponing import postponable
 
 T = TableId(1)

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shelduck.model.accepted import Engine
-from shelduck.model.promotions import NO_RULE, RULES, Verdict, promotion
-from shelduck.model.types import PRIMITIVES, Decimal, List, Primitive, ducklake_type
+from shelduck.model.types.accepted import Engine
+from shelduck.model.types.data_types import PRIMITIVES, Decimal, List, Primitive, ducklake_type
+from shelduck.model.types.promotions import NO_RULE, RULES, Verdict, promotion
 
 TYPES = Path(__file__).parents[2] / "docs" / "types.md"
 FACTS = Path(__file__).parents[1] / "data" / "promotions.csv"
@@ -130,7 +130,7 @@ def test_nested_types_are_no_pair():
     found = promotion(List(Primitive("int32")), List(Primitive("int64")))
 
     assert found.verdict is Verdict.REFUSED
-    assert found.reason == "array<int32> and array<int64> are not both single values"
+    assert found.reason == "array<int32> and array<int64> are not both primitive types"
 
 
 def test_light_pairs_are_a_partial_order():
@@ -197,11 +197,9 @@ def test_a_reason_names_the_types_and_what_to_do():
         "DuckDB stores int128 as a double, which loses digits; use DECIMAL(38,0)"
     )
     assert promotion(Primitive("int64"), Primitive("varchar")).reason == (
-        "values of int64 are not stored as varchar is"
+        "values of int64 are stored in another form than those of varchar"
     )
-    assert promotion(Primitive("uuid"), Primitive("blob")).reason == (
-        "values of uuid have no counterpart in blob"
-    )
+    assert promotion(Primitive("uuid"), Primitive("blob")).reason == ("uuid cannot be cast to blob")
 
 
 def test_every_rule_decides_some_pair():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.promotions import promotion
-from shelduck.model.properties import (
+from shelduck.model.tables.properties import (
     SetProperties,
     UnsetProperties,
     allows_promotion,
@@ -16,7 +15,8 @@ from shelduck.model.properties import (
     widens_by_itself,
     without_type_widening,
 )
-from shelduck.model.types import ducklake_type
+from shelduck.model.types.data_types import ducklake_type
+from shelduck.model.types.promotions import promotion
 
 ON = {"delta.enableTypeWidening": "true"}
 OFF = {"delta.enableTypeWidening": "false"}
@@ -67,7 +67,7 @@ def test_other_names_are_free(own):
         (
             {"delta.enableTypeWidening": "yes"},
             InvalidRequest,
-            "property delta.enableTypeWidening of main.t cannot be 'yes'; it is true or false",
+            "property delta.enableTypeWidening of main.t cannot be 'yes'; use true or false",
         ),
         ({"comment": "x"}, InvalidRequest, "COMMENT ON TABLE main.t IS"),
         (

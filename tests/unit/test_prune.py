@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shelduck.model.bounds import bound_text
-from shelduck.model.files import ColumnStats, DataFile
-from shelduck.model.layout import Layout, PhysicalField
-from shelduck.model.predicate import (
+from shelduck.model.files.data_files import ColumnStats, DataFile
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.predicate import (
     And,
     Comparison,
     In,
@@ -24,8 +23,9 @@ from shelduck.model.predicate import (
     StartsWith,
     Unknown,
 )
-from shelduck.model.schema import Kind
-from shelduck.model.types import ducklake_type
+from shelduck.model.tables.schema import Kind
+from shelduck.model.types.bounds import bound_text
+from shelduck.model.types.data_types import ducklake_type
 from shelduck.planning.prune import matching_files
 from shelduck.planning.scan import plan_scan
 from tests.support.scans import column, table

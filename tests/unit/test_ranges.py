@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.predicate import And, Comparison, In, IsNotNull, Literal, Operator, Or, Unknown
-from shelduck.model.types import Primitive
+from shelduck.model.files.predicate import (
+    And,
+    Comparison,
+    In,
+    IsNotNull,
+    Literal,
+    Operator,
+    Or,
+    Unknown,
+)
+from shelduck.model.types.data_types import Primitive
 from shelduck.planning.ranges import whole_number_ranges
 
 ID = ("id",)

@@ -8,11 +8,11 @@ import pytest
 
 from shelduck.errors import Conflict
 from shelduck.evolution.alter import altered, plan_alter
-from shelduck.model.files import ColumnStats, NewDataFile
-from shelduck.model.inlined import InlinedBatch
-from shelduck.model.keys import KEYS
-from shelduck.model.layout import Layout
-from shelduck.model.schema import Default
+from shelduck.model.files.data_files import ColumnStats, NewDataFile
+from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.layout import Layout
+from shelduck.model.tables.keys import KEYS
+from shelduck.model.tables.schema import Default
 from shelduck.planning.rebase import moved
 from shelduck.sql.parse import parse
 from tests.support.scans import column, table
@@ -83,7 +83,7 @@ def test_what_only_metadata_tells_fits(clauses):
         (["DROP COLUMN s"], ["column s was dropped"]),
         (
             ["ADD COLUMN c INT NOT NULL DEFAULT 1", "ALTER COLUMN c DROP DEFAULT"],
-            ["column c was added as NOT NULL, and has no default"],
+            ["column c was added as NOT NULL without a default"],
         ),
     ],
 )
@@ -93,9 +93,9 @@ def test_what_no_file_can_be_fitted_to_is_told(clauses, told):
 
 def test_a_type_that_is_no_promotion_is_told():
     now = replace(T, columns=T.columns.replace(("a",), column("a", "varchar", 2)))
-    assert problems(now) == ["the type of a was changed from int32 to varchar"]
+    assert problems(now) == ["the type of a changed from int32 to varchar"]
     now = replace(T, columns=T.columns.replace(("s",), column("s", "int32", 4)))
-    assert "the type of s was changed from struct<x: int32, y: int32> to int32" in problems(now)
+    assert "the type of s changed from struct<x: int32, y: int32> to int32" in problems(now)
 
 
 def test_other_keys_are_told():
@@ -121,7 +121,7 @@ def test_a_default_that_files_do_not_read_needs_values(clauses, path):
     seen = moved(T, after(*clauses))
     seen.refuse()
     assert seen.explicit == (path,)
-    with pytest.raises(Conflict, match=f"column {path} was added, and its default set anew"):
+    with pytest.raises(Conflict, match=f"column {path} was added, and its default changed"):
         seen.files([file()])
 
 
@@ -138,7 +138,7 @@ def test_nulls_are_looked_for_in_the_statistics_of_files():
     seen = moved(T, now)
     assert seen.files([file(stats(2))]) == (file(stats(2)),)
     for unknown in (file(stats(2, nulls=1)), file()):
-        with pytest.raises(Conflict, match="column a takes no NULL any more"):
+        with pytest.raises(Conflict, match="column a is NOT NULL now"):
             seen.files([file(stats(2)), unknown])
 
 
@@ -175,5 +175,5 @@ def test_rows_for_the_catalog_are_repeated_where_values_would_be_others(clauses,
 def test_nulls_are_looked_for_in_rows_for_the_catalog():
     seen = moved(T, after("ALTER COLUMN a SET NOT NULL"))
     assert seen.batch(InlinedBatch(T.columns, (ROW,))).rows == (ROW,)
-    with pytest.raises(Conflict, match="column a takes no NULL any more"):
+    with pytest.raises(Conflict, match="column a is NOT NULL now"):
         seen.batch(InlinedBatch(T.columns, ((1, None, None, None),)))

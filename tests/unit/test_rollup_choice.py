@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.rollup import Measure, Rollup, RollupColumn
+from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn
 from shelduck.planning.rollup_choice import Candidate, Wanted, choose
 
 DAY, CITY, SITE, PV, COST = range(1, 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.api.answering import without_hint
+from shelduck.work.rollups.answering import without_hint
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.evolution.alter import altered, plan_alter
 from shelduck.evolution.rollups import is_current, measured_type, plan_rollup, spec_of
-from shelduck.model.keys import Aggregation, KeyModel, names_of, table_keys
-from shelduck.model.rollup import (
+from shelduck.model.tables.keys import Aggregation, KeyModel, names_of, table_keys
+from shelduck.model.tables.rollup import (
     ROLLUP,
     ROLLUPS,
     Measure,
@@ -22,10 +22,10 @@ from shelduck.model.rollup import (
     rollup_of,
     with_rollup_names,
 )
-from shelduck.model.types import parse_type
+from shelduck.model.types.data_types import parse_type
 from shelduck.sql.parse import parse
 from tests.support.rollups import keyed, made
-from tests.support.scans import column, table
+from tests.support.scans import column, holding, table
 
 DUPLICATE, UNIQUE, AGGREGATE = KeyModel.DUPLICATE, KeyModel.UNIQUE, KeyModel.AGGREGATE
 SUM, MIN, MAX, COUNT = Measure.SUM, Measure.MIN, Measure.MAX, Measure.COUNT
@@ -58,13 +58,13 @@ def spec(*names, by=None, **measures):
 
 
 def keys_of(planned):
-    found = table_keys(planned.properties)
+    found = table_keys(holding(planned.properties))
     return found.model, names_of(planned.columns, found.columns)
 
 
 def keeps(base, planned):
-    own = table_keys(planned.properties)
-    return keeps_rows(planned.rollup, own, table_keys(base.properties))
+    own = table_keys(holding(planned.properties))
+    return keeps_rows(planned.rollup, own, table_keys(base))
 
 
 def types(planned):
@@ -88,13 +88,13 @@ def test_a_rollup_of_duplicate_rows_is_a_projection_in_another_order():
 
     assert types(planned) == {"v": "int32", "Odd Key": "varchar", "k1": "int32"}
     assert keys_of(planned) == (DUPLICATE, ["v", "Odd Key"])
-    assert planned.layout.sort_texts == ("v ASC NULLS LAST", '"Odd Key" ASC NULLS LAST')
+    assert planned.arrangement.sort_texts == ("v ASC NULLS LAST", '"Odd Key" ASC NULLS LAST')
     assert [(c.source, c.measure) for c in planned.rollup.columns] == [
         (4, None),
         (2, None),
         (1, None),
     ]
-    assert planned.rollup == rollup_of(planned.properties)
+    assert planned.rollup == rollup_of(holding(planned.properties))
     assert (planned.rollup.base, planned.rollup.name) == (DUP.uuid, "r")
     assert keeps(DUP, planned)
     assert "owner" not in planned.properties
@@ -176,7 +176,7 @@ def test_duplicate_rows_are_combined_where_that_is_asked_for():
     assert [(c.source, c.measure) for c in found.rollup.columns] == [
         *[(3, None), (1, None), (4, SUM), (5, MIN), (2, MAX), (None, COUNT), (6, COUNT)]
     ]
-    keys = table_keys(found.properties)
+    keys = table_keys(holding(found.properties))
     assert [how.value for _, how in keys.aggregations] == ["SUM", "MIN", "MAX", "SUM", "SUM"]
     assert not keeps(DUP, found)
 
@@ -217,7 +217,7 @@ def test_a_rollup_of_unique_rows_carries_the_sequence(names, columns):
     [sequence] = [f.id for f in found.columns if f.name == "v"]
 
     assert list(types(found)) == columns
-    assert table_keys(found.properties).sequence == sequence
+    assert table_keys(holding(found.properties)).sequence == sequence
 
 
 def test_a_rollup_of_combined_rows_may_leave_keys_out():
@@ -232,10 +232,11 @@ def test_a_rollup_of_combined_rows_may_leave_keys_out():
 
 def test_values_that_are_replaced_are_held_beside_all_keys():
     found = plan_rollup(LAST, spec("Odd Key", "k1", "f"))
-    assert table_keys(found.properties).aggregations[0][1] is Aggregation.REPLACE
+    assert table_keys(holding(found.properties)).aggregations[0][1] is Aggregation.REPLACE
     found = plan_rollup(NOT_NULL, spec("Odd Key", "k1", "v"))
     assert types(found)["v"] == "int32"
-    assert table_keys(found.properties).aggregations[0][1] is Aggregation.REPLACE_IF_NOT_NULL
+    keys = table_keys(holding(found.properties))
+    assert keys.aggregations[0][1] is Aggregation.REPLACE_IF_NOT_NULL
 
 
 USELESS = "contains all keys in base table main.t with same order, so it is useless"
@@ -251,26 +252,27 @@ PREFIX = "contains the columns of the base table main.t in prefix order, so it i
         (DUP, spec("k1", "odd key", "day"), PREFIX),
         (PLAIN, spec("k1", "Odd Key"), PREFIX),
         (DUP, spec("f", "k1"), "column f of rollup r of main.t is float32: float or double cannot"),
-        (DUP, spec("l", "k1"), "column l of rollup r of main.t is array<int32>: key columns are"),
-        (DUP, spec("j", "k1"), "column j of rollup r of main.t is json: key columns are"),
+        (DUP, spec("l", "k1"), "column l of rollup r of main.t is array<int32> and cannot be"),
+        (DUP, spec("j", "k1"), "column j of rollup r of main.t is json and cannot be a key; key"),
         (DUP, spec("f", n=ROWS), "float or double cannot be used as a key"),
         (DUP, spec("v", "k1", by=("k1",)), "duplicate keys should be the prefix of rollup columns"),
         (DUP, spec("v", "k1", by=("v", "day")), "rollup r of main.t begins with v, k1"),
         (DUP, spec("v", "f", by=("v", "f")), "column f of rollup r of main.t is float32: float or"),
-        (DUP, spec("v", "V"), "rollup r names column v twice"),
-        (DUP, spec("k1", K1=(SUM, "v")), "rollup r names column k1 twice"),
+        (DUP, spec("v", "V"), "rollup r lists column v twice"),
+        (DUP, spec("k1", K1=(SUM, "v")), "rollup r lists column k1 twice"),
         (DUP, spec("k1", s=(SUM, None)), "SUM of main.t needs a column"),
         (DUP, spec("k1", s=(SUM, "Odd Key")), "aggregate type SUM is not compatible with column s"),
         (DUP, spec("k1", s=(SUM, "day")), "aggregate type SUM is not compatible with column s"),
         (DUP, spec("k1", s=(MIN, "ok")), "aggregate type MIN is not compatible with column s"),
         (DUP, spec("k1", s=(MAX, "l")), "aggregate type MAX is not compatible with column s"),
-        (UNI, spec("k1", n=ROWS), "only DUPLICATE tables have rollups with aggregates"),
+        (UNI, spec("k1", n=ROWS), "cannot have aggregates: only rollups of DUPLICATE tables can"),
         (UNI, spec("day", "k1"), "should contain all unique keys of its base table main.t: k1"),
         (UNI, spec("v"), "no key column is found in rollup r of main.t"),
         (UNI, spec("day", "v", "k1", "Odd Key"), "rollup r of main.t: value should be after key"),
         (UNI, spec("k1", "Odd Key", "day", "v"), USELESS),
         (UNI, spec("k1", "Odd Key", "day"), USELESS),
-        (AGG, spec("k1", n=(SUM, "v")), "only DUPLICATE tables have rollups with aggregates"),
+        (AGG, spec("k1", n=(SUM, "v")),
+            "cannot have aggregates: only rollups of DUPLICATE tables can"),
         (AGG, spec("v"), "no key column is found in rollup r of main.t"),
         (AGG, spec("v", "k1"), "value should be after key"),
         (AGG, spec("k1", "Odd Key", "day", "v"), USELESS),
@@ -291,11 +293,11 @@ def test_a_rollup_of_a_column_that_is_missing_is_refused(wanted):
 def test_a_base_remembers_the_names_of_its_rollups():
     known = with_rollup_names({"owner": "me"}, ("a", "b c"))
 
-    assert rollup_names(known) == ("a", "b c")
-    assert rollup_names({"owner": "me"}) == ()
+    assert rollup_names(holding(known)) == ("a", "b c")
+    assert rollup_names(holding({"owner": "me"})) == ()
     assert with_rollup_names(known, ()) == {"owner": "me"}
     assert set(known) == {"owner", ROLLUPS}
-    assert rollup_of({ROLLUP: plan_rollup(DUP, spec("v")).properties[ROLLUP]}) == Rollup(
+    assert rollup_of(holding({ROLLUP: plan_rollup(DUP, spec("v")).properties[ROLLUP]})) == Rollup(
         DUP.uuid, "r", plan_rollup(DUP, spec("v")).rollup.columns
     )
 

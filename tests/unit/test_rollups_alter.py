@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from shelduck.api.rollup_alter import names_rollup, parted
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.evolution.alter import altered, plan_alter
 from shelduck.evolution.rollups import is_current
-from shelduck.model.keys import Aggregation, KeyModel, table_keys
-from shelduck.model.rollup import Measure, MeasureSpec, RollupSpec, rollup_of
+from shelduck.model.tables.keys import Aggregation, KeyModel, table_keys
+from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, rollup_of
 from shelduck.sql.parse import parse
+from shelduck.work.rollups.alter import names_rollup, parted
 from tests.support.rollups import keyed, made
 from tests.support.scans import column, table
 
@@ -216,7 +216,7 @@ def test_each_clause_is_one_of_the_base_of_rollups_or_of_both(base, text, own, t
             *(InvalidRequest, AGG, "ADD COLUMN c INT SUM TO p, ADD COLUMN c INT MAX TO q"),
             "Repeatedly add same column with different definition: c",
         ),
-        (NotFound, DUP, f"{C} TO r", "Index[r] does not exist in table[t]; there are P, q, g"),
+        (NotFound, DUP, f"{C} TO r", "not exist in table[t]; existing rollups: P, q, g"),
         (NotFound, DUP, "DROP COLUMN v FROM r", "Index[r] does not exist in table[t]"),
         (NotFound, DUP, "ORDER BY (v, k2) FROM r", "Index[r] does not exist in table[t]"),
         (NotFound, DUP, "MODIFY COLUMN v INT AFTER k2 FROM r", "Index[r] does not exist in table"),
@@ -226,7 +226,7 @@ def test_each_clause_is_one_of_the_base_of_rollups_or_of_both(base, text, own, t
         (InvalidRequest, DUP, "MODIFY COLUMN v INT FIRST FROM t", "need to assign base index[t]"),
         (
             *(InvalidRequest, DUP, "ADD COLUMN c INT TO g"),
-            "rollup g of main.t combines rows: add column c to the base table, and make another",
+            "cannot add column c to rollup g of main.t: the rollup combines rows; add the",
         ),
         (NotFound, DUP, "DROP COLUMN w FROM p", "column 'w' does not exist in p"),
         (NotFound, DUP, "DROP COLUMN x FROM p", "column 'x' does not exist in p"),
@@ -264,7 +264,7 @@ def test_a_rollup_is_current_after_what_was_done_to_it(base, text, columns, by):
     found = unit.tables["t$P"]
 
     assert found.columns.names == columns.split()
-    keys = table_keys(found.properties).key_fields(found.columns)
+    keys = table_keys(found).key_fields(found.columns)
     assert [f.name for f in keys] == by.split()
     assert unit.current()["t$P"]
     assert "t$P" not in unit.made
@@ -273,12 +273,12 @@ def test_a_rollup_is_current_after_what_was_done_to_it(base, text, columns, by):
 def test_a_new_column_is_known_by_what_it_is_in_the_base():
     unit = staged(AGG, "ADD COLUMN c INT SUM DEFAULT 0 TO p, ADD COLUMN d INT TO q")
     source = unit.tables["t"].columns.get(("c",)).id
-    [c] = [c for c in rollup_of(unit.tables["t$P"].properties).columns if c.source == source]
+    [c] = [c for c in rollup_of(unit.tables["t$P"]).columns if c.source == source]
 
     assert c.measure is Measure.SUM
     assert str(unit.tables["t$P"].columns.by_id(c.id).type) == "int64"
     source = unit.tables["t"].columns.get(("d",)).id
-    [d] = [c for c in rollup_of(unit.tables["t$q"].properties).columns if c.source == source]
+    [d] = [c for c in rollup_of(unit.tables["t$q"]).columns if c.source == source]
     assert d.measure is None
     assert unit.current() == {"t$P": True, "t$q": True}
 

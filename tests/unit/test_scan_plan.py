@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import CorruptLake, NotFound, Unsupported
-from shelduck.model.files import DataFile, DeleteFile, MappedName, NameMapping
-from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
-from shelduck.model.schema import Kind
-from shelduck.model.types import Primitive, ducklake_type
+from shelduck.model.files.data_files import DataFile, DeleteFile, MappedName, NameMapping
+from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.tables.schema import Kind
+from shelduck.model.types.data_types import Primitive, ducklake_type
 from shelduck.planning.readable import How, Reading, reading
 from shelduck.planning.scan import plan_scan
 from tests.support.scans import column, table
@@ -194,17 +194,17 @@ def test_chosen_columns_are_planned_alone():
 @pytest.mark.parametrize(
     ("fields", "kind", "message"),
     [
-        ([stored("a", "varchar", 1)], "int32", "'a' is int32 in the table and varchar"),
-        ([stored("a", "blob", 1)], "varchar", "'a' is varchar in the table and blob"),
-        ([stored("a", "int64", 1)], "json", "'a' is json in the table and int64"),
+        ([stored("a", "varchar", 1)], "int32", "'a' is int32 in the table but varchar"),
+        ([stored("a", "blob", 1)], "varchar", "'a' is varchar in the table but blob"),
+        ([stored("a", "int64", 1)], "json", "'a' is json in the table but int64"),
         ([stored("a", "parquet:float16", 1)], "float32", "parquet:float16"),
         (
             [stored("a", "struct", 1, stored("x", "int32", 2))],
             "int32",
-            "'a' is int32 in the table and",
+            "'a' is int32 in the table but",
         ),
-        ([stored("a", "int32", 1), stored("b", "int32", 1)], "int32", "two columns of the file"),
-        ([stored("a", "int32", 1), stored("A", "int32", 5)], "int32", "up to case"),
+        ([stored("a", "int32", 1), stored("b", "int32", 1)], "int32", "two columns in the file"),
+        ([stored("a", "int32", 1), stored("A", "int32", 5)], "int32", "if case is ignored"),
     ],
 )
 def test_what_has_no_right_reading_is_refused_with_the_file_and_both_types(fields, kind, message):

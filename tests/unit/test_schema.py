@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.schema import Kind, Schema, new_field, new_schema, path_text
-from shelduck.model.types import Decimal, List, Map, Member, Primitive, Struct, parse_type
+from shelduck.model.tables.schema import Kind, Schema, new_field, new_schema, path_text
+from shelduck.model.types.data_types import (
+    Decimal,
+    List,
+    Map,
+    Member,
+    Primitive,
+    Struct,
+    parse_type,
+)
 
 
 def schema(**kinds: str) -> Schema:
@@ -95,10 +103,13 @@ def test_a_path_that_leads_nowhere_finds_nothing(path):
     ("path", "message"),
     [
         (("sss",), "column 'sss' does not exist in main.t; did you mean 's'?"),
-        (("zz",), "column 'zz' does not exist in main.t; there are 'a', 's', 'l', 'm'"),
+        (("zz",), "column 'zz' does not exist in main.t; existing columns: 'a', 's', 'l', 'm'"),
         (("s", "ff"), "column 's.ff' does not exist in main.t; did you mean 's.f', 's.g'?"),
         (("l", "e"), "column 'l.e' does not exist in main.t; did you mean 'l.element'?"),
-        (("q q", "f"), "column '`q q`.f' does not exist in main.t; there are 'a', 's', 'l', 'm'"),
+        (
+            ("q q", "f"),
+            "column '`q q`.f' does not exist in main.t; existing columns: 'a', 's', 'l', 'm'",
+        ),
     ],
 )
 def test_a_missing_column_is_told_with_its_neighbours(path, message):
@@ -140,10 +151,10 @@ def test_a_schema_prints_one_column_per_line():
     ("names", "message"),
     [
         ([], "a table needs at least one column"),
-        (["a", "A"], "column 'A' is named twice"),
-        (["a", ""], "a column needs a name"),
-        (["a", "__Shelduck_file_id"], "is kept for the system"),
-        (["a", "_ducklake_internal_row_id"], "is kept for the system"),
+        (["a", "A"], "column 'A' is listed twice"),
+        (["a", ""], "the name of a column is empty"),
+        (["a", "__Shelduck_file_id"], "is reserved"),
+        (["a", "_ducklake_internal_row_id"], "is reserved"),
     ],
 )
 def test_columns_that_no_reader_could_tell_apart_are_refused(names, message):
@@ -152,7 +163,7 @@ def test_columns_that_no_reader_could_tell_apart_are_refused(names, message):
 
 
 def test_a_struct_field_without_a_name_is_refused():
-    with pytest.raises(InvalidRequest, match="a column needs a name"):
+    with pytest.raises(InvalidRequest, match="the name of a column is empty"):
         new_field("s", Struct((Member("", Primitive("int32")),)), 1)
 
 

@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
-from shelduck.model.definition import Position
-from shelduck.model.names import split_name
-from shelduck.model.schema import Default, Schema, new_schema
-from shelduck.model.schema_change import (
+from shelduck.model.changes.definition import Position
+from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
@@ -23,7 +21,9 @@ from shelduck.model.schema_change import (
     SetNullable,
     apply_changes,
 )
-from shelduck.model.types import Member, parse_type
+from shelduck.model.tables.schema import Default, Schema, new_schema
+from shelduck.model.text.names import split_name
+from shelduck.model.types.data_types import Member, parse_type
 
 FIRST = Position()
 BASE = {
@@ -175,59 +175,56 @@ def test_a_field_is_added_first_in_its_struct():
 @pytest.mark.parametrize(
     ("change", "kind", "message"),
     [
-        (add("A", "int"), AlreadyExists, "column A already exists in main.t"),
-        (add("s.G", "int"), AlreadyExists, "column s.G already exists in main.t"),
+        (add("A", "int"), AlreadyExists, "column 'A' already exists in main.t"),
+        (add("s.G", "int"), AlreadyExists, "column 's.G' already exists in main.t"),
         (
             add("l.n", "int"),
             InvalidRequest,
             (
-                "l of main.t is array<struct<e: int32>>: fields can be added to, dropped from and"
-                " renamed in structs only"
+                "l of main.t is array<struct<e: int32>>: only structs have fields to add, drop or"
+                " rename"
             ),
         ),
         (
             add("m.key.n", "int"),
             InvalidRequest,
-            (
-                "m.key of main.t is varchar: fields can be added to, dropped from and renamed in"
-                " structs only"
-            ),
+            ("m.key of main.t is varchar: only structs have fields to add, drop or rename"),
         ),
         (
             add("q.n", "int"),
             NotFound,
-            "column 'q' does not exist in main.t; there are 'a', 'b', 's', 'l', 'm', 'x'",
+            "column 'q' does not exist in main.t; existing columns: 'a', 'b', 's', 'l', 'm', 'x'",
         ),
         (
             add("n", "int", nullable=False),
             InvalidRequest,
             (
-                "cannot add column n as NOT NULL to main.t: rows that exist would hold NULL; give a"
-                " literal DEFAULT, and only top-level columns can be NOT NULL"
+                "cannot add column n as NOT NULL to main.t: existing rows would hold NULL; give a"
+                " literal DEFAULT (and only top-level columns can be NOT NULL)"
             ),
         ),
         (
             add("s.n", "int", "1", nullable=False),
             InvalidRequest,
             (
-                "cannot add column s.n as NOT NULL to main.t: rows that exist would hold NULL;"
-                " give a literal DEFAULT, and only top-level columns can be NOT NULL"
+                "cannot add column s.n as NOT NULL to main.t: existing rows would hold NULL; give"
+                " a literal DEFAULT (and only top-level columns can be NOT NULL)"
             ),
         ),
         (
             add("n", "varchar", "NULL"),
             Unsupported,
             (
-                "'NULL' cannot be the default of n in main.t: DuckLake writes the same text where"
-                " there is none"
+                "'NULL' cannot be the default of n of main.t: DuckLake writes this text for"
+                " columns without a default"
             ),
         ),
         (
             AddColumn(("n",), parse_type("uuid"), Default("uuid()", literal=False)),
             Unsupported,
             (
-                "cannot add column n to main.t with the default uuid(): rows that exist need"
-                " one value, not an expression; add the column with a literal default, then SET"
+                "cannot add column n to main.t with the default uuid(): existing rows need one"
+                " value, not an expression; add the column with a literal default, then SET"
                 " DEFAULT"
             ),
         ),
@@ -235,32 +232,33 @@ def test_a_field_is_added_first_in_its_struct():
             add("n", "int", "1.5"),
             InvalidRequest,
             (
-                "the default '1.5' of n in main.t is not a int32: '1.5' is not a value of type"
-                " int32: a whole number is needed"
+                "cannot set the default '1.5' of n of main.t: '1.5' is not a value of type int32:"
+                " expected a whole number"
             ),
         ),
         (
             add("n", "tinyint", "128"),
             InvalidRequest,
             (
-                "the default '128' of n in main.t is not a int8: '128' is not a value of type int8:"
-                " it goes from -128 to 127"
+                "cannot set the default '128' of n of main.t: '128' is not a value of type int8:"
+                " the range is -128 to 127"
             ),
         ),
         (
             add("n", "array<int>", "[1]"),
             Unsupported,
             (
-                "n of main.t is array<int32>: DuckLake keeps defaults for leaves only; give the"
-                " default to a field of a struct, or leave it NULL"
+                "cannot set a default for n of main.t, which is array<int32>: DuckLake supports"
+                " no defaults for structs, lists and maps; set the default of a field of the"
+                " struct, or leave it NULL"
             ),
         ),
         (
             add("n", "int", position=Position("q")),
             InvalidRequest,
-            "column 'q' to go after does not exist in main.t",
+            "cannot place a column after 'q', which does not exist in main.t",
         ),
-        (AddColumn(("",), parse_type("int")), InvalidRequest, "a column needs a name"),
+        (AddColumn(("",), parse_type("int")), InvalidRequest, "the name of a column is empty"),
     ],
 )
 def test_an_addition_that_cannot_be_is_refused(change, kind, message):
@@ -304,8 +302,8 @@ def test_dropping_if_exists_changes_nothing_when_it_does_not():
             "l.element",
             InvalidRequest,
             (
-                "l of main.t is array<struct<e: int32>>: fields can be added to, dropped from and"
-                " renamed in structs only"
+                "l of main.t is array<struct<e: int32>>: only structs have fields to add, drop or"
+                " rename"
             ),
         ),
         (
@@ -354,27 +352,31 @@ def test_a_rename_may_change_the_case_alone():
     [
         (rename("a", "B"), AlreadyExists, "column 'B' already exists in main.t"),
         (rename("s.f", "g"), AlreadyExists, "column 'g' already exists in main.t"),
-        (rename("a", ""), InvalidRequest, "column a of main.t needs a name"),
+        (
+            rename("a", ""),
+            InvalidRequest,
+            "cannot rename column a of main.t: the new name is empty",
+        ),
         (
             rename("a", "__shelduck_x"),
             InvalidRequest,
             (
-                "column '__shelduck_x' of main.t has a name that is kept for the system, as all are"
-                " that begin with __shelduck_ or _ducklake_internal_; choose another"
+                "column name '__shelduck_x' of main.t is reserved, like all names that begin with"
+                " __shelduck_ or _ducklake_internal_; choose another name"
             ),
         ),
         (
             rename("l.element", "item"),
             InvalidRequest,
             (
-                "l of main.t is array<struct<e: int32>>: fields can be added to, dropped from and"
-                " renamed in structs only"
+                "l of main.t is array<struct<e: int32>>: only structs have fields to add, drop or"
+                " rename"
             ),
         ),
         (
             rename("q", "r"),
             NotFound,
-            "column 'q' does not exist in main.t; there are 'a', 'b', 's', 'l', 'm', 'x'",
+            "column 'q' does not exist in main.t; existing columns: 'a', 'b', 's', 'l', 'm', 'x'",
         ),
     ],
 )
@@ -449,53 +451,57 @@ def test_structs_inside_lists_and_maps_are_matched_too():
         (
             retype("a", "smallint"),
             (
-                "cannot change a of main.t from int32 to int16: int16 does not hold every int32,"
-                " and only widening is a change of metadata; add a column of the new type, fill it"
-                " and drop the old one: ALTER TABLE main.t ADD COLUMN new_a SMALLINT"
+                "cannot change a of main.t from int32 to int16: int16 cannot hold every int32,"
+                " and only widening works by metadata alone; add a column of the new type, fill"
+                " it and drop the old one: ALTER TABLE main.t ADD COLUMN new_a SMALLINT"
             ),
         ),
         (
             retype("s.f", "string"),
             (
-                "cannot change s.f of main.t from int32 to varchar: values of int32 are not"
-                " stored as varchar is, and only widening is a change of metadata; add a column"
-                " of the new type, fill it and drop the old one"
+                "cannot change s.f of main.t from int32 to varchar: values of int32 are stored in"
+                " another form than those of varchar, and only widening works by metadata alone;"
+                " add a column of the new type, fill it and drop the old one"
             ),
         ),
         (
             retype("s", "struct<f: string>"),
             (
-                "cannot change s.f of main.t from int32 to varchar: values of int32 are not"
-                " stored as varchar is, and only widening is a change of metadata; add a column"
-                " of the new type, fill it and drop the old one"
+                "cannot change s.f of main.t from int32 to varchar: values of int32 are stored in"
+                " another form than those of varchar, and only widening works by metadata alone;"
+                " add a column of the new type, fill it and drop the old one"
             ),
         ),
         (
             retype("a", "struct<f: int>"),
             (
-                "cannot change a of main.t from int32 to struct<f: int32>: a type keeps its kind;"
-                " add a new column and drop the old one"
+                "cannot change a of main.t from int32 to struct<f: int32>: a struct, list or map"
+                " cannot become another kind of type, nor can another type become one; add a new"
+                " column and drop the old one"
             ),
         ),
         (
             retype("s", "int"),
             (
-                "cannot change s of main.t from struct<f: int32, g: varchar> to int32: a type"
-                " keeps its kind; add a new column and drop the old one"
+                "cannot change s of main.t from struct<f: int32, g: varchar> to int32: a struct,"
+                " list or map cannot become another kind of type, nor can another type become"
+                " one; add a new column and drop the old one"
             ),
         ),
         (
             retype("l", "map<int, int>"),
             (
                 "cannot change l of main.t from array<struct<e: int32>> to map<int32, int32>: a"
-                " type keeps its kind; add a new column and drop the old one"
+                " struct, list or map cannot become another kind of type, nor can another type"
+                " become one; add a new column and drop the old one"
             ),
         ),
         (
             retype("a", "array<int>"),
             (
-                "cannot change a of main.t from int32 to array<int32>: a type keeps its kind;"
-                " add a new column and drop the old one"
+                "cannot change a of main.t from int32 to array<int32>: a struct, list or map"
+                " cannot become another kind of type, nor can another type become one; add a new"
+                " column and drop the old one"
             ),
         ),
     ],
@@ -543,8 +549,8 @@ def test_a_default_is_taken_away_from_new_rows_only():
             "q",
             InvalidRequest,
             (
-                "the default 'q' of a in main.t is not a int32: 'q' is not a"
-                " value of type int32: a whole number is needed"
+                "cannot set the default 'q' of a of main.t: 'q' is not a value of type int32:"
+                " expected a whole number"
             ),
         ),
         (
@@ -552,16 +558,16 @@ def test_a_default_is_taken_away_from_new_rows_only():
             "q",
             Unsupported,
             (
-                "s of main.t is struct<f: int32, g: varchar>: DuckLake keeps"
-                " defaults for leaves only; give the default to a field of a struct, or leave"
-                " it NULL"
+                "cannot set a default for s of main.t, which is struct<f: int32, g: varchar>:"
+                " DuckLake supports no defaults for structs, lists and maps; set the default of a"
+                " field of the struct, or leave it NULL"
             ),
         ),
         (
             "q",
             "1",
             NotFound,
-            "column 'q' does not exist in main.t; there are 'a', 'b', 's', 'l', 'm', 'x'",
+            "column 'q' does not exist in main.t; existing columns: 'a', 'b', 's', 'l', 'm', 'x'",
         ),
     ],
 )
@@ -590,7 +596,8 @@ def test_a_nested_field_cannot_become_not_null():
     message = refusal(Unsupported, SetNullable(("s", "f"), nullable=False))
 
     assert message == (
-        "s.f of main.t is nested: DuckLake keeps NOT NULL only for top-level columns"
+        "cannot change NOT NULL of s.f of main.t: it is nested, and DuckLake supports NOT NULL"
+        " only for top-level columns"
     )
 
 
@@ -632,13 +639,16 @@ def test_a_field_moves_inside_its_struct():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (move("a", Position("A")), "column a of main.t cannot go after itself"),
-        (move("s.f", Position("a")), "column 'a' to go after does not exist in main.t"),
+        (move("a", Position("A")), "cannot move column a of main.t after itself"),
+        (
+            move("s.f", Position("a")),
+            "cannot place a column after 'a', which does not exist in main.t",
+        ),
         (
             move("l.element", FIRST),
             (
-                "l of main.t is array<struct<e: int32>>: fields can be added to, dropped from and"
-                " renamed in structs only"
+                "l of main.t is array<struct<e: int32>>: only structs have fields to add, drop or"
+                " rename"
             ),
         ),
     ],
@@ -750,5 +760,7 @@ def test_a_refused_change_among_others_leaves_nothing_behind(changes):
 
 
 def test_what_is_no_change_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match=r"cannot alter main\.t: 'DROP COLUMN a' is no change"):
+    with pytest.raises(
+        InvalidRequest, match=r"cannot alter main\.t: expected a change such as add_column"
+    ):
         after("DROP COLUMN a")  # type: ignore[arg-type]

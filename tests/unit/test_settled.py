@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.change import Entry, Verb, parse_entries
-from shelduck.model.settled import Settling
+from shelduck.model.changes.change import Entry, Verb, parse_entries
+from shelduck.model.changes.settled import Settling
 
 OWN = Settling(7, frozenset({7}), 3, alone=True)
 ROLLUP = Settling(8, frozenset({7}), 3)

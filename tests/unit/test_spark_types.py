@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import types as T  # noqa: N812
 
 from shelduck.errors import Unsupported
-from shelduck.model.schema import new_schema
-from shelduck.model.types import Member, ducklake_type, parse_type
+from shelduck.model.tables.schema import new_schema
+from shelduck.model.types.data_types import Member, ducklake_type, parse_type
 from shelduck.spark.types import data_type_of, members_of, spark_type, struct_type
 
 
@@ -50,7 +50,9 @@ def test_a_ducklake_type_has_one_spark_type(kind, spark):
 
 @pytest.mark.parametrize("kind", ["interval", "time_ns", "unknown"])
 def test_a_type_that_spark_cannot_hold_is_refused_by_column(kind):
-    with pytest.raises(Unsupported, match=f"column 'pause' is {kind}, which Spark cannot hold"):
+    with pytest.raises(
+        Unsupported, match=f"column 'pause' is {kind}, which Spark does not support"
+    ):
         spark_type(ducklake_type(kind), "pause")
 
 
@@ -119,7 +121,7 @@ def test_a_spark_type_has_one_ducklake_type(spark, kind):
 def test_a_spark_type_without_a_place_in_a_lake_is_refused_by_column(spark):
     struct = T.StructType([T.StructField("s", T.StructType([T.StructField("x", spark)]))])
 
-    with pytest.raises(Unsupported, match=r"column 's\.x' is .*, which no DuckLake type holds"):
+    with pytest.raises(Unsupported, match=r"column 's\.x' is .*, which has no DuckLake type"):
         members_of(struct)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from shelduck.sql.catalogs import Names, owner, within, without_catalog
 from shelduck.sql.parse import parse
-from shelduck.sql.parts import SessionName
+from shelduck.sql.tokens.parts import SessionName
 
 ELSEWHERE = Names({"lake", "two"}, "spark_catalog", lambda name: name == "tv")
 INSIDE = Names({"lake", "two"}, "lake", lambda name: name == "tv")

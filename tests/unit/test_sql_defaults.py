@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.schema import Default
-from shelduck.sql.defaults import expression_for_spark, read_default
+from shelduck.model.tables.schema import Default
+from shelduck.sql.ddl.defaults import expression_for_spark, read_default
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_an_expression_of_the_catalog_is_written_for_spark(duckdb, spark):
 def test_a_default_cannot_name_columns(text):
     with pytest.raises((InvalidRequest, Unsupported)):
         read_default(text)
-    with pytest.raises(InvalidRequest, match="names the column 'abc'"):
+    with pytest.raises(InvalidRequest, match="refers to the column 'abc'"):
         read_default("abc")
 
 
@@ -110,7 +110,7 @@ def test_a_default_cannot_name_columns(text):
     ],
 )
 def test_what_may_differ_between_the_engines_is_refused(text):
-    with pytest.raises(Unsupported, match="may mean one thing in Spark and another in DuckDB"):
+    with pytest.raises(Unsupported, match="may have different meanings in Spark and DuckDB"):
         read_default(text)
 
 

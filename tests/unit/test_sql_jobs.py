@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.schema_change import ChangeType, RenameColumn
-from shelduck.model.types import parse_type
+from shelduck.model.changes.schema_change import ChangeType, RenameColumn
+from shelduck.model.types.data_types import parse_type
 from shelduck.sql.parse import parse
-from shelduck.sql.statements import AlterTable, TableName
-from shelduck.sql.upkeep_statements import CancelJob, ShowJobs
+from shelduck.sql.statements.statements import AlterTable, TableName
+from shelduck.sql.statements.upkeep_statements import CancelJob, ShowJobs
 
 T = TableName(("t",))
 INT = parse_type("int")

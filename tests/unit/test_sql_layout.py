@@ -5,16 +5,22 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.partition import (
+from shelduck.model.changes.schema_change import DropColumn, RenameColumn
+from shelduck.model.tables.partition import (
     PartitionBy,
     ResetPartitioning,
     SetPartitioning,
     Transform,
 )
-from shelduck.model.schema_change import DropColumn, RenameColumn
-from shelduck.model.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
+from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
+from shelduck.sql.ddl.sorting import (
+    columns_of,
+    key_text,
+    renamed,
+    sort_expression_for_spark,
+    sort_key,
+)
 from shelduck.sql.parse import parse
-from shelduck.sql.sorting import columns_of, key_text, renamed, sort_expression_for_spark, sort_key
 
 
 def _changes(text):
@@ -73,12 +79,12 @@ def test_changes_of_columns_and_layout_stand_in_one_statement():
     ("text", "message"),
     [
         ("SET PARTITIONED BY ()", "expected a column"),
-        ("SET PARTITIONED BY (region STRING)", "the column's type stands in the list of columns"),
+        ("SET PARTITIONED BY (region STRING)", "write the type in the list of columns"),
         ("SET PARTITIONED BY (bucket(id, 4))", "expected the number of buckets"),
         ("SET PARTITIONED BY (bucket(0, id))", "expected the number of buckets"),
         ("SET PARTITIONED BY (bucket(4.5, id))", "expected the number of buckets"),
         ("SET SORTED BY ()", "expected a column or an expression"),
-        ("SET SORTED BY (3)", "it names no column"),
+        ("SET SORTED BY (3)", "it contains no column"),
         ("SET SORTED BY (upper(a)", "expected"),
     ],
 )
@@ -91,12 +97,12 @@ def test_a_layout_that_cannot_be_read_is_refused(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SET PARTITIONED BY (truncate(3, a))", "partitioning by truncate() is not supported yet"),
+        ("SET PARTITIONED BY (truncate(3, a))", "partitioning by truncate() is not supported"),
         ("SET PARTITIONED BY (s.a)", "only top-level columns can be keys"),
         ("SET SORTED BY (s.a)", "only top-level columns can be in a sort key"),
-        ("SET SORTED BY (random())", "may mean one thing in Spark and another in DuckDB"),
-        ("SET SORTED BY ((SELECT 1))", "may mean one thing in Spark and another in DuckDB"),
-        ("SET LOCATION 'x'", "there are SET PARTITIONED BY, SET SORTED BY and SET TBLPROPERTIES"),
+        ("SET SORTED BY (random())", "may have different meanings in Spark and DuckDB"),
+        ("SET SORTED BY ((SELECT 1))", "may have different meanings in Spark and DuckDB"),
+        ("SET LOCATION 'x'", "use SET PARTITIONED BY, SET SORTED BY or SET TBLPROPERTIES"),
     ],
 )
 def test_a_layout_that_is_not_supported_says_so(text, message):

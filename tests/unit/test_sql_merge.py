@@ -6,8 +6,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
-from shelduck.sql.parts import Expression, Query, Relation, TableName, Target
-from shelduck.sql.row_statements import (
+from shelduck.sql.statements.row_statements import (
     Assignment,
     DeleteRow,
     InsertAll,
@@ -18,6 +17,7 @@ from shelduck.sql.row_statements import (
     UpdateAll,
     UpdateSet,
 )
+from shelduck.sql.tokens.parts import Expression, Query, Relation, TableName, Target
 
 T, S = TableName(("t",)), TableName(("s",))
 ROWS = Target(T, "__lake_target__", "t")
@@ -174,7 +174,7 @@ def test_clauses_of_different_kinds_may_stand_in_any_order():
         (HEAD + "WHEN NOT MATCHED THEN DELETE", "expected INSERT (WHEN NOT MATCHED has no row"),
         (
             HEAD + "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *",
-            "expected a column (there is no row of the source for *)",
+            "expected a column (WHEN NOT MATCHED BY SOURCE has no source row for *)",
         ),
         (HEAD + "WHEN NOT MATCHED THEN INSERT VALUES (1)", "expected * or the columns in brackets"),
         (
@@ -185,11 +185,14 @@ def test_clauses_of_different_kinds_may_stand_in_any_order():
         (HEAD + "WHEN NOT MATCHED THEN INSERT (a) VALUES ()", "expected a value at line 1"),
         (
             HEAD + "WHEN MATCHED THEN DELETE WHEN MATCHED AND a THEN DELETE",
-            "expected no more WHEN MATCHED (the one before has no condition and takes every row)",
+            (
+                "expected no further WHEN MATCHED (the previous one has no condition and"
+                " takes every row)"
+            ),
         ),
         (
             HEAD + "WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY TARGET THEN INSERT *",
-            "expected no more WHEN NOT MATCHED (",
+            "expected no further WHEN NOT MATCHED (",
         ),
         (HEAD + "WHEN MATCHED THEN DELETE x", "expected the end of the statement"),
     ],
@@ -201,5 +204,5 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
 
 
 def test_an_alias_with_columns_is_refused():
-    with pytest.raises(Unsupported, match="an alias with columns is not supported yet"):
+    with pytest.raises(Unsupported, match="an alias with columns is not supported"):
         parse("MERGE INTO t USING (SELECT 1) AS s (id) ON true WHEN MATCHED THEN DELETE")

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from shelduck import InvalidRequest
-from shelduck.sql.parameters import literal_text, with_parameters
-from shelduck.sql.travel import in_sparks_words
+from shelduck.sql.query.travel import in_sparks_words
+from shelduck.sql.tokens.parameters import literal_text, with_parameters
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_values_are_written_as_literals(value, wanted):
 @pytest.mark.parametrize(
     ("text", "values", "told"),
     [
-        ("id = :id", {"ID": 3}, "parameter :id, and args has ID"),
-        ("? AND ?", [1], r"has 2 \? and args has 1 values"),
-        ("id = ?", [1, 2], r"has 1 \? and args has 2 values"),
-        ("id = :id", {"id": object()}, "parameter id .* cannot be a object"),
+        ("id = :id", {"ID": 3}, "parameter :id, but args has ID"),
+        ("? AND ?", [1], r"has 2 \?, but args has 1 value"),
+        ("id = ?", [1, 2], r"has 1 \?, but args has 2 value"),
+        ("id = :id", {"id": object()}, "parameter id of type object has no SQL literal"),
         ("id = ?", [Decimal("NaN")], "a decimal cannot be NaN"),
     ],
 )

@@ -7,7 +7,7 @@ from decimal import Decimal as Number
 
 import pytest
 
-from shelduck.model.predicate import (
+from shelduck.model.files.predicate import (
     And,
     Comparison,
     In,
@@ -19,8 +19,8 @@ from shelduck.model.predicate import (
     StartsWith,
     Unknown,
 )
-from shelduck.model.types import Decimal, Primitive
-from shelduck.sql.predicates import parse_filter
+from shelduck.model.types.data_types import Decimal, Primitive
+from shelduck.sql.query.predicates import parse_filter
 
 COLUMNS = ("id", "i", "b", "f", "d", "dec", "st", "bin", "bo", "dt", "ts", "tn", "s", "é", "a.b")
 

@@ -6,7 +6,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
-from shelduck.sql.parts import ChangesRelation, Query, Relation, TableName
+from shelduck.sql.tokens.parts import ChangesRelation, Query, Relation, TableName
 
 
 def query(text):
@@ -260,24 +260,24 @@ def test_statements_are_cut_at_semicolons_that_are_no_text():
     ("text", "message"),
     [
         ("SELECT * FROM (a", "the '(' at line 1, column 15 is not closed: 'SELECT * FROM (a'"),
-        ("SELECT *\nFROM a)", "the ')' at line 2, column 7 closes nothing"),
+        ("SELECT *\nFROM a)", "the ')' at line 2, column 7 has no opening bracket"),
         ("SELECT 'a FROM b", "the string that begins at line 1, column 8 is not closed"),
         ("SELECT `a FROM b", "the quoted name that begins at line 1, column 8 is not closed"),
         ("SELECT 1 /* /* */", "the comment that begins at line 1, column 10 is not closed"),
-        ("SELECT * FROM t VERSION AS OF x", "expected a snapshot id, a whole number at line 1"),
-        ("SELECT * FROM t VERSION AS OF -1", "expected a snapshot id, a whole number"),
+        ("SELECT * FROM t VERSION AS OF x", "expected the id of a snapshot at line 1"),
+        ("SELECT * FROM t VERSION AS OF -1", "expected the id of a snapshot"),
         ("SELECT * FROM t AT (VERSION => 3", "is not closed"),
         ("SELECT * FROM t TIMESTAMP AS OF now()", "expected a time is a literal"),
         ("SELECT * FROM t@2024", "expected a version such as t@v3"),
         ("SELECT * FROM table_changes(t, 1)", "expected the table's name as a string at line 1"),
-        ("SELECT * FROM table_changes('a b', 1)", "expected the name of a table, as in"),
-        ("SELECT * FROM table_changes('`t', 1)", "expected the name of a table, as in"),
+        ("SELECT * FROM table_changes('a b', 1)", "expected the name of a table, such as"),
+        ("SELECT * FROM table_changes('`t', 1)", "expected the name of a table, such as"),
         ("SELECT * FROM table_changes('t')", "expected , at line 1, column 32"),
         ("SELECT * FROM table_changes('t', 1, 2, 3)", "expected ) at line 1, column 38"),
         ("SELECT * FROM table_changes('t', n)", "a time is a literal"),
         ("SELECT * FROM a.b.c.d", "expected a table as table, schema.table or catalog"),
-        ("WITH SELECT 1", "expected a query in brackets behind WITH"),
-        ("FOO BAR", "cannot read 'FOO BAR': expected a statement such as SELECT"),
+        ("WITH SELECT 1", "expected a query in brackets after WITH"),
+        ("FOO BAR", "cannot parse 'FOO BAR': expected a statement such as SELECT"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_place(text, message):
@@ -289,17 +289,17 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SET a = 1", "SET is not supported yet: 'SET a = 1'; call spark.conf.set"),
-        ("ANALYZE TABLE t", "run it with spark.sql() if Spark has it"),
-        ("SAVEPOINT a", "there are BEGIN, COMMIT and ROLLBACK"),
+        ("SET a = 1", "SET is not supported: 'SET a = 1'; call spark.conf.set"),
+        ("ANALYZE TABLE t", "if it is a statement of Spark, run it with spark.sql()"),
+        ("SAVEPOINT a", "use BEGIN, COMMIT and ROLLBACK"),
         ("WITH a AS (SELECT 1) MERGE INTO t USING a ON true", "USING (WITH and the query)"),
-        ("WITH a AS (SELECT 1) DELETE FROM t", "as a subquery of DELETE FROM t WHERE"),
-        ("WITH a AS (SELECT 1) UPDATE s.t SET x = 1", "as a subquery of UPDATE t SET, or MERGE"),
-        ("WITH a AS (SELECT 1) UPDATE t AS u SET x = 1", "UPDATE behind a query"),
-        ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", "write WITH and the query behind"),
-        ("FROM a INSERT INTO b SELECT *", "INSERT INTO behind a query"),
+        ("WITH a AS (SELECT 1) DELETE FROM t", "as a subquery in DELETE FROM t WHERE"),
+        ("WITH a AS (SELECT 1) UPDATE s.t SET x = 1", "as a subquery in UPDATE t SET or MERGE"),
+        ("WITH a AS (SELECT 1) UPDATE t AS u SET x = 1", "UPDATE after a query"),
+        ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", "write WITH and the query after"),
+        ("FROM a INSERT INTO b SELECT *", "INSERT INTO after a query"),
         ("SELECT * FROM IDENTIFIER('t')", "write the name of the table"),
-        ("SELECT * FROM t CHANGES FROM VERSION 1", "read FROM table_changes('t', start, end)"),
+        ("SELECT * FROM t CHANGES FROM VERSION 1", "use FROM table_changes('t', start, end)"),
     ],
 )
 def test_what_is_not_supported_says_so(text, message):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shelduck.model.quoting import quote_text
-from shelduck.model.schema import Default, Field, FieldId, Kind, Schema
-from shelduck.model.types import (
+from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema
+from shelduck.model.text.quoting import quote_text
+from shelduck.model.types.data_types import (
     Decimal,
     List,
     Map,
@@ -17,9 +17,9 @@ from shelduck.model.types import (
     parse_type,
     type_text,
 )
+from shelduck.sql.ddl.render import create_table_text
 from shelduck.sql.parse import parse
-from shelduck.sql.render import create_table_text
-from shelduck.sql.statements import CreateTable, TableName
+from shelduck.sql.statements.statements import CreateTable, TableName
 
 
 def leaf(number, name, kind, **more):

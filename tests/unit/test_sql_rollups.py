@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.rollup import AddRollup, DropRollup, Measure, MeasureSpec, RollupSpec
+from shelduck.model.tables.rollup import AddRollup, DropRollup, Measure, MeasureSpec, RollupSpec
 from shelduck.sql.parse import parse
-from shelduck.sql.statements import AlterRollups, TableName
+from shelduck.sql.statements.statements import AlterRollups, TableName
 
 T = TableName(("t",))
 ST = TableName(("s", "t"))
@@ -100,7 +100,7 @@ def test_a_materialized_view_is_dropped_from_its_table():
     ]
 
 
-MIXED = "column changes cannot be mixed with rollup changes; write two statements"
+MIXED = "changes of columns and of rollups cannot be in one statement; write two statements"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ MIXED = "column changes cannot be mixed with rollup changes; write two statement
         ("ADD ROLLUP r (a), ADD (a INT)", MIXED),
         ("DROP ROLLUP r, DROP a", MIXED),
         ("DROP ROLLUP r, ORDER BY (a)", MIXED),
-        ("ADD rollup INT", "a column called rollup has COLUMN before it"),
+        ("ADD rollup INT", "write COLUMN before a column that is called rollup"),
         ("ADD ROLLUP (r (a))", "expected a rollup"),
         ("ADD ROLLUP r ()", "expected a column"),
         ("ADD ROLLUP r (a, a)", "expected each column only once"),
@@ -133,7 +133,10 @@ def test_a_change_of_rollups_that_cannot_be_read_is_named(text, told):
 
 @pytest.mark.parametrize("text", ["RENAME ROLLUP r s", "RENAME ROLLUP r TO s", "MODIFY ROLLUP INT"])
 def test_other_changes_of_rollups_are_not_supported(text):
-    with pytest.raises(Unsupported, match="there are ADD ROLLUP and DROP ROLLUP; write COLUMN"):
+    with pytest.raises(
+        Unsupported,
+        match="use ADD ROLLUP or DROP ROLLUP; for a column with that name, write COLUMN",
+    ):
         parse(f"ALTER TABLE t {text}")
 
 
@@ -144,9 +147,15 @@ def test_other_changes_of_rollups_are_not_supported(text):
         ("SELECT k, SUM(v) FROM t GROUP BY k, j", "write GROUP BY k"),
         ("SELECT k, j, SUM(v) FROM t GROUP BY k", "write GROUP BY k, j"),
         ("SELECT k, j, SUM(v) FROM t GROUP BY k, j ORDER BY j", "write ORDER BY in that order"),
-        ("SELECT k, K FROM t", "expected a column that is not called K like one before it"),
-        ("SELECT k, SUM(v) AS k FROM t GROUP BY k", "a column that is not called k"),
-        ("SELECT count, COUNT(*) FROM t GROUP BY count", "a column that is not called count"),
+        ("SELECT k, K FROM t", "expected another name than K, which an earlier column has"),
+        (
+            "SELECT k, SUM(v) AS k FROM t GROUP BY k",
+            "another name than k, which an earlier column has",
+        ),
+        (
+            "SELECT count, COUNT(*) FROM t GROUP BY count",
+            "another name than count, which an earlier column has",
+        ),
         ("SELECT k", "expected FROM"),
         ("SELECT", "expected a column"),
         ("SELECT k FROM", "expected a table"),
@@ -164,42 +173,42 @@ def test_a_query_that_cannot_be_read_is_named(query, told):
     [
         ("SELECT * FROM t", "'*' in a materialized view"),
         ("SELECT DISTINCT k FROM t", "DISTINCT in a materialized view"),
-        ("SELECT k + 1 FROM t", "'+' behind a column"),
+        ("SELECT k + 1 FROM t", "'+' after a column"),
         ("SELECT 1 FROM t", "'1' in a materialized view"),
-        ("SELECT k AS j FROM t", "'AS' behind a column"),
-        ("SELECT t.k FROM t", "'.' behind a column"),
+        ("SELECT k AS j FROM t", "'AS' after a column"),
+        ("SELECT t.k FROM t", "'.' after a column"),
         ("SELECT upper(k) FROM t", "UPPER() in a materialized view"),
         ("SELECT k, SUM(v), AVG(v) FROM t GROUP BY k", "AVG() in a materialized view"),
-        ("SELECT k, SUM(v + 1) FROM t GROUP BY k", "'+' behind a column"),
+        ("SELECT k, SUM(v + 1) FROM t GROUP BY k", "'+' after a column"),
         ("SELECT k, SUM(*) FROM t GROUP BY k", "'*' in a materialized view"),
         ("SELECT k, COUNT(DISTINCT v) FROM t GROUP BY k", "DISTINCT in a materialized view"),
-        ("SELECT k, SUM(v) + 1 FROM t GROUP BY k", "'+' behind an aggregate"),
-        ("SELECT SUM(v), k FROM t GROUP BY k", "a column behind an aggregate"),
-        ("SELECT SUM(v) FROM t", "an aggregate of all rows"),
+        ("SELECT k, SUM(v) + 1 FROM t GROUP BY k", "'+' after an aggregate"),
+        ("SELECT SUM(v), k FROM t GROUP BY k", "a column after an aggregate"),
+        ("SELECT SUM(v) FROM t", "an aggregate without GROUP BY columns"),
         ("SELECT k FROM t GROUP BY k", "GROUP BY without an aggregate"),
         ("SELECT k FROM t WHERE k > 1", "'WHERE' in a materialized view"),
         ("SELECT k FROM t JOIN u", "'JOIN' in a materialized view"),
         ("SELECT k FROM t, u", "',' in a materialized view"),
         ("SELECT k FROM t x", "'x' in a materialized view"),
         ("SELECT k FROM (SELECT 1 AS k)", "a subquery in a materialized view"),
-        ("SELECT k, SUM(v) FROM t GROUP BY k HAVING k > 1", "'HAVING' behind a column"),
+        ("SELECT k, SUM(v) FROM t GROUP BY k HAVING k > 1", "'HAVING' after a column"),
         ("SELECT k, SUM(v) FROM t GROUP BY ROLLUP (k)", "ROLLUP() in a materialized view"),
         ("SELECT k, SUM(v) FROM t GROUP BY 1", "'1' in a materialized view"),
-        ("SELECT k FROM t ORDER BY k DESC", "'DESC' behind a column"),
-        ("SELECT k FROM t ORDER BY k LIMIT 1", "'LIMIT' behind a column"),
+        ("SELECT k FROM t ORDER BY k DESC", "'DESC' after a column"),
+        ("SELECT k FROM t ORDER BY k LIMIT 1", "'LIMIT' after a column"),
     ],
 )
 def test_more_than_columns_and_groups_of_one_table_is_refused(query, told):
     with pytest.raises(Unsupported) as refused:
         parse(f"CREATE MATERIALIZED VIEW mv AS {query}")
     assert told in str(refused.value)
-    assert "SUM(c), MIN(c), MAX(c), COUNT(c) and COUNT(*), of one table" in str(refused.value)
+    assert "SUM(c), MIN(c), MAX(c), COUNT(c) and COUNT(*), from one table" in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("text", "error", "told"),
     [
-        ("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a FROM t", Unsupported, "drop it before"),
+        ("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a FROM t", Unsupported, "drop it first"),
         (
             "CREATE MATERIALIZED VIEW IF NOT EXISTS v AS SELECT a FROM t",
             Unsupported,
@@ -208,10 +217,10 @@ def test_more_than_columns_and_groups_of_one_table_is_refused(query, told):
         (
             "CREATE MATERIALIZED VIEW v BUILD IMMEDIATE AS SELECT a FROM t",
             InvalidRequest,
-            "a materialized view is kept by every write",
+            "every write keeps a materialized view up to date",
         ),
         ("DROP MATERIALIZED VIEW v", InvalidRequest, "expected ON and the table"),
-        ("CREATE MATERIALIZED x", Unsupported, "CREATE MATERIALIZED is not supported yet"),
+        ("CREATE MATERIALIZED x", Unsupported, "CREATE MATERIALIZED is not supported"),
     ],
 )
 def test_what_materialized_views_do_not_have(text, error, told):

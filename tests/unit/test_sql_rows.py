@@ -6,8 +6,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
-from shelduck.sql.parts import Expression, Query, Relation, Selection, TableName, Target
-from shelduck.sql.row_statements import (
+from shelduck.sql.statements.row_statements import (
     Assignment,
     Delete,
     Insert,
@@ -15,6 +14,7 @@ from shelduck.sql.row_statements import (
     Truncate,
     Update,
 )
+from shelduck.sql.tokens.parts import Expression, Query, Relation, Selection, TableName, Target
 
 T = TableName(("t",))
 ROWS = Target(T, "__lake_target__", "t")
@@ -209,18 +209,21 @@ def test_a_path_is_told_from_alias_and_table_as_spark_does():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("DELETE t", "expected FROM at line 1, column 8, but there is 't'"),
+        ("DELETE t", "expected FROM at line 1, column 8, but found 't'"),
         ("DELETE FROM t WHERE", "expected a condition at line 1, column 20, but the statement"),
         ("DELETE FROM t WHERE (a", "expected a closing bracket at line 1, column 23"),
-        ("DELETE FROM t WHERE a)", "the ')' at line 1, column 22 closes nothing"),
+        ("DELETE FROM t WHERE a)", "the ')' at line 1, column 22 has no opening bracket"),
         ("DELETE FROM t WHERE CASE WHEN a THEN b", "expected END of CASE"),
         ("DELETE FROM t x y", "expected the end of the statement at line 1, column 17"),
-        ("DELETE FROM t VERSION AS OF 3", "expected the table itself (old versions do not change)"),
+        (
+            "DELETE FROM t VERSION AS OF 3",
+            "expected the table itself (old versions cannot be changed)",
+        ),
         ("TRUNCATE t", "expected TABLE at line 1, column 10"),
         ("UPDATE t WHERE a = 1", "expected SET at line 1, column 16"),
         ("UPDATE t SET", "expected a column at line 1, column 13"),
         ("UPDATE t SET a", "expected = at line 1, column 15"),
-        ("UPDATE t SET a = , b = 2", "expected a value at line 1, column 18, but there is ','"),
+        ("UPDATE t SET a = , b = 2", "expected a value at line 1, column 18, but found ','"),
         ("UPDATE t SET a = 1, A = 2", "expected each column only once at line 1, column 21"),
         ("UPDATE t SET s.f = 1, s = NULL", "expected each column only once"),
         ("UPDATE t SET a = 1 WHERE", "expected a condition"),
@@ -235,13 +238,13 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("DELETE FROM t USING u WHERE t.a = u.a", "write WHERE EXISTS (...) or MERGE INTO"),
-        ("DELETE FROM t WHERE a = 1 LIMIT 5", "choose the rows in a subquery"),
-        ("DELETE FROM t WHERE a IN (1) ORDER BY b", "choose the rows in a subquery"),
-        ("DELETE FROM t WHERE a = 1 RETURNING *", "read the rows with SELECT before"),
+        ("DELETE FROM t USING u WHERE t.a = u.a", "use WHERE EXISTS (...) or MERGE INTO"),
+        ("DELETE FROM t WHERE a = 1 LIMIT 5", "select the rows in a subquery"),
+        ("DELETE FROM t WHERE a IN (1) ORDER BY b", "select the rows in a subquery"),
+        ("DELETE FROM t WHERE a = 1 RETURNING *", "read the rows with SELECT first"),
         ("DELETE FROM t AS x (a, b) WHERE a = 1", "an alias with columns is not supported"),
-        ("UPDATE t SET a = u.a FROM u WHERE t.b = u.b", "write MERGE INTO t USING"),
-        ("TRUNCATE TABLE t PARTITION (a = 1)", "write DELETE FROM t WHERE"),
+        ("UPDATE t SET a = u.a FROM u WHERE t.b = u.b", "use MERGE INTO t USING"),
+        ("TRUNCATE TABLE t PARTITION (a = 1)", "use DELETE FROM t WHERE"),
     ],
 )
 def test_what_is_not_supported_says_so(text, message):

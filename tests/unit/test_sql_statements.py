@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.partition import PartitionBy, Transform
-from shelduck.model.schema import Default
-from shelduck.model.types import Decimal, Primitive
+from shelduck.model.tables.partition import PartitionBy, Transform
+from shelduck.model.tables.schema import Default
+from shelduck.model.types.data_types import Decimal, Primitive
 from shelduck.sql.parse import parse
-from shelduck.sql.statements import (
+from shelduck.sql.statements.statements import (
     ColumnDefinition,
     CreateSchema,
     CreateTable,
@@ -157,15 +157,18 @@ def test_a_statement_is_read(text, statement):
     [
         ("CREATE", "expected SCHEMA, TABLE or VIEW at line 1, column 7, but the statement ends"),
         ("CREATE TABLE t", "expected the columns in brackets, or AS and a query"),
-        ("CREATE TABLE t ()", "expected a column at line 1, column 17, but there is ')'"),
-        ("CREATE TABLE t (a)", "expected a data type at line 1, column 18, but there is ')'"),
+        ("CREATE TABLE t ()", "expected a column at line 1, column 17, but found ')'"),
+        ("CREATE TABLE t (a)", "expected a data type at line 1, column 18, but found ')'"),
         ("CREATE TABLE t (a int", "expected ) at line 1, column 22, but the statement ends"),
-        ("CREATE TABLE t (a.b int)", "expected a column's name (quote a name that holds a dot)"),
+        (
+            "CREATE TABLE t (a.b int)",
+            "expected the name of a column (quote a name that contains a dot)",
+        ),
         (
             "CREATE TABLE t (a int) AS SELECT 1",
-            "the columns of CREATE TABLE AS come from its query",
+            "the query of CREATE TABLE AS defines the columns",
         ),
-        ("CREATE TABLE t (a int FIRST)", "columns stand in the order in which they are written"),
+        ("CREATE TABLE t (a int FIRST)", "FIRST and AFTER are for ALTER TABLE"),
         ("CREATE TABLE t AS DROP u", "expected a query: SELECT, WITH, FROM, VALUES or TABLE"),
         ("CREATE TABLE t (a int) COMMENT 'x' COMMENT 'y'", "expected COMMENT only once"),
         ("CREATE OR REPLACE TABLE IF NOT EXISTS t (a int)", "OR REPLACE and IF NOT EXISTS exclude"),
@@ -175,16 +178,22 @@ def test_a_statement_is_read(text, statement):
         ("INSERT INTO t", "expected a query: SELECT, WITH, FROM, VALUES or TABLE"),
         ("INSERT INTO t (a, A) VALUES (1, 2)", "expected each column only once at line 1"),
         ("INSERT INTO t (a.b) VALUES (1)", "expected a top-level column (quote a name"),
-        ("INSERT INTO t (a) BY NAME SELECT 1", "BY NAME takes the columns' names from it"),
+        ("INSERT INTO t (a) BY NAME SELECT 1", "with BY NAME, the query names the columns"),
         ("INSERT INTO t PARTITION (a, A) SELECT 1", "expected each column only once"),
         ("INSERT INTO t PARTITION (a = b) SELECT 1", "expected a literal: a number, a string"),
         ("INSERT INTO t REPLACE a = 1 SELECT 1", "expected WHERE at line 1, column 23"),
         ("INSERT INTO t REPLACE WHERE SELECT 1", "expected a query: SELECT"),
         ("INSERT INTO t REPLACE WHERE a = 1", "expected a query: SELECT, WITH, FROM"),
-        ("INSERT OVERWRITE t REPLACE WHERE a SELECT 1", "REPLACE WHERE stands behind INSERT INTO"),
-        ("INSERT INTO t PARTITION (a = 1) REPLACE WHERE a = 1 SELECT 1", "into the condition"),
+        (
+            "INSERT OVERWRITE t REPLACE WHERE a SELECT 1",
+            "REPLACE WHERE is written after INSERT INTO",
+        ),
+        (
+            "INSERT INTO t PARTITION (a = 1) REPLACE WHERE a = 1 SELECT 1",
+            "the partition in the condition",
+        ),
         ("SHOW COLUMNS t", "expected IN or FROM and a table"),
-        ("SHOW COLUMNS IN a.t IN b", "the schema is written twice"),
+        ("SHOW COLUMNS IN a.t IN b", "the schema is given twice"),
         ("SHOW TABLES LIKE x", "expected a pattern as a string"),
     ],
 )
@@ -197,24 +206,24 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("CREATE TEMPORARY TABLE t (a int)", "CREATE TEMPORARY is not supported yet"),
-        ("CREATE TABLE t (a int PRIMARY KEY)", "the constraint PRIMARY is not supported yet"),
-        ("CREATE TABLE t (a int, PRIMARY KEY (a))", "the constraint PRIMARY is not supported yet"),
-        ("CREATE TABLE t (a int) USING csv", "USING csv is not supported yet"),
-        ("CREATE TABLE t (a int) LOCATION '/x'", "live below the lake's data path"),
-        ("CREATE TABLE t LIKE u", "CREATE TABLE ... LIKE is not supported yet"),
-        ("CREATE SCHEMA s LOCATION '/x'", "CREATE SCHEMA ... LOCATION is not supported yet"),
-        ("DROP TABLE t PURGE", "files stay for time travel"),
-        ("INSERT INTO t REPLACE USING (a) SELECT 1", "write REPLACE WHERE or MERGE INTO"),
+        ("CREATE TEMPORARY TABLE t (a int)", "CREATE TEMPORARY is not supported"),
+        ("CREATE TABLE t (a int PRIMARY KEY)", "the constraint PRIMARY is not supported"),
+        ("CREATE TABLE t (a int, PRIMARY KEY (a))", "the constraint PRIMARY is not supported"),
+        ("CREATE TABLE t (a int) USING csv", "USING csv is not supported"),
+        ("CREATE TABLE t (a int) LOCATION '/x'", "are below the lake's data path"),
+        ("CREATE TABLE t LIKE u", "CREATE TABLE ... LIKE is not supported"),
+        ("CREATE SCHEMA s LOCATION '/x'", "CREATE SCHEMA ... LOCATION is not supported"),
+        ("DROP TABLE t PURGE", "files are kept for time travel"),
+        ("INSERT INTO t REPLACE USING (a) SELECT 1", "use REPLACE WHERE or MERGE INTO"),
         ("INSERT OVERWRITE t PARTITION (a = 1) IF NOT EXISTS SELECT 1", "IF NOT EXISTS is not"),
-        ("INSERT OVERWRITE DIRECTORY '/x' SELECT 1", "write files with df.write"),
-        ("INSERT INTO t DEFAULT VALUES", "DEFAULT VALUES is not supported yet"),
-        ("SHOW FUNCTIONS", "SHOW FUNCTIONS is not supported yet"),
-        ("SHOW PARTITIONS t PARTITION (a = 1)", "write SELECT * FROM t.partitions WHERE"),
-        ("SHOW SCHEMAS IN c", "SHOW SCHEMAS of a catalog is not supported yet"),
-        ("DESCRIBE SCHEMA s", "DESCRIBE SCHEMA is not supported yet"),
-        ("DESCRIBE SELECT 1", "DESCRIBE of a query is not supported yet"),
-        ("EXPLAIN DROP TABLE t", "EXPLAIN of a statement that is no query"),
+        ("INSERT OVERWRITE DIRECTORY '/x' SELECT 1", "use df.write"),
+        ("INSERT INTO t DEFAULT VALUES", "DEFAULT VALUES is not supported"),
+        ("SHOW FUNCTIONS", "SHOW FUNCTIONS is not supported"),
+        ("SHOW PARTITIONS t PARTITION (a = 1)", "use SELECT * FROM t.partitions WHERE"),
+        ("SHOW SCHEMAS IN c", "SHOW SCHEMAS of a catalog is not supported"),
+        ("DESCRIBE SCHEMA s", "DESCRIBE SCHEMA is not supported"),
+        ("DESCRIBE SELECT 1", "DESCRIBE of a query is not supported"),
+        ("EXPLAIN DROP TABLE t", "EXPLAIN of a statement that is not a query"),
     ],
 )
 def test_what_is_not_supported_says_so(text, message):

@@ -6,7 +6,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
-from shelduck.sql.translate import duckdb_query, refusal_query, require_columns, spark_query
+from shelduck.sql.query.translate import duckdb_query, refusal_query, require_columns, spark_query
 
 T = ('{DUCKLAKE_CATALOG}."main"."t"', "")
 
@@ -165,7 +165,7 @@ def test_what_may_mean_something_else_to_spark_is_refused(text):
 def test_the_columns_of_a_view_are_its_own_or_those_of_its_query():
     assert require_columns(["a", "b"], [], "v") == ("a", "b")
     assert require_columns(["a", "a"], ["x", "y"], "v") == ("x", "y")
-    with pytest.raises(InvalidRequest, match=r"v lists 1 column\(s\), and its query has 2"):
+    with pytest.raises(InvalidRequest, match=r"v lists 1 column\(s\), but its query has 2"):
         require_columns(["a", "b"], ["x"], "v")
     with pytest.raises(InvalidRequest, match="v has two columns called 'a'"):
         require_columns(["a", "A"], [], "v")

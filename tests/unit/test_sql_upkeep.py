@@ -8,9 +8,14 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
-from shelduck.sql.parts import Expression, Query, Relation, Selection, TableName, Target
-from shelduck.sql.statements import AlterView, CreateView, DropView, RenameView, ViewColumn
-from shelduck.sql.upkeep_statements import (
+from shelduck.sql.statements.statements import (
+    AlterView,
+    CreateView,
+    DropView,
+    RenameView,
+    ViewColumn,
+)
+from shelduck.sql.statements.upkeep_statements import (
     BeginTransaction,
     Call,
     Checkpoint,
@@ -23,6 +28,7 @@ from shelduck.sql.upkeep_statements import (
     TimestampText,
     Vacuum,
 )
+from shelduck.sql.tokens.parts import Expression, Query, Relation, Selection, TableName, Target
 
 T, V, U = TableName(("t",)), TableName(("v",)), Relation(TableName(("u",)), "__lake_0__")
 ROWS = Target(T, "__lake_target__", "t")
@@ -139,10 +145,13 @@ def test_numbers_of_a_call_keep_their_kinds():
         ("START", "expected a statement such as SELECT"),
         ("COMMIT NOW", "expected the end of the statement"),
         ("CALL p", "expected ( at line 1, column 7"),
-        ("CALL a.b.c()", "expected a procedure as procedure, system.procedure or with a catalog"),
+        (
+            "CALL a.b.c()",
+            "expected a procedure as procedure, system.procedure or catalog.system.procedure",
+        ),
         ("CALL p(x)", "expected a literal: a number, a string, TRUE, FALSE, NULL, TIMESTAMP"),
-        ("CALL p(1 + 1)", "expected ) at line 1, column 10, but there is '+'"),
-        ("CALL p(a => 1, 2)", "expected name => value (all arguments behind a named one"),
+        ("CALL p(1 + 1)", "expected ) at line 1, column 10, but found '+'"),
+        ("CALL p(a => 1, 2)", "expected name => value (arguments after a named argument"),
         ("CALL p(a => 1, A => 2)", "expected each argument only once at line 1, column 16"),
         ("CALL p(1,, 2)", "expected a literal"),
         ("CALL p(-'x')", "expected a number at line 1, column 9"),
@@ -175,12 +184,12 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("COMMIT MESSAGE 'x'", "write CALL set_commit_message('author', 'message')"),
+        ("COMMIT MESSAGE 'x'", "use CALL set_commit_message('author', 'message')"),
         ("ROLLBACK TO a", "there are no savepoints"),
         ("OPTIMIZE t ZORDER BY (a)", "SET SORTED BY"),
         ("CREATE VIEW v TBLPROPERTIES ('a' = 'b') AS SELECT 1", "views have no properties"),
         ("CREATE VIEW v WITH SCHEMA BINDING AS SELECT 1", "CREATE VIEW ... WITH is not supported"),
-        ("ALTER VIEW v SET TBLPROPERTIES ('a' = 'b')", "ALTER VIEW ... SET is not supported yet"),
+        ("ALTER VIEW v SET TBLPROPERTIES ('a' = 'b')", "ALTER VIEW ... SET is not supported"),
     ],
 )
 def test_what_is_not_supported_says_so(text, message):

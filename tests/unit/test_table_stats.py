@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.catalog.stats import TableColumnStats, grown, stats_of_added, stats_of_files
-from shelduck.model.files import ColumnStats
-from shelduck.model.schema import Field, FieldId
-from shelduck.model.types import Decimal, Primitive
+from shelduck.catalog.commit.rows.stats import (
+    TableColumnStats,
+    grown,
+    stats_of_added,
+    stats_of_files,
+)
+from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.tables.schema import Field, FieldId
+from shelduck.model.types.data_types import Decimal, Primitive
 
 INT = Primitive("int32")
 DOUBLE = Primitive("float64")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.layout import Layout, PhysicalField
-from shelduck.model.schema import Kind, new_field
-from shelduck.model.types import Primitive, ducklake_type, parse_type
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.tables.schema import Kind, new_field
+from shelduck.model.types.data_types import Primitive, ducklake_type, parse_type
 from shelduck.planning.compaction import ColumnVersion
 from shelduck.planning.older_types import OlderType, older_types
 from shelduck.planning.resolve import resolve

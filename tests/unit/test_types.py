@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.quoting import quote_name
-from shelduck.model.types import (
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.data_types import (
     PRIMITIVES,
     Decimal,
     List,
@@ -120,29 +120,29 @@ def test_types_with_parts_are_read_in_both_styles(text, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "cannot read the type ''"),
-        ("integr", "unknown type 'integr' in 'integr'"),
-        ("unknown", "unknown type 'unknown'"),
-        ("int int", "cannot read the type 'int int'"),
-        ("array", "unknown type 'array'"),
-        ("array<", "cannot read the type 'array<'"),
-        ("array<int", "cannot read the type 'array<int'"),
-        ("array<int)", "cannot read the type 'array<int)'"),
-        ("array<int>>", "cannot read the type 'array<int>>'"),
-        ("map<int>", "cannot read the type 'map<int>'"),
-        ("struct<>", "'>' is not a field name"),
-        ("struct<a>", "unknown type '>'"),
-        ("struct<a: int, A: string>", "a struct names a field twice"),
-        ("int[3]", "fixed-size arrays are not part of DuckLake: 'int[3]'; use array<...>"),
-        ("int[", "fixed-size arrays"),
-        ("decimal(39)", "a decimal has 1 to 38 digits"),
-        ("decimal(0)", "a decimal has 1 to 38 digits"),
-        ("decimal(5,6)", "at most as many after the point"),
-        ("decimal(a)", "cannot read the type 'decimal(a)'"),
-        ("decimal(5,-1)", "cannot read the type"),
-        ("time(9)", "times have microseconds, at most time"),
-        ("timestamp with zone", "cannot read the type"),
-        ("int(5)", "cannot read the type"),
+        ("", "cannot parse the data type ''"),
+        ("integr", "unknown data type 'integr' in 'integr'"),
+        ("unknown", "unknown data type 'unknown'"),
+        ("int int", "cannot parse the data type 'int int'"),
+        ("array", "unknown data type 'array'"),
+        ("array<", "cannot parse the data type 'array<'"),
+        ("array<int", "cannot parse the data type 'array<int'"),
+        ("array<int)", "cannot parse the data type 'array<int)'"),
+        ("array<int>>", "cannot parse the data type 'array<int>>'"),
+        ("map<int>", "cannot parse the data type 'map<int>'"),
+        ("struct<>", "'>' is not a valid field name; put it in backticks"),
+        ("struct<a>", "unknown data type '>'"),
+        ("struct<a: int, A: string>", "two fields of a struct have the same name"),
+        ("int[3]", "DuckLake does not support arrays of a fixed size: 'int[3]'; use array<...>"),
+        ("int[", "DuckLake does not support arrays of a fixed size"),
+        ("decimal(39)", "is not a valid decimal: its precision is 1 to 38"),
+        ("decimal(0)", "is not a valid decimal: its precision is 1 to 38"),
+        ("decimal(5,6)", "its scale at most the precision"),
+        ("decimal(a)", "cannot parse the data type 'decimal(a)'"),
+        ("decimal(5,-1)", "cannot parse the data type"),
+        ("time(9)", "is too precise: times have microseconds, time"),
+        ("timestamp with zone", "cannot parse the data type"),
+        ("int(5)", "cannot parse the data type"),
     ],
 )
 def test_what_is_no_type_is_refused_with_its_text(text, message):
@@ -160,7 +160,9 @@ def test_what_is_no_type_is_refused_with_its_text(text, message):
     ],
 )
 def test_a_field_below_a_column_is_not_declared_as_not_null(text):
-    with pytest.raises(Unsupported, match=r"field 'a' of '.*' cannot be NOT NULL: DuckLake keeps"):
+    with pytest.raises(
+        Unsupported, match=r"field 'a' of '.*' cannot be NOT NULL: DuckLake supports"
+    ):
         declared_type(text)
     nullable = re.sub(" not null", "", text, flags=re.IGNORECASE)
     assert declared_type(nullable) == parse_type(nullable)

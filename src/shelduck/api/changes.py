@@ -14,14 +14,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.definition import Position
-from shelduck.model.literals import blob_text
-from shelduck.model.modify import ModifyColumn, OrderColumns
-from shelduck.model.names import split_name
-from shelduck.model.partition import ResetPartitioning, SetPartitioning
-from shelduck.model.properties import SetProperties, UnsetProperties
-from shelduck.model.schema import Default
-from shelduck.model.schema_change import (
+from shelduck.model.changes.definition import Position
+from shelduck.model.changes.modify import ModifyColumn, OrderColumns
+from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
@@ -31,11 +26,16 @@ from shelduck.model.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.sorting import ResetSorting, SetSorting
-from shelduck.model.table_change import RewriteOlderFiles
-from shelduck.model.types import declared_type
-from shelduck.sql.partitioning import partition_keys
-from shelduck.sql.sorting import sort_keys
+from shelduck.model.changes.table_change import RewriteOlderFiles
+from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.properties import SetProperties, UnsetProperties
+from shelduck.model.tables.schema import Default
+from shelduck.model.tables.sorting import ResetSorting, SetSorting
+from shelduck.model.text.names import split_name
+from shelduck.model.types.data_types import declared_type
+from shelduck.model.types.literals import blob_text
+from shelduck.sql.ddl.partitioning import partition_keys
+from shelduck.sql.ddl.sorting import sort_keys
 
 Value = (
     str | int | float | bool | bytes | decimal.Decimal | dt.date | dt.datetime | dt.time | uuid.UUID
@@ -52,12 +52,12 @@ def add_column(
     first: bool = False,
     after: str | None = None,
 ) -> AddColumn:
-    """Add a column or a struct field; rows that exist read ``default``, or NULL without one.
+    """Add a column or a struct field; existing rows read ``default``, or NULL without one.
 
     Args:
         path: The new column's name, or a struct's path and the new field's name.
         type: As in Spark SQL.
-        default: What rows that exist read, and new rows get when a write leaves the column out.
+        default: What existing rows read, and new rows get when a write leaves the column out.
         nullable: False needs a default, and a top-level column.
         comment: Kept with the column.
         first: Put it before its siblings. Without ``first`` and ``after`` it goes to the end.
@@ -92,18 +92,18 @@ def change_type(
 ) -> ChangeType:
     """Change the type of a column, struct field, ``element``, ``key`` or ``value``.
 
-    Where ``type`` holds every value of the old one, metadata is all that changes. Else the values
-    of the column are converted, by a job. A struct's type is matched field by field: new fields are
+    Where ``type`` holds every value of the old one, only metadata changes. Otherwise a job converts
+    the values of the column. A struct's type is matched field by field: new fields are
     added, missing ones dropped.
 
     Args:
         path: Dotted.
         type: As in Spark SQL.
         using: A Spark SQL expression over the table's columns that makes the new values.
-        on_error: What becomes of values that do not survive: an error, or NULL.
+        on_error: What a value that cannot be converted becomes: an error, or NULL.
     """
     if on_error not in ("fail", "null"):
-        raise InvalidRequest(f"on_error is 'fail' or 'null', not {on_error!r}")
+        raise InvalidRequest(f"on_error must be 'fail' or 'null', not {on_error!r}")
     return ChangeType(split_name(path), declared_type(type), using, on_error == "null")
 
 
@@ -117,10 +117,10 @@ def modify_column(
     first: bool = False,
     after: str | None = None,
 ) -> ModifyColumn:
-    """Say anew what a column is, as Doris' MODIFY COLUMN does.
+    """Redefine a column, as Doris' MODIFY COLUMN does.
 
-    Its type and its place may change, and NOT NULL may be lifted; the default has to be the one
-    that it has. A comment that is left out stays.
+    Its type and its place may change, and NOT NULL may be dropped; the default must stay the same.
+    A comment that is left out stays.
     """
     position = _position(first, after)
     given = _default(default)
@@ -133,9 +133,9 @@ def order_columns(*names: str) -> OrderColumns:
 
 
 def rewrite_files() -> RewriteOlderFiles:
-    """Write the files that exist anew, by a job: with today's columns, types, defaults and layout.
+    """Rewrite existing files by a job, with the current columns, types, defaults and layout.
 
-    Beside `set_partitioning` or `set_sorting` those count already.
+    Together with `set_partitioning` or `set_sorting`, the new layout already applies.
     """
     return RewriteOlderFiles()
 
@@ -146,7 +146,7 @@ def set_default(path: str, default: Value) -> SetDefault:
 
 
 def drop_default(path: str) -> SetDefault:
-    """Take the default of new rows away; rows that exist keep what they read."""
+    """Remove the default of new rows; existing rows keep their values."""
     return SetDefault(split_name(path), None)
 
 
@@ -169,14 +169,14 @@ def move_column(path: str, *, first: bool = False, after: str | None = None) -> 
 
 
 def set_comment(path: str | None, comment: str | None) -> SetComment:
-    """Comment a column, or the table when ``path`` is None; a comment of None takes it away."""
+    """Comment a column, or the table when ``path`` is None; a comment of None removes it."""
     return SetComment(split_name(path) if path else (), comment)
 
 
 def set_partitioning(*keys: str) -> SetPartitioning:
     """Partition new files, by ``"region"``, ``"bucket(16, id)"``, ``"year(ts)"``, ``"days(ts)"``.
 
-    A file then holds rows of one value of each key. Files that exist stay as they are. ``year``,
+    A file then holds rows of one value of each key. Existing files stay as they are. ``year``,
     ``month``, ``day`` and ``hour`` are calendar fields (a day is 1 to 31); ``months``, ``days`` and
     ``hours`` take all fields down to theirs.
     """
@@ -184,20 +184,20 @@ def set_partitioning(*keys: str) -> SetPartitioning:
 
 
 def reset_partitioning() -> ResetPartitioning:
-    """Partition new files no more; files that exist stay as they are."""
+    """Stop partitioning new files; existing files stay as they are."""
     return ResetPartitioning()
 
 
 def set_sorting(*keys: str) -> SetSorting:
-    """Sort the rows of new files by ``"ts DESC"``, ``"upper(name)"``; NULL goes last unless said.
+    """Sort the rows of new files by ``"ts DESC"``, ``"upper(name)"``; NULL goes last by default.
 
-    Files that exist stay as they are.
+    Existing files stay as they are.
     """
     return SetSorting(sort_keys(keys))
 
 
 def reset_sorting() -> ResetSorting:
-    """Sort the rows of new files no more."""
+    """Stop sorting the rows of new files."""
     return ResetSorting()
 
 
@@ -207,13 +207,13 @@ def set_properties(values: Mapping[str, str]) -> SetProperties:
 
 
 def unset_properties(*keys: str, if_exists: bool = False) -> UnsetProperties:
-    """Take properties of the table away; one that is not set is NotFound unless ``if_exists``."""
+    """Remove properties of the table; one that is not set is NotFound unless ``if_exists``."""
     return UnsetProperties(keys, if_exists)
 
 
 def _position(first: bool, after: str | None) -> Position | None:
     if first and after:
-        raise InvalidRequest("give first=True or after='…', not both")
+        raise InvalidRequest("pass first=True or after='…', not both")
     return Position(after) if first or after else None
 
 

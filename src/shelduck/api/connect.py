@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from shelduck.api.lake import Lake
-from shelduck.api.state import LakeState
-from shelduck.catalog.create import open_lake, open_or_create_lake
-from shelduck.catalog.store import Store, open_store
+from shelduck.catalog.databases.store import Store, open_store
+from shelduck.catalog.schema.create import open_lake, open_or_create_lake
 from shelduck.spark.session import SparkSession
+from shelduck.work.state import LakeState
 
 
 def connect(
@@ -20,14 +20,14 @@ def connect(
     author: str | None = None,
     progress: bool | None = None,
 ) -> Lake:
-    """Return the lake at a catalog address, making it if there is none.
+    """Return the lake at a catalog address, and create it if there is none.
 
     Args:
         url: ``sqlite:////file.db``, ``postgresql://user@host/database`` or ``duckdb:////file``.
         data_path: Where files go: a folder or a URL such as ``s3a://bucket/lake``. Needed to make a
             lake (a DuckDB file has a default); an existing lake knows its own.
-        spark: The session that moves rows. It is used as it is; without one the active session is
-            taken, or a local one made when rows first have to move.
+        spark: The session that moves rows, used as it is. By default the active session, or a local
+            one that is created when it is first needed.
         author: Kept with every commit.
         progress: Show progress of long work; by default only on a terminal.
 
@@ -43,7 +43,7 @@ def connect(
 
 
 def connect_existing(url: str) -> Lake:
-    """Return the lake at a catalog address; NotFound when there is none, and none is made."""
+    """Return the lake at a catalog address; NotFound when there is none: it is not created."""
     store = open_store(url)
     with _closed_on_error(store):
         found = open_lake(store)
@@ -52,7 +52,7 @@ def connect_existing(url: str) -> Lake:
 
 @contextmanager
 def _closed_on_error(store: Store) -> Iterator[None]:
-    """Close the connections of a store that nobody gets."""
+    """Close the connections of a store if opening the lake fails."""
     try:
         yield
     except BaseException:

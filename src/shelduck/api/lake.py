@@ -5,21 +5,21 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from shelduck.api.delta_import import LakeBorders
-from shelduck.api.jobs import SchemaChangeJob, jobs_of, run_jobs
-from shelduck.api.options import Option, options, set_option
-from shelduck.api.results import PlainRows, Result, TableName
-from shelduck.api.session import SqlSession
-from shelduck.api.state import LakeState
-from shelduck.api.statements import run_plain, run_sql
 from shelduck.api.transaction import Transaction
-from shelduck.api.turns import Turns
-from shelduck.api.unit import UnitOfWork
-from shelduck.catalog import read as catalog_read
-from shelduck.model.batch import Batch
-from shelduck.model.options import OptionValue
-from shelduck.model.table import Snapshot
+from shelduck.catalog.read import read as catalog_read
+from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
+from shelduck.model.changes.batch import Batch
+from shelduck.model.tables.options import OptionValue
+from shelduck.model.tables.table import Snapshot
 from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.statements.session import SqlSession
+from shelduck.statements.statements import run_plain, run_sql
+from shelduck.verbs.lake.delta_import import LakeBorders
+from shelduck.verbs.lake.options import Option, options, set_option
+from shelduck.work.results import PlainRows, Result, TableName
+from shelduck.work.state import LakeState
+from shelduck.work.turns import Turns
+from shelduck.work.unit import UnitOfWork
 
 
 class Lake(LakeBorders):
@@ -43,17 +43,17 @@ class Lake(LakeBorders):
         """Run one or several statements; return the rows of the last one as a DataFrame.
 
         A statement that is not a query returns one row that says what happened: the snapshot, the
-        operation, and the rows and files that it wrote. Each statement commits by itself, but for
-        those between BEGIN and COMMIT or ROLLBACK: they are one transaction, which this object
-        holds open from call to call. They see what was done before them in it. All other calls of
-        the lake and its tables stay outside of it. A statement that fails leaves the transaction
+        operation, and the rows and files that it wrote. Each statement commits by itself, except
+        for those between BEGIN and COMMIT or ROLLBACK: they form one transaction, which this object
+        keeps open from call to call, and they see its earlier changes. All other calls of the lake
+        and its tables are outside of it. A statement that fails leaves the transaction
         open; closing the lake rolls it back.
 
         Raises:
-            InvalidRequest: a text cannot be read (statement, line and column are told) or names
-                what is not there; nothing of ``text`` has run when it cannot be read.
-            Unsupported: a statement is known and cannot be run yet; the message says what to do.
-            Conflict: another commit excludes the statement's; run it again.
+            InvalidRequest: ``text`` cannot be parsed (the message tells statement, line and column,
+                and nothing has run), or a statement names something that does not exist.
+            Unsupported: a statement is known but not supported; the message says what to do.
+            Conflict: another commit conflicts with that of the statement; run it again.
         """
         return run_sql(self._session, text)
 
@@ -77,47 +77,47 @@ class Lake(LakeBorders):
         schema: str | None = None,
         table: str | None = None,
     ) -> None:
-        """Set a DuckLake option; one of a table counts before its schema's, that before the lake's.
+        """Set a DuckLake option; a table's overrides its schema's, which overrides the lake's.
 
         Args:
             name: Such as ``data_inlining_row_limit`` or ``target_file_size``.
-            value: As the option wants it: ``100``, ``"512MB"``, ``"7 days"``, ``True``.
+            value: In the form of the option: ``100``, ``"512MB"``, ``"7 days"``, ``True``.
             schema: The schema that it is for; with ``table`` the schema that the table is in.
             table: The table that it is for, ``table`` or ``schema.table``.
 
-        Options belong to no snapshot and count at once. Raises NotFound, naming near ones, for an
-        unknown option, schema or table, and InvalidRequest for a value that it does not take.
+        Options belong to no snapshot and apply at once. Raises NotFound, naming similar ones, for
+        an unknown option, schema or table, and InvalidRequest for a value that it does not accept.
         """
         set_option(self._state, name, value, schema=schema, table=table)
 
     def options(self) -> list[Option]:
-        """Return the options that are set, by name; those that are not have their default."""
+        """Return the options that are set, by name; all others have their default."""
         return options(self._state)
 
     def flush_inlined_data(self) -> dict[TableName, Result]:
         """Move the rows and deletes that the catalog itself keeps into files, table by table.
 
-        Returns what was committed, or left, for each table that had some; see
+        Returns the result for each table that had any, with a note on rows that stay; see
         `Table.flush_inlined_data`.
         """
         with Turns() as turns:
             return self._flushed(turns, self.tables())
 
     def jobs(self) -> list[SchemaChangeJob]:
-        """Return the jobs of heavy schema changes, ended ones too, the newest first."""
+        """Return the jobs of heavy schema changes, also those that have ended, newest first."""
         return [SchemaChangeJob(self._state, job.id) for job in jobs_of(self._state)]
 
     def job(self, number: int) -> SchemaChangeJob:
-        """Return a job by its id; NotFound names those that there are."""
+        """Return a job by its id; NotFound lists the existing ones."""
         found = SchemaChangeJob(self._state, number)
         _ = found.look()
         return found
 
     def run_jobs(self) -> list[SchemaChangeJob]:
-        """Work on every open job that nobody else works on, one after the other; return them.
+        """Run every open job that no other worker runs, one after the other; return them.
 
-        One that cannot be done is cancelled, or left to the next call where another commit was in
-        the way; its state tells.
+        A job that cannot succeed is cancelled; one that lost to another commit is left to the next
+        call. Its state tells which.
         """
         return run_jobs(self._state)
 
@@ -133,11 +133,11 @@ class Lake(LakeBorders):
         Args:
             message: Kept with its snapshot, as `Snapshot.commit_message`.
             extra_info: Free text for programs, kept with it too.
-            once: The name of a series of transactions and the number of this one, which grows, such
-                as a job and its run: each lands once, however often it is begun. The number is
-                recorded in the same commit. One that has landed tells so in
-                `Transaction.has_landed`, and whatever it does then is dropped at its end. A number
-                below the newest of its series is InvalidRequest.
+            once: The name of a series of transactions and the number of this one, which must
+                increase, such as a job and its run: each lands once, however often it is begun. The
+                number is recorded in the same commit. If it has already landed,
+                `Transaction.has_landed` is True, and whatever it does is discarded at its end. A
+                number below the newest of its series is InvalidRequest.
         """
         unit = UnitOfWork(self._state, self._state.commit_info(message, extra_info))
         if once is not None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from shelduck.api.catalog_verbs import CatalogVerbs
-from shelduck.api.results import Committed, Unchanged
-from shelduck.api.session import SqlSession
-from shelduck.api.statements import run_sql
-from shelduck.api.unit import UnitOfWork
 from shelduck.spark.session import DataFrame
+from shelduck.statements.session import SqlSession
+from shelduck.statements.statements import run_sql
+from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
+from shelduck.work.results import Committed, Unchanged
+from shelduck.work.unit import UnitOfWork
 
 
 class Transaction(CatalogVerbs):
     """Changes of several tables that become one snapshot, or none.
 
     Use it as a context manager: it commits at the end of the block, and an exception that leaves
-    the block rolls everything back. ``result`` tells afterwards what landed.
+    the block rolls everything back. Afterwards ``result`` tells what landed.
 
         with lake.transaction(message="daily load") as tx:
             tx.table("events").append(df)
@@ -29,10 +29,10 @@ class Transaction(CatalogVerbs):
         self._schema_before = unit.state.default_schema
         self.result: Committed | Unchanged | None = None
         self.has_landed = unit.has_landed()
-        """True when ``once`` names what has landed already: nothing of this one will."""
+        """True if what ``once`` names has already landed: then this one changes nothing."""
 
     def sql(self, text: str) -> DataFrame:
-        """Run statements like `Lake.sql`, but inside: nothing lands before the end."""
+        """Run statements like `Lake.sql`, but in this transaction: nothing lands before its end."""
         self._open_unit.require_open()
         return run_sql(SqlSession(self._state, self._open_unit), text)
 
@@ -46,10 +46,9 @@ class Transaction(CatalogVerbs):
         return self.result
 
     def rollback(self) -> None:
-        """Give everything up; the transaction is over afterwards.
+        """Discard all changes; the transaction is over afterwards.
 
-        A transaction that has ended already stays as it ended. The schema that USE has chosen is
-        given up too.
+        If it has already ended, this does nothing. The schema that USE chose is reset too.
         """
         if self._open_unit.is_open:
             self._state.default_schema = self._schema_before

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from rich.filesize import decimal
 
 from shelduck.errors import Unsupported
-from shelduck.model.files import DataFile
-from shelduck.model.partition import named_keys
-from shelduck.model.schema import Default
-from shelduck.model.table import TableVersion
+from shelduck.model.files.data_files import DataFile
+from shelduck.model.tables.partition import named_keys
+from shelduck.model.tables.schema import Default
+from shelduck.model.tables.table import TableVersion
 
 _MOST_LINES = 20
 
@@ -77,14 +77,14 @@ class ExportReport:
         lines = [f"{self.table} at snapshot {self.snapshot} is {state} for {self.format}"]
         if self.rewrites:
             size = decimal(sum(f.bytes for f in self.rewrites))
-            lines.append(f"{len(self.rewrites)} file(s) ({size}) must be written anew first:")
+            lines.append(f"{len(self.rewrites)} file(s) ({size}) must be rewritten first:")
             lines += _listed(self.rewrites)
         if self.inlined_rows:
             lines.append(f"{self.inlined_rows} row(s) are in the catalog and must be flushed first")
         if not self.is_ready:
             lines.append(self._remedy())
         if self.losses:
-            lines.append(f"readers of {self.format} will not see, or see otherwise:")
+            lines.append(f"readers of {self.format} will not see, or see differently:")
             lines += _listed(self.losses)
         return "\n".join(lines)
 
@@ -125,7 +125,7 @@ def lost_partitions(table: TableVersion) -> tuple[Loss, ...]:
     if not keys:
         return ()
     by = ", ".join(map(str, keys))
-    return (Loss(f"partitioning by {by}", "not shown; readers leave files out by bounds alone"),)
+    return (Loss(f"partitioning by {by}", "not shown; readers can skip files only by bounds"),)
 
 
 def lost_default(subject: str, default: Default, why: str) -> Loss:
@@ -136,7 +136,7 @@ def lost_default(subject: str, default: Default, why: str) -> Loss:
 def unknown_rows(file: DataFile) -> tuple[str, ...]:
     """Return the reason to write a file anew whose rows nobody has counted; none for others."""
     if file.record_count is None:
-        return ("the catalog does not know how many rows it has",)
+        return ("the number of its rows is not in the catalog",)
     return ()
 
 

@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from shelduck.api.connect import connect, connect_existing
-from shelduck.api.results import PlainRows
 from shelduck.cli import jobs
 from shelduck.cli.demo import run_demo
 from shelduck.cli.options import Catalog, Json, console, print_rows, print_told
 from shelduck.errors import ShelduckError
-from shelduck.model.quoting import quote_name
-from shelduck.model.table import Snapshot
+from shelduck.model.tables.table import Snapshot
+from shelduck.model.text.quoting import quote_name
 from shelduck.spark.session import PySparkException
+from shelduck.work.results import PlainRows
 
 app = typer.Typer(
     help="A lakehouse engine for Spark that changes the shape of tables while they are used.",
@@ -38,10 +38,10 @@ app.add_typer(jobs.app, name="jobs")
 
 @app.command()
 def sql(
-    text: Annotated[str, typer.Argument(help="one or several statements")],
+    text: Annotated[str, typer.Argument(help="one or more statements")],
     catalog: Catalog,
     data_path: DataPath = None,
-    limit: Annotated[int, typer.Option(help="rows to print")] = 50,
+    limit: Annotated[int, typer.Option(help="maximum number of rows to print")] = 50,
     json: Json = False,
 ) -> None:
     """Run SQL and print the rows of the last statement."""
@@ -93,7 +93,9 @@ def schema(
 @app.command()
 def history(
     catalog: Catalog,
-    table: Annotated[str | None, typer.Argument(help="one table; all of the lake without")] = None,
+    table: Annotated[
+        str | None, typer.Argument(help="one table; by default the whole lake")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show the snapshots of a lake, or those that changed one table."""

@@ -15,15 +15,15 @@ from rich.table import Table as Grid
 
 from shelduck.api.changes import add_column, change_type, drop_column, rename_column
 from shelduck.api.connect import connect
-from shelduck.api.jobs import SchemaChangeJob
 from shelduck.api.lake import Lake
-from shelduck.api.results import Result, Staged
-from shelduck.api.table import Table
-from shelduck.catalog.duckdb_view import DuckDBMissing, duckdb_rows
+from shelduck.catalog.databases.duckdb_view import DuckDBMissing, duckdb_rows
 from shelduck.errors import InvalidRequest
-from shelduck.model.quoting import quote_name
-from shelduck.model.schema_change import SchemaChange
+from shelduck.jobs.jobs import SchemaChangeJob
+from shelduck.model.changes.schema_change import SchemaChange
+from shelduck.model.text.quoting import quote_name
 from shelduck.spark.session import DataFrame
+from shelduck.verbs.table.table import Table
+from shelduck.work.results import Result, Staged
 
 _MOVIELENS = Path("data/mllib/als/sample_movielens_ratings.txt")
 _WIDER = {"int8": "int16", "int16": "int32", "int32": "int64", "float32": "float64"}
@@ -48,7 +48,7 @@ def run_demo(console: Console, source: Path | None, keep: Path | None) -> None:
     The lake lives in ``keep``, or in a folder that is removed at the end.
     """
     if keep is not None and keep.exists():
-        raise InvalidRequest(f"{keep} exists already; name a new folder for the lake")
+        raise InvalidRequest(f"{keep} already exists; choose a new folder for the lake")
     if source is not None:
         _kind(source)
     with tempfile.TemporaryDirectory(prefix="shelduck-demo-") as scratch:

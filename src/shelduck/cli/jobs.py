@@ -8,21 +8,21 @@ from typing import Annotated
 import typer
 
 from shelduck.api.connect import connect_existing
-from shelduck.api.jobs import SchemaChangeJob
 from shelduck.cli.options import Catalog, Json, console, print_rows
+from shelduck.jobs.jobs import SchemaChangeJob
 
-app = typer.Typer(help="Work on heavy schema changes, list and cancel them.", no_args_is_help=True)
+app = typer.Typer(help="Run, list and cancel heavy schema changes.", no_args_is_help=True)
 
 
 @app.command()
 def run(
     catalog: Catalog,
-    once: Annotated[bool, typer.Option("--once", help="end when no job is left")] = False,
-    poll: Annotated[float, typer.Option(help="seconds between two looks for jobs")] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="exit when no job is left")] = False,
+    poll: Annotated[float, typer.Option(help="seconds between checks for new jobs")] = 5.0,
 ) -> None:
-    """Work on every open job that nobody works on, until interrupted.
+    """Run every open job that no other worker runs, until interrupted.
 
-    As many of these may run as you like, on any machine that reaches the catalog and the files.
+    You can run any number of workers, on any machine that reaches the catalog and the files.
     """
     with connect_existing(catalog) as lake:
         while True:
@@ -39,7 +39,7 @@ def list_jobs(
     is_open: Annotated[bool, typer.Option("--open", help="only those that have not ended")] = False,
     json: Json = False,
 ) -> None:
-    """List jobs, the newest first."""
+    """List jobs, newest first."""
     with connect_existing(catalog) as lake:
         rows = [_row(job) for job in lake.jobs() if not is_open or job.look().is_open]
     print_rows(rows, ["job", "table", "state", "files", "created", "message"], as_json=json)
@@ -47,7 +47,7 @@ def list_jobs(
 
 @app.command()
 def cancel(number: Annotated[int, typer.Argument(help="the job's id")], catalog: Catalog) -> None:
-    """Cancel a job; its table is as it was."""
+    """Cancel a job and leave its table as it was."""
     with connect_existing(catalog) as lake:
         job = lake.job(number)
         job.cancel()

@@ -15,7 +15,9 @@ console = Console()
 
 Catalog = Annotated[
     str,
-    typer.Option("--catalog", "-c", envvar="SHELDUCK_CATALOG", help="catalog URL, sqlite:////a.db"),
+    typer.Option(
+        "--catalog", "-c", envvar="SHELDUCK_CATALOG", help="catalog URL, such as sqlite:////a.db"
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON lines")]
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.evolution.keys import KeyDraft
-from shelduck.evolution.layout import (
-    LayoutDraft,
-    apply_layout,
+from shelduck.evolution.arrangement import (
+    Arrangement,
+    apply_arrangement,
+    arrangement_of,
     follow,
-    layout_of,
     refuse_lost_keys,
 )
+from shelduck.evolution.keys import KeyDraft
 from shelduck.evolution.weights import (
     REFOLDING,
     Simple,
@@ -23,22 +23,9 @@ from shelduck.evolution.weights import (
     weight_of_conversion,
     weight_of_promotion,
 )
-from shelduck.model.change import AlterTable
-from shelduck.model.keys import table_keys, with_keys
-from shelduck.model.modify import ModifyColumn, OrderColumns, expanded
-from shelduck.model.promotions import promotion
-from shelduck.model.properties import PropertyChange, allows_promotion, apply_properties
-from shelduck.model.schema import (
-    Default,
-    Field,
-    FieldId,
-    Kind,
-    Schema,
-    new_field,
-    path_text,
-    spent,
-)
-from shelduck.model.schema_change import (
+from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.modify import ModifyColumn, OrderColumns, expanded
+from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
@@ -51,11 +38,29 @@ from shelduck.model.schema_change import (
     apply_changes,
     with_default,
 )
-from shelduck.model.shadow import Conversion
-from shelduck.model.sorting import ResetSorting, SetSorting
-from shelduck.model.table import TableVersion
-from shelduck.model.table_change import LayoutChange, RewriteOlderFiles, TableChange
-from shelduck.model.writable import require_writable
+from shelduck.model.changes.table_change import ArrangementChange, RewriteOlderFiles, TableChange
+from shelduck.model.tables.keys import table_keys, with_keys
+from shelduck.model.tables.properties import (
+    PropertyChange,
+    allows_promotion,
+    apply_properties,
+    require_known,
+)
+from shelduck.model.tables.schema import (
+    Default,
+    Field,
+    FieldId,
+    Kind,
+    Schema,
+    new_field,
+    path_text,
+    spent,
+)
+from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.sorting import ResetSorting, SetSorting
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import require_writable
+from shelduck.model.types.promotions import promotion
 from shelduck.planning.shadows import Shadow, known_shadow, plan_shadow
 
 _BYTES_PER_SECOND = 10 << 20
@@ -147,21 +152,22 @@ def plan_alter(
     Heavy changes of types are planned as shadows: new ones, or, for a job that publishes, those of
     the conversions that it ``known`` has made.
 
-    Raises what `apply_changes`, `apply_layout` and `plan_shadow` raise, and Unsupported for a
+    Raises what `apply_changes`, `apply_arrangement` and `plan_shadow` raise, and Unsupported for a
     change that would leave the table partitioned or sorted by a column that is gone, before
-    anything happened.
+    anything happened. NewerFormat where only a newer Shelduck knows the table.
     """
     name = table.full_name
     if not changes:
-        raise InvalidRequest(f"ALTER TABLE {name} names no change")
+        raise InvalidRequest(f"ALTER TABLE {name} contains no change")
+    require_known(table)
     fold = _Fold(table, known)
     steps = tuple(fold.take(change, clause) for clause, change in enumerate(changes))
     fold.finish()
-    after, layout = fold.after, fold.layout
+    after, arrangement = fold.after, fold.arrangement
     return AlterPlan(
         name,
         steps,
-        _change(table, after, layout),
+        _change(table, after, arrangement),
         after.must_hold_no_null,
         tuple(fold.shadows),
         fold.rewrites,
@@ -190,18 +196,18 @@ class _Fold:
         self.after = SchemaDraft(
             table.columns, table.max_column_id + 1, dict(table.comments), table.properties
         )
-        self.layout = layout_of(table)
+        self.arrangement = arrangement_of(table)
         self.shadows: list[Shadow] = []
         self.rewrites = False
         self.keys = KeyDraft.of(table)
-        self.keys.sorts(self.layout, table.columns)
+        self.keys.sorts(self.arrangement, table.columns)
         self._known = None if known is None else {c.clause: c for c in known}
         self._clauses: list[TableChange] = []
 
     def take(self, change: TableChange, clause: int) -> AlterStep:
         """Apply one clause and tell what it is."""
         self._clauses.append(change)
-        self.keys.partition = self.layout.partition
+        self.keys.partition = self.arrangement.partition
         change = self.keys.allowed(change, self.after.columns)
         parts: Sequence[Simple]
         if isinstance(change, ModifyColumn | OrderColumns):
@@ -216,38 +222,38 @@ class _Fold:
     def finish(self) -> None:
         """Raise what only all changes together show."""
         name = self.table.full_name
-        before = table_keys(self.table.properties)
-        self.layout = self.keys.finish(self.after.columns, self.layout)
+        before = table_keys(self.table)
+        self.arrangement = self.keys.finish(self.after.columns, self.arrangement)
         if self.keys.keys != before:
             properties = with_keys(self.after.properties, self.keys.keys)
             self.after = replace(self.after, properties=properties)
-        refuse_lost_keys(self.table, self.layout, self.after.columns)
+        refuse_lost_keys(self.table, self.arrangement, self.after.columns)
         if self.rewrites and not all(
-            isinstance(c, LayoutChange | RewriteOlderFiles) for c in self._clauses
+            isinstance(c, ArrangementChange | RewriteOlderFiles) for c in self._clauses
         ):
             raise Unsupported(
-                f"ALTER TABLE {name}: REWRITE goes with SET PARTITIONED BY and SET SORTED BY; write"
-                " two statements"
+                f"ALTER TABLE {name}: REWRITE can be combined only with SET PARTITIONED BY and SET"
+                " SORTED BY; write two statements"
             )
         if self.keys.rows_fold and (self.shadows or self.after.must_hold_no_null):
             raise Unsupported(
-                f"ALTER TABLE {name}: dropping a key combines rows, and others of the statement"
-                " look at them; write two statements"
+                f"ALTER TABLE {name}: dropping a key combines rows, but other changes in the"
+                " statement need the rows as they are; write two statements"
             )
         if self.keys.rows_fold and any(isinstance(c, _BESIDE_NO_KEY) for c in self._clauses):
             raise Unsupported(
-                f"ALTER TABLE {name}: a job that drops a key goes without other changes of columns;"
-                " write two statements"
+                f"ALTER TABLE {name}: a key cannot be dropped together with other changes of"
+                " columns; write two statements"
             )
         if self.shadows and self.after.must_hold_no_null:
             raise Unsupported(
-                f"ALTER TABLE {name}: SET NOT NULL looks at rows, and others of the statement write"
-                " them anew; write two statements"
+                f"ALTER TABLE {name}: SET NOT NULL checks the rows that other changes in the"
+                " statement rewrite; write two statements"
             )
         if self.shadows or self.rewrites or self.keys.rows_fold:
             require_writable(self.table.columns, name, "the change needs a job")
         if self._known is not None and len(self.shadows) != len(self._known):
-            raise InvalidRequest(f"the columns of {name} are not those that the job converts")
+            raise InvalidRequest(f"the columns of {name} do not match those that the job converts")
         self._look_for_null()
 
     def _look_for_null(self) -> None:
@@ -256,8 +262,8 @@ class _Fold:
         for field in checked:
             if field.id > self.table.max_column_id and field.initial_default is None:
                 raise InvalidRequest(
-                    f"column {field.name!r} of {self.table.full_name} is new and cannot become NOT"
-                    " NULL: rows that exist would hold NULL; give it a DEFAULT"
+                    f"new column {field.name!r} of {self.table.full_name} cannot be NOT NULL:"
+                    " existing rows would hold NULL; give it a DEFAULT"
                 )
         left = frozenset(f.id for f in checked if f.id <= self.table.max_column_id)
         self.after = replace(self.after, must_hold_no_null=left)
@@ -268,10 +274,10 @@ class _Fold:
         if isinstance(change, RewriteOlderFiles):
             self.rewrites = True
             return weight_of(change)
-        if isinstance(change, LayoutChange):
-            self.layout = apply_layout(self.layout, change, known.columns, name)
+        if isinstance(change, ArrangementChange):
+            self.arrangement = apply_arrangement(self.arrangement, change, known.columns, name)
             if isinstance(change, SetSorting | ResetSorting):
-                self.keys.sorts(self.layout, known.columns)
+                self.keys.sorts(self.arrangement, known.columns)
             return weight_of(change)
         if isinstance(change, PropertyChange):
             properties = apply_properties(known.properties, change, name)
@@ -282,7 +288,7 @@ class _Fold:
         if isinstance(change, DropColumn):
             _refuse_shorter_keys(known.columns, change, name)
         self.after = apply_changes(known, [change], name)
-        self.layout = follow(self.layout, change, known.columns)
+        self.arrangement = follow(self.arrangement, change, known.columns)
         folded = self.keys.rows_fold
         self.keys.follow(change, self.after.columns, known.columns)
         return weight_of(change) if folded is self.keys.rows_fold else REFOLDING
@@ -318,7 +324,7 @@ class _Fold:
         found = promotion(old.type, change.type)
         if not found.is_light or allows_promotion(self.after.properties, found):
             return None
-        if any(key.column_id == old.id for key in self.layout.partition):
+        if any(key.column_id == old.id for key in self.arrangement.partition):
             # No job changes a key of partitions, but type widening does.
             return None
         return converting(f"{found.reason}, but type widening is not enabled")
@@ -362,17 +368,18 @@ def _refuse_shorter_keys(columns: Schema, change: DropColumn, table: str) -> Non
         above = columns.find(change.path[:length])
         if above is not None and above.shape is Kind.MAP and change.path[length].lower() == "key":
             raise Unsupported(
-                f"cannot drop {path_text(change.path)} of {table}: keys that differ in it alone"
-                " would become the same; change the type of the column, which looks at its values"
+                f"cannot drop {path_text(change.path)} of {table}: map keys that differ only in"
+                " this field would become equal; change the type of the column, which checks the"
+                " values"
             )
 
 
-def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> AlterTable | None:
-    sort = layout.sort_texts
-    same_layout = layout.partition == table.partition and sort == table.sort
+def _change(table: TableVersion, after: SchemaDraft, arrangement: Arrangement) -> AlterTable | None:
+    sort = arrangement.sort_texts
+    same_arrangement = arrangement.partition == table.partition and sort == table.sort
     same_properties = after.properties == table.properties
     same_columns = after.columns == table.columns and after.comments == table.comments
-    if same_columns and same_layout and same_properties:
+    if same_columns and same_arrangement and same_properties:
         return None
     return AlterTable(
         table,
@@ -380,7 +387,7 @@ def _change(table: TableVersion, after: SchemaDraft, layout: LayoutDraft) -> Alt
         after.comments,
         after.unsafe_bounds,
         excludes_inserts=bool(after.must_hold_no_null),
-        partition=None if layout.partition == table.partition else layout.partition,
+        partition=None if arrangement.partition == table.partition else arrangement.partition,
         sort=None if sort == table.sort else sort,
         properties=None if same_properties else dict(after.properties),
         reserved=spent(after.columns, after.next_id - 1, table.max_column_id),

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.evolution.layout import LayoutDraft
-from shelduck.model.definition import Definition, Position
-from shelduck.model.keys import (
+from shelduck.evolution.arrangement import Arrangement
+from shelduck.model.changes.definition import Definition, Position
+from shelduck.model.changes.modify import ModifyColumn
+from shelduck.model.changes.schema_change import AddColumn, ChangeType, DropColumn
+from shelduck.model.tables.keys import (
     Aggregation,
     KeyModel,
     KeySpec,
@@ -20,36 +22,34 @@ from shelduck.model.keys import (
     table_keys,
     with_keys,
 )
-from shelduck.model.modify import ModifyColumn
-from shelduck.model.quoting import quote_name
-from shelduck.model.schema import Field, FieldId, Schema
-from shelduck.model.schema_change import AddColumn, ChangeType, DropColumn
-from shelduck.model.sorting import SortKey
-from shelduck.model.table import PartitionColumn, TableVersion
-from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal
-from shelduck.sql.sorting import duckdb_name
+from shelduck.model.tables.schema import Field, FieldId, Schema
+from shelduck.model.tables.sorting import SortKey
+from shelduck.model.tables.table import PartitionColumn, TableVersion
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal
+from shelduck.sql.ddl.sorting import duckdb_name
 
 
 def keyed_table(
     columns: Schema,
     spec: KeySpec | None,
     properties: Mapping[str, str],
-    layout: LayoutDraft,
+    arrangement: Arrangement,
     table: str,
-) -> tuple[dict[str, str], LayoutDraft]:
-    """Return the properties and the layout of a new table, which is sorted by its keys by default.
+) -> tuple[dict[str, str], Arrangement]:
+    """Return the properties and the arrangement of a new table, by default sorted by its keys.
 
     Raises what `resolve_keys` raises, and InvalidRequest for partitions by anything but keys: rows
     of one key are in one of them.
     """
     if spec is None:
-        return dict(properties), layout
+        return dict(properties), arrangement
     keys = resolve_keys(spec, columns, table)
     for field in columns:
         require_zero(keys.aggregation(field.id), field, table)
-    _refuse_partitions(keys, layout.partition, columns, table)
-    layout = replace(layout, sort=layout.sort or _sorting(keys, columns))
-    return with_keys(properties, keys), layout
+    _refuse_partitions(keys, arrangement.partition, columns, table)
+    arrangement = replace(arrangement, sort=arrangement.sort or _sorting(keys, columns))
+    return with_keys(properties, keys), arrangement
 
 
 @dataclass
@@ -69,7 +69,7 @@ class KeyDraft:
     @classmethod
     def of(cls, table: TableVersion) -> KeyDraft:
         """Return the model of a table; what another writer added to combined rows is replaced."""
-        keys = table_keys(table.properties)
+        keys = table_keys(table)
         if keys is not None and keys.model is KeyModel.AGGREGATE:
             known = {*keys.columns, *(i for i, _ in keys.aggregations)}
             more = [(f.id, Aggregation.REPLACE) for f in table.columns if f.id not in known]
@@ -117,19 +117,19 @@ class KeyDraft:
         if self.keys is not None:
             self.keys = self.keys.renumbered(old, new)
 
-    def sorts(self, layout: LayoutDraft, columns: Schema) -> None:
+    def sorts(self, arrangement: Arrangement, columns: Schema) -> None:
         """Note whether a sort order is that of the keys."""
         keys = self.keys
-        self.is_sorted = keys is not None and layout.sort == _sorting(keys, columns)
+        self.is_sorted = keys is not None and arrangement.sort == _sorting(keys, columns)
 
-    def finish(self, columns: Schema, layout: LayoutDraft) -> LayoutDraft:
-        """Return the layout that follows the keys, where it did before.
+    def finish(self, columns: Schema, arrangement: Arrangement) -> Arrangement:
+        """Return the arrangement that follows the keys, where it did before.
 
         Raises InvalidRequest where the columns do not fit the model any more.
         """
         keys = self.keys
         if keys is None:
-            return layout
+            return arrangement
         ordered = [f.id for f in columns if f.id in keys.columns]
         # A key that another writer dropped is missed, not forgotten: loads refuse the table.
         lost = [i for i in keys.columns if i not in ordered]
@@ -137,19 +137,20 @@ class KeyDraft:
         check_keys(keys, columns, self.table)
         for field in columns:
             require_zero(keys.aggregation(field.id), field, self.table)
-        _refuse_partitions(keys, layout.partition, columns, self.table)
-        return replace(layout, sort=_sorting(keys, columns)) if self.is_sorted else layout
+        _refuse_partitions(keys, arrangement.partition, columns, self.table)
+        return replace(arrangement, sort=_sorting(keys, columns)) if self.is_sorted else arrangement
 
     def _require_model(self, change: Definition) -> None:
         keys, name = self.keys, quote_name(change.path[-1])
         if len(change.path) > 1:
             raise InvalidRequest(
-                f"{name} is a field in a column of {self.table}: only columns are keys or combined"
+                f"{name} is a field of a column of {self.table}: only columns can be keys or have"
+                " an aggregation type"
             )
         if keys is None:
             raise InvalidRequest(
-                f"{self.table} has no key model, so {name} can be no key and is not combined;"
-                " duplicate tables without keys do not support key columns"
+                f"{self.table} has no key model, so {name} cannot be a key or have an aggregation"
+                " type: duplicate tables without keys do not support key columns"
             )
         if change.aggregation is None:
             return
@@ -197,12 +198,15 @@ class KeyDraft:
         if any(p.column_id == field.id for p in self.partition):
             raise InvalidRequest(f"Partition {here} cannot be dropped")
         if field.id == keys.sequence:
-            raise InvalidRequest(f"cannot drop sequence {here}: it tells the last row of a key")
+            raise InvalidRequest(
+                f"cannot drop sequence {here}: it determines the last row of each key"
+            )
         if field.id not in keys.columns:
             return
         if keys.model is KeyModel.UNIQUE:
             raise InvalidRequest(
-                f"cannot drop key {here} in Unique data model table: rows would have the same key"
+                f"cannot drop key {here} in Unique data model table: several rows could get the"
+                " same key"
             )
         if len(keys.columns) == 1:
             raise InvalidRequest(f"no key column left: {here} is the last one")
@@ -214,7 +218,7 @@ class KeyDraft:
         if any(how.replaces for _, how in self.keys.aggregations):
             raise InvalidRequest(
                 f"cannot drop key {here}: the table has value column with REPLACE aggregation"
-                " method, and which of the rows is the last is not known"
+                " method, and the last of the combined rows is unknown"
             )
 
     def _modify(self, change: ModifyColumn, columns: Schema) -> None:
@@ -223,12 +227,12 @@ class KeyDraft:
             return
         here = f"column {quote_name(field.name)} of {self.table}"
         if change.key and field.id not in keys.columns:
-            raise InvalidRequest(f"cannot change {here} to a key: it holds values")
+            raise InvalidRequest(f"cannot change {here} to a key: it is a value column")
         if change.aggregation is not keys.aggregation(field.id):
             now = keys.aggregation(field.id)
             raise InvalidRequest(
                 f"cannot change aggregation type of {here}: it is"
-                f" {'a key' if now is None else now.value}, so say the same"
+                f" {'a key' if now is None else now.value}; repeat that"
             )
         if field.id in keys.distributed_by or any(p.column_id == field.id for p in self.partition):
             raise InvalidRequest(f"cannot modify partition or distribution {here}")
@@ -241,7 +245,9 @@ class KeyDraft:
             return
         here = f"column {quote_name(field.name)} of {self.table}"
         if field.id == keys.sequence:
-            raise InvalidRequest(f"cannot alter sequence {here}: its order tells the last row")
+            raise InvalidRequest(
+                f"cannot alter sequence {here}: its order determines the last row of each key"
+            )
         if field.id in keys.columns and keys.folds:
             self._refuse_same_keys(field, change, here)
 
@@ -249,8 +255,8 @@ class KeyDraft:
         is_free = change.using is not None or change.on_error_null
         if is_free or not _stay_apart(field.type, change.type):
             raise Unsupported(
-                f"cannot change key {here} from {field.type} to {change.type}: keys that differ"
-                " could become the same; create another table AS SELECT"
+                f"cannot change key {here} from {field.type} to {change.type}: different keys"
+                " could become equal; create a new table AS SELECT"
             )
 
 
@@ -278,6 +284,6 @@ def _refuse_partitions(
         field = columns.by_id(part.column_id)
         if field is not None and field.id not in keys.columns:
             raise InvalidRequest(
-                f"{table} cannot be partitioned by {quote_name(field.name)}: rows of one"
+                f"{table} cannot be partitioned by {quote_name(field.name)}: rows with the same"
                 f" {keys.model.value} KEY would be in several partitions; partition by key columns"
             )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest
+from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
 from shelduck.evolution.keys import keyed_table
-from shelduck.evolution.layout import NO_LAYOUT, LayoutDraft
-from shelduck.model.keys import (
+from shelduck.model.tables.keys import (
     KeyModel,
     KeySpec,
     TableKeys,
@@ -17,8 +17,7 @@ from shelduck.model.keys import (
     refuse_as_key,
     table_keys,
 )
-from shelduck.model.quoting import quote_name
-from shelduck.model.rollup import (
+from shelduck.model.tables.rollup import (
     Measure,
     MeasureSpec,
     Rollup,
@@ -27,10 +26,11 @@ from shelduck.model.rollup import (
     rollup_of,
     with_rollup,
 )
-from shelduck.model.schema import Field, Schema, new_schema
-from shelduck.model.shadow import Conversion
-from shelduck.model.table import TableVersion
-from shelduck.model.types import SIGNED, UNSIGNED, DataType, Decimal, Member, Primitive
+from shelduck.model.tables.schema import Field, Schema, new_schema
+from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal, Member, Primitive
 
 Part = tuple[Member, Field | None, Measure | None]
 """A column of a rollup, the base's column that it is made of, and how."""
@@ -45,7 +45,7 @@ class RollupTable:
 
     rollup: Rollup
     columns: Schema
-    layout: LayoutDraft
+    arrangement: Arrangement
     properties: dict[str, str]
 
 
@@ -55,7 +55,7 @@ def plan_rollup(base: TableVersion, spec: RollupSpec, *, for_use: bool = True) -
     Raises NotFound for a column that the base does not have, and InvalidRequest for a rollup that
     could not be kept right, or would be of no use.
     """
-    keys = table_keys(base.properties)
+    keys = table_keys(base)
     fields = [base.columns.get((name,), base.full_name) for name in spec.columns]
     _refuse_twice([f.name for f in fields] + [m.name for m in spec.measures], spec)
     what = "all keys in base table {} with same order"
@@ -66,8 +66,8 @@ def plan_rollup(base: TableVersion, spec: RollupSpec, *, for_use: bool = True) -
         is_useless = not spec.measures and _is_prefix(fields, base)
     elif spec.measures:
         raise InvalidRequest(
-            f"rollup {spec.name} of {base.full_name}: only DUPLICATE tables have rollups with"
-            " aggregates of their own"
+            f"rollup {spec.name} of {base.full_name} cannot have aggregates: only rollups of"
+            " DUPLICATE tables can"
         )
     elif keys.model is KeyModel.UNIQUE:
         parts, model = _of_unique(base, spec, keys, fields)
@@ -86,9 +86,9 @@ def plan_rollup(base: TableVersion, spec: RollupSpec, *, for_use: bool = True) -
         for f, (_, source, measure) in zip(columns, parts, strict=True)
     ]
     name = f"rollup {spec.name} of {base.full_name}"
-    properties, layout = keyed_table(columns, model, {}, NO_LAYOUT, name)
+    properties, arrangement = keyed_table(columns, model, {}, NO_ARRANGEMENT, name)
     rollup = Rollup(base.uuid, spec.name, tuple(made))
-    return RollupTable(rollup, columns, layout, with_rollup(properties, rollup))
+    return RollupTable(rollup, columns, arrangement, with_rollup(properties, rollup))
 
 
 def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
@@ -96,11 +96,11 @@ def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
 
     A column that was replaced by one of another type is found by its name.
     """
-    rollup, keys = rollup_of(table.properties), table_keys(table.properties)
+    rollup, keys = rollup_of(table), table_keys(table)
     assert rollup is not None
     columns: list[str] = []
     measures: list[MeasureSpec] = []
-    is_own = (table_keys(base.properties) or _NO_KEYS).model is KeyModel.DUPLICATE
+    is_own = (table_keys(base) or _NO_KEYS).model is KeyModel.DUPLICATE
     for column in rollup.columns:
         field = table.columns.by_id(column.id)
         source = _source(base, column, field)
@@ -131,7 +131,7 @@ def is_current(base: TableVersion, table: TableVersion) -> bool:
         wanted = plan_rollup(base, spec, for_use=False)
     except InvalidRequest:
         return False
-    rollup = rollup_of(table.properties)
+    rollup = rollup_of(table)
     assert rollup is not None
     held = {c.id: c for c in rollup.columns}
     if any(f.id not in held for f in table.columns):
@@ -143,7 +143,7 @@ def is_current(base: TableVersion, table: TableVersion) -> bool:
 
 def renumbered(table: TableVersion, conversions: Sequence[Conversion]) -> TableVersion:
     """Return a rollup whose columns are made of those that took the place of the base's."""
-    rollup = rollup_of(table.properties)
+    rollup = rollup_of(table)
     assert rollup is not None
     ids = {c.column_id: c.shadow_id for c in conversions}
     columns = tuple(
@@ -156,7 +156,7 @@ def renumbered(table: TableVersion, conversions: Sequence[Conversion]) -> TableV
 
 def has_other_values(table: TableVersion, conversions: Sequence[Conversion]) -> bool:
     """Tell whether a rollup holds a column whose values conversions make others of."""
-    rollup = rollup_of(table.properties)
+    rollup = rollup_of(table)
     others = {c.column_id for c in conversions if c.using is not None or c.on_error_null}
     return rollup is not None and any(c.source in others for c in rollup.columns)
 
@@ -178,7 +178,7 @@ def _of_duplicate(
 ) -> tuple[list[Part], KeySpec]:
     plain: list[Part] = [(_member(f), f, None) for f in fields]
     if not fields:
-        raise InvalidRequest(f"no key column is found in rollup {spec.name} of {base.full_name}")
+        raise _no_key(base, spec)
     if spec.measures:
         made = [_measured(base, m) for m in spec.measures]
         how = tuple((member.name, m.aggregation) for member, _, m in made)
@@ -256,13 +256,17 @@ def _keys_first(
     """Return the key columns of a rollup, which stand before the others."""
     found = [f for f in fields if f.id in keys.columns]
     if not found:
-        raise InvalidRequest(f"no key column is found in rollup {spec.name} of {base.full_name}")
+        raise _no_key(base, spec)
     if list(fields[: len(found)]) != found:
         raise InvalidRequest(
             f"invalid column order of rollup {spec.name} of {base.full_name}: value should be after"
             " key"
         )
     return found
+
+
+def _no_key(base: TableVersion, spec: RollupSpec) -> InvalidRequest:
+    return InvalidRequest(f"no key column is found in rollup {spec.name} of {base.full_name}")
 
 
 def _is_prefix(fields: Sequence[Field], base: TableVersion) -> bool:
@@ -307,4 +311,4 @@ def _refuse_twice(names: Sequence[str], spec: RollupSpec) -> None:
     lowered = [n.lower() for n in names]
     twice = next((n for n in names if lowered.count(n.lower()) > 1), None)
     if twice is not None:
-        raise InvalidRequest(f"rollup {spec.name} names column {quote_name(twice)} twice")
+        raise InvalidRequest(f"rollup {spec.name} lists column {quote_name(twice)} twice")

@@ -1,18 +1,14 @@
 """Which operation is light and which is heavy, and why: the table of facts.
 
 Light is one short commit of metadata, however large the table. Heavy means that bytes have to
-change, which a job does. Types have a table of their own, `shelduck.model.promotions`.
+change, which a job does. Types have a table of their own, `shelduck.model.types.promotions`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.model.partition import ResetPartitioning, SetPartitioning
-from shelduck.model.promotions import Verdict, promotion
-from shelduck.model.properties import SetProperties, UnsetProperties
-from shelduck.model.schema import Field
-from shelduck.model.schema_change import (
+from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
@@ -23,8 +19,12 @@ from shelduck.model.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.sorting import ResetSorting, SetSorting
-from shelduck.model.table_change import LayoutChange, RewriteOlderFiles
+from shelduck.model.changes.table_change import ArrangementChange, RewriteOlderFiles
+from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.properties import SetProperties, UnsetProperties
+from shelduck.model.tables.schema import Field
+from shelduck.model.tables.sorting import ResetSorting, SetSorting
+from shelduck.model.types.promotions import Verdict, promotion
 from shelduck.planning.shadows import verdict_on
 
 
@@ -40,21 +40,19 @@ class Weight:
 
 
 _BY_ID = Weight(False, "metadata only: columns are found by id")
-_NEW_FILES = Weight(False, "for files to come; those that exist stay as they are")
+_NEW_FILES = Weight(False, "applies to new files; existing files stay as they are")
 _PROPERTY = Weight(False, "a property of the table")
 _NOT_NULL = Weight(False, "metadata only, after a check that no row holds NULL")
 
-REFOLDING = Weight(
-    True, "rows that differ in this key alone become one; a job combines them beside the table"
-)
+REFOLDING = Weight(True, "rows that differ only in this key become one; a job combines them")
 
 REMAKING = Weight(
     True,
-    "it would hold other types or values, or fewer rows; a job makes it with the same snapshot",
+    "its types, values or rows would change; a job rebuilds it for the same snapshot",
 )
 
 WEIGHTS: dict[type, Weight] = {
-    AddColumn: Weight(False, "files that lack the new id read its initial default"),
+    AddColumn: Weight(False, "files without the new id are read with its initial default"),
     DropColumn: _BY_ID,
     RenameColumn: _BY_ID,
     MoveColumn: _BY_ID,
@@ -67,11 +65,11 @@ WEIGHTS: dict[type, Weight] = {
     ResetSorting: _NEW_FILES,
     SetProperties: _PROPERTY,
     UnsetProperties: _PROPERTY,
-    RewriteOlderFiles: Weight(True, "a job writes the files that exist anew, as the table is"),
+    RewriteOlderFiles: Weight(True, "a job rewrites the existing files in the layout of the table"),
 }
 """All changes but those of types, by what they are."""
 
-Simple = SchemaChange | LayoutChange | SetProperties | UnsetProperties | RewriteOlderFiles
+Simple = SchemaChange | ArrangementChange | SetProperties | UnsetProperties | RewriteOlderFiles
 
 
 def weight_of(change: Simple) -> Weight:
@@ -87,7 +85,7 @@ def weight_of_conversion(change: ChangeType, column: Field) -> Weight | None:
     ``column`` is all of the column that changes, or in which something does.
     """
     if change.using is not None:
-        return converting("values are made by an expression")
+        return converting("an expression computes the values")
     found = verdict_on(column, change)
     return converting(found.reason) if found.verdict is Verdict.CONVERT else None
 
@@ -96,8 +94,8 @@ def converting(why: str) -> Weight:
     """Return the weight of what a job converts."""
     return Weight(
         True,
-        f"{why}; a job writes the files anew, with all columns that it converts at once, while"
-        " everybody uses the table",
+        f"{why}; a job rewrites the files, for all converted columns at once, while the table"
+        " stays in use",
     )
 
 

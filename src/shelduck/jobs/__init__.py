@@ -1,1 +1,1 @@
-"""Background work that survives a crash: who is alive, and who is waited for."""
+"""Heavy schema changes in the background: submitted, worked on, published."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shelduck.model.change import (
+from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,
     FlushInlined,
@@ -13,12 +13,12 @@ from shelduck.model.change import (
     RewriteFiles,
     RowChange,
 )
-from shelduck.model.inlined import InlinedBatch
-from shelduck.model.names import is_write_directory
-from shelduck.model.place import place_below
-from shelduck.model.table import TableVersion
-from shelduck.spark.storage import delete_directory, delete_file, delete_files
-from shelduck.spark.write import WrittenFiles
+from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.place import place_below
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.names import is_write_directory
+from shelduck.spark.files.storage import delete_directory, delete_file, delete_files
+from shelduck.spark.write.write import WrittenFiles
 
 
 @dataclass(frozen=True, slots=True)

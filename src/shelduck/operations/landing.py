@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shelduck.errors import CorruptLake
-from shelduck.model.change import (
+from shelduck.model.changes.change import (
     AppendFiles,
     Change,
     DeleteRows,
     FlushInlined,
     RewriteFiles,
 )
-from shelduck.model.files import NewDataFile, NewDeleteFile
-from shelduck.model.schema import TableId
+from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
+from shelduck.model.tables.schema import TableId
 from shelduck.planning.conservation import named
-from shelduck.spark.existence import absent_files
+from shelduck.spark.files.existence import absent_files
 
 
 def require_files(changes: Sequence[Change], directories: Mapping[TableId, str]) -> None:
@@ -27,9 +27,9 @@ def require_files(changes: Sequence[Change], directories: Mapping[TableId, str])
     wrong = absent_files(_named_files(changes, directories))
     if wrong:
         raise CorruptLake(
-            f"files that were written are not there as they were: {named(wrong)}; nothing was"
-            " committed. Look for what deletes or changes files below the lake's data path while it"
-            " is written, such as remove_orphans with a short older_than, and write again"
+            f"files are missing or have changed since they were written: {named(wrong)}; nothing"
+            " was committed; write again, and look for what changes files below the lake's data"
+            " path, such as remove_orphans with a short older_than"
         )
 
 

@@ -11,8 +11,8 @@ from rich.filesize import decimal
 
 from shelduck.planning.compaction import Bin
 from shelduck.spark.session import SparkSession
-from shelduck.spark.watch import Written, watching_writes
-from shelduck.spark.write import Progress
+from shelduck.spark.write.watch import Written, watching_writes
+from shelduck.spark.write.write import Progress
 
 
 @contextmanager

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shelduck.model.files import MappedName
-from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
-from shelduck.model.schema import Field, Kind, Path, Schema, path_text
-from shelduck.model.types import SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.files.data_files import MappedName
+from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
+from shelduck.model.types.data_types import SIGNED, UNSIGNED, Decimal, Leaf
 from shelduck.planning.readable import How, reading
 
 _INTEGERS = (SIGNED.keys() | UNSIGNED.keys()) - {"int128", "uint128"}
@@ -134,8 +134,8 @@ def _refuse_reserved(layout: Layout, match: _Match) -> None:
     for stored in layout.fields:
         if stored.id in (ROW_ID_FIELD, SNAPSHOT_FIELD):
             match.problems.append(
-                f"column {stored.name!r} holds row ids or snapshots of another lake, and files"
-                " with those cannot be mapped by name; select the other columns into a new file"
+                f"column {stored.name!r} contains row ids or snapshots of another lake, so the file"
+                " cannot be mapped by name; select the other columns into a new file"
             )
 
 
@@ -159,11 +159,13 @@ def _match_level(
             # A nested column of the lake's own kind that no reader asks for is left out, too.
             if not match.ignore_extra and part.id not in (ROW_ID_FIELD, SNAPSHOT_FIELD):
                 match.problems.append(
-                    f"column {here!r} is in the file and not in the table"
+                    f"column {here!r} is in the file but not in the table"
                     " (ignore_extra_columns=True leaves it out)"
                 )
         elif counts[part.name.lower()] > 1:
-            match.problems.append(f"column {here!r} is in the file more than once, up to case")
+            match.problems.append(
+                f"column {here!r} is in the file more than once, if case is ignored"
+            )
         else:
             found = _match_node(match, part, target, path, place)
             if found is not None:
@@ -179,11 +181,11 @@ def _miss(match: _Match, target: Field, path: Path) -> None:
     here = path_text((*path, target.name))
     if not match.allow_missing:
         match.problems.append(
-            f"column {here!r} is in the table and not in the file (allow_missing=True reads its"
+            f"column {here!r} is in the table but not in the file (allow_missing=True reads its"
             " default, or NULL)"
         )
     elif not path and not target.nullable and target.initial_default is None:
-        match.problems.append(f"column {here!r} is NOT NULL and not in the file")
+        match.problems.append(f"column {here!r} is NOT NULL but not in the file")
     match.missing.extend(target.leaves())
 
 
@@ -215,8 +217,8 @@ def _match_parts(
         return MappedName(stored.name, target.id, is_partition=False, children=tuple(children))
     if _hides_structs(stored, target):
         match.problems.append(
-            f"column {path_text(below)!r} is a list with structs as old writers lay it out, which"
-            " DuckDB reads as NULL; write the file again"
+            f"column {path_text(below)!r} is a list of structs in the layout of old writers, which"
+            " DuckDB reads as NULL; rewrite the file"
         )
         return None
     if stored.group and stored.encoding != "two-level":
@@ -241,4 +243,4 @@ def _hides_structs(stored: PhysicalField, target: Field) -> bool:
 
 def _mismatch(stored: PhysicalField, target: Field, path: Path) -> str:
     here = path_text((*path, target.name))
-    return f"column {here!r} is {target.shape} in the table and {stored.stored_as} in the file"
+    return f"column {here!r} is {target.shape} in the table but {stored.stored_as} in the file"

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shelduck.errors import Unsupported
-from shelduck.model.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb
-from shelduck.model.files import DataFile, DeleteFile
-from shelduck.model.layout import SNAPSHOT_FIELD
-from shelduck.model.schema import TableId
+from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb
+from shelduck.model.files.data_files import DataFile, DeleteFile
+from shelduck.model.files.layout import SNAPSHOT_FIELD
+from shelduck.model.tables.schema import TableId
 
 _REWRITES = COMPACTIONS - {Verb.MERGE_ADJACENT}
 _MOVES = COMPACTIONS | {Verb.INLINE_FLUSH}
@@ -113,8 +113,8 @@ def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -
             rewritten.add(number)
             if changes:
                 raise Unsupported(
-                    f"snapshot {number} compacted files and changed rows of the table at once, and"
-                    " nothing tells one from the other; ask for the changes before and after it"
+                    f"snapshot {number} both compacted files and changed rows of the table, which"
+                    " cannot be told apart; read the changes before it and after it"
                 )
         if moves and not changes:
             moved.add(number)

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shelduck.model.files import DataFile, NameMapping
-from shelduck.model.layout import PhysicalField
-from shelduck.model.schema import FieldId
+from shelduck.model.files.data_files import DataFile, NameMapping
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.schema import FieldId
 
 MIN_FILES = 2
 # A file of this part of the target is large enough: it is not written again to make it larger.

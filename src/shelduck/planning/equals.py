@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shelduck.model.buckets import bucket_of
-from shelduck.model.predicate import And, Comparison, In, Literal, Operator, Or, Predicate
-from shelduck.model.schema import Path
-from shelduck.model.types import Leaf
+from shelduck.model.files.predicate import And, Comparison, In, Literal, Operator, Or, Predicate
+from shelduck.model.tables.schema import Path
+from shelduck.model.types.buckets import bucket_of
+from shelduck.model.types.data_types import Leaf
 from shelduck.planning.prune import domain
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from shelduck.model.files import DataFile
-from shelduck.model.names import is_write_directory
-from shelduck.model.table import TableVersion
-from shelduck.model.types import FLOATS
+from shelduck.model.files.data_files import DataFile
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.names import is_write_directory
+from shelduck.model.types.data_types import FLOATS
 from shelduck.planning.resolve import Node
 
 _WRITE_LENGTH = 36

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.literals import canonical_text
-from shelduck.model.schema import Field, Kind
-from shelduck.model.types import DataType, Decimal
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.types.data_types import DataType, Decimal
+from shelduck.model.types.literals import canonical_text
 from shelduck.planning.projection import (
     Build,
     Column,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shelduck.model.layout import PhysicalField
-from shelduck.model.schema import Field, Kind, Path
-from shelduck.model.temporal import TIMESTAMP_NAMES
-from shelduck.model.types import Leaf
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.schema import Field, Kind, Path
+from shelduck.model.types.data_types import Leaf
+from shelduck.model.types.temporal import TIMESTAMP_NAMES
 from shelduck.planning.resolve import Node
 
 # What values of a type are stored as besides the type itself, by Shelduck or by DuckDB.

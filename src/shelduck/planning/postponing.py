@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from shelduck.model.change import Entry, Verb
-from shelduck.model.files import DataFile
-from shelduck.model.schema import TableId
-from shelduck.model.table import Snapshot
+from shelduck.model.changes.change import Entry, Verb
+from shelduck.model.files.data_files import DataFile
+from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.table import Snapshot
 
 # A rewrite of ours says of itself that it is a flush, too.
 _REWRITTEN = {Verb.REWRITE_DELETE, Verb.INLINE_FLUSH}

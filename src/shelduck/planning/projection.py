@@ -1,14 +1,14 @@
 """How columns of a table are made from columns that were read.
 
-Small values, which `shelduck.spark.columns` turns into Spark columns.
+Small values, which `shelduck.spark.scan.columns` turns into Spark columns.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.model.quoting import quote_name
-from shelduck.model.types import DataType, Leaf
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.data_types import DataType, Leaf
 from shelduck.planning.readable import How
 
 

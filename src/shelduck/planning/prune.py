@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from shelduck.model.bounds import Comparable, bound
-from shelduck.model.files import ColumnStats, DataFile
-from shelduck.model.layout import Layout, PhysicalField
-from shelduck.model.predicate import (
+from shelduck.model.files.data_files import ColumnStats, DataFile
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.predicate import (
     And,
     Comparison,
     In,
@@ -25,9 +24,10 @@ from shelduck.model.predicate import (
     Predicate,
     StartsWith,
 )
-from shelduck.model.schema import Kind, Path
-from shelduck.model.temporal import DAY_MICROS, INFINITE_DATE, ZONELESS
-from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.tables.schema import Kind, Path
+from shelduck.model.types.bounds import Comparable, bound
+from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types.temporal import DAY_MICROS, INFINITE_DATE, ZONELESS
 from shelduck.planning.resolve import Node
 from shelduck.planning.scan import ScanGroup
 

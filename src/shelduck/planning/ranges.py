@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shelduck.model.predicate import And, Comparison, In, Literal, Operator, Or, Predicate
-from shelduck.model.schema import Path
-from shelduck.model.types import SIGNED, UNSIGNED, Primitive
+from shelduck.model.files.predicate import And, Comparison, In, Literal, Operator, Or, Predicate
+from shelduck.model.tables.schema import Path
+from shelduck.model.types.data_types import SIGNED, UNSIGNED, Primitive
 
 Range = tuple[int | None, int | None]
 Ranges = dict[Path, Range]

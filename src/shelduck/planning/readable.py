@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from shelduck.model.layout import PhysicalField
-from shelduck.model.schema import Kind
-from shelduck.model.temporal import MICROSECONDS, ZONELESS
-from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.schema import Kind
+from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive
+from shelduck.model.types.temporal import MICROSECONDS, ZONELESS
 
 INT64 = Primitive("int64")
 BLOB = Primitive("blob")

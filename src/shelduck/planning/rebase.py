@@ -11,13 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import Conflict
-from shelduck.model.files import NewDataFile, without_bounds
-from shelduck.model.inlined import InlinedBatch
-from shelduck.model.keys import KEYS
-from shelduck.model.promotions import promotion
-from shelduck.model.rollup import ROLLUPS
-from shelduck.model.schema import Field, FieldId, Kind, Path, Schema, path_text
-from shelduck.model.table import TableVersion
+from shelduck.model.files.data_files import NewDataFile, without_bounds
+from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.tables.keys import KEYS
+from shelduck.model.tables.rollup import ROLLUPS
+from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema, path_text
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.types.promotions import promotion
 from shelduck.planning.shadows import known_shadows
 
 _MOST_TOLD = 20
@@ -80,16 +80,17 @@ class Moved:
         return replace(batch, columns=self.now.columns, rows=rows)
 
     def _without_values(self) -> tuple[str, ...]:
-        return tuple(f"column {path} was added, and its default set anew" for path in self.explicit)
+        return tuple(f"column {path} was added, and its default changed" for path in self.explicit)
 
     def _refuse(self, problems: Sequence[str]) -> None:
         if not problems:
             return
         listed = "".join(f"\n  - {problem}" for problem in problems[:_MOST_TOLD])
         raise Conflict(
-            f"{self.now.full_name} changed its columns while rows were written for it, and they do"
-            f" not fit any more; nothing was changed: repeat it with the columns of today{listed}"
-            f"\nwritten for:{_listed(self.written.columns)}\ntoday:{_listed(self.now.columns)}"
+            f"the columns of {self.now.full_name} changed while rows were written, and the rows no"
+            " longer fit; nothing was changed, repeat it with the current"
+            f" columns{listed}\nwritten"
+            f" for:{_listed(self.written.columns)}\nnow:{_listed(self.now.columns)}"
         )
 
 
@@ -161,7 +162,7 @@ class _Comparing:
     def _added(self, field: Field, path: Path) -> None:
         text = path_text(path)
         if field.default is None and not field.nullable:
-            self.problems.append(f"column {text} was added as NOT NULL, and has no default")
+            self.problems.append(f"column {text} was added as NOT NULL without a default")
             return
         default = field.default
         written = None if default is None else default.text
@@ -190,7 +191,7 @@ class _Comparing:
 
     def _other_type(self, before: Field, after: Field, path: Path) -> None:
         self.problems.append(
-            f"the type of {path_text(path)} was changed from {before.type} to {after.type}"
+            f"the type of {path_text(path)} changed from {before.type} to {after.type}"
         )
 
 
@@ -207,7 +208,7 @@ def _holds_no_null(file: NewDataFile, column: Field) -> bool:
 
 
 def _no_null(column: Field) -> str:
-    return f"column {path_text((column.name,))} takes no NULL any more, and there are some"
+    return f"column {path_text((column.name,))} is NOT NULL now, but some rows hold NULL"
 
 
 def _listed(columns: Schema) -> str:

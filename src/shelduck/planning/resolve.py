@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.files import MappedName, NameMapping
-from shelduck.model.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
-from shelduck.model.schema import Field, Kind
-from shelduck.model.types import DataType, Leaf, List, Map, Member, Primitive, Struct
+from shelduck.model.files.data_files import MappedName, NameMapping
+from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.types.data_types import DataType, Leaf, List, Map, Member, Primitive, Struct
 from shelduck.planning.readable import How, reading, reads_right
 
 _NO_VALUES = ("interval", "time_ns", "unknown")
@@ -105,7 +105,9 @@ def _name_of(layout: Layout, field_id: int) -> str | None:
 def _by_id(field: Field, siblings: Sequence[PhysicalField], path: tuple[str, ...]) -> Node:
     stored = [s for s in siblings if s.id == field.id]
     if len(stored) > 1:
-        raise CorruptLake(f"two columns of the file have the id {field.id} of {_at(field, path)}")
+        raise CorruptLake(
+            f"two columns in the file have the field id {field.id} of {_at(field, path)}"
+        )
     if not stored:
         return Node(field)
     below = (*path, field.name)
@@ -175,8 +177,8 @@ def _node(
     same = Counter(s.name.lower() for s in siblings)[stored.name.lower()]
     if same > 1:
         raise Unsupported(
-            f"the file has {same} columns named {stored.name!r} up to case beside each other, which"
-            f" Spark cannot tell apart; {_at(field, path)} cannot be read: rewrite the file"
+            f"cannot read {_at(field, path)}: the file has {same} columns named {stored.name!r} if"
+            " case is ignored, which Spark cannot tell apart; rewrite the file"
         )
     shape = stored.shape
     if isinstance(field.shape, Kind) or isinstance(shape, Kind):
@@ -209,8 +211,8 @@ def _nested(
         if own is not None:
             return replace(found, witness=(part.name, own))
     raise Unsupported(
-        f"no part of {_at(node.field, path)} in the file can be read, so whether it is null cannot"
-        " be told; select other columns with columns=[...]"
+        f"cannot read {_at(node.field, path)}: no part of it in the file can be read, so it is"
+        " unknown which values are NULL; select other columns with columns=[...]"
     )
 
 
@@ -237,8 +239,8 @@ def refuse_unreadable(field: Field) -> None:
         if str(leaf.shape) in _NO_VALUES:
             where = field.name if leaf is field else f"{field.name} ({leaf.name})"
             raise Unsupported(
-                f"column {where!r} is {leaf.shape}, which Spark cannot hold; select other columns"
-                " with columns=[...], or read it with DuckDB"
+                f"column {where!r} is {leaf.shape}, which Spark does not support; select other"
+                " columns with columns=[...], or read it with DuckDB"
             )
 
 
@@ -248,9 +250,9 @@ def _at(field: Field, path: tuple[str, ...]) -> str:
 
 def _no_way(field: Field, stored: PhysicalField, path: tuple[str, ...]) -> str:
     return (
-        f"{_at(field, path)} is {field.shape} in the table and {stored.stored_as} (column"
-        f" {stored.name!r}) in the file, and no way is known to read that right; rewrite the file"
-        " with DuckDB (delete its rows and insert them again), or select other columns with"
+        f"{_at(field, path)} is {field.shape} in the table but {stored.stored_as} (column"
+        f" {stored.name!r}) in the file, and there is no correct conversion; rewrite the file with"
+        " DuckDB (delete its rows and insert them again), or select other columns with"
         " columns=[...]"
     )
 
@@ -258,6 +260,6 @@ def _no_way(field: Field, stored: PhysicalField, path: tuple[str, ...]) -> str:
 def _no_parts(field: Field, path: tuple[str, ...]) -> str:
     return (
         f"{_at(field, path)} is a map whose keys and values have no field ids in the file, so they"
-        " are not its own; add the file again with ducklake_add_data_files, which maps it by name,"
-        " or select other columns with columns=[...]"
+        " cannot be matched; add the file again with ducklake_add_data_files, which maps columns"
+        " by name, or select other columns with columns=[...]"
     )

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shelduck.model.rollup import Measure, Rollup
-from shelduck.model.schema import FieldId
+from shelduck.model.tables.rollup import Measure, Rollup
+from shelduck.model.tables.schema import FieldId
 
 MeasureKey = tuple[Measure, FieldId | None]
 """A measure and the base's column that it is made of; None for COUNT(*)."""
@@ -45,7 +45,7 @@ class Candidate:
     """A rollup that holds the table's rows; ``key_order`` are the base's columns it is sorted by.
 
     ``name`` is what people call it. With ``keeps_rows`` it has one row for each row of the base, as
-    `shelduck.model.rollup.keeps_rows` tells.
+    `shelduck.model.tables.rollup.keeps_rows` tells.
     """
 
     name: str

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
-from shelduck.model.files import DataFile, NameMapping
-from shelduck.model.literals import blob_bytes, canonical_text
-from shelduck.model.schema import Field, Kind
-from shelduck.model.table import TableVersion
-from shelduck.model.types import DataType
+from shelduck.model.files.data_files import DataFile, NameMapping
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.types.data_types import DataType
+from shelduck.model.types.literals import blob_bytes, canonical_text
 from shelduck.planning.footers import untrusted_columns
 from shelduck.planning.merge import Shape, group_of
 from shelduck.planning.projection import Expression
@@ -131,9 +131,7 @@ def _chosen(table: TableVersion, columns: Sequence[str] | None) -> list[Field]:
 def _key(file: DataFile, table: TableVersion) -> object:
     """Return what two files that are read alike have in common."""
     if file.layout is None:
-        raise CorruptLake(
-            f"the layout of data file {file.path} is not known; read its footer first"
-        )
+        raise CorruptLake(f"the layout of data file {file.path} is unknown; read its footer first")
     return (
         file.layout,
         file.mapping_id,
@@ -164,7 +162,8 @@ def _shape(
         mapping = mappings.get(file.mapping_id)
         if mapping is None:
             raise CorruptLake(
-                f"data file {file.path} names mapping {file.mapping_id}: there is none"
+                f"data file {file.path} refers to column mapping {file.mapping_id}, which does not"
+                " exist"
             )
     assert file.layout is not None
     try:
@@ -174,8 +173,8 @@ def _shape(
     later = _is_partly_later(file, table)
     if later and resolved.snapshot_column is None:
         raise CorruptLake(
-            f"data file {file.path} of {table.full_name} holds rows of later snapshots, but no"
-            " column that tells them apart; read the newest snapshot instead"
+            f"data file {file.path} of {table.full_name} contains rows of later snapshots, but no"
+            " column to tell them apart; read the newest snapshot instead"
         )
     needed = snapshots or later or file.partial_max is None
     filtered = resolved.snapshot_column if needed else None
@@ -219,7 +218,7 @@ def _partition_value(file: DataFile, at: int, field: Field) -> str | None:
     assert not isinstance(field.shape, Kind)
     if at >= len(file.partition_values):
         raise CorruptLake(
-            f"data file {file.path}: column {field.name!r} is mapped to a partition value, and the"
+            f"data file {file.path}: column {field.name!r} is mapped to a partition value, but the"
             " file has none"
         )
     text = file.partition_values[at]

@@ -6,15 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.change import AlterTable
-from shelduck.model.conversion import conversion_verdict
-from shelduck.model.literals import blob_bytes, blob_text, canonical_text
-from shelduck.model.promotions import Promotion, Verdict, promotion
-from shelduck.model.schema import Default, Field, FieldId, Kind, Path, Schema, new_field, path_text
-from shelduck.model.schema_change import ChangeType
-from shelduck.model.shadow import Conversion
-from shelduck.model.table import TableVersion
-from shelduck.model.types import (
+from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.conversion import conversion_verdict
+from shelduck.model.changes.schema_change import ChangeType
+from shelduck.model.tables.schema import (
+    Default,
+    Field,
+    FieldId,
+    Kind,
+    Path,
+    Schema,
+    new_field,
+    path_text,
+)
+from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.types.data_types import (
     DataType,
     Decimal,
     Leaf,
@@ -26,6 +33,8 @@ from shelduck.model.types import (
     parse_type,
     type_text,
 )
+from shelduck.model.types.literals import blob_bytes, blob_text, canonical_text
+from shelduck.model.types.promotions import Promotion, Verdict, promotion
 
 _ANY_TEXT = Primitive("varchar")
 
@@ -65,7 +74,8 @@ def plan_shadow(
         _require_usable(change, told)
     if any(key.column_id == old.id for key in table.partition):
         raise Unsupported(
-            f"{told}: the table is partitioned by it; ALTER TABLE {name} RESET PARTITIONED BY first"
+            f"{told}: the table is partitioned by it; use ALTER TABLE {name} RESET PARTITIONED BY"
+            " first"
         )
     target = _with_type(old, change.path[1:], change.type)
     conversion = Conversion(
@@ -111,15 +121,18 @@ def known_shadows(
 def _changed(table: TableVersion, old: Field, conversion: Conversion) -> str | None:
     """Return what others did since the job began that files converted before do not know of."""
     if str(old.type) != conversion.source:
-        return f"the type of {old.name!r} was changed to {old.type} meanwhile"
+        return f"the type of {old.name!r} changed to {old.type} while the job ran"
     if conversion.parts and tuple(f.id for f in old.walk()) != conversion.parts:
-        return f"a field of {old.name!r} was dropped and added again meanwhile"
+        return f"a field of {old.name!r} was dropped and added again while the job ran"
     for path, number in conversion.named:
         found = table.columns.find(path)
         if found is not None and found.id != number:
-            return f"{path_text(path)} became another column meanwhile, and USING may name it"
+            return (
+                f"{path_text(path)} became another column while the job ran, and USING may refer"
+                " to it"
+            )
     if conversion.may_be_null and not old.nullable:
-        return f"{old.name!r} became NOT NULL meanwhile, and values of the job may be NULL"
+        return f"{old.name!r} became NOT NULL while the job ran, and the job may produce NULL"
     return None
 
 
@@ -159,9 +172,9 @@ def shadow_name(shadow: Shadow) -> str:
 def _require_usable(change: ChangeType, told: str) -> None:
     """Whatever an expression makes, it is written: as text is, where that can be any type."""
     if len(change.path) > 1:
-        raise Unsupported(f"{told}: USING makes the values of whole columns; say it for the column")
+        raise Unsupported(f"{told}: USING applies only to whole columns; use it on the column")
     if change.on_error_null and not isinstance(change.type, Primitive | Decimal):
-        raise Unsupported(f"{told}: USING … ON ERROR NULL makes single values only")
+        raise Unsupported(f"{told}: USING … ON ERROR NULL supports only primitive types")
     for leaf in new_field("c", change.type, 0).leaves():
         found = promotion(_ANY_TEXT, leaf.type)
         if found.verdict is Verdict.REFUSED:
@@ -199,8 +212,8 @@ def _default(old: Field, default: Default, target: DataType, table: str) -> Defa
     except InvalidRequest:
         pass
     raise Unsupported(
-        f"the default {default.text} of {old.name!r} of {table} is no {target}; ALTER TABLE {table}"
-        f" ALTER COLUMN {path_text((old.name,))} DROP DEFAULT first"
+        f"the default {default.text} of {old.name!r} of {table} is not a valid {target}; use ALTER"
+        f" TABLE {table} ALTER COLUMN {path_text((old.name,))} DROP DEFAULT first"
     )
 
 
@@ -214,4 +227,4 @@ def _literal(source: DataType, text: str, target: Leaf) -> str:
     try:
         return (blob_bytes(text) or b"").decode()
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{text} is no text") from error
+        raise InvalidRequest(f"{text} is not valid UTF-8") from error

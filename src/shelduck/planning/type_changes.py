@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from shelduck.model.accepted import delta_word
-from shelduck.model.schema import Field, FieldId, Kind, Path, Schema
-from shelduck.model.types import Leaf, ducklake_type
+from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema
+from shelduck.model.types.accepted import delta_word
+from shelduck.model.types.data_types import Leaf, ducklake_type
 from shelduck.planning.compaction import ColumnVersion
 
 # What types that Delta has not are shown as there.

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
-from shelduck.model.schema import Field
-from shelduck.model.types import DataType, Decimal, List, Map, Member, Primitive, Struct
+from shelduck.model.tables.schema import Field
+from shelduck.model.types.data_types import DataType, Decimal, List, Map, Member, Primitive, Struct
 
 _TO_SPARK: dict[str, T.DataType] = {
     "boolean": T.BooleanType(),
@@ -75,8 +75,8 @@ def spark_type(data_type: DataType, column: str = "") -> T.DataType:
     found = _TO_SPARK.get(data_type.name)
     if found is None:
         raise Unsupported(
-            f"{_subject(column)} is {data_type}, which Spark cannot hold;"
-            " leave the column out, or read it with DuckDB"
+            f"{_subject(column)} is {data_type}, which Spark does not"
+            " support; leave the column out, or read it with DuckDB"
         )
     return found
 
@@ -109,8 +109,8 @@ def data_type_of(spark: T.DataType, column: str = "") -> DataType:
     found = _FROM_SPARK.get(type(spark))
     if found is None:
         raise Unsupported(
-            f"{_subject(column)} is {spark.simpleString()}, which no DuckLake type holds;"
-            " cast it to a type of docs/types.md first"
+            f"{_subject(column)} is {spark.simpleString()}, which has no DuckLake type; cast it to"
+            " a type of docs/types.md first"
         )
     return found
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pyspark.errors import AnalysisException
 
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.names import split_name
-from shelduck.model.schema import is_reserved
+from shelduck.model.tables.schema import is_reserved
+from shelduck.model.text.names import split_name
 
 _UNKNOWN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION")
 

@@ -13,11 +13,11 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
-from shelduck.model.bounds import bound
-from shelduck.model.literals import as_float32, blob_bytes, canonical_text
-from shelduck.model.quoting import quote_text
-from shelduck.model.temporal import MICROSECONDS, ZONELESS
-from shelduck.model.types import FLOATS, DataType, Leaf, List, Map, Struct
+from shelduck.model.text.quoting import quote_text
+from shelduck.model.types.bounds import bound
+from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
+from shelduck.model.types.literals import as_float32, blob_bytes, canonical_text
+from shelduck.model.types.temporal import MICROSECONDS, ZONELESS
 from shelduck.spark.types import spark_type
 
 Carrier = bool | int | float | str | bytes | Number | None
@@ -128,7 +128,7 @@ def text_to_value(text: SparkColumn, leaf: Leaf) -> SparkColumn:
         # The canonical text ends in +00, which Spark reads as the offset only when written in full.
         return F.concat(text, F.lit(":00")).cast(T.TimestampType())
     if name == "timestamp_ns":
-        raise InvalidRequest("a column of type timestamp_ns cannot stand in a path")
+        raise InvalidRequest("a column of type timestamp_ns cannot be in a path")
     return text.cast(spark_type(leaf))
 
 

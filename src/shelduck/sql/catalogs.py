@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from shelduck.sql import statements as st
-from shelduck.sql.lexer import Kind, tokenize
-from shelduck.sql.parts import (
+from shelduck.sql.statements import statements as st
+from shelduck.sql.statements.upkeep_statements import Call, Checkpoint, ShowJobs
+from shelduck.sql.tokens.lexer import Kind, tokenize
+from shelduck.sql.tokens.parts import (
     ChangesRelation,
     Expression,
     Query,
@@ -17,7 +18,6 @@ from shelduck.sql.parts import (
     SessionName,
     TableName,
 )
-from shelduck.sql.upkeep_statements import Call, Checkpoint, ShowJobs
 
 Value = TypeVar("Value")
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.errors import Unsupported
-from shelduck.sql.alter import read_alter, read_comment
-from shelduck.sql.create import read_create, read_drop
-from shelduck.sql.cursor import Cursor
-from shelduck.sql.insert import read_insert
-from shelduck.sql.jobs import read_cancel, read_show_jobs
-from shelduck.sql.lexer import Kind, Token, tokenize
-from shelduck.sql.merge_into import read_merge
-from shelduck.sql.query import begins_query, read_query
-from shelduck.sql.rows import read_delete, read_truncate, read_update
-from shelduck.sql.show import read_describe, read_explain, read_show, read_use
-from shelduck.sql.statements import Statement
-from shelduck.sql.upkeep import (
+from shelduck.sql.ddl.alter import read_alter, read_comment
+from shelduck.sql.ddl.create import read_create, read_drop
+from shelduck.sql.ddl.views import read_alter_view
+from shelduck.sql.query.query import begins_query, read_query
+from shelduck.sql.rows.insert import read_insert
+from shelduck.sql.rows.merge_into import read_merge
+from shelduck.sql.rows.rows import read_delete, read_truncate, read_update
+from shelduck.sql.statements.statements import Statement
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind, Token, tokenize
+from shelduck.sql.upkeep.jobs import read_cancel, read_show_jobs
+from shelduck.sql.upkeep.show import read_describe, read_explain, read_show, read_use
+from shelduck.sql.upkeep.upkeep import (
     read_begin,
     read_call,
     read_checkpoint,
@@ -26,7 +27,6 @@ from shelduck.sql.upkeep import (
     read_rollback,
     read_vacuum,
 )
-from shelduck.sql.views import read_alter_view
 
 _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("ALTER", "TABLE"): read_alter,
@@ -57,9 +57,9 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("USE",): read_use,
 }
 _INSTEAD = {
-    "ALTER": "there are ALTER TABLE and ALTER VIEW",
-    "ABORT": "write ROLLBACK",
-    "SAVEPOINT": "there are BEGIN, COMMIT and ROLLBACK",
+    "ALTER": "use ALTER TABLE or ALTER VIEW",
+    "ABORT": "use ROLLBACK",
+    "SAVEPOINT": "use BEGIN, COMMIT and ROLLBACK",
     "SET": "call spark.conf.set",
     "RESET": "call spark.conf.unset",
 }
@@ -104,8 +104,8 @@ def _statement(cursor: Cursor) -> Statement:
         raise cursor.refusal(word, _INSTEAD[word])
     if word in _SPARKS:
         raise Unsupported(
-            f"{word} is not a statement of a lake: {cursor.excerpt()}; run it with spark.sql() if"
-            " Spark has it",
+            f"{word} is not a statement for a lake: {cursor.excerpt()}; if it is a statement of"
+            " Spark, run it with spark.sql()",
             about=SPARKS,
         )
     raise cursor.failure("a statement such as SELECT, INSERT, MERGE, CREATE TABLE or ALTER TABLE")

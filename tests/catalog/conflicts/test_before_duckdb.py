@@ -10,7 +10,7 @@ from contextlib import closing
 import duckdb
 import pytest
 
-from shelduck.catalog import read
+from shelduck.catalog.read import read
 from shelduck.errors import NotFound
 from tests.support.contenders import OURS, THEIRS
 from tests.support.contested import left_by, make_contested, seen_by, t_after

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.change import FlushInlined, Verb
-from shelduck.model.conflict import MATRIX, Rule
+from shelduck.model.changes.change import FlushInlined, Verb
+from shelduck.model.changes.conflict import MATRIX, Rule
 from tests.catalog.conflicts.expected import BY_WRITER
 
 # Only files without deletes are merged.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.catalog.conflicts.expected import MINE, OF_OURS, is_of_rows
+from tests.catalog.conflicts.expected import OF_OURS, is_of_rows
+from tests.catalog.conflicts.pairs import duels
 
 
-@pytest.mark.parametrize("mine", MINE)
 @pytest.mark.parametrize(
-    "other",
-    [pytest.param(("us", name), id=name) for name in OF_OURS if not is_of_rows(OF_OURS[name])],
-    indirect=True,
+    ("other", "mine"),
+    duels("us", (n for n in OF_OURS if not is_of_rows(OF_OURS[n]))),
+    indirect=["other"],
 )
 def test_mine_lands_or_is_refused(mine, other, duel):
     duel.fight(mine, other)

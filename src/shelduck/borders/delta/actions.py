@@ -11,11 +11,11 @@ from shelduck.borders.delta.log import Added, Metadata, Protocol, Vector
 from shelduck.borders.delta.schema import MAPPING_ID, MODE, PHYSICAL_NAME
 from shelduck.borders.delta.survey import Survey
 from shelduck.borders.delta.type_changes import TYPE_CHANGES, told_changes
-from shelduck.model.files import ColumnStats, DataFile
-from shelduck.model.schema import Field, FieldId, Kind
-from shelduck.model.temporal import date_number
-from shelduck.model.types import SIGNED
-from shelduck.spark.storage import local_path
+from shelduck.model.files.data_files import ColumnStats, DataFile
+from shelduck.model.tables.schema import Field, FieldId, Kind
+from shelduck.model.types.data_types import SIGNED
+from shelduck.model.types.temporal import date_number
+from shelduck.spark.files.storage import local_path
 
 TABLE_KEY = "shelduck.table"
 ENGINE = "Shelduck"

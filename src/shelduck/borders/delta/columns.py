@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from shelduck.borders.delta.log import Metadata
 from shelduck.borders.delta.schema import DeltaField, DeltaSchema, delta_schema
 from shelduck.errors import InvalidRequest
-from shelduck.model.layout import PhysicalField
-from shelduck.model.partition import IDENTITY
-from shelduck.model.promotions import promotion
-from shelduck.model.properties import TYPE_WIDENING
-from shelduck.model.schema import (
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.partition import IDENTITY
+from shelduck.model.tables.properties import TYPE_WIDENING
+from shelduck.model.tables.schema import (
     Field,
     FieldId,
     Kind,
@@ -20,8 +19,9 @@ from shelduck.model.schema import (
     in_places,
     require_free_name,
 )
-from shelduck.model.table import PartitionColumn, TableVersion
-from shelduck.model.types import FLOATS
+from shelduck.model.tables.table import PartitionColumn, TableVersion
+from shelduck.model.types.data_types import FLOATS
+from shelduck.model.types.promotions import promotion
 from shelduck.planning.adoption import holds_widened
 
 

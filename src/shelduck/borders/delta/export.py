@@ -38,14 +38,14 @@ from shelduck.borders.delta.schema import MODE
 from shelduck.borders.delta.survey import Survey
 from shelduck.borders.delta.vectors import bitmap, inline_vector
 from shelduck.borders.report import Exported
-from shelduck.catalog.read_files import file_bounds
+from shelduck.catalog.read.files import file_bounds
 from shelduck.errors import AlreadyExists, Conflict
-from shelduck.model.files import ColumnStats
-from shelduck.model.schema import FieldId
-from shelduck.model.table import TableVersion
-from shelduck.spark.position_files import FILE, POSITION, dead_positions
+from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.deletes.position_files import FILE, POSITION, dead_positions
+from shelduck.spark.files.storage import local_path, write_new_text
 from shelduck.spark.session import SparkSession
-from shelduck.spark.storage import local_path, write_new_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,14 @@ def published(location: str, table: TableVersion) -> Published | None:
     *_, (last, state) = log.replay()
     if state.metadata.configuration.get(TABLE_KEY) != table.uuid:
         raise AlreadyExists(
-            f"{location} has a Delta table that is no export of {table.full_name}; export to"
-            " another directory"
+            f"{location} contains a Delta table that is not an export of {table.full_name}; export"
+            " to another directory"
         )
     if not (last.engine or "").startswith(ENGINE):
         raise AlreadyExists(
             f"version {last.version} of the Delta table at {location} was written by"
-            f" {last.engine or 'an unknown writer'}, so it is not what was exported any more;"
-            " export to another directory"
+            f" {last.engine or 'an unknown writer'}, so the table is no longer the export; export"
+            " to another directory"
         )
     return Published(state)
 
@@ -107,7 +107,7 @@ def export(spark: SparkSession, found: Survey, location: str, before: Published 
         write_new_text(f"{location}/{LOG}/{version:020}.json", "\n".join(lines) + "\n")
     except FileExistsError as error:
         raise Conflict(
-            f"version {version} of the Delta table at {location} was written meanwhile; export"
+            f"another writer created version {version} of the Delta table at {location}; export"
             " again"
         ) from error
     return done

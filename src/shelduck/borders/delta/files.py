@@ -14,18 +14,18 @@ import pyarrow.fs
 
 from shelduck.borders.delta.columns import Columns
 from shelduck.borders.delta.log import Added
-from shelduck.catalog.paths import hive_parts
+from shelduck.catalog.read.paths import hive_parts
 from shelduck.errors import InvalidRequest
-from shelduck.model.files import ColumnStats, MappedName, NewDataFile
-from shelduck.model.layout import Layout, PhysicalField
-from shelduck.model.literals import blob_text, canonical_text
-from shelduck.model.promotions import Verdict, promotion
-from shelduck.model.schema import Field, FieldId, Kind, Schema
-from shelduck.operations.adopt import constant_stats
+from shelduck.model.files.data_files import ColumnStats, MappedName, NewDataFile
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
+from shelduck.model.types.literals import blob_text, canonical_text
+from shelduck.model.types.promotions import Verdict, promotion
+from shelduck.operations.upkeep.adopt import constant_stats
 from shelduck.planning.adoption import Adopted, holds_widened, match_file
-from shelduck.spark.file_systems import filesystem
-from shelduck.spark.foreign import ForeignFile, column_places, foreign_stats, read_foreign
-from shelduck.spark.listing import FoundFile
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.foreign import ForeignFile, column_places, foreign_stats, read_foreign
+from shelduck.spark.files.listing import FoundFile
 from shelduck.spark.session import SparkSession
 
 _THREADS = 16
@@ -131,7 +131,7 @@ class DeltaFiles:
             holds=holds_widened,
         )
         if columns.delta.mode == "id" and all(f.id is None for f in file.layout.fields):
-            why = "it has no field ids, by which this Delta table knows its columns (mode id)"
+            why = "it has no field ids, which this Delta table needs to find its columns (mode id)"
             adopted = replace(adopted, problems=(why,))
         constants = [
             MappedName(_source(columns.origin[key.id].physical, name), key.id, is_partition=True)
@@ -197,7 +197,7 @@ class DeltaFiles:
         for column in columns.schema:
             if not column.nullable and nulls.get(column.id):
                 self.problems[
-                    f"{file.path}: column {column.name!r} is NOT NULL and holds NULL in the file"
+                    f"{file.path}: column {column.name!r} is NOT NULL, but the file contains NULL"
                 ] = None
 
 

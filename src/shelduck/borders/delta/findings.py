@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from shelduck.borders.delta.types import Shown
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.files import DataFile, NameMapping
-from shelduck.model.layout import PhysicalField
-from shelduck.model.schema import Field, FieldId, Kind, path_text
+from shelduck.model.files.data_files import DataFile, NameMapping
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
 from shelduck.planning.resolve import Node, resolve
 
 
@@ -47,7 +47,7 @@ def layout_findings(
     """
     layout = file.layout
     if layout is None:
-        raise CorruptLake(f"the layout of data file {file.path} is not known")
+        raise CorruptLake(f"the layout of data file {file.path} is unknown")
     found = Findings()
     try:
         resolved = resolve(layout, fields, mapping, columns)
@@ -79,7 +79,7 @@ class _Walk:
             if node.constant is not None:
                 self.found.reasons.append(f"{here} is in the path or the catalog, not in the file")
             elif node.null:
-                self.found.reasons.append(f"{here} is untyped NULLs in the file")
+                self.found.reasons.append(f"{here} has untyped NULLs in the file")
             elif node.name is None:
                 self._missing(node.field, names, here)
             else:
@@ -92,8 +92,8 @@ class _Walk:
         self.found.others[wanted.id] = names
         if wanted.initial_default is not None:
             self.found.reasons.append(
-                f"{here} is not there, and Delta cannot say that the rows have"
-                f" {wanted.initial_default!r} in it"
+                f"{here} is missing, and Delta cannot express that its rows have"
+                f" {wanted.initial_default!r}"
             )
 
     def _node(self, node: Node, stored: PhysicalField, path: tuple[str, ...]) -> None:
@@ -102,14 +102,16 @@ class _Walk:
             self._leaf(node.field.id, stored, here)
         elif node.field.shape is Kind.STRUCT:
             if not any(c.is_read for c in node.children):
-                self.found.reasons.append(f"no member of the struct {here} is in the file")
+                self.found.reasons.append(f"no field of the struct {here} is in the file")
             self.siblings(node.children, stored.children, node.names, path)
         else:
             for child, part in zip(node.children, stored.children, strict=True):
                 if child.is_read:
                     self._node(child, part, (*path, child.field.name))
                 else:
-                    self.found.reasons.append(f"the {child.field.name} of {here} is not its own")
+                    self.found.reasons.append(
+                        f"the {child.field.name} of {here} is another field in the file"
+                    )
 
     def _leaf(self, number: FieldId, stored: PhysicalField, here: str) -> None:
         shown = self.types[number]
@@ -117,7 +119,7 @@ class _Walk:
             return
         narrow = shown.narrower(stored)
         if narrow is None:
-            self.found.reasons.append(f"{here} is {stored.stored_as} there, not {shown.type}")
+            self.found.reasons.append(f"{here} is {stored.stored_as} in the file, not {shown.type}")
         else:
             self.found.narrow[number] = narrow
 

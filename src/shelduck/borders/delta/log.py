@@ -20,8 +20,8 @@ from urllib.parse import unquote
 from pyarrow import parquet
 
 from shelduck.errors import CorruptLake, InvalidRequest
-from shelduck.spark.file_systems import filesystem
-from shelduck.spark.storage import list_names, local_path, read_text
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.storage import list_names, local_path, read_text
 
 LOG = "_delta_log"
 _THREADS = 16
@@ -204,8 +204,8 @@ def _require_newest(root: str, names: Iterable[str], newest: int) -> None:
         return
     if isinstance(told, int) and told > newest:
         raise CorruptLake(
-            f"the Delta log at {root} tells of a checkpoint of version {told}, and the newest"
-            f" version in it is {newest}: files of the log are missing; restore them"
+            f"the Delta log at {root} refers to a checkpoint of version {told}, but its newest"
+            f" version is {newest}, so files of the log are missing; restore them"
         )
 
 
@@ -223,8 +223,8 @@ def _first_told(
     if known:
         return known[0]
     raise CorruptLake(
-        f"the Delta log at {root} lacks version {first}, and there is no checkpoint from there to"
-        f" version {newest}; restore {first:020}.json"
+        f"the Delta log at {root} has no version {first}, and no checkpoint between it and version"
+        f" {newest}; restore {first:020}.json"
     )
 
 
@@ -250,7 +250,7 @@ def _read_checkpoint(
         found = _commit(root, version, actions)
     except (KeyError, TypeError, ValueError) as broken:
         raise CorruptLake(
-            f"the checkpoint of version {version} of {root} cannot be read: {broken!r}"
+            f"cannot read the checkpoint of version {version} of {root}: {broken!r}"
         ) from broken
     told = _read_commit(root, version, commit_name) if commit_name is not None else None
     return Commit(
@@ -271,7 +271,7 @@ def _checkpoint_actions(path: str) -> list[dict[str, Any]]:
         try:
             return _lines(read_text(path))
         except ValueError as broken:
-            raise CorruptLake(f"{path}, a Delta checkpoint, cannot be read") from broken
+            raise CorruptLake(f"cannot read the Delta checkpoint {path}") from broken
     files, name = filesystem(path)
     try:
         with files.open_input_file(name) as source:
@@ -280,7 +280,7 @@ def _checkpoint_actions(path: str) -> list[dict[str, Any]]:
             known = [w for w in _WANTED if any(p == w or p.startswith(f"{w}.") for p in paths)]
             rows = file.read(columns=known).to_pylist()
     except (FileNotFoundError, OSError, ValueError) as broken:
-        raise CorruptLake(f"{path}, a part of a Delta checkpoint, cannot be read") from broken
+        raise CorruptLake(f"cannot read {path}, a part of a Delta checkpoint") from broken
     return [{k: v for k, v in row.items() if v is not None} for row in rows]
 
 
@@ -361,7 +361,7 @@ def _applied(root: str, state: State | None, step: Commit) -> State:
     if state is None or step.is_checkpoint:
         if step.metadata is None or step.protocol is None:
             raise CorruptLake(
-                f"version {step.version} of the Delta table at {root} lacks its metaData or"
+                f"version {step.version} of the Delta table at {root} has no metaData or no"
                 " protocol; restore the log"
             )
         state = State(step.version, step.metadata, step.protocol)

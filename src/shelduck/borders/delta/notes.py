@@ -13,7 +13,7 @@ from typing import Any
 from shelduck.borders.delta.columns import Columns
 from shelduck.borders.delta.log import DeltaLog
 from shelduck.borders.delta.schema import DeltaField
-from shelduck.model.schema import Field, path_text
+from shelduck.model.tables.schema import Field, path_text
 
 _CONSTRAINT = "delta.constraints."
 _COLLATIONS = "__COLLATIONS"
@@ -81,20 +81,20 @@ def _walk(f: Field, path: tuple[str, ...]) -> Iterator[tuple[Field, tuple[str, .
 def _lost(origin: DeltaField, *, is_nested: bool) -> Iterator[str]:
     told = origin.metadata
     if "delta.generationExpression" in told:
-        yield "its values are generated in Delta, and are plain values here"
+        yield "its values were generated in Delta, and are plain values here"
     if any(n.startswith("delta.identity.") for n in told):
-        yield "it is an identity column in Delta, and counts no further here"
+        yield "it was an identity column in Delta, and is a plain column here"
     if "CURRENT_DEFAULT" in told:
         yield f"its default {told['CURRENT_DEFAULT']!r} was not carried over"
     if "delta.invariants" in told:
         yield "its invariant was not carried over"
     if is_nested and not origin.nullable:
-        yield "NOT NULL inside another column was not carried over"
+        yield "NOT NULL inside a nested column was not carried over"
     for name in _collations(origin):
-        yield f"its collation {name} was not carried over: texts are compared by their bytes here"
+        yield f"its collation {name} was not carried over: text is compared by its bytes here"
     length = _length(origin)
     if length:
-        yield f"its length, {length}, was not carried over: texts of any length fit"
+        yield f"its length, {length}, was not carried over: text of any length is accepted here"
     for key in sorted(told):
         if key not in _FIELD_KEYS and not key.startswith(_FIELD_PREFIXES):
             yield f"its setting {key!r} was not carried over"
@@ -121,11 +121,11 @@ def _of_settings(settings: Mapping[str, str]) -> Iterator[str]:
             yield f"CHECK constraint {name.removeprefix(_CONSTRAINT)!r} ({value}) is not enforced"
     wanted = {k for k, v in settings.items() if v.lower() == "true"}
     if "delta.enableChangeDataFeed" in wanted:
-        yield "the change data feed was left out: Table.changes tells the changes of every table"
+        yield "the change data feed was left out: Table.changes reads the changes of every table"
     if "delta.appendOnly" in wanted:
         yield "appendOnly was not carried over: rows can be changed and deleted"
     if "delta.enableRowTracking" in wanted:
-        yield "row ids of Delta were left out: rows have ids of DuckLake"
+        yield "row ids of Delta were left out: rows have row ids of DuckLake"
     others = [k for k in settings if k not in _SETTINGS and not k.startswith(_SETTING_PREFIXES)]
     if others:
         yield f"table properties were not carried over: {', '.join(sorted(others))}"
@@ -140,4 +140,4 @@ def _of_features(features: frozenset[str]) -> Iterator[str]:
         known |= {"domainMetadata"}
     others = sorted(features - known)
     if others:
-        yield f"features that Delta asks of writers were left out: {', '.join(others)}"
+        yield f"features that Delta requires of writers were left out: {', '.join(others)}"

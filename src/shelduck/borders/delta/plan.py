@@ -18,13 +18,13 @@ from shelduck.borders.delta.log import Added, DeltaLog, State
 from shelduck.borders.delta.notes import notes_of_columns, notes_of_settings
 from shelduck.borders.delta.steps import Imported, ImportStep, Planner
 from shelduck.errors import InvalidRequest
-from shelduck.model.change import AppendFiles, DeleteRows, FileDeletes, RowChange
-from shelduck.model.files import DataFile, NewDeleteFile, deletes_seen
-from shelduck.model.table import TableVersion
+from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, RowChange
+from shelduck.model.files.data_files import DataFile, NewDeleteFile, deletes_seen
+from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
-from shelduck.spark.delete_positions import write_positions
+from shelduck.spark.deletes.delete_positions import write_positions
 from shelduck.spark.session import SparkSession
-from shelduck.spark.write import fresh_name
+from shelduck.spark.write.write import fresh_name
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -58,7 +58,7 @@ def plan_import(
     oldest = log.steps[0].version if known is None else known.version + 1
     notes = [f"versions {oldest} to {start - 1} were left out: {why}"] if start > oldest else []
     if known is None and oldest > 0:
-        notes.append(f"versions before {oldest} were left out: the log tells of them no more")
+        notes.append(f"versions before {oldest} were left out: the log no longer contains them")
     if steps:
         notes += [
             *notes_of_settings(log),
@@ -101,9 +101,9 @@ def stage_step(
         )
     except KeyError as missing:
         raise InvalidRequest(
-            f"{table.full_name} does not show {missing.args[0]}, which version {step.version - 1}"
-            f" of the Delta table at {root} does: it was changed while it was imported; import"
-            " into a new table"
+            f"{table.full_name} does not have {missing.args[0]}, which version {step.version - 1}"
+            f" of the Delta table at {root} has: it was changed during the import; import into a"
+            " new table"
         ) from missing
     except BaseException:
         discard(table, written)
@@ -122,13 +122,13 @@ def _require_told(log: DeltaLog, known: Imported) -> None:
     if known.version > log.newest:
         raise InvalidRequest(
             f"{name} has version {known.version} of the Delta table at {log.root}, whose log ends"
-            f" with version {log.newest}: it is another table by now; import into a new table"
+            f" with version {log.newest}, so it is another table now; import into a new table"
         )
     if known.version < first:
         raise InvalidRequest(
-            f"{name} has version {known.version} of the Delta table at {log.root}, whose log begins"
-            f" with version {first} by now, so how the columns changed is not known; import into a"
-            " new table"
+            f"{name} has version {known.version} of the Delta table at {log.root}, whose log now"
+            f" begins with version {first}, so the changes of the columns in between are unknown;"
+            " import into a new table"
         )
 
 
@@ -155,7 +155,7 @@ def _lack(state: State, gone: set[str]) -> str | None:
     if gone:
         missing = next((path for path in state.files if path in gone), None)
         if missing is not None:
-            return f"needs the data file {missing}, which is not there"
+            return f"needs the data file {missing}, which does not exist"
     try:
         fields = json.loads(state.metadata.schema).get("fields")
     except (ValueError, AttributeError):
@@ -187,8 +187,8 @@ def _read_files(
     inside = next((path for path in wanted if path.startswith(own_path)), None)
     if inside is not None:
         raise InvalidRequest(
-            f"{inside} lies below the lake's data path {own_path}, where maintenance deletes what"
-            " no snapshot shows; move the Delta table elsewhere"
+            f"{inside} is below the lake's data path {own_path}, where maintenance deletes files"
+            " that no snapshot uses; move the Delta table elsewhere"
         )
     sizes = {path: size for path, size in sizes_of(list(wanted)).items() if size is not None}
     return DeltaFiles.read(spark, sizes)
@@ -211,20 +211,21 @@ def _notes_of_files(planner: Planner) -> Iterator[str]:
     """Yield what other readers have to know of the files."""
     if planner.files.untold:
         yield (
-            f"{len(planner.files.untold)} file(s) have partition values that their path does not"
-            " tell; Shelduck has them from the log, DuckDB refuses to read these files until they"
-            " are rewritten"
+            f"{len(planner.files.untold)} file(s) have partition values that are not in their"
+            " path; Shelduck has them from the log, but DuckDB refuses to read these files until"
+            " they are rewritten"
         )
     if planner.files.narrow:
         files = len(set().union(*planner.files.narrow.values()))
         yield (
-            f"{files} file(s) hold {', '.join(sorted(planner.files.narrow))} in narrower types:"
-            " DuckDB 1.5.5 reads the values right and may filter by them wrongly until these files"
-            " are rewritten; Shelduck filters right"
+            f"{files} file(s) hold {', '.join(sorted(planner.files.narrow))} in narrower types;"
+            " DuckDB 1.5.5 reads the values correctly, but may filter them wrongly until these"
+            " files are rewritten; Shelduck filters correctly"
         )
     if planner.files.by_session:
         yield (
-            f"{len(planner.files.by_session)} file(s) do not say of timestamps whether they are"
-            " instants (INT96, as old Spark writes them): Shelduck reads them as the Delta table"
-            " says, DuckDB by the time zone of its session, so SET TimeZone = 'UTC' there"
+            f"{len(planner.files.by_session)} file(s) do not say whether their timestamps are"
+            " instants (INT96, as old versions of Spark write them); Shelduck reads them as the"
+            " Delta table says, but DuckDB by the time zone of its session, so use SET TimeZone ="
+            " 'UTC' there"
         )

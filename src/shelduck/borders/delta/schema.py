@@ -10,8 +10,8 @@ from typing import Any
 from shelduck.borders.delta.log import Metadata
 from shelduck.borders.delta.type_changes import leaf_of, require_known_changes
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.schema import Kind
-from shelduck.model.types import Leaf
+from shelduck.model.tables.schema import Kind
+from shelduck.model.types.data_types import Leaf
 
 MAPPING_ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
@@ -72,12 +72,12 @@ def delta_schema(metadata: Metadata) -> DeltaSchema:
     """
     mode = metadata.configuration.get(MODE, "none")
     if mode not in ("none", "name", "id"):
-        raise Unsupported(f"column mapping mode {mode!r} of the Delta table is not known")
+        raise Unsupported(f"unknown column mapping mode {mode!r} of the Delta table")
     try:
         parts = json.loads(metadata.schema)["fields"]
         fields = tuple(_field(part, mode, ()) for part in parts)
     except (ValueError, KeyError, TypeError) as broken:
-        raise CorruptLake(f"the schema in the Delta log cannot be read: {broken!r}") from broken
+        raise CorruptLake(f"cannot read the schema in the Delta log: {broken!r}") from broken
     return DeltaSchema(fields, mode, metadata.partition_columns)
 
 
@@ -87,9 +87,9 @@ def _field(part: Mapping[str, Any], mode: str, path: tuple[str, ...]) -> DeltaFi
     below = (*path, name)
     if is_mapped and not {MAPPING_ID, PHYSICAL_NAME} <= metadata.keys():
         raise CorruptLake(
-            f"column {'.'.join(below)!r} of the Delta table has no {MAPPING_ID} or {PHYSICAL_NAME},"
-            f" although columns are mapped (mode {mode}): which values are its own cannot be told;"
-            " restore the schema in the log"
+            f"column {'.'.join(below)!r} of the Delta table has no {MAPPING_ID} or"
+            f" {PHYSICAL_NAME}, although its column mapping mode is {mode}, so its values cannot"
+            " be found; restore the schema in the log"
         )
     shape, children = _type(part["type"], mode, below)
     made = DeltaField(
@@ -139,6 +139,6 @@ def _leaf(text: str, path: tuple[str, ...]) -> Leaf:
 
 def _no_place(text: str, path: tuple[str, ...]) -> str:
     return (
-        f"column {'.'.join(path)!r} of the Delta table is {text}, which is not imported; read the"
-        " table with Spark and append its other columns, or drop the column there"
+        f"column {'.'.join(path)!r} of the Delta table is {text}, which cannot be imported; read"
+        " the table with Spark and append its other columns, or drop the column there"
     )

@@ -13,8 +13,8 @@ from shelduck.borders.delta.files import DeltaFiles, Fit, same_where_known
 from shelduck.borders.delta.log import Added, Commit, DeltaLog, Protocol, State
 from shelduck.borders.delta.vectors import bitmap, read_vector
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.files import DataFile, NewDataFile
-from shelduck.model.table import TableVersion
+from shelduck.model.files.data_files import DataFile, NewDataFile
+from shelduck.model.tables.table import TableVersion
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -112,14 +112,14 @@ class Planner:
         where = f"version {version} of the Delta table at {self.log.root}"
         if unknown:
             raise Unsupported(
-                f"{where} needs the reader feature(s) {', '.join(unknown)}, which Shelduck does not"
-                " know: drop them there (ALTER TABLE … DROP FEATURE), or read the table with Spark"
-                " and append its rows"
+                f"{where} needs the reader feature(s) {', '.join(unknown)}, which Shelduck does"
+                " not support; drop them there (ALTER TABLE … DROP FEATURE), or read the table"
+                " with Spark and append its rows"
             )
         if protocol.reader_version > 3:
             raise Unsupported(
-                f"{where} needs a reader of version {protocol.reader_version}, and 3 is the newest"
-                " that Shelduck knows; read the table with Spark and append its rows"
+                f"{where} needs reader version {protocol.reader_version}, but Shelduck supports at"
+                " most 3; read the table with Spark and append its rows"
             )
 
     def _resume(self, known: Imported, state: State) -> None:
@@ -133,9 +133,9 @@ class Planner:
         )
         if self._columns is None or not same or known.has_inlined_rows:
             raise InvalidRequest(
-                f"{known.table.full_name} is not what version {known.version} of the Delta table at"
-                f" {self.log.root} is: one of them was changed since it was imported; import into a"
-                " new table"
+                f"{known.table.full_name} differs from version {known.version} of the Delta table"
+                f" at {self.log.root}: one of them was changed after the import; import into a new"
+                " table"
             )
         for path in here:
             file = state.files[path]

@@ -16,10 +16,10 @@ from shelduck.borders.report import (
     unknown_rows,
 )
 from shelduck.errors import Unsupported
-from shelduck.model.schema import Field, FieldId, Kind, path_text
-from shelduck.model.table import TableVersion
-from shelduck.operations.rows import TableRows
-from shelduck.spark.physical import physical_schema
+from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.rows import TableRows
+from shelduck.spark.files.physical import physical_schema
 
 FORMAT = "Delta"
 _MOST_NAMED = 20
@@ -58,7 +58,7 @@ def survey(rows: TableRows, mode: str | None = None) -> Survey:
     losses: list[Loss] = []
     fields = tuple(_kept(table.columns.fields, (), losses))
     if not fields:
-        raise Unsupported(f"{table.full_name} has no column that Delta has a type for")
+        raise Unsupported(f"{table.full_name} has no column with a Delta type")
     types = {leaf.id: s for f in fields for leaf in f.leaves() if (s := _shown(leaf)) is not None}
     found = _Found.of(rows, fields, types)
     names = found.names(table, fields)
@@ -136,7 +136,7 @@ def _kept(fields: Iterable[Field], path: tuple[str, ...], losses: list[Loss]) ->
             if shown.loss:
                 losses.append(Loss(here, shown.loss))
             if f.default is not None:
-                losses.append(lost_default(here, f.default, "nobody writes to an export"))
+                losses.append(lost_default(here, f.default, "an export is read-only"))
             yield f
             continue
         children = tuple(_kept(f.children, below, losses))
@@ -157,14 +157,17 @@ def _reasons(
     """Yield why readers would misread files of a layout."""
     yield from one.reasons
     if mode == "id" and not one.has_ids:
-        yield "its columns have no field ids, by which readers of this Delta table know them"
+        yield "its columns have no field ids, by which readers of this Delta table find them"
     for siblings in named(fields):
         for f in siblings:
             called, wanted = one.called.get(f.id), names[f.id]
             if called is not None and called != wanted:
-                yield f"column {f.name!r} is called {called!r} there, not {wanted!r}"
+                yield f"column {f.name!r} is called {called!r} in the file, not {wanted!r}"
             elif called is None and wanted.lower() in one.others.get(f.id, ()):
-                yield f"{wanted!r} is another column there than {f.name!r}, which it lacks"
+                yield (
+                    f"{wanted!r} is another column in the file than {f.name!r}, which the file"
+                    " does not have"
+                )
 
 
 def _of_readers(
@@ -182,7 +185,7 @@ def _of_readers(
             where = top.name if leaf is top else f"{top.name} ({leaf.name})"
             yield Loss(
                 f"column {where!r}",
-                f"{len(files)} file(s) hold {', '.join(sorted(kinds))}: readers need the feature"
+                f"{len(files)} file(s) hold {', '.join(sorted(kinds))}; readers need the feature"
                 " typeWidening, which deltalake 1.6 refuses, and DuckDB 1.5 may filter such rows"
-                f" wrongly; table.rewrite([{listed}]) mends it",
+                f" wrongly; table.rewrite([{listed}]) fixes it",
             )

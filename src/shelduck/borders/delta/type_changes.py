@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.accepted import DELTA_WORDS, delta_widens
-from shelduck.model.schema import path_text
-from shelduck.model.types import Decimal, Leaf, Primitive
+from shelduck.model.tables.schema import path_text
+from shelduck.model.types.accepted import DELTA_WORDS, delta_widens
+from shelduck.model.types.data_types import Decimal, Leaf, Primitive
 
 TYPE_CHANGES = "delta.typeChanges"
 # Files with "int" exist beside the "integer" of the protocol.
@@ -48,14 +48,15 @@ def require_known_changes(
         place = tuple(entry.get("fieldPath", "").split(".")) if entry.get("fieldPath") else ()
         if place not in known:
             raise CorruptLake(
-                f"{here} tells of a change of type ({TYPE_CHANGES}) at {'.'.join(place)!r}, and it"
-                " has no value there; restore the schema in the log"
+                f"{here} has a type change ({TYPE_CHANGES}) at {'.'.join(place)!r}, where it has no"
+                " value; restore the schema in the log"
             )
         if not _is_known(entry["fromType"], entry["toType"]):
             raise Unsupported(
                 f"{here} was changed from {entry['fromType']} to {entry['toType']}"
-                f" ({TYPE_CHANGES}), which is no change of Delta's type widening, so what its files"
-                " hold cannot be told; write the table anew there without the feature typeWidening"
+                f" ({TYPE_CHANGES}), which is not a change of Delta's type widening, so the types"
+                " in its files are unknown; rewrite the table there without the feature"
+                " typeWidening"
             )
 
 
@@ -82,7 +83,7 @@ def _entries(metadata: Mapping[str, Any], here: str) -> list[Mapping[str, Any]]:
         for e in told
     )
     if not is_right:
-        raise CorruptLake(f"{here} has a history of types ({TYPE_CHANGES}) that cannot be read")
+        raise CorruptLake(f"cannot read the type changes ({TYPE_CHANGES}) of {here}")
     return list(told)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.model.accepted import delta_widens, delta_word
-from shelduck.model.layout import PhysicalField
-from shelduck.model.schema import Kind
-from shelduck.model.types import Decimal, Leaf, Primitive
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.schema import Kind
+from shelduck.model.types.accepted import delta_widens, delta_word
+from shelduck.model.types.data_types import Decimal, Leaf, Primitive
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _shown(text: str, leaf: Leaf, *stored: tuple[str, str], loss: str = "") -> S
     return Shown(text, leaf, frozenset(stored), loss)
 
 
-_WHOLE = "whole numbers are shown as {}"
+_WHOLE = "integers are shown as {}"
 _TEXT = "Delta has no such type: shown as text"
 _HUGE = Decimal(38, 0)
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from shelduck.borders.delta.log import Added, Vector, absolute
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.spark.file_systems import filesystem
+from shelduck.spark.files.file_systems import filesystem
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -33,18 +33,16 @@ def read_vector(root: str, file: Added) -> BitMap64:
         data = _bytes(root, vector)
         (magic,) = struct.unpack_from("<i", data)
     except (OSError, ValueError, KeyError, struct.error) as broken:
-        raise CorruptLake(
-            f"the deletion vector of {file.path} cannot be read: {broken}"
-        ) from broken
+        raise CorruptLake(f"cannot read the deletion vector of {file.path}: {broken}") from broken
     if magic != _MAGIC:
         raise CorruptLake(f"the deletion vector of {file.path} begins with {magic}, not {_MAGIC}")
     try:
         found = bitmap().deserialize(data[4:])
     except ValueError as broken:
-        raise CorruptLake(f"the deletion vector of {file.path} is broken: {broken}") from broken
+        raise CorruptLake(f"the deletion vector of {file.path} is damaged: {broken}") from broken
     if len(found) != vector.cardinality:
         raise CorruptLake(
-            f"the deletion vector of {file.path} names {len(found)} rows, the log says"
+            f"the deletion vector of {file.path} has {len(found)} rows, but the log says"
             f" {vector.cardinality}"
         )
     return found
@@ -62,7 +60,8 @@ def bitmap() -> type[BitMap64]:
         from pyroaring import BitMap64  # noqa: PLC0415 - an optional extra
     except ImportError as missing:
         raise Unsupported(
-            "deletion vectors of Delta tables need pyroaring: pip install 'shelduck[delta]'"
+            "'pyroaring' is not installed, which deletion vectors of Delta tables need; run pip"
+            " install 'shelduck[delta]'"
         ) from missing
     return BitMap64
 
@@ -70,14 +69,14 @@ def bitmap() -> type[BitMap64]:
 def z85_bytes(text: str) -> bytes:
     """Return what Z85 text means: five characters are four bytes."""
     if len(text) % 5 or not set(text) <= _DIGITS.keys():
-        raise ValueError(f"{text[:40]!r} is not Z85 text")
+        raise ValueError(f"{text[:40]!r} is not valid Z85 text")
     out = bytearray()
     for at in range(0, len(text), 5):
         number = 0
         for c in text[at : at + 5]:
             number = number * 85 + _DIGITS[c]
         if number >= 1 << 32:
-            raise ValueError(f"{text[at : at + 5]!r} is not Z85 text")
+            raise ValueError(f"{text[at : at + 5]!r} is not valid Z85 text")
         out += number.to_bytes(4, "big")
     return bytes(out)
 
@@ -103,7 +102,7 @@ def _bytes(root: str, vector: Vector) -> bytes:
     elif vector.storage == "p":
         path = absolute(root, vector.place)
     else:
-        raise ValueError(f"its storage type {vector.storage!r} is not known")
+        raise ValueError(f"unknown storage type {vector.storage!r}")
     return _stored(path, vector)
 
 
@@ -112,10 +111,10 @@ def _stored(path: str, vector: Vector) -> bytes:
     with files.open_input_file(name) as source:
         found = bytes(source.read_at(vector.size + 8, vector.offset or 0))
     if len(found) < vector.size + 8:
-        raise ValueError(f"{path} is cut short")
+        raise ValueError(f"{path} is truncated")
     (length,) = struct.unpack_from(">i", found)
     data = found[4 : 4 + vector.size]
     (checksum,) = struct.unpack_from(">I", found, 4 + vector.size)
     if length != vector.size or checksum != zlib.crc32(data):
-        raise ValueError(f"{path} holds something else at byte {vector.offset or 0}")
+        raise ValueError(f"{path} has no deletion vector at byte {vector.offset or 0}")
     return data

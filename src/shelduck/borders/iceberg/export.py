@@ -42,19 +42,19 @@ from shelduck.borders.iceberg.puffin import PuffinWriter
 from shelduck.borders.iceberg.schema import schema_json
 from shelduck.borders.iceberg.survey import Survey
 from shelduck.borders.report import Exported
-from shelduck.catalog.read_upkeep import next_row_id, snapshot_ids
+from shelduck.catalog.read.upkeep import next_row_id, snapshot_ids
 from shelduck.errors import Unsupported
-from shelduck.model.place import place_below
-from shelduck.spark.file_systems import filesystem
-from shelduck.spark.position_files import (
+from shelduck.model.files.place import place_below
+from shelduck.spark.deletes.position_files import (
     PATH,
     POSITION,
     PositionFile,
     dead_positions,
     write_position_files,
 )
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.storage import delete_directory, delete_file, list_names
 from shelduck.spark.session import SparkSession
-from shelduck.spark.storage import delete_directory, delete_file, list_names
 
 # What Iceberg calls the columns of a file of deletes.
 _IDS = {PATH: 2147483546, POSITION: 2147483545}
@@ -250,8 +250,8 @@ def _parsed(schema: JsonObject, table: str) -> Schema:
         _ = parsed.column_names
     except (ValidationError, SchemaError) as error:
         raise Unsupported(
-            f"the columns of {table} are no schema for Iceberg, which writes a field of a struct as"
-            f" name.field: {error}; rename the column"
+            f"the columns of {table} cannot be an Iceberg schema, where a field of a struct is"
+            f" called name.field: {error}; rename the column"
         ) from error
     return parsed
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shelduck.errors import CorruptLake
-from shelduck.model.files import DataFile, MappedName, NameMapping
-from shelduck.model.layout import Layout, PhysicalField
-from shelduck.model.schema import Field, FieldId, Kind, path_text
+from shelduck.model.files.data_files import DataFile, MappedName, NameMapping
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
 
 # Who a name is below of: a field id, None for the columns themselves.
 NamedBelow = tuple[int | None, str]
@@ -48,11 +48,11 @@ def layout_findings(
     """
     layout = file.layout
     if layout is None:
-        raise CorruptLake(f"the layout of data file {file.path} is not known")
+        raise CorruptLake(f"the layout of data file {file.path} is unknown")
     if mapping is None and any(f.id is None for f in layout.fields):
-        return Findings(("its columns have no field ids and are known by their places",))
+        return Findings(("its columns have no field ids and are found by position",))
     if mapping is not None and any(f.id is not None for f in _every(layout.fields)):
-        return Findings(("it has field ids of its own, which are not the table's",))
+        return Findings(("it has its own field ids, not those of the table",))
     work = _Walk()
     names = None if mapping is None else mapping.names
     work.siblings(fields, layout.fields, names, ())
@@ -110,7 +110,7 @@ class _Walk:
                 name = None if meant is None else meant.source_name.lower()
                 found = [s for s in stored if s.name.lower() == name]
             if len(found) > 1:
-                self.reasons.append(f"{_column(below)} is there {len(found)} times")
+                self.reasons.append(f"{_column(below)} is {len(found)} times in the file")
             elif found:
                 self._node(wanted, found[0], None if meant is None else meant.children, below)
             elif wanted.is_leaf and wanted.initial_default is not None:
@@ -130,7 +130,9 @@ class _Walk:
                 None,
             )
             if meant is None:
-                self.reasons.append(f"{found.name!r} has no field id and is no column of the table")
+                self.reasons.append(
+                    f"{found.name!r} has no field id and is not a column of the table"
+                )
                 continue
             self.names[parent, found.name] = meant.field_id
             self._name_parts(found, meant)
@@ -153,16 +155,16 @@ class _Walk:
         self, wanted: Field, found: PhysicalField, mapped: Names, path: tuple[str, ...]
     ) -> None:
         if str(found.shape) == "unknown":
-            self.reasons.append(f"{_column(path)} is untyped NULLs in the file")
+            self.reasons.append(f"{_column(path)} has untyped NULLs in the file")
         elif wanted.is_leaf:
             self.stored[wanted.id] = found
         elif found.shape is not wanted.shape:
-            self.reasons.append(f"{_column(path)} is {found.shape}, not {wanted.shape}")
+            self.reasons.append(f"{_column(path)} is {found.shape} in the file, not {wanted.shape}")
         elif wanted.shape is Kind.STRUCT:
             before = len(self.stored)
             self.siblings(wanted.children, found.children, mapped, path)
             if len(self.stored) == before:
-                self.reasons.append(f"no member of the struct {_column(path)} is in the file")
+                self.reasons.append(f"no field of the struct {_column(path)} is in the file")
         else:
             self._parts(wanted, found, mapped, path)
 
@@ -172,12 +174,12 @@ class _Walk:
         """Look at the parts of a list or map, which are known by their places."""
         assert isinstance(wanted.shape, Kind)
         if found.encoding or found.group != _GROUPS[wanted.shape]:
-            self.reasons.append(f"{_column(path)} is a {wanted.shape} as old writers laid it out")
+            self.reasons.append(f"{_column(path)} is a {wanted.shape} in the layout of old writers")
         for part, child in zip(wanted.children, found.children, strict=True):
             meant = _meant(part, mapped)
             if (child.id != part.id) if mapped is None else meant is None:
                 self.reasons.append(
-                    f"the {part.name} of {_column(path)} is not its own in the file"
+                    f"the {part.name} of {_column(path)} is another field in the file"
                 )
                 continue
             below = None if meant is None else meant.children
@@ -196,7 +198,9 @@ def _unfit_ids(layout: Layout, columns: Sequence[Field]) -> list[str]:
     live = {c.id for top in columns for c in top.walk()}
     # Of a column that is there the report says that it is left out; a new file has it too.
     gone = (f for f in _every(layout.fields) if f.id not in live and str(f.shape) == "variant")
-    return [f"the dropped column {f.name!r} is a variant, parts of which have no ids" for f in gone]
+    return [
+        f"the dropped column {f.name!r} is a variant whose parts have no field ids" for f in gone
+    ]
 
 
 def _every(fields: Iterable[PhysicalField]) -> Iterator[PhysicalField]:

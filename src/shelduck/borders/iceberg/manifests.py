@@ -29,8 +29,8 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import StructType
 
 from shelduck.borders.iceberg.places import named
-from shelduck.spark.file_systems import filesystem
-from shelduck.spark.storage import local_path
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.storage import local_path
 
 Version = Literal[2, 3]
 _ENTRIES = 10_000
@@ -76,7 +76,7 @@ class LakeIO(FileIO):
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         """Refuse: an export knows by itself which files are its own."""
-        raise NotImplementedError(f"nothing deletes {location} by this way")
+        raise NotImplementedError(f"{location} cannot be deleted here")
 
 
 def write_manifests(

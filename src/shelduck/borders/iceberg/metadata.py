@@ -11,8 +11,8 @@ from typing import Any
 from shelduck.borders.iceberg.layouts import NamedBelow, name_mapping_json
 from shelduck.borders.iceberg.places import named
 from shelduck.errors import AlreadyExists, Conflict
-from shelduck.model.table import TableVersion
-from shelduck.spark.storage import list_names, read_text, write_text
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.files.storage import list_names, read_text, write_text
 
 JsonObject = dict[str, Any]
 
@@ -63,7 +63,7 @@ def newest_metadata(location: str, table: TableVersion) -> Published | None:
     foreign = sorted(set(names) - set(ours.values()))
     if foreign:
         raise AlreadyExists(
-            f"{location} has Iceberg metadata of another writer ({foreign[0]}); choose another"
+            f"{location} has Iceberg metadata of another writer ({foreign[0]}); export to another"
             " directory"
         )
     if not ours:
@@ -77,12 +77,12 @@ def newest_metadata(location: str, table: TableVersion) -> Published | None:
         _ = found.version, found.snapshot
     except (ValueError, TypeError, KeyError) as error:
         raise AlreadyExists(
-            f"{path} is no table metadata that Shelduck wrote; choose another directory"
+            f"{path} is not table metadata that Shelduck wrote; export to another directory"
         ) from error
     if str(uuid).lower() != table.uuid.lower():
         raise AlreadyExists(
             f"{location} has the Iceberg metadata of another table ({uuid}, not {table.uuid} of"
-            f" {table.full_name}); choose another directory"
+            f" {table.full_name}); export to another directory"
         )
     return found
 
@@ -142,7 +142,7 @@ def next_metadata(
 def require_next(location: str, before: Published | None) -> None:
     """Raise Conflict when another export to the directory came first."""
     if _name_after(before) in list_names(f"{location}/metadata"):
-        raise Conflict(f"another export to {location} came first; export again")
+        raise Conflict(f"another export to {location} was faster; export again")
 
 
 def publish(location: str, before: Published | None, content: JsonObject) -> str:

@@ -13,9 +13,9 @@ from pyiceberg.types import PrimitiveType
 from shelduck.borders.iceberg.places import named
 from shelduck.borders.iceberg.survey import Survey
 from shelduck.borders.iceberg.values import certain_bounds
-from shelduck.catalog.read import Connection, file_bounds
-from shelduck.model.files import ColumnStats, DataFile
-from shelduck.model.schema import Field, FieldId, Kind
+from shelduck.catalog.read.read import Connection, file_bounds
+from shelduck.model.files.data_files import ColumnStats, DataFile
+from shelduck.model.tables.schema import Field, FieldId, Kind
 
 # Their statistics count no values although there are some.
 _UNCOUNTED = ("timetz", "interval")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shelduck.spark.storage import local_path, spark_path
+from shelduck.spark.files.storage import local_path, spark_path
 
 
 def named(path: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from shelduck.borders.iceberg.types import LAST_VERSION, Shown
 from shelduck.borders.iceberg.values import Json, default_json
 from shelduck.borders.report import Loss
-from shelduck.model.schema import Field, FieldId, Kind, path_text
+from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
 
 JsonObject = dict[str, Any]
 
@@ -91,7 +91,9 @@ def _why_left_out(name: str) -> str:
     if name == "timestamp_ns":
         return "left out: nanoseconds need format_version=3"
     if name == "variant":
-        return "left out: not in Iceberg's form; PyIceberg cannot open files that hold a variant"
+        return (
+            "left out: it is not in Iceberg's form, and PyIceberg cannot open files with a variant"
+        )
     return f"left out: Iceberg has no type for {name}"
 
 

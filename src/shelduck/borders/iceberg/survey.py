@@ -28,18 +28,18 @@ from shelduck.borders.report import (
     unknown_rows,
 )
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.files import DataFile
-from shelduck.model.layout import PhysicalField
-from shelduck.model.schema import Field, FieldId, Kind, path_text
-from shelduck.model.table import TableVersion
-from shelduck.operations.rows import TableRows
+from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.rows import TableRows
 
 FORMAT = "Iceberg"
 _MOST_NAMED = 20
 # What Iceberg's reader for Spark has no type for, and how a table is shown without it.
 _NOT_IN_SPARK = {
-    "timestamp_ns": ("nanoseconds", "format_version=2 leaves the column out"),
-    "time": ("times", "table.rewrite([{files}]) makes them text"),
+    "timestamp_ns": ("nanoseconds", "format_version=2 leaves out the column"),
+    "time": ("times", "table.rewrite([{files}]) stores them as text"),
 }
 
 
@@ -73,8 +73,8 @@ def survey(rows: TableRows, format_version: int | None = None) -> Survey:
     """
     if format_version not in (None, FIRST_VERSION, LAST_VERSION):
         raise InvalidRequest(
-            f"Iceberg's format version is 2 or 3 here, not {format_version!r}; leave it out to get"
-            " the lowest that shows the whole table"
+            f"Iceberg's format version must be 2 or 3, not {format_version!r}; leave it out to get"
+            " the lowest one that shows the whole table"
         )
     table = rows.table
     columns = table.columns.fields
@@ -84,7 +84,7 @@ def survey(rows: TableRows, format_version: int | None = None) -> Survey:
     types = {i: _type(f, found.forms(i), version) for i, f in _leaves(columns).items()}
     shown = shown_columns(columns, types)
     if not shown.fields:
-        raise Unsupported(f"{table.full_name} has no column that Iceberg has a type for")
+        raise Unsupported(f"{table.full_name} has no column with an Iceberg type")
     names, clashes = found.merged_names()
     paths = {f.id: f"column {path_text(path)!r}" for f, path in _walk(columns)}
     reasons = {
@@ -149,7 +149,7 @@ class _Findings:
             other = sorted(n for (p, n), i in one.names.items() if merged.get((p, n), i) != i)
             if other:
                 called = ", ".join(map(repr, other))
-                why = f"it has no field ids, and {called} means another column in other such files"
+                why = f"it has no field ids, and {called} is another column in other such files"
                 clashes[number] = (why,)
             else:
                 merged |= one.names
@@ -183,7 +183,9 @@ def _wrong_types(one: Findings, shown: ShownColumns, paths: Mapping[FieldId, str
         kind = shown.types.get(field_id)
         if kind is not None and not kind.holds(stored):
             mark = " (annotated)" if stored.is_annotated else ""
-            reasons.append(f"{paths[field_id]} is {stored.stored_as}{mark} there, not {kind.type}")
+            reasons.append(
+                f"{paths[field_id]} is {stored.stored_as}{mark} in the file, not {kind.type}"
+            )
     return reasons
 
 
@@ -198,15 +200,19 @@ def _unsaid(
         who = f"version {version}" if version < LAST_VERSION else "Iceberg"
         if version < LAST_VERSION or initial_default(leaf, shown.types) is None:
             reasons.append(
-                f"{paths[leaf.id]} is not there, and {who} cannot say that the rows have"
-                f" {leaf.initial_default!r} in it"
+                f"{paths[leaf.id]} is missing, and {who} cannot express that its rows have"
+                f" {leaf.initial_default!r}"
             )
     return reasons
 
 
 def _of_defaults(shown: ShownColumns, version: int, paths: Mapping[FieldId, str]) -> Iterator[Loss]:
     """Yield the defaults for new rows that the metadata does not say."""
-    why = "version 2 has no defaults" if version < LAST_VERSION else "Iceberg has constants only"
+    why = (
+        "version 2 does not support defaults"
+        if version < LAST_VERSION
+        else "Iceberg supports only constants"
+    )
     for leaf, _ in _walk(shown.fields):
         if leaf.default is not None and write_default(leaf, shown.types, version) is None:
             yield lost_default(paths[leaf.id], leaf.default, why)
@@ -220,16 +226,19 @@ def _of_readers(
     for leaf, _ in _walk(shown.fields):
         if leaf.shape is Kind.LIST and leaf.children[0].shape is Kind.STRUCT:
             losses.append(
-                Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL list of structs as empty")
+                Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL list of structs as an empty one")
             )
         elif leaf.shape is Kind.MAP and leaf.children[1].shape is Kind.STRUCT:
             losses.append(
-                Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL map to structs as empty")
+                Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL map to structs as an empty one")
             )
         elif leaf.is_leaf and shown.types[leaf.id].type in _NOT_IN_SPARK:
             what, remedy = _NOT_IN_SPARK[shown.types[leaf.id].type]
             told = remedy.format(files=_numbers([str(f.id) for f in files]))
-            why = f"Iceberg's reader for Spark, 1.12, has no {what} and cannot open the table"
+            why = (
+                f"Iceberg's reader for Spark, 1.12, does not support {what} and cannot open the"
+                " table"
+            )
             losses.append(Loss(paths[leaf.id], f"{why}; {told}"))
         elif str(leaf.shape) == "float64":
             narrow = found.layouts_with(leaf.id, "float32")
@@ -241,9 +250,9 @@ def _of_readers(
 
 def _narrow(numbers: Sequence[str]) -> str:
     return (
-        f"{len(numbers)} file(s) hold float32, as which PyIceberg 0.12 and DuckDB 1.5 compare the"
-        f" constant of a filter, so that they may miss rows; table.rewrite([{_numbers(numbers)}])"
-        " mends it"
+        f"{len(numbers)} file(s) hold float32; PyIceberg 0.12 and DuckDB 1.5 compare the constants"
+        f" of filters as float32, too, and may miss rows; table.rewrite([{_numbers(numbers)}])"
+        " fixes it"
     )
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from shelduck.model.layout import PhysicalField
-from shelduck.model.types import Decimal, Leaf
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.types.data_types import Decimal, Leaf
 
 FIRST_VERSION, LAST_VERSION = 2, 3
 
@@ -73,14 +73,14 @@ _INT = Shown("int", _among("int8", "int16", "int32"))
 _LONG = Shown("long", _holds_long)
 _TIMESTAMP = Shown("timestamp", _among("timestamp"))
 _TEXT = _among("varchar", "json")
-_HUGE = "whole numbers are shown as decimal(38, 0)"
+_HUGE = "integers are shown as decimal(38, 0)"
 
 _SHOWN: dict[str, tuple[Shown, ...]] = {
     "boolean": (Shown("boolean", _among("boolean")),),
     **dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), (_INT,)),
     "int64": (_LONG,),
     "uint32": (_LONG,),
-    "uint64": (_decimal(20, 0, "whole numbers are shown as decimal(20, 0)"),),
+    "uint64": (_decimal(20, 0, "integers are shown as decimal(20, 0)"),),
     "int128": (_decimal(38, 0, _HUGE),),
     "uint128": (_decimal(38, 0, _HUGE),),
     "float32": (Shown("float", _among("float32")),),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.bounds import Comparable, bound
-from shelduck.model.files import ColumnStats
-from shelduck.model.layout import PhysicalField
-from shelduck.model.literals import blob_bytes, canonical_text
-from shelduck.model.schema import Field, Kind
-from shelduck.model.temporal import INFINITE_DATE
-from shelduck.model.types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive
+from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.types.bounds import Comparable, bound
+from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive
+from shelduck.model.types.literals import blob_bytes, canonical_text
+from shelduck.model.types.temporal import INFINITE_DATE
 
 Json = bool | int | float | str
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
-from shelduck.model.quoting import backticked
+from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge.classes import PACKAGE, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.jvm import current_thread, java_gateway, java_session

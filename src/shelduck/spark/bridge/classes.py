@@ -76,8 +76,8 @@ def loader_of(spark: SparkSession) -> Any:
         name = f"shelduck-bridge-{spark.version}-{_fingerprint()}.jar"
         if present - {name}:
             message = (
-                f"this Spark application already runs {', '.join(present)} and cannot load "
-                f"{name} beside it: restart it to change the version of Shelduck"
+                f"this Spark application already runs {', '.join(present)} and cannot load {name},"
+                " too; restart it to change the version of Shelduck"
             )
             raise Unsupported(message)
         loader = session.sharedState().jarClassLoader()

@@ -232,7 +232,9 @@ def _check(read_schema: StructType, constants: StructType) -> None:
             raise InvalidRequest(message)
     both = {n.lower() for n in read_schema.names} & {n.lower() for n in constants.names}
     if both:
-        raise InvalidRequest(f"{', '.join(sorted(both))} names both a column and a constant")
+        raise InvalidRequest(
+            f"{', '.join(sorted(both))} is the name of both a column and a constant"
+        )
 
 
 def _hadoop_for(session: Any, read_schema: StructType) -> Any:
@@ -245,7 +247,7 @@ def _hadoop_for(session: Any, read_schema: StructType) -> Any:
     if "${" in text:
         hadoop.set("shelduck.schema", text)
         if hadoop.get("shelduck.schema") != text:
-            message = "a name or default holds ${...}, which Spark would replace by a setting"
+            message = "a name or default contains ${...}, which Spark would replace with a setting"
             raise Unsupported(message)
     return hadoop
 

@@ -34,7 +34,7 @@ public final class CatalogCall {
     String token = SQLConf.get().getConfString("spark.sql.catalog." + name + ".attached", "");
     BiFunction found = (BiFunction) ASKED.get(token);
     if (found == null) {
-      throw new IllegalArgumentException("the lake '" + name + "' is not attached in this session:"
+      throw new IllegalArgumentException("the lake '" + name + "' is not attached in this session;"
           + " call shelduck.attach(spark, '" + name + "', ...)");
     }
     return found;

@@ -27,8 +27,8 @@ public class CheckedRows extends AbstractIterator implements Closeable {
     }
     if (seen != expected) {
       throw DamagedLake.error("data file " + file + " of " + table + " has " + seen
-          + " rows, the catalog says " + expected + ": restore the file, or set record_count in"
-          + " ducklake_data_file right");
+          + " rows, but the catalog says " + expected + "; restore the file, or correct"
+          + " record_count in ducklake_data_file");
     }
     return false;
   }

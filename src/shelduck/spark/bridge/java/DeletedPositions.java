@@ -46,8 +46,8 @@ public final class DeletedPositions {
           ? addVector(positions, path, conf) : addParquet(positions, path, bound, conf);
       if (count >= 0 && found != count) {
         throw new IOException("delete file " + path + " has " + found
-            + " positions, the catalog says " + count + "; restore the file, or set delete_count in"
-            + " ducklake_delete_file right");
+            + " rows, but the catalog says " + count + "; restore the file, or correct"
+            + " delete_count in ducklake_delete_file");
       }
     }
     if (!constants.isNullAt(at + 2)) {
@@ -126,7 +126,7 @@ public final class DeletedPositions {
 
   private static long value(ColumnReader column, Path path) throws IOException {
     if (column.getCurrentDefinitionLevel() < column.getDescriptor().getMaxDefinitionLevel()) {
-      throw new IOException("delete file " + path + " holds a NULL");
+      throw new IOException("delete file " + path + " contains a NULL");
     }
     long value = column.getLong();
     column.consume();
@@ -140,7 +140,7 @@ public final class DeletedPositions {
     ByteBuffer blob = ByteBuffer.wrap(bytes);
     if (bytes.length >= 4 && blob.getInt(0) == CONTAINER_MAGIC) {
       throw new IOException(
-          "delete file " + path + " is a Puffin container; only bare deletion vectors are read");
+          "delete file " + path + " is a Puffin container; only plain deletion vectors are supported");
     }
     if (bytes.length < 12 || blob.getInt(0) != bytes.length - 8 || blob.getInt(4) != VECTOR_MAGIC) {
       throw new IOException("delete file " + path + " is not a deletion vector");

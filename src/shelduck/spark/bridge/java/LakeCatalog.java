@@ -98,8 +98,8 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
 
   /** ALTER TABLE is taken before it gets here, so only Spark's own Scala and Java do this. */
   public Table alterTable(Identifier table, TableChange[] changes) {
-    throw new UnsupportedOperationException("alter " + table + " by spark.sql of the Python"
-        + " session that attached the lake, or by lake.table(...).alter(...)");
+    throw new UnsupportedOperationException("cannot alter " + table + " here; use spark.sql of the"
+        + " Python session that attached the lake, or lake.table(...).alter(...)");
   }
 
   public boolean dropTable(Identifier table) {
@@ -155,8 +155,8 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
 
   public void createNamespace(String[] namespace, Map properties) {
     if (properties.containsKey("comment") || properties.containsKey("location")) {
-      throw new UnsupportedOperationException("schemas of a lake have no comment and no location:"
-          + " leave COMMENT and LOCATION out");
+      throw new UnsupportedOperationException("schemas of a lake have no comment and no location;"
+          + " leave out COMMENT and LOCATION");
     }
     asked("create schema", joined(namespace));
   }

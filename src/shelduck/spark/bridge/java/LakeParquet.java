@@ -111,7 +111,7 @@ public class LakeParquet extends ParquetFileFormat {
     String rows = ParquetWriteSupport.SPARK_ROW_SCHEMA();
     if (!conf.getRaw(rows).equals(conf.get(rows))) {
       throw new IllegalArgumentException(
-          "a field name holds ${...}, which Spark would replace by a setting: rename it");
+          "a field name contains ${...}, which Spark would replace with a setting; rename it");
     }
     FieldIds.of(conf).checked(new SparkToParquetSchemaConverter(conf).convert(schema));
     return factory;

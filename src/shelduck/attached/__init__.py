@@ -1,0 +1,1 @@
+"""A lake as a catalog of the user's own Spark session."""

@@ -1,0 +1,213 @@
+"""A lake as a catalog of the user's own Spark session."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from shelduck.api.connect import connect
+from shelduck.api.lake import Lake
+from shelduck.attached.catalog import AttachedLake
+from shelduck.attached.table import AttachedTable
+from shelduck.attached.takeover import SessionSql, Sql
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
+from shelduck.spark.bridge import has_jvm
+from shelduck.spark.bridge.catalog import CLASS, put_catalog, remove_catalog, token_of
+from shelduck.spark.bridge.jvm import java_session
+from shelduck.spark.calls.replaced_calls import replace_calls
+from shelduck.spark.calls.replacing import give_methods_back, replace_method
+from shelduck.spark.session import DataFrame, SparkSession, session_for
+
+_SETTING = "spark.sql.catalog."
+_SPARKS = "spark_catalog"
+_URI = re.compile(r"spark\.sql\.catalog\.([^.]+)\.uri")
+_sessions: dict[str, SessionSql] = {}
+_tokens: dict[tuple[str, str], tuple[str, str]] = {}
+_ids: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
+
+
+def attach(
+    spark: SparkSession,
+    name: str | None = None,
+    url: str | None = None,
+    data_path: str | None = None,
+    *,
+    default: bool = False,
+    author: str | None = None,
+) -> Lake:
+    """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
+
+    From then on ``spark.sql``, ``spark.table``, ``df.writeTo`` and ``saveAsTable`` find its tables;
+    queries see the newest snapshot when they are made. The lake runs what Spark's grammar and
+    interfaces lack (UPDATE, MERGE, ALTER TABLE, CALL …).
+
+    Args:
+        spark: The session; nothing else in it is changed.
+        name: What the catalog is called: ``lake``, or as the settings of the session say.
+        url: The address of the lake, as `connect` takes it; by default the session's settings
+            ``spark.sql.catalog.NAME.uri`` and ``.data-path``.
+        data_path: Where files go, needed to make a lake.
+        default: Whether names without a catalog mean this one from now on (``USE name.main``).
+        author: Kept with every commit.
+
+    Returns the lake, which `detach` closes.
+
+    Raises:
+        AlreadyExists: the session has a catalog of that name.
+        InvalidRequest: no address is given; and what `connect` raises.
+        Unsupported: ``default`` over Spark Connect, where only ``spark.sql`` finds the lake.
+    """
+    name = name or (_named_by_settings(spark) if url is None else "lake")
+    key, session = name.lower(), _session(spark)
+    if key in session.lakes or _setting(spark, name) not in (None, CLASS):
+        raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
+    if default:
+        _require_jvm(spark, name)
+    found = connect(*_address(spark, name, url, data_path), spark, author=author)
+    attached = session.lakes[key] = AttachedLake(found, spark)
+    try:
+        if has_jvm(spark):
+            _tokens[_id(spark), key] = name, put_catalog(spark, name, attached.answer)
+        _take_over(spark)
+        if default:
+            spark.catalog.setCurrentCatalog(name)
+    except BaseException:
+        detach(spark, name)
+        raise
+    return found
+
+
+def detach(spark: SparkSession, name: str = "lake") -> None:
+    """Take a lake out of a session and close it; NotFound when it is not attached."""
+    key = name.lower()
+    session = _session(spark)
+    found = session.lakes.pop(key, None)
+    token = _tokens.pop((_id(spark), key), None)
+    if found is None and token is None:
+        raise NotFound.named("catalog", name, list(session.lakes))
+    if has_jvm(spark) and spark.catalog.currentCatalog().lower() == key:
+        spark.catalog.setCurrentCatalog(_SPARKS)
+    if token is not None:
+        remove_catalog(spark, *token)
+    if found is not None:
+        found.close()
+    if not any(s.lakes for s in _sessions.values()):
+        give_methods_back()
+
+
+def _take_over(spark: SparkSession) -> None:
+    """Intercept the statements of all sessions of a class; Spark runs those without lakes."""
+    replace_method(type(spark), "sql", _sql)
+    if has_jvm(spark):
+        replace_calls(spark, _table)
+
+
+def _sql(original: Sql) -> Sql:
+    def sql(
+        self: SparkSession,
+        sqlQuery: str,  # noqa: N803 - Spark's own name for it
+        args: Any = None,
+        **kwargs: Any,
+    ) -> DataFrame:
+        session = _with_lakes(self)
+        if session is None:
+            return original(self, sqlQuery, args, **kwargs)
+        return session.run(original.__get__(self), sqlQuery, args, kwargs)
+
+    return sql
+
+
+def _table(spark: SparkSession, name: str) -> AttachedTable | None:
+    session = _with_lakes(spark)
+    return None if session is None else session.table(name)
+
+
+def _with_lakes(spark: SparkSession) -> SessionSql | None:
+    """Return what runs the statements of a session, None if it has no lake."""
+    found = _sessions.get(_id(spark)) or _session_of_stream(spark)
+    return found if found is not None and found.lakes else None
+
+
+def _session_of_stream(spark: SparkSession) -> SessionSql | None:
+    """Return the same for batches of a stream, which run with a copy of its session's settings."""
+    if not has_jvm(spark):
+        return None
+    for (session, _), (name, token) in list(_tokens.items()):
+        if token_of(spark, name) == token:
+            return SessionSql(spark, _sessions[session].lakes)
+    return None
+
+
+def _session(spark: SparkSession) -> SessionSql:
+    return _sessions.setdefault(_id(spark), SessionSql(spark))
+
+
+def _id(spark: SparkSession) -> str:
+    """Return what tells sessions apart; several Python objects may be one session."""
+    found = _ids.get(spark)
+    if found is None:
+        is_classic = has_jvm(spark)
+        found = str(java_session(spark).sessionUUID() if is_classic else id(spark))
+        _ids[spark] = found
+    return found
+
+
+def _require_jvm(spark: SparkSession, name: str) -> None:
+    if not has_jvm(spark):
+        raise Unsupported(
+            f"{name!r} cannot be the current catalog over Spark Connect, which does not know it;"
+            f" use {name}.schema.table"
+        )
+
+
+def _address(
+    spark: SparkSession, name: str, url: str | None, data_path: str | None
+) -> tuple[str, str | None]:
+    url = url or _setting(spark, f"{name}.uri")
+    if url is None:
+        raise InvalidRequest(
+            f"the address of lake {name!r} is missing; pass a url, or set {_SETTING}{name}.uri"
+        )
+    return url, data_path or _setting(spark, f"{name}.data-path")
+
+
+def _named_by_settings(spark: SparkSession) -> str:
+    """Return the name of the only catalog that the session's settings give an address."""
+    found = [m[1] for key in spark.conf.getAll if (m := _URI.fullmatch(key))]
+    if len(found) != 1:
+        listed = f" (it is set for {', '.join(sorted(found))})" if found else ""
+        raise InvalidRequest(
+            f"cannot tell which lake to attach; pass a name and a url, or set {_SETTING}NAME.uri"
+            f" for exactly one catalog{listed}"
+        )
+    return found[0]
+
+
+def _setting(spark: SparkSession, name: str) -> str | None:
+    return spark.conf.get(f"{_SETTING}{name}", None)
+
+
+def session(
+    url: str,
+    data_path: str | None = None,
+    *,
+    name: str = "lake",
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return a Spark session with a lake attached and in use: ``spark.sql("SHOW TABLES")``.
+
+    It is the running session where there is one, else a local one on all cores, without a web page.
+
+    Args:
+        url: The address of the lake, as `connect` takes it.
+        data_path: Where files go, needed to make a lake.
+        name: What the catalog is called.
+        config: Settings of a session that is made, by their names in Spark.
+
+    Raises what `attach` raises.
+    """
+    spark = session_for(None, config)
+    attach(spark, name, url, data_path, default=True)
+    return spark

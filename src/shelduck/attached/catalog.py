@@ -1,0 +1,221 @@
+"""What a catalog of the user's session answers: the tables of a lake, and writes into them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from shelduck.api.lake import Lake
+from shelduck.api.transaction import Transaction
+from shelduck.attached.spark_properties import kept_properties
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.spark.calls.lake_options import refuse_made, refuse_written
+from shelduck.spark.calls.write_schema import write_schema
+from shelduck.spark.session import DataFrame, SparkSession, StructType
+from shelduck.sql.ddl.defaults import expression_for_spark
+from shelduck.sql.statements import statements as st
+from shelduck.statements.relations import Scope, relation_frame
+from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
+from shelduck.verbs.table.table import Table
+from shelduck.work.results import TableName
+from shelduck.work.state import DEFAULT_SCHEMA
+from shelduck.work.unit import UnitOfWork, view_of
+
+Rows = Iterable[tuple[str, ...]]
+_BETWEEN = "\x01"
+_GRACE = 60.0
+"""Seconds that a hidden view outlives its successor: a query may be about to read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _HiddenView:
+    """A view that reads a table at one snapshot; ``made`` by `time.monotonic`."""
+
+    snapshot: int
+    name: str
+    schema: str
+    made: float
+
+
+class AttachedLake:
+    """One lake under one name in one session."""
+
+    def __init__(self, lake: Lake, spark: SparkSession) -> None:
+        self.lake = lake
+        self.state = lake._state  # noqa: SLF001 - the lake's other half
+        self.spark = spark
+        self.database = str(spark.conf.get("spark.sql.globalTempDatabase", "global_temp"))
+        self._verbs = CatalogVerbs(self.state, None)
+        self._staged: dict[str, tuple[Transaction, TableName]] = {}
+        self._views: dict[tuple[str, ...], list[_HiddenView]] = {}
+        self._numbers = itertools.count()
+        self._unique = uuid.uuid4().hex[:8]
+        self._lock = threading.Lock()
+        self._pinned: dict[str, UnitOfWork] = {}
+
+    def answer(self, request: list[str], rows: DataFrame | None) -> Rows:
+        """Answer what `LakeCatalog` asks."""
+        query, what, namespace, name, *more = request
+        if what in ("create", "replace", "create or replace"):
+            return [(self._stage(what, self._name(namespace, name), *more),)]
+        match what:
+            case "load":
+                return [self._load(query, namespace, name, *more)]
+            case "schema":
+                return [(self._schema(self._table(namespace, name)),)]
+            case "write":
+                assert rows is not None
+                staged, *how_to = more
+                refuse = refuse_made if staged else refuse_written
+                self._write(self._target(namespace, name, staged), rows, refuse, *how_to)
+            case "commit" | "abort":
+                transaction, _ = self._staged.pop(more[0])
+                getattr(transaction, "commit" if what == "commit" else "rollback")()
+            case _:
+                return self._about_names(what, namespace, name, more)
+        return ()
+
+    @contextmanager
+    def pinned(self, query: str) -> Iterator[None]:
+        """Load everything for a query from one snapshot."""
+        self._pinned[query] = UnitOfWork(self.state, self.state.commit_info())
+        try:
+            yield
+        finally:
+            del self._pinned[query]
+
+    def close(self) -> None:
+        """Drop the hidden views and close the lake."""
+        with self._lock:
+            for found in self._views.values():
+                for hidden in found:
+                    self.spark.catalog.dropGlobalTempView(hidden.name)
+            self._views.clear()
+        self.lake.close()
+
+    def _about_names(self, what: str, namespace: str, name: str, more: list[str]) -> Rows:
+        match what:
+            case "schemas":
+                return [(schema,) for schema in self._verbs.schemas()]
+            case "tables":
+                return [(found.name,) for found in self._verbs.tables(namespace or None)]
+            case "exists":
+                return [("yes",)] if self._exists(namespace, name) else []
+            case "drop":
+                self._verbs.drop_table(str(self._name(namespace, name)))
+                return [("yes",)]
+            case "rename":
+                _, renamed = more
+                self._table(namespace, name).rename(renamed)
+            case "create schema":
+                self._verbs.create_schema(namespace)
+            case "drop schema" | "drop schema cascade":
+                self._verbs.drop_schema(namespace, cascade=what.endswith("cascade"))
+            case _:
+                raise InvalidRequest(f"the catalog does not support the request {what!r}")
+        return ()
+
+    def _exists(self, namespace: str, name: str) -> bool:
+        unit = view_of(self.state, None)
+        wanted = self._name(namespace, name)
+        return unit.workspace.has_table(wanted) or unit.workspace.view(wanted) is not None
+
+    def _load(self, query: str, *table: str) -> tuple[str, str, str]:
+        """Return database, name and schema of a view that reads the table at one snapshot."""
+        namespace, name, how, when = table
+        unit = self._pinned.get(query) or UnitOfWork(self.state, self.state.commit_info())
+        key = (namespace.lower(), name.lower(), how, when)
+        snapshot = unit.workspace.base.id
+        with self._lock:
+            known = self._views.get(key, [])
+            if known and known[-1].snapshot == snapshot:
+                return self.database, known[-1].name, known[-1].schema
+        frame = relation_frame(unit, _relation(namespace, name, how, when), _SCOPE)
+        hidden = f"__shelduck_{self._unique}_{next(self._numbers)}"
+        frame.createGlobalTempView(hidden)
+        schema = frame.schema.json()
+        now = time.monotonic()
+        with self._lock:
+            found = self._views.setdefault(key, [])
+            found.append(_HiddenView(snapshot, hidden, schema, now))
+            # A view is out of use some time after its successor was made.
+            outdated = [v for v, newer in pairwise(found) if newer.made < now - _GRACE]
+            del found[: len(outdated)]
+        for view in outdated:
+            self.spark.catalog.dropGlobalTempView(view.name)
+        return self.database, hidden, schema
+
+    def _target(self, namespace: str, name: str, staged: str) -> Table:
+        if not staged:
+            return self._table(namespace, name)
+        transaction, wanted = self._staged[staged]
+        return transaction.table(str(wanted))
+
+    def _write(
+        self,
+        table: Table,
+        rows: DataFrame,
+        refuse: Callable[[Mapping[str, str], str], None],
+        mode: str,
+        condition: str,
+        *options: str,
+    ) -> None:
+        refuse(dict(zip(options[::2], options[1::2], strict=True)), f"a write into {table.name}")
+        if mode == "append":
+            table.append(rows)
+        elif mode == "overwrite":
+            table.overwrite(rows)
+        else:
+            table.overwrite(rows, where=condition)
+
+    def _stage(self, how: str, name: TableName, schema: str, keys: str, *told: str) -> str:
+        """Create a table in its own transaction; return the token of the transaction."""
+        given = dict(zip(told[::2], told[1::2], strict=True))
+        properties = kept_properties(given, name)
+        transaction = self.lake.transaction()
+        text = str(name)
+        is_there = transaction._open_unit.workspace.has_table(name)  # noqa: SLF001
+        if how == "replace" and not is_there:
+            raise NotFound(f"table {text} does not exist", about="table")
+        if is_there and how != "create":
+            transaction.drop_table(text)
+        transaction.create_table(
+            text,
+            StructType.fromJson(json.loads(schema)),
+            comment=given.get("comment") or None,
+            partitioned_by=keys.split(", ") if keys else (),
+            properties=properties,
+        )
+        token = uuid.uuid4().hex
+        self._staged[token] = (transaction, name)
+        return token
+
+    def _schema(self, table: Table) -> str:
+        return write_schema(table.columns, expression_for_spark).json()
+
+    def _table(self, namespace: str, name: str) -> Table:
+        return Table(self.state, self._name(namespace, name))
+
+    def _name(self, namespace: str, name: str) -> TableName:
+        return TableName(namespace or DEFAULT_SCHEMA, name)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SCOPE = Scope(DEFAULT_SCHEMA, rollups=True)
+
+
+def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
+    parts = (*(namespace.split(_BETWEEN) if namespace else (DEFAULT_SCHEMA,)), name)
+    version = int(when) if how == "version" else None
+    timestamp = None
+    if how == "timestamp":
+        timestamp = (_EPOCH + timedelta(microseconds=int(when))).isoformat()
+    return st.Relation(st.TableName(parts), "", version, timestamp)

@@ -1,0 +1,178 @@
+"""``spark.sql`` of a session with lakes: statements that Spark cannot run are run by their lake."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from typing import Any
+
+from shelduck.attached.catalog import AttachedLake
+from shelduck.attached.table import AttachedTable
+from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.text.names import split_name
+from shelduck.spark.bridge import has_jvm
+from shelduck.spark.bridge.catalog import asking_for
+from shelduck.spark.named_errors import (
+    AnalysisException,
+    ParseException,
+    SparkError,
+    as_sparks,
+    told_as_sparks,
+    was_unable,
+)
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.sql.catalogs import Names, inside, owner, within, without_catalog
+from shelduck.sql.parse import SPARKS, parse
+from shelduck.sql.query.travel import in_sparks_words
+from shelduck.sql.statements import statements as st
+from shelduck.sql.tokens.parameters import with_parameters
+from shelduck.statements.relations import refuse_options
+from shelduck.statements.runner import Runner
+from shelduck.statements.session import SqlSession
+from shelduck.statements.statements import as_frame, run_statement
+from shelduck.work.lookup import table_name
+from shelduck.work.state import DEFAULT_SCHEMA, LakeState
+
+_TIMES = ("versionasof", "timestampasof")
+
+Sql = Callable[..., DataFrame]
+
+
+class SessionSql:
+    """What statements of one session mean; ``lakes`` are those attached to it, by lower name."""
+
+    def __init__(self, spark: SparkSession, lakes: dict[str, AttachedLake] | None = None) -> None:
+        self.lakes: dict[str, AttachedLake] = {} if lakes is None else lakes
+        self._spark = spark
+
+    def run(self, original: Sql, text: str, args: Any, kwargs: dict[str, Any]) -> DataFrame:
+        """Run one statement as `SparkSession.sql` does; ``original`` is that method."""
+        names = self._names()
+        with told_as_sparks():
+            found, unread = self._taken(text, args, names)
+            if found is not None:
+                if kwargs:
+                    raise Unsupported(
+                        "a statement that changes a lake does not support {names} for frames and"
+                        " columns; make a temporary view of each frame, and pass values as"
+                        " args={...}"
+                    )
+                lake, statement = found
+                state = self._state(lake)
+                state.default_schema = self._schema(lake, names) or state.default_schema
+                runner = Runner(state, None, SqlSession(state))
+                return as_frame(self._spark, run_statement(runner, statement))
+        return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
+
+    def _sparks(
+        self, run: Callable[[str], DataFrame], text: str, unread: ShelduckError | None
+    ) -> DataFrame:
+        """Have Spark run a text; ``unread`` is why it cannot be parsed here, if it cannot.
+
+        It is raised if Spark cannot parse the text either, or only says that tables of a lake do
+        not support the statement.
+        """
+        try:
+            return self._at_one_snapshot(lambda: run(text))
+        except ParseException:
+            in_its_words = in_sparks_words(text)
+            if in_its_words != text:
+                with suppress(ParseException):
+                    return self._at_one_snapshot(lambda: run(in_its_words))
+            if unread is None:
+                raise
+            raise as_sparks(unread) from unread
+        except SparkError as error:
+            if unread is None or not was_unable(error):
+                raise
+            raise as_sparks(unread) from error
+
+    def table(self, name: str) -> AttachedTable | None:
+        """Return the table of a lake that a name refers to, None if it refers to none."""
+        try:
+            parts = split_name(name)
+        except InvalidRequest:
+            return None
+        names = self._names()
+        catalog = names.lake_of(parts)
+        if catalog is None or (len(parts) == 1 and names.temporary(parts[0])):
+            return None
+        parts = inside(parts, catalog)
+        if len(parts) > 2:
+            return None
+        lake = self.lakes[catalog]
+        found = table_name(parts, self._schema(lake, names) or DEFAULT_SCHEMA)
+        return AttachedTable(self._state(lake), catalog, found)
+
+    def _names(self) -> Names:
+        current = str(self._spark.catalog.currentCatalog())
+        return Names(self.lakes, current, self._is_temporary, has_jvm(self._spark))
+
+    def _taken(
+        self, text: str, args: Any, names: Names
+    ) -> tuple[tuple[AttachedLake, st.Statement] | None, ShelduckError | None]:
+        """Return whose statement it is, or why it cannot be parsed, if that may matter."""
+        lowered = text.lower()
+        if names.current.lower() not in self.lakes and not any(n in lowered for n in self.lakes):
+            return None, None
+        misfit = None
+        try:
+            try:
+                bound = with_parameters(text, args) if args else text
+            except InvalidRequest as error:
+                bound, misfit = text, error
+            statements = parse(bound)
+        except (InvalidRequest, Unsupported) as error:
+            return None, None if error.about == SPARKS else error
+        if len(statements) != 1:
+            return None, None
+        [statement] = statements
+        lake = owner(statement, names)
+        if lake is None:
+            _refuse_options(statement, names)
+            return None, None
+        if misfit is not None:
+            raise misfit
+        statement = within(statement, lake, names)
+        if isinstance(statement, st.CreateView | st.AlterView):
+            statement = replace(statement, text=without_catalog(statement.text, lake))
+        return (self.lakes[lake], statement), None
+
+    def _at_one_snapshot(self, act: Callable[[], DataFrame]) -> DataFrame:
+        if not has_jvm(self._spark):
+            return act()
+        query = uuid.uuid4().hex
+        with ExitStack() as pins:
+            pins.enter_context(asking_for(self._spark, query))
+            for lake in list(self.lakes.values()):
+                pins.enter_context(lake.pinned(query))
+            return act()
+
+    def _schema(self, lake: AttachedLake, names: Names) -> str | None:
+        """Return the schema of names without one, None if the lake is not the current catalog."""
+        if self.lakes.get(names.current.lower()) is not lake:
+            return None
+        return str(self._spark.catalog.currentDatabase())
+
+    def _state(self, lake: AttachedLake) -> LakeState:
+        """Return the lake as this session reads and writes it."""
+        state = copy.copy(lake.state)
+        state.given_spark = self._spark
+        return state
+
+    def _is_temporary(self, name: str) -> bool:
+        try:
+            return bool(self._spark.catalog.getTable(name).isTemporary)
+        except AnalysisException:
+            return False
+
+
+def _refuse_options(statement: st.Statement, names: Names) -> None:
+    """Refuse options of a lake's tables in a query that Spark runs: it ignores all but two."""
+    query = statement.query if isinstance(statement, st.Explain) else statement
+    for relation in query.relations if isinstance(query, st.Query) else ():
+        if names.lake_of(relation.name.parts) is not None:
+            refuse_options(relation, _TIMES)

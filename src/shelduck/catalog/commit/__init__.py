@@ -1,0 +1,1 @@
+"""Changes in, one snapshot out."""

@@ -1,0 +1,144 @@
+"""Files of others that a table adopts: their name mappings, and that each is adopted only once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, select
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.work import TableWork
+from shelduck.catalog.read.files import name_mappings
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.queries import live
+from shelduck.catalog.schema import tables
+from shelduck.errors import AlreadyExists, Unsupported
+from shelduck.model.files.data_files import MappedName, NewDataFile
+from shelduck.model.tables.schema import Field, FieldId, TableId
+from shelduck.model.tables.table import TableVersion
+from shelduck.planning.adoption import same_names
+
+Names = tuple[MappedName, ...]
+
+_file, _mapping = tables.data_file.c, tables.column_mapping.c
+_INSERT_MAPPINGS = insert(tables.column_mapping)
+_INSERT_NAMES = insert(tables.name_mapping)
+_MAPPINGS_OF = select(_mapping.mapping_id).where(_mapping.table_id == bindparam("of_table"))
+_ADOPTED = select(_file.path).where(
+    _file.table_id == bindparam("of_table"),
+    _file.path_is_relative.is_(False),
+    live(tables.data_file),
+)
+
+_OF_PATHS = (
+    select(tables.name_mapping.c.target_field_id)
+    .join_from(
+        tables.name_mapping,
+        tables.data_file,
+        tables.name_mapping.c.mapping_id == _file.mapping_id,
+    )
+    .where(
+        _file.table_id == bindparam("of_table"),
+        live(tables.data_file),
+        tables.name_mapping.c.is_partition.is_(True),
+        tables.name_mapping.c.target_field_id.in_(bindparam("ids", expanding=True)),
+    )
+    .limit(1)
+)
+_PATHS = select(_file.path, _file.path_is_relative).where(
+    _file.table_id == bindparam("of_table"), live(tables.data_file)
+)
+
+
+def refuse_adopted(draft: Draft, table: TableId, files: Sequence[NewDataFile]) -> None:
+    """Raise AlreadyExists when one of these files is part of the table; at most one statement."""
+    paths = [f.path for f in files if f.names is not None]
+    if not paths:
+        return
+    known = set(draft.connection.execute(_ADOPTED, {"of_table": table}).scalars())
+    again = [path for path in paths if path in known]
+    if again:
+        more = f" and {len(again) - 1} more" if len(again) > 1 else ""
+        raise AlreadyExists(
+            f"file {again[0]}{more} is already part of table {table}; nothing was added",
+            about="file",
+        )
+
+
+def refuse_other_numbers(draft: Draft, work: TableWork, doubled: Mapping[FieldId, Field]) -> None:
+    """Raise Unsupported when paths of live files would be read as other numbers than before.
+
+    ``doubled`` are floats that become doubles: the text of a float in a path is the shortest that
+    means it among floats, and another number among doubles. One statement.
+    """
+    found = draft.connection.execute(_OF_PATHS, {"of_table": work.id, "ids": sorted(doubled)})
+    first = found.scalar()
+    if first is not None:
+        name = doubled[FieldId(first)].name
+        raise Unsupported(
+            f"cannot change {name!r} of {work.name} from float32 to float64: files"
+            " that were added have its values in their paths, which would be read as other"
+            " numbers; rewrite those files first with Table.rewrite()"
+        )
+
+
+def live_paths(connection: Connection, table: TableVersion) -> set[str]:
+    """Return the absolute paths of the table's data files; one statement."""
+    rows = connection.execute(_PATHS, {"of_table": table.id})
+    return {resolve(table.path, path, relative) for path, relative in rows}
+
+
+def mapping_ids(draft: Draft, table: TableId, files: Iterable[NewDataFile]) -> dict[int, int]:
+    """Return the id of each name mapping by the ``id()`` of a file's names; equal ones are shared.
+
+    No statement without such files, else two, and two more when a mapping is new.
+    """
+    # Files of one kind share one object: comparing ten thousand times by value would take longer
+    # than to read their footers.
+    wanted = list({id(f.names): f.names for f in files if f.names is not None}.values())
+    if not wanted:
+        return {}
+    numbers = list(draft.connection.execute(_MAPPINGS_OF, {"of_table": table}).scalars())
+    known = [(m.names, m.id) for m in name_mappings(draft.connection, numbers).values()]
+    found: dict[int, int] = {}
+    rows: list[dict[str, Any]] = []
+    for names in wanted:
+        number = next((n for other, n in known if same_names(names, other)), None)
+        if number is None:
+            # Not from the catalog's counter, whatever the specification says: from the files'.
+            [number] = draft.file_ids(1)
+            known.append((names, number))
+            rows.append({"mapping_id": number, "table_id": table, "type": "map_by_name"})
+        found[id(names)] = number
+    if rows:
+        new = {row["mapping_id"] for row in rows}
+        draft.connection.execute(_INSERT_MAPPINGS, rows)
+        nodes = [row for names, number in known if number in new for row in _rows(number, names)]
+        draft.connection.execute(_INSERT_NAMES, nodes)
+    return found
+
+
+def _rows(mapping: int, names: Names) -> list[dict[str, Any]]:
+    return [
+        {
+            "mapping_id": mapping,
+            "column_id": ordinal,
+            "source_name": name.source_name,
+            "target_field_id": name.field_id,
+            "parent_column": parent,
+            "is_partition": name.is_partition,
+        }
+        for ordinal, parent, name in _numbered(names)
+    ]
+
+
+def _numbered(names: Names) -> Iterator[tuple[int, int | None, MappedName]]:
+    """Yield each node with its place in the mapping and its parent's, parents first."""
+    at = 0
+    pending: list[tuple[int | None, MappedName]] = [(None, n) for n in reversed(names)]
+    while pending:
+        parent, name = pending.pop()
+        yield at, parent, name
+        pending += [(at, child) for child in reversed(name.children)]
+        at += 1

@@ -1,0 +1,63 @@
+"""What must hold for every commit, inside its lock, before anything is written.
+
+The conflict matrix sees what others logged; this and the checks of the kinds of changes see what is
+there. Together they leave no hole.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam, select
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.work import TableWork, Work
+from shelduck.catalog.read.queries import live
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.errors import Conflict, InvalidRequest, Unsupported
+from shelduck.model.changes.change import CommitInfo
+from shelduck.model.tables.table import Snapshot
+
+_t = tables.table.c
+_LIVE_TABLES = select(
+    *(_t.table_id, _t.table_uuid, _t.schema_id, _t.table_name, _t.path, _t.path_is_relative)
+).where(_t.table_id.in_(bindparam("ids", expanding=True)), live(tables.table))
+
+_option = tables.metadata.c
+_OPTIONS = select(_option.key, _option.value).where(
+    _option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])
+)
+
+
+def check_options(connection: Connection, lake: LakeInfo, info: CommitInfo) -> None:
+    """Refuse a commit that lacks the message which the lake demands, and a migrated lake."""
+    options = {row.key: row.value for row in connection.execute(_OPTIONS)}
+    if options.get("version") != lake.version:
+        raise Unsupported(
+            f"the lake now has DuckLake version {options.get('version')!r}, but was opened with"
+            f" {lake.version!r}; nothing was written"
+        )
+    if options.get("require_commit_message") == "true" and not info.message:
+        raise InvalidRequest(
+            "this lake demands a commit message (option require_commit_message); give one"
+        )
+
+
+def check_tables(draft: Draft, work: Work) -> None:
+    """Raise Conflict unless all tables that the work is about are alive; at most one statement.
+
+    Those that were read at the newest snapshot and keep their name are. Where others are looked up,
+    `Draft.found` has the rows of all.
+    """
+    if all(_was_read_at(draft.head, table) for table in work.existing()):
+        return
+    ids = [table.id for table in work.existing()]
+    rows = draft.connection.execute(_LIVE_TABLES, {"ids": ids}).mappings()
+    draft.found.update((row["table_id"], dict(row)) for row in rows)
+    for table in work.existing():
+        if table.id not in draft.found:
+            raise Conflict(f"table {table.name} was dropped by another commit")
+
+
+def _was_read_at(head: Snapshot, table: TableWork) -> bool:
+    seen = table.old
+    return seen is not None and seen.snapshot.id == head.id and table.new_name is None

@@ -1,0 +1,147 @@
+"""The one door by which anything gets into a lake: changes in, one snapshot out.
+
+Take the lock, read the head, compare with what others did since, check what is there, hand out ids,
+write, commit. A lost race runs all of it again; files are never uploaded twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from sqlalchemy import Connection
+
+from shelduck.catalog.commit.batches import landed_in, record_batch
+from shelduck.catalog.commit.checks import check_options, check_tables
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kinds import fold, kinds_of
+from shelduck.catalog.commit.names import Names, check_names
+from shelduck.catalog.commit.rebase import rebased
+from shelduck.catalog.commit.recorded_layouts import record_layouts
+from shelduck.catalog.commit.settled import Settled, settle
+from shelduck.catalog.commit.work import Work, versions
+from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
+from shelduck.catalog.running.jobs import record_job, reservations, step_job
+from shelduck.catalog.running.writers import end_writers
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.errors import Conflict, InvalidRequest
+from shelduck.model.changes.batch import Batch
+from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
+from shelduck.model.changes.conflict import find_conflict
+from shelduck.model.changes.job import JobStep, NewJob
+from shelduck.model.changes.settled import Settling
+from shelduck.model.files.layout import Layout
+from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
+from shelduck.model.tables.table import Snapshot
+
+_NOTHING_LEARNED: Mapping[int, Layout] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """The snapshot that a commit made, and the ids that its new tables and schemas got."""
+
+    snapshot: Snapshot
+    table_ids: Mapping[TableId, TableId] = field(default_factory=dict)
+    schema_ids: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
+    is_new: bool = True
+    """False when the changes amounted to nothing, and ``snapshot`` was there before."""
+    is_repeat: bool = False
+    """True when the batch had landed already, and the files of this attempt are part of nothing."""
+    job: int | None = None
+    """The id of the job that the commit recorded."""
+
+
+def commit(
+    store: Store,
+    lake: LakeInfo,
+    changes: Sequence[Change],
+    *,
+    base: SnapshotId,
+    info: CommitInfo,
+    layouts_learned: Mapping[int, Layout] = _NOTHING_LEARNED,
+    batch: Batch | None = None,
+    job: NewJob | JobStep | None = None,
+    writers: Sequence[str] = (),
+    settlings: Sequence[Settling] = (),
+) -> Landed:
+    """Make one snapshot of all changes, or none: everything is written or nothing.
+
+    ``base`` is the snapshot on which the changes were made. ``layouts_learned`` are layouts of
+    others' files, by id, recorded on the way. Changes that amount to nothing make no snapshot and
+    give the newest one back. ``batch`` is recorded with them; one that has landed already changes
+    nothing. ``job`` is what becomes of a job in the same transaction; a step that it does not allow
+    any more is a Conflict. ``writers`` are registered no more, ``settlings`` hold afterwards.
+
+    Raises Conflict when another commit since ``base`` excludes this one, AlreadyExists and
+    InvalidRequest when the changes do not fit the catalog, CatalogUnavailable when it is busy or
+    gone (nothing was written), and OutcomeUnknown when the connection broke during COMMIT.
+    """
+    base = min([base, *(version.snapshot.id for version in versions(changes))])
+
+    def attempt(connection: Connection) -> Landed:
+        check_options(connection, lake, info)
+        if batch is not None and landed_in(connection, batch) is not None:
+            return Landed(read.snapshot(connection), is_new=False, is_repeat=True)
+        head, others = _check_head(connection, changes, base)
+        work = fold(rebased(connection, lake, changes, others, head) if others else changes)
+        if isinstance(job, JobStep):
+            step_job(connection, job, SnapshotId(head.id + (not work.is_empty)))
+        done = _carry_out(Draft(store, lake, connection, head), work, kinds_of(changes), info)
+        if batch is not None and done.is_new:
+            record_batch(store, connection, batch, done.snapshot.id)
+        if settlings and done.is_new:
+            settle(store, connection, settlings, others, Settled(done.snapshot.id, done.table_ids))
+        if isinstance(job, NewJob):
+            done = replace(done, job=record_job(store, connection, job, done.snapshot))
+        if layouts_learned:
+            record_layouts(store, connection, layouts_learned)
+        if writers:
+            end_writers(connection, writers)
+        return done
+
+    return write_with_retries(store, attempt)
+
+
+def _check_head(
+    connection: Connection, changes: Sequence[Change], base: SnapshotId
+) -> tuple[Snapshot, list[tuple[SnapshotId, Entry]]]:
+    """Return the newest snapshot after making sure that nothing since ``base`` is in the way.
+
+    And what others did since.
+    """
+    head = read.snapshot(connection)
+    others: list[tuple[SnapshotId, Entry]] = []
+    if head.id < base:
+        raise InvalidRequest(f"the changes were made on snapshot {base}, the newest is {head.id}")
+    if head.id > base:
+        others = read.entries_since(connection, base, head.id)
+        found = find_conflict(changes, others)
+        if found is not None and not any(isinstance(c, AlterTable) for c in changes):
+            # A job that begins takes ids for its columns, and leaves the table's own alone.
+            begun = reservations(connection)
+            found = find_conflict(changes, [(n, e) for n, e in others if (n, e.id) not in begun])
+        if found is not None:
+            raise Conflict(f"{found}; read the table again and repeat the change")
+    return head, others
+
+
+def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo) -> Landed:
+    """Write the work of these kinds and the snapshot that it makes, unless a check objects."""
+    if work.is_empty:
+        return Landed(draft.head, is_new=False)
+    check_tables(draft, work)
+    names = Names()
+    for kind in kinds:
+        kind.check(draft, work)
+        kind.names(work, names)
+    check_names(draft.connection, names)
+    for kind in kinds:
+        kind.write(draft, work)
+    if draft.layouts:
+        record_layouts(draft.store, draft.connection, draft.layouts)
+    return Landed(draft.finish(info), draft.table_ids, draft.schema_ids)

@@ -1,0 +1,122 @@
+"""The snapshot that a commit is making: its id, the ids it hands out, and what it did so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.model.changes.change import CommitInfo, Entry, format_entries
+from shelduck.model.files.layout import Layout
+from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
+from shelduck.model.tables.table import Snapshot
+
+_INSERT_SNAPSHOT = insert(tables.snapshot)
+_INSERT_CHANGES = insert(tables.snapshot_changes)
+_INSERT_VERSIONS = insert(tables.schema_versions)
+
+
+@dataclass
+class Draft:
+    """One snapshot in the making, over one locked connection."""
+
+    store: Store
+    lake: LakeInfo
+    connection: Connection
+    head: Snapshot
+    found: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Live rows of tables and views by id, which a check has read and writing needs again."""
+    entries: list[Entry] = field(default_factory=list)
+    new_table_versions: list[TableId] = field(default_factory=list)
+    """Tables whose columns, name or place in the world changed: ``ducklake_schema_versions``."""
+    schema_ids: dict[SchemaId, SchemaId] = field(default_factory=dict)
+    """Ids of new schemas by their provisional ids, as are the next two."""
+    table_ids: dict[TableId, TableId] = field(default_factory=dict)
+    partition_ids: dict[int, int] = field(default_factory=dict)
+    layouts: dict[int, Layout] = field(default_factory=dict)
+    """Layouts of new files by the ids of the files."""
+    has_schema_change: bool = False
+    has_stats_change: bool = False
+
+    def __post_init__(self) -> None:
+        self.id = SnapshotId(self.head.id + 1)
+        self.time = max(datetime.now(UTC), self.head.time)
+        self._next_catalog_id = self.head.next_catalog_id
+        self._next_file_id = self.head.next_file_id
+
+    @property
+    def next_schema_version(self) -> int:
+        """The schema version that this snapshot gets when it changes any schema."""
+        return self.head.schema_version + 1
+
+    def catalog_id(self) -> int:
+        """Hand out the id of a new schema, table, partitioning or sort order."""
+        self._next_catalog_id += 1
+        return self._next_catalog_id - 1
+
+    def note_version(self, table: TableId) -> None:
+        """Say that the columns, the name or the place in the world of a table changed."""
+        if table not in self.new_table_versions:
+            self.new_table_versions.append(table)
+
+    def partition_id(self, written_under: int | None) -> int | None:
+        """Return the id of the partitioning of a file; None where it is no part of the commit."""
+        if written_under is None or written_under >= 0:
+            return written_under
+        return self.partition_ids.get(written_under)
+
+    def file_ids(self, count: int) -> range:
+        """Hand out ids of new files."""
+        first = self._next_file_id
+        self._next_file_id += count
+        return range(first, first + count)
+
+    def finish(self, info: CommitInfo) -> Snapshot:
+        """Write the snapshot's own rows and return it."""
+        next_file_id = self._next_file_id
+        if self.has_stats_change and next_file_id == self.head.next_file_id:
+            # DuckDB keeps the statistics of a table until this number grows.
+            next_file_id += 1
+        made = Snapshot(
+            self.id,
+            self.time,
+            self.next_schema_version if self.has_schema_change else self.head.schema_version,
+            self._next_catalog_id,
+            next_file_id,
+            format_entries(self.entries),
+            info.author,
+            info.message,
+            info.extra_info,
+        )
+        if self.new_table_versions:
+            version = {"begin_snapshot": made.id, "schema_version": made.schema_version}
+            self.connection.execute(
+                _INSERT_VERSIONS, [version | {"table_id": t} for t in self.new_table_versions]
+            )
+        self.connection.execute(
+            _INSERT_SNAPSHOT,
+            {
+                "snapshot_id": made.id,
+                "snapshot_time": made.time,
+                "schema_version": made.schema_version,
+                "next_catalog_id": made.next_catalog_id,
+                "next_file_id": made.next_file_id,
+            },
+        )
+        self.connection.execute(
+            _INSERT_CHANGES,
+            {
+                "snapshot_id": made.id,
+                "changes_made": made.changes_made,
+                "author": made.author,
+                "commit_message": made.commit_message,
+                "commit_extra_info": made.commit_extra_info,
+            },
+        )
+        return made

@@ -1,0 +1,116 @@
+"""Columns keep their places when DuckDB alters them.
+
+DuckDB 1.5.5 gives a column that it alters the order of its id. Where a column was moved, or took
+the place of a converted one, that is another place: the table for inlined rows that it makes then
+has the columns as they were before, and its small inserts put values into other columns.
+
+SQLite and PostgreSQL have a trigger for it: a new version of a column gets the order of the version
+before. A DuckDB file knows no triggers; but nobody has it open while we change it, and who opens it
+later reads the option by which DuckDB keeps no rows of such a table in the catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, text, update
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import TEXT
+from shelduck.model.tables.options import OptionSetting, Scope
+from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
+
+LIMIT = "data_inlining_row_limit"
+HELD = "shelduck_inlining_row_limit"
+"""The option's value while ours stands in its place, empty where none was set."""
+
+_c, _column = tables.metadata.c, tables.column.c
+_OF_TABLE = (_c.scope == Scope.TABLE.value, _c.scope_id == bindparam("of_table"))
+_FIND = select(_c.value).where(_c.key == bindparam("wanted"), *_OF_TABLE)
+_RENAME = update(tables.metadata).where(_c.key == bindparam("was"), *_OF_TABLE)
+_RENAME = _RENAME.values(key=bindparam("now", type_=TEXT))
+_REMOVE = delete(tables.metadata).where(_c.key == bindparam("gone"), *_OF_TABLE)
+_INSERT = insert(tables.metadata)
+_PUT_BACK = (
+    update(tables.column)
+    .where(
+        _column.table_id == bindparam("of_table"),
+        _column.column_id.in_(bindparam("ids", expanding=True)),
+        _column.begin_snapshot == bindparam("begun"),
+    )
+    .values(column_order=_column.column_id)
+)
+
+
+def keep_places(draft: Draft, table: TableId, columns: Schema, *, is_renewed: bool) -> None:
+    """See to it that DuckDB leaves the columns of a table where they are.
+
+    ``is_renewed``: the table has a new table for inlined rows. No statement where columns are in
+    the order of their ids, else one (in a DuckDB file a few).
+    """
+    is_moved = any(f.order != f.id for f in columns.walk())
+    trigger = dialect_of(draft.connection).kept_places
+    if trigger is None:
+        if is_moved:
+            _hold(draft.connection, table)
+        elif is_renewed:
+            _release(draft.connection, table)
+    elif is_moved:
+        draft.connection.execute(text(trigger))
+
+
+def put_back(
+    draft: Draft, table: TableId, before: Iterable[Field], begun: Iterable[Field], last: int
+) -> None:
+    """Give columns that come back to the place of their id its order, against the trigger.
+
+    ``begun`` are those that were just written, ``last`` is the last id that the table used before.
+    """
+    same = {(f.id, f.order) for f in before}
+    ids: list[FieldId] = [
+        f.id for f in begun if f.order == f.id <= last and (f.id, f.order) not in same
+    ]
+    if ids:
+        draft.connection.execute(_PUT_BACK, {"of_table": table, "ids": ids, "begun": draft.id})
+
+
+def name_to_set(connection: Connection, setting: OptionSetting) -> str:
+    """Return under which name the catalog keeps an option that somebody sets.
+
+    One statement where the option may be held in a DuckDB file.
+    """
+    if dialect_of(connection).kept_places or setting.scope is not Scope.TABLE:
+        return setting.name
+    if setting.name != LIMIT:
+        return setting.name
+    assert setting.scope_id is not None
+    return HELD if _is_held(connection, TableId(setting.scope_id)) else LIMIT
+
+
+def _is_held(connection: Connection, table: TableId) -> bool:
+    return connection.execute(_FIND, {"wanted": HELD, "of_table": table}).first() is not None
+
+
+def _hold(connection: Connection, table: TableId) -> None:
+    if _is_held(connection, table):
+        return
+    of_table = {"of_table": table}
+    row = {"scope": Scope.TABLE.value, "scope_id": table}
+    if connection.execute(_RENAME, of_table | {"was": LIMIT, "now": HELD}).rowcount < 1:
+        connection.execute(_INSERT, row | {"key": HELD, "value": ""})
+    connection.execute(_INSERT, row | {"key": LIMIT, "value": "0"})
+
+
+def _release(connection: Connection, table: TableId) -> None:
+    of_table = {"of_table": table}
+    known = connection.execute(_FIND, of_table | {"wanted": HELD}).scalar()
+    if known is None:
+        return
+    # Whoever set the option in DuckDB meanwhile meant that value.
+    if connection.execute(_FIND, of_table | {"wanted": LIMIT}).scalar() == "0":
+        connection.execute(_REMOVE, of_table | {"gone": LIMIT})
+        if known:
+            connection.execute(_RENAME, of_table | {"was": HELD, "now": LIMIT})
+    connection.execute(_REMOVE, of_table | {"gone": HELD})

@@ -1,0 +1,97 @@
+"""Flushed rows: files that replace rows and deletes kept in the catalog."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam, case, column, delete, func, select, update
+from sqlalchemy import table as sql_table
+
+from shelduck.catalog.commit.conservation import require_dead_rows, require_flushed_rows
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.rows.delete_files import (
+    forget_merged,
+    insert_delete_files,
+    require_as_seen,
+)
+from shelduck.catalog.commit.rows.file_rows import insert_moved_files
+from shelduck.catalog.commit.work import Work
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
+from shelduck.errors import Conflict
+from shelduck.model.changes.change import Entry, FlushedRows, FlushInlined, Verb
+from shelduck.model.changes.conflict import describe
+
+_total, _d = tables.table_stats.c, tables.delete_file.c
+_GROW = (
+    update(tables.table_stats)
+    .where(_total.table_id == bindparam("of_table"))
+    .values(file_size_bytes=_total.file_size_bytes + bindparam("added", type_=BIGINT))
+)
+
+
+def write(draft: Draft, work: Work) -> None:
+    """Write the files of all flushes, and remove their contents from the catalog.
+
+    Raises Conflict if rows or files have changed since they were read, and CorruptLake if the files
+    do not hold all of the rows.
+    """
+    for table in work.existing():
+        for change in table.of(FlushInlined):
+            counts = [_remove_rows(draft.connection, change, part) for part in change.rows]
+            require_flushed_rows(change, sum(n for n, _ in counts), sum(n for _, n in counts))
+            _remove_deletes(draft, change)
+            _insert(draft, change)
+
+
+KIND = Kind((FlushInlined,), Work.keep_of_rows, write)
+
+
+def _remove_rows(
+    connection: Connection, change: FlushInlined, part: FlushedRows
+) -> tuple[int, int]:
+    """Remove rows; return how many of them any snapshot saw, and how many of those were deleted."""
+    rows = sql_table(part.table_name, *(column(c, BIGINT) for c in SYSTEM_COLUMNS))
+    at = change.table.snapshot.id
+    flushed = rows.c.begin_snapshot <= at
+    end = rows.c.end_snapshot
+    kinds = (end > at, end.is_(None) | (end > rows.c.begin_snapshot), end > rows.c.begin_snapshot)
+    counts = (func.coalesce(func.sum(case((kind, 1), else_=0)), 0) for kind in kinds)
+    late, seen, dead = connection.execute(select(*counts).where(flushed)).one()
+    is_changed = late > 0
+    if is_changed or connection.execute(delete(rows).where(flushed)).rowcount != part.rows:
+        raise Conflict(
+            f"cannot {describe(change)}: another commit changed rows that the catalog keeps;"
+            " flush again"
+        )
+    return int(seen), int(dead)
+
+
+def _remove_deletes(draft: Draft, change: FlushInlined) -> None:
+    if not change.deletes:
+        return
+    table = change.table
+    seen = {d.data_file_id: d.seen for d in change.deletes}
+    doing = describe(change)
+    require_dead_rows(doing, change.deletes, require_as_seen(draft, table.id, doing, seen))
+    forget_merged(draft, table, change.deletes)
+
+
+def _insert(draft: Draft, change: FlushInlined) -> None:
+    table = change.table.id
+    numbered = insert_moved_files(draft, table, change.results)
+    dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
+    dead += [(d.data_file_id, d.delete_file) for d in change.deletes]
+    insert_delete_files(draft, table, dead)
+    _grow(draft, change)
+    if dead:
+        draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, table))
+    draft.entries.append(Entry(Verb.INLINE_FLUSH, table))
+    draft.has_stats_change = True
+    draft.layouts.update((number, file.layout) for number, file in numbered)
+
+
+def _grow(draft: Draft, change: FlushInlined) -> None:
+    added = sum(f.file_size_bytes for f in change.results)
+    if added:
+        draft.connection.execute(_GROW, {"of_table": change.table.id, "added": added})

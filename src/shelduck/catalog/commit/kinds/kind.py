@@ -1,0 +1,35 @@
+"""What a commit asks of every kind of change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.names import Names
+from shelduck.catalog.commit.work import Work
+from shelduck.model.changes.change import Change
+
+
+def _nothing(_given: Any, _taken: Any) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of change: its classes, and how a commit carries them out.
+
+    A commit calls only the kinds of its own changes: ``fold`` for each change, then every other
+    function once.
+    """
+
+    takes: tuple[type[Change], ...]
+    fold: Callable[[Work, Any], None]
+    """Adds a change to the work, without I/O; the last change of a table wins."""
+    write: Callable[[Draft, Work], None]
+    """Writes its rows. Conflicts over the rows of a table are found here at the latest."""
+    names: Callable[[Work, Names], None] = _nothing
+    """Reports what the work does to names."""
+    check: Callable[[Draft, Work], None] = _nothing
+    """Raises Conflict if another commit changed what the changes were based on."""

@@ -1,0 +1,141 @@
+"""Rewritten files: the results replace the sources, which are removed or end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import BindParameter, bindparam, func, select
+
+from shelduck.catalog.commit.conservation import require_same_rows
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.rows.delete_files import (
+    end_files,
+    insert_delete_files,
+    keep_past,
+    require_as_seen,
+)
+from shelduck.catalog.commit.rows.file_rows import (
+    insert_moved_files,
+    log_compaction,
+    remove_file_rows,
+)
+from shelduck.catalog.commit.schedule import GoneFile, schedule
+from shelduck.catalog.commit.work import Work
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.queries import live
+from shelduck.catalog.schema import tables
+from shelduck.errors import Conflict
+from shelduck.model.changes.change import RewriteFiles, Verb
+from shelduck.model.changes.conflict import describe
+from shelduck.model.files.data_files import without_bounds
+from shelduck.model.tables.schema import FieldId, TableId
+from shelduck.model.tables.table import TableVersion
+
+_f, _d, _c = tables.data_file.c, tables.delete_file.c, tables.column.c
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_SOURCES = select(
+    *(_f.data_file_id, _f.path, _f.path_is_relative, _f.mapping_id, _f.begin_snapshot)
+).where(_f.data_file_id.in_(_IDS))
+_DELETED_FROM = select(func.count()).where(_d.data_file_id.in_(_IDS))
+_LIVE_COLUMNS = select(*(_c.column_id, _c.column_name, _c.column_type, _c.begin_snapshot)).where(
+    _c.table_id == bindparam("of_table"), live(tables.column)
+)
+
+
+def write(draft: Draft, work: Work) -> None:
+    """Replace the sources of all rewrites by their results.
+
+    Raises Conflict if a source has changed since its rows were read, and CorruptLake if the results
+    hold other rows. About fifteen statements for each table, however many files there are.
+    """
+    for table in work.existing():
+        changes = table.of(RewriteFiles)
+        if changes:
+            _rewrite(draft, table.id, changes)
+
+
+KIND = Kind((RewriteFiles,), Work.keep_of_rows, write)
+
+
+def _rewrite(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> None:
+    seen = {s.data_file_id: s.seen for change in changes for s in change.sources}
+    counted = require_as_seen(draft, table, describe(changes[0]), seen)
+    for change in changes:
+        require_same_rows(change, counted)
+    rows = draft.connection.execute(_LIVE_COLUMNS, {"of_table": table})
+    columns = {row.column_id: row for row in rows}
+    _require_columns(draft, changes[0].table, columns)
+    merged = [change for change in changes if change.keeps_history]
+    if merged:
+        _remove(draft, merged)
+        log_compaction(draft, Verb.MERGE_ADJACENT, table)
+    ended = [change for change in changes if not change.keeps_history]
+    if ended:
+        for change in ended:
+            keep_past(draft, change, counted)
+        end_files(draft, _source_ids(ended))
+        log_compaction(draft, Verb.REWRITE_DELETE, table)
+    _insert(draft, changes, columns)
+    draft.has_stats_change = True
+
+
+def _source_ids(changes: Iterable[RewriteFiles]) -> list[int]:
+    return [s.data_file_id for change in changes for s in change.sources]
+
+
+def _remove(draft: Draft, changes: Sequence[RewriteFiles]) -> None:
+    """Remove the sources from all snapshots."""
+    table = changes[0].table
+    ids = _source_ids(changes)
+    sources: dict[int, Any] = {}
+    for chunk in chunks(ids):
+        if draft.connection.execute(_DELETED_FROM, {"ids": chunk}).scalar():
+            raise Conflict(f"rows in files of {table.full_name} were deleted and restored")
+        found = draft.connection.execute(_SOURCES, {"ids": chunk})
+        sources.update((row.data_file_id, row) for row in found)
+    for change in changes:
+        first = min(sources[s.data_file_id].begin_snapshot for s in change.sources)
+        if any(result.begin_snapshot != first for result in change.results):
+            raise Conflict(f"files of {table.full_name} begin at a later snapshot now")
+    gone = [_gone(table, row) for row in sources.values()]
+    schedule(draft.store, draft.connection, draft.lake, gone, draft.time)
+    remove_file_rows(draft.connection, table.id, ids)
+
+
+def _gone(table: TableVersion, row: Any) -> GoneFile:
+    path = resolve(table.path, row.path, row.path_is_relative)
+    return GoneFile(row.data_file_id, path, row.mapping_id is not None)
+
+
+def _insert(draft: Draft, changes: Sequence[RewriteFiles], columns: Mapping[int, Any]) -> None:
+    table = changes[0].table.id
+    retyped = _retyped(changes[0].table, columns)
+    files = [without_bounds(file, retyped) for change in changes for file in change.results]
+    numbered = insert_moved_files(draft, table, files)
+    dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
+    insert_delete_files(draft, table, dead)
+    draft.layouts.update((number, file.layout) for number, file in numbered)
+
+
+def _require_columns(draft: Draft, table: TableVersion, columns: Mapping[int, Any]) -> None:
+    """Raise Conflict for a visible column that had an id but was hidden when the rows were read.
+
+    The results do not contain it. Columns added since are in no source either.
+    """
+    known = {f.id for f in table.columns.walk()}
+    for number, row in columns.items():
+        is_older = number <= table.max_column_id and row.begin_snapshot < draft.id
+        if is_older and number not in known:
+            raise Conflict(
+                f"column {row.column_name!r} of {table.full_name} was restored or converted after"
+                " the rows were read, and the new files do not contain it"
+            )
+
+
+def _retyped(table: TableVersion, columns: Mapping[int, Any]) -> set[FieldId]:
+    """Return the leaves whose type another commit changed since the rows were read."""
+    now = {number: row.column_type.lower() for number, row in columns.items()}
+    return {f.id for f in table.columns.leaves() if now.get(f.id, str(f.shape)) != str(f.shape)}

@@ -1,0 +1,122 @@
+"""Names in use: what a commit does to them, compared with what is there inside its lock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, func, literal, select, true, union_all
+
+from shelduck.catalog.read.queries import has_columns, live
+from shelduck.catalog.schema import tables
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest
+from shelduck.model.tables.schema import SchemaId
+from shelduck.model.tables.table import SchemaInfo
+
+Named = tuple[str, int]
+"""What has a name: 'table' or 'view', and its id."""
+
+_LIVE_SCHEMAS = select(tables.schema.c.schema_id, tables.schema.c.schema_name).where(
+    live(tables.schema)
+)
+
+
+@dataclass
+class Names:
+    """What a commit does to the names of schemas, and to those that tables and views share."""
+
+    given: list[tuple[SchemaInfo, str]] = field(default_factory=list)
+    renamed: set[Named] = field(default_factory=set)
+    dropped: set[Named] = field(default_factory=set)
+    new_schemas: list[SchemaInfo] = field(default_factory=list)
+    dropped_schemas: list[SchemaInfo] = field(default_factory=list)
+
+
+def check_names(connection: Connection, names: Names) -> None:
+    """Raise AlreadyExists, Conflict or InvalidRequest unless the names fit what is there.
+
+    Two statements when names are given, one more when a schema ends.
+    """
+    _require_unique(names)
+    if names.given or names.new_schemas or names.dropped_schemas:
+        _check_schemas(connection, names)
+    if names.given:
+        _check_given(connection, names)
+    if names.dropped_schemas:
+        _check_emptiness(connection, names)
+
+
+def _require_unique(names: Names) -> None:
+    twice = Counter((schema.id, name.lower()) for schema, name in names.given)
+    for (_, name), count in twice.items():
+        if count > 1:
+            raise AlreadyExists(
+                f"one commit gives the name {name!r} to {count} tables or views", about="table"
+            )
+
+
+def _check_schemas(connection: Connection, names: Names) -> None:
+    alive = {row.schema_id: row.schema_name for row in connection.execute(_LIVE_SCHEMAS)}
+    used = {schema for schema, _ in names.given}
+    created = {schema.id for schema in names.new_schemas}
+    for schema in used.union(names.dropped_schemas):
+        if schema.id not in alive and schema.id not in created:
+            raise Conflict(f"schema {schema.name!r} was dropped by another commit")
+    ending = {schema.id for schema in names.dropped_schemas}
+    for schema in used:
+        if schema.id in ending:
+            raise InvalidRequest(
+                f"one commit drops schema {schema.name!r} and puts a table into it; do one of them"
+            )
+    taken = {name.lower() for number, name in alive.items() if number not in ending}
+    for schema in names.new_schemas:
+        if schema.name.lower() in taken:
+            raise AlreadyExists(f"schema {schema.name!r} already exists", about="schema")
+        taken.add(schema.name.lower())
+
+
+def _check_given(connection: Connection, names: Names) -> None:
+    schema_ids = {schema.id for schema, _ in names.given if schema.id >= 0}
+    if not schema_ids:
+        return
+    wanted = [func.lower(name) for _, name in names.given]
+    t, v = tables.table.c, tables.view.c
+    taken = connection.execute(
+        union_all(
+            select(literal("table"), t.table_id, t.schema_id, t.table_name).where(
+                live(tables.table),
+                has_columns(),
+                t.schema_id.in_(schema_ids),
+                func.lower(t.table_name).in_(wanted),
+            ),
+            select(literal("view"), v.view_id, v.schema_id, v.view_name).where(
+                live(tables.view), v.schema_id.in_(schema_ids), func.lower(v.view_name).in_(wanted)
+            ),
+        )
+    ).all()
+    given = {(schema.id, name.lower()): schema for schema, name in names.given}
+    for kind, number, schema_id, name in taken:
+        schema = given.get((SchemaId(schema_id), name.lower()))
+        if schema is not None and (kind, number) not in names.dropped | names.renamed:
+            raise AlreadyExists(
+                f"{kind} {name!r} already exists in schema {schema.name!r}", about=kind
+            )
+
+
+def _check_emptiness(connection: Connection, names: Names) -> None:
+    ids = [schema.id for schema in names.dropped_schemas]
+    parts = [
+        select(
+            literal(kind), source.c[f"{kind}_id"], source.c.schema_id, source.c[f"{kind}_name"]
+        ).where(live(source), source.c.schema_id.in_(ids), is_there)
+        for kind, source, is_there in (
+            ("table", tables.table, has_columns()),
+            ("view", tables.view, true()),
+            ("macro", tables.macro, true()),
+        )
+    ]
+    for kind, number, _, name in connection.execute(union_all(*parts)):
+        if (kind, number) not in names.dropped:
+            raise InvalidRequest(
+                f"a schema cannot be dropped while {kind} {name!r} is in it; drop that first"
+            )

@@ -1,0 +1,55 @@
+"""Recording what files physically hold, each layout once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, bindparam, func, insert, select, text
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import queries
+from shelduck.catalog.schema import own_tables
+from shelduck.model.files.layout import Layout
+
+_KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(
+    own_tables.layout.c.digest.in_(bindparam("digests", expanding=True))
+)
+_NEWEST = select(func.max(own_tables.layout.c.layout_id))
+_INSERT_LAYOUTS = insert(own_tables.layout)
+# Two processes may have learned the same file; the first to record it is right.
+_INSERT_FILES = text(
+    "INSERT INTO shelduck_file_layout (data_file_id, layout_id) VALUES (:data_file_id, :layout_id)"
+    " ON CONFLICT DO NOTHING"
+)
+
+
+def record_layouts(store: Store, connection: Connection, layouts: Mapping[int, Layout]) -> None:
+    """Record layouts by data file id; three statements, five when a layout is new.
+
+    ``connection`` comes from `Store.write`. Our tables are made where they are missing.
+    """
+    names = {table.name for table in own_tables.OWN.sorted_tables}
+    if queries.present_tables(connection, names) != names:
+        own_tables.ensure_own_tables(store, connection)
+    distinct = {id(layout): layout for layout in layouts.values()}
+    digests = {number: layout.digest() for number, layout in distinct.items()}
+    by_digest = {digests[number]: layout for number, layout in distinct.items()}
+    ids = {
+        digest: number
+        for number, digest in connection.execute(_KNOWN, {"digests": list(by_digest)})
+    }
+    unknown = sorted(set(by_digest) - set(ids))
+    if unknown:
+        first = (connection.execute(_NEWEST).scalar() or 0) + 1
+        ids.update({digest: first + n for n, digest in enumerate(unknown)})
+        connection.execute(
+            _INSERT_LAYOUTS,
+            [{"layout_id": ids[d], "digest": d, "layout": by_digest[d].to_json()} for d in unknown],
+        )
+    connection.execute(
+        _INSERT_FILES,
+        [
+            {"data_file_id": number, "layout_id": ids[digests[id(layout)]]}
+            for number, layout in layouts.items()
+        ],
+    )

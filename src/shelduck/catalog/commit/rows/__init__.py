@@ -1,0 +1,1 @@
+"""The rows of the catalog that several kinds of change write."""

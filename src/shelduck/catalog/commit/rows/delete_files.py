@@ -1,0 +1,155 @@
+"""Delete files of data files: checked, written, ended and merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import bindparam, column, delete, insert, select
+from sqlalchemy import table as sql_table
+
+from shelduck.catalog.commit.conservation import require_dead_rows
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.rows.ending import ending
+from shelduck.catalog.commit.schedule import GoneFile, schedule
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.queries import (
+    inlined_delete_counts,
+    inlined_delete_table,
+    live,
+    present_tables,
+)
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.errors import Conflict
+from shelduck.model.changes.change import DeleteRows, MergedDeletes, RewriteFiles
+from shelduck.model.changes.conflict import describe
+from shelduck.model.files.data_files import DeletesSeen, NewDeleteFile
+from shelduck.model.tables.schema import SnapshotId, TableId
+from shelduck.model.tables.table import TableVersion
+from shelduck.planning.conservation import Source
+
+_file, _delete = tables.data_file.c, tables.delete_file.c
+_LIVE_FILES = select(_file.data_file_id, _file.path, _file.record_count).where(
+    _file.data_file_id.in_(bindparam("ids", expanding=True)), live(tables.data_file)
+)
+_LIVE_DELETES = select(*(_delete.data_file_id, _delete.delete_file_id, _delete.delete_count)).where(
+    _delete.data_file_id.in_(bindparam("ids", expanding=True)), live(tables.delete_file)
+)
+_INSERT = insert(tables.delete_file)
+_END_FILES = ending(tables.data_file, "data_file_id")
+_END_DELETES = ending(tables.delete_file, "data_file_id")
+
+
+def require_as_seen(
+    draft: Draft, table: TableId, doing: str, seen: Mapping[int, DeletesSeen]
+) -> dict[int, Source]:
+    """Return the row counts of data files that are live and have only the deletes ``seen``.
+
+    Raises Conflict for any that are not so. ``doing`` follows "cannot" in the message.
+    """
+    deletes: dict[int, tuple[int, int]] = {}
+    alive: dict[int, tuple[str, int | None]] = {}
+    for ids in chunks(seen):
+        files = draft.connection.execute(_LIVE_FILES, {"ids": ids})
+        alive.update((number, (path, rows)) for number, path, rows in files)
+        stored = draft.connection.execute(_LIVE_DELETES, {"ids": ids})
+        deletes.update((number, (delete_id, count)) for number, delete_id, count in stored)
+    inlined: dict[int, int] = {}
+    source = inlined_delete_table(table)
+    if present_tables(draft.connection, [source]):
+        found = draft.connection.execute(inlined_delete_counts(source))
+        inlined = {row[0]: row[1] for row in found}
+    counted: dict[int, Source] = {}
+    for number, then in seen.items():
+        delete_id, dead = deletes.get(number, (None, 0))
+        more = inlined.get(number, 0)
+        if number not in alive:
+            what = f"rewrote or ended data file {number}"
+        elif then != DeletesSeen(delete_id, more):
+            what = f"deleted rows from data file {number}"
+        else:
+            counted[number] = Source(*alive[number], dead + more)
+            continue
+        raise Conflict(
+            f"cannot {doing}: another commit {what}; read the table again and repeat the change"
+        )
+    return counted
+
+
+def end_files(draft: Draft, ids: Sequence[int]) -> None:
+    """End data files and their delete files."""
+    for chunk in chunks(ids):
+        for statement in (_END_FILES, _END_DELETES):
+            draft.connection.execute(statement, {"in_data_file_id": chunk, "ended": draft.id})
+
+
+def end_delete_files(draft: Draft, ids: Sequence[int]) -> None:
+    """End the delete files of data files that stay live."""
+    for chunk in chunks(ids):
+        draft.connection.execute(_END_DELETES, {"in_data_file_id": chunk, "ended": draft.id})
+
+
+def insert_delete_files(
+    draft: Draft,
+    table: TableId,
+    files: Sequence[tuple[int, NewDeleteFile]],
+    end: SnapshotId | None = None,
+) -> None:
+    """Write the rows of new delete files, each beside the id of its data file.
+
+    They are live until the snapshot ``end``.
+    """
+    if not files:
+        return
+    rows = [
+        {
+            "delete_file_id": number,
+            "table_id": table,
+            "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
+            "end_snapshot": end,
+            "data_file_id": data_file_id,
+            "path": file.path,
+            "path_is_relative": True,
+            "format": "parquet",
+            "delete_count": file.delete_count,
+            "file_size_bytes": file.file_size_bytes,
+            "footer_size": file.footer_size,
+            "encryption_key": None,
+            "partial_max": file.partial_max,
+        }
+        for number, (data_file_id, file) in zip(draft.file_ids(len(files)), files, strict=True)
+    ]
+    draft.connection.execute(_INSERT, rows)
+
+
+def forget_merged(draft: Draft, table: TableVersion, merged: Sequence[MergedDeletes]) -> None:
+    """Remove the sources of merged delete files: positions in the catalog, older delete files.
+
+    At most four statements.
+    """
+    source = sql_table(inlined_delete_table(table.id), column("file_id", BIGINT))
+    for part in chunks(sorted(d.data_file_id for d in merged)):
+        draft.connection.execute(delete(source).where(source.c.file_id.in_(part)))
+    gone: list[GoneFile] = []
+    for part in chunks(sorted(number for d in merged for number in d.replaced)):
+        chosen = _delete.delete_file_id.in_(part)
+        for row in draft.connection.execute(select(tables.delete_file).where(chosen)):
+            path = resolve(table.path, row.path, row.path_is_relative)
+            gone.append(GoneFile(row.delete_file_id, path))
+        draft.connection.execute(delete(tables.delete_file).where(chosen))
+    schedule(draft.store, draft.connection, draft.lake, gone, draft.time)
+
+
+def keep_past(
+    draft: Draft, change: DeleteRows | RewriteFiles, counted: Mapping[int, Source]
+) -> None:
+    """Write merged delete files, live until this snapshot, for older ones and positions."""
+    parts = change.files if isinstance(change, DeleteRows) else change.sources
+    merged = [part.past for part in parts if part.past is not None]
+    if merged:
+        table = change.table
+        require_dead_rows(describe(change), merged, counted)
+        forget_merged(draft, table, merged)
+        until_now = [(d.data_file_id, d.delete_file) for d in merged]
+        insert_delete_files(draft, table.id, until_now, draft.id)

@@ -1,0 +1,16 @@
+"""The statement by which rows of the catalog end at a snapshot."""
+
+from __future__ import annotations
+
+from sqlalchemy import Table, Update, bindparam, update
+
+from shelduck.catalog.read.queries import live
+
+
+def ending(source: Table, *keys: str) -> Update:
+    """Return the statement that ends live rows whose ``keys`` are in the lists ``in_…`` of them.
+
+    The snapshot is ``ended``.
+    """
+    chosen = [source.c[key].in_(bindparam(f"in_{key}", expanding=True)) for key in keys]
+    return update(source).where(*chosen, live(source)).values(end_snapshot=bindparam("ended"))

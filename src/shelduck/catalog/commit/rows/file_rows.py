@@ -1,0 +1,125 @@
+"""The rows of the catalog that describe data files: written, and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import BindParameter, Connection, bindparam, column, delete, insert
+from sqlalchemy import table as sql_table
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.rows.arrangement import insert_partition_values
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import inlined_delete_table, present_tables
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.errors import CorruptLake
+from shelduck.model.changes.change import Entry, Verb
+from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.tables.schema import TableId
+
+_INSERT_FILES = insert(tables.data_file)
+_INSERT_FILE_STATS = insert(tables.file_column_stats)
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_BELONGING = (
+    tables.file_column_stats,
+    tables.file_variant_stats,
+    tables.file_partition_value,
+    tables.data_file,
+)
+
+
+def insert_files(
+    draft: Draft, files: Sequence[dict[str, Any]], stats: Sequence[dict[str, Any]]
+) -> None:
+    """Write the rows of data files and their statistics; two statements."""
+    if files:
+        draft.connection.execute(_INSERT_FILES, files)
+    if stats:
+        draft.connection.execute(_INSERT_FILE_STATS, stats)
+
+
+def insert_moved_files(
+    draft: Draft, table: TableId, files: Sequence[NewDataFile]
+) -> list[tuple[int, NewDataFile]]:
+    """Write all that describes files of older rows, and return them with their ids.
+
+    Such rows have row ids already, and no others may be counted out for them. Three statements.
+    """
+    numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
+    rows = [file_row(draft, table, number, file, None) for number, file in numbered]
+    stats = [row for number, file in numbered for row in stats_rows(table, number, file)]
+    insert_files(draft, rows, stats)
+    insert_partition_values(draft, [(table, number, file) for number, file in numbered])
+    return numbered
+
+
+def log_compaction(draft: Draft, verb: Verb, table: TableId) -> None:
+    """Log a compaction, so that everybody gives way whose changes are about the old files.
+
+    A delete of DuckDB 1.5.5 whose positions the catalog keeps gives way to a flush and to no
+    compaction: after one it would delete from files that are gone, and the rows would stay.
+    """
+    draft.entries += [Entry(verb, table), Entry(Verb.INLINE_FLUSH, table)]
+
+
+def remove_file_rows(connection: Connection, table: TableId, ids: Sequence[int]) -> None:
+    """Delete the rows of data files and of all that belongs to them; seven statements at most."""
+    inlined = inlined_delete_table(table)
+    extra = present_tables(connection, [own_tables.file_layout.name, inlined])
+    statements = [delete(source).where(source.c.data_file_id.in_(_IDS)) for source in _BELONGING]
+    if own_tables.file_layout.name in extra:
+        known = own_tables.file_layout
+        statements.append(delete(known).where(known.c.data_file_id.in_(_IDS)))
+    if inlined in extra:
+        number = column("file_id", BIGINT)
+        statements.append(delete(sql_table(inlined, number)).where(number.in_(_IDS)))
+    for chunk in chunks(ids):
+        for statement in statements:
+            connection.execute(statement, {"ids": chunk})
+
+
+def file_row(
+    draft: Draft, table: TableId, number: int, file: NewDataFile, first_row: int | None
+) -> dict[str, Any]:
+    """Return the row of a data file; its rows are numbered from ``first_row`` on."""
+    if file.record_count < 0 or file.file_size_bytes <= 0:
+        raise CorruptLake(f"file {file.path!r} for table {table} has no size or row count")
+    return {
+        "data_file_id": number,
+        "table_id": table,
+        "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
+        "end_snapshot": None,
+        "file_order": None,
+        "path": file.path,
+        "path_is_relative": file.names is None,
+        "file_format": "parquet",
+        "record_count": file.record_count,
+        "file_size_bytes": file.file_size_bytes,
+        "footer_size": file.footer_size,
+        "row_id_start": first_row if file.row_id_start is None else file.row_id_start,
+        "partition_id": draft.partition_id(file.partition_id),
+        "encryption_key": None,
+        "mapping_id": None,
+        "partial_max": file.partial_max,
+    }
+
+
+def stats_rows(table: TableId, number: int, file: NewDataFile) -> list[dict[str, Any]]:
+    """Return the rows of a data file's statistics, one for each column that has some."""
+    return [
+        {
+            "data_file_id": number,
+            "table_id": table,
+            "column_id": s.column_id,
+            "column_size_bytes": s.column_size_bytes,
+            "value_count": s.value_count,
+            "null_count": s.null_count,
+            "min_value": s.min_value,
+            "max_value": s.max_value,
+            "contains_nan": s.contains_nan,
+            "extra_stats": None,
+        }
+        for s in file.stats
+    ]

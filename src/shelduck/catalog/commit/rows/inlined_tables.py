@@ -1,0 +1,146 @@
+"""Tables for inlined rows: a table that has one needs another whenever its columns change.
+
+DuckDB inserts small batches by position into the newest one that is registered. Were the columns
+changed and that table not, its inserts would fail or, worse, leave rows that nobody can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, MetaData, Table, bindparam, exists, func, insert, select
+from sqlalchemy.schema import CreateTable
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.work import TableWork
+from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.inlined_columns import inlined_columns, is_reserved
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.schema import FieldId, Kind, Schema, TableId
+from shelduck.model.types.data_types import Leaf
+
+_c = tables.inlined_data_tables.c
+_snapshot, _version = tables.snapshot.c, tables.schema_versions.c
+_is_recorded = (
+    exists()
+    .where(_version.table_id == _c.table_id, _version.schema_version == _c.schema_version)
+    .correlate(tables.inlined_data_tables)
+)
+_REGISTERED = select(_c.table_id, _c.table_name, _c.schema_version, _is_recorded).where(
+    _c.table_id.in_(bindparam("ids", expanding=True))
+)
+_NEWEST = (
+    select(
+        _c.table_name,
+        _c.schema_version,
+        select(func.max(_version.schema_version))
+        .where(_version.table_id == _c.table_id)
+        .scalar_subquery()
+        .label("altered"),
+    )
+    .where(_c.table_id == bindparam("of_table"))
+    .order_by(_c.schema_version.desc())
+    .limit(1)
+)
+_REGISTER = insert(tables.inlined_data_tables)
+
+# DuckDB 1.5.5 makes a table for inlined rows on demand and forgets its row of schema_versions. It
+# reads such rows only until a newer table is registered, and then not at all.
+_RECORD_VERSIONS = insert(tables.schema_versions).from_select(
+    ["begin_snapshot", "schema_version", "table_id"],
+    select(func.min(_snapshot.snapshot_id), _c.schema_version, _c.table_id)
+    .where(
+        _c.table_id.in_(bindparam("ids", expanding=True)),
+        _snapshot.schema_version == _c.schema_version,
+        ~_is_recorded,
+    )
+    .group_by(_c.schema_version, _c.table_id),
+)
+_INSERT_OPTION = insert(tables.metadata)
+
+
+def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | None:
+    """Make and register a table for the inlined rows of a table as its columns are now.
+
+    Two statements; returns its name. A table that can have none is told to DuckDB as one without
+    inlining (one statement), and the answer is None.
+    """
+    made = inlined_columns(dialect_of(draft.connection), columns)
+    if made is None:
+        option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table"}
+        draft.connection.execute(_INSERT_OPTION, option | {"scope_id": table})
+        return None
+    name = f"ducklake_inlined_data_{table}_{draft.next_schema_version}"
+    draft.connection.execute(CreateTable(Table(name, MetaData(), *made)))
+    row = {"table_id": table, "table_name": name, "schema_version": draft.next_schema_version}
+    draft.connection.execute(_REGISTER, row)
+    return name
+
+
+def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
+    """Make a table for inlined rows where DuckDB would go on using one with the former columns.
+
+    One statement when no table has any; else one more than two for each that has.
+    """
+    changed = {w.id: w for w in works if needs_another(w)}
+    if not changed:
+        return
+    found = draft.connection.execute(_REGISTERED, {"ids": list(changed)}).all()
+    if not all(is_recorded for *_, is_recorded in found):
+        ids = {number for number, *_ in found}
+        draft.connection.execute(_RECORD_VERSIONS, {"ids": sorted(ids)})
+    for number in dict.fromkeys(row.table_id for row in found):
+        work = changed[number]
+        assert work.columns is not None
+        _refuse_reserved(work, work.columns)
+        if inlined_columns(dialect_of(draft.connection), work.columns) is not None:
+            add_inlined_table(draft, work.id, work.columns)
+
+
+def needs_another(work: TableWork) -> bool:
+    """Tell whether a change of a table asks for another table for its inlined rows."""
+    if work.old is None or work.columns is None:
+        return False
+    old, new = work.old.columns, work.columns
+    # DuckDB makes one for new partition keys too.
+    return old.names != new.names or _differ(old, new) or work.partition is not None
+
+
+def newest_inlined_table(connection: Connection, table: TableId, columns: Schema) -> str | None:
+    """Return the table that rows with these columns go to, None when there is none.
+
+    One statement, and two more where the table was altered since: a DuckDB that inlines nothing
+    makes no table for inlined rows when it alters one.
+    """
+    found = connection.execute(_NEWEST, {"of_table": table}).one_or_none()
+    if found is None:
+        return None
+    if found.altered is not None and found.altered > found.schema_version:
+        begins = connection.execute(queries.schema_versions_of(table)).all()
+        begin = begin_under(begins, found.schema_version)
+        if begin is None:
+            return None
+        versions = connection.execute(queries.column_versions(table)).all()
+        if _differ(schema_of(rows_at(versions, begin), str(table)), columns):
+            return None
+    return str(found.table_name)
+
+
+def _differ(old: Schema, new: Schema) -> bool:
+    # By ids too: another column may have the name and the type of one that is gone.
+    def told(columns: Schema) -> list[tuple[FieldId, str, Leaf | Kind]]:
+        return [(f.id, f.name, f.shape) for f in columns.walk()]
+
+    return sorted(told(old), key=repr) != sorted(told(new), key=repr)
+
+
+def _refuse_reserved(work: TableWork, columns: Schema) -> None:
+    for name in columns.names:
+        if is_reserved(name):
+            raise InvalidRequest(
+                f"{work.name} cannot have a column {name!r}: DuckLake uses the name for the rows"
+                " of this table that are in the catalog; choose another"
+            )

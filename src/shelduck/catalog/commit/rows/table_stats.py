@@ -1,0 +1,270 @@
+"""Statistics of whole tables, of all rows and by column: what a commit adds to them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, column, delete, func, insert, select, update
+from sqlalchemy import table as sql_table
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.rows.stats import (
+    TableColumnStats,
+    grown,
+    stats_of_added,
+    stats_of_files,
+)
+from shelduck.catalog.commit.work import TableWork
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.queries import live
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.model.files.data_files import ColumnStats, NewDataFile
+from shelduck.model.files.inlined import InlinedBatch, batch_stats
+from shelduck.model.tables.schema import FieldId, Kind, TableId
+from shelduck.model.types.data_types import Leaf, ducklake_type
+
+_file, _total, _column = tables.data_file.c, tables.table_stats.c, tables.table_column_stats.c
+
+_INSERT_TOTALS = insert(tables.table_stats)
+_INSERT_COLUMN_STATS = insert(tables.table_column_stats)
+_UPDATE_TOTALS = (
+    update(tables.table_stats)
+    .where(_total.table_id == bindparam("of_table"))
+    .values(
+        record_count=bindparam("records"),
+        next_row_id=bindparam("next_row"),
+        file_size_bytes=bindparam("size"),
+    )
+)
+_UPDATE_COLUMN_STATS = (
+    update(tables.table_column_stats)
+    .where(_column.table_id == bindparam("of_table"), _column.column_id == bindparam("of_column"))
+    .values(
+        contains_null=bindparam("null"),
+        contains_nan=bindparam("nan"),
+        min_value=bindparam("low"),
+        max_value=bindparam("high"),
+    )
+)
+_DELETE_COLUMN_STATS = delete(tables.table_column_stats).where(
+    _column.table_id == bindparam("of_table"), _column.column_id == bindparam("of_column")
+)
+_TOTALS = select(tables.table_stats).where(_total.table_id.in_(bindparam("ids", expanding=True)))
+_COLUMN_STATS = select(tables.table_column_stats).where(
+    _column.table_id.in_(bindparam("ids", expanding=True))
+)
+_LEAF_TYPES = select(
+    tables.column.c.table_id, tables.column.c.column_id, tables.column.c.column_type
+).where(
+    tables.column.c.table_id.in_(bindparam("ids", expanding=True)),
+    live(tables.column),
+    func.lower(tables.column.c.column_type).not_in([kind.value for kind in Kind]),
+)
+_TOTALS_OF_FILES = select(
+    func.coalesce(func.sum(_file.record_count), 0),
+    func.coalesce(func.max(_file.row_id_start + _file.record_count), 0),
+    func.coalesce(func.sum(_file.file_size_bytes), 0),
+    func.count(),
+).where(_file.table_id == bindparam("of_table"))
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """One row of ``ducklake_table_stats``; ``is_new`` when it has to be inserted.
+
+    ``is_first_insert`` when there were no rows before, so that statistics begin with these.
+    """
+
+    record_count: int
+    next_row_id: int
+    file_size_bytes: int
+    is_new: bool = False
+    is_first_insert: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a commit adds to one table: rows, ids for them, bytes, and statistics by part.
+
+    ``columns`` are the leaves of the table where they are known, None where the catalog is asked.
+    """
+
+    rows: int
+    row_ids: int
+    bytes: int
+    parts: Sequence[Sequence[ColumnStats]]
+    columns: Mapping[FieldId, Leaf] | None = None
+
+    @classmethod
+    def of(cls, files: Sequence[NewDataFile], batches: Sequence[InlinedBatch]) -> Growth:
+        """Return what these files and inlined rows add."""
+        in_files = sum(f.record_count for f in files)
+        known = None
+        if batches and not files:
+            leaves = batches[0].columns.leaves()
+            known = {f.id: f.shape for f in leaves if not isinstance(f.shape, Kind)}
+        return cls(
+            in_files + sum(len(b.rows) for b in batches),
+            in_files + sum(b.new_rows for b in batches),
+            sum(f.file_size_bytes for f in files),
+            [f.stats for f in files if f.record_count > 0] + [batch_stats(b) for b in batches],
+            known,
+        )
+
+
+def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
+    """Write table statistics of columns that were added to tables with data; two statements.
+
+    DuckDB leaves them out, and then neither SET NOT NULL nor MIN and MAX find what they need.
+    """
+    added: dict[TableId, list[tuple[FieldId, TableColumnStats]]] = {}
+    for work in works:
+        assert work.old is not None
+        assert work.columns is not None
+        tops = {f.id for f in work.columns}
+        found = [
+            (f.id, stats_of_added(f, is_nested=f.id not in tops))
+            for f in work.columns.leaves()
+            # A column that comes back (RESTORE) has had its statistics from the beginning.
+            if f.id > work.old.max_column_id
+        ]
+        leaves = [(number, stats) for number, stats in found if stats is not None]
+        if leaves:
+            added[work.id] = leaves
+    if not added:
+        return
+    counted = {row.table_id for row in draft.connection.execute(_TOTALS, {"ids": list(added)})}
+    rows = [
+        _column_stats_row(table, column, stats)
+        for table in counted
+        for column, stats in added[table]
+    ]
+    if rows:
+        draft.connection.execute(_INSERT_COLUMN_STATS, rows)
+        draft.has_stats_change = True
+
+
+def read_totals(draft: Draft, ids: Sequence[TableId]) -> dict[TableId, Totals]:
+    """Return the totals of tables; one statement, and a few for each that has none yet."""
+    found = {
+        TableId(row.table_id): Totals(row.record_count, row.next_row_id, row.file_size_bytes)
+        for row in draft.connection.execute(_TOTALS, {"ids": ids})
+    }
+    for table in ids:
+        if table not in found:
+            found[table] = _totals_of_rows(draft, table)
+    return found
+
+
+def grow_stats(
+    draft: Draft, totals: Mapping[TableId, Totals], growth: Mapping[TableId, Growth]
+) -> None:
+    """Write totals and column statistics of tables that grew; at most six statements."""
+    draft.has_stats_change = True
+    _write_totals(draft, totals, growth)
+    _write_column_stats(draft, totals, growth)
+
+
+def _totals_of_rows(draft: Draft, table: TableId) -> Totals:
+    """Count what is there: another writer may have left the totals out, and row ids must go on."""
+    row = draft.connection.execute(_TOTALS_OF_FILES, {"of_table": table}).one()
+    records, next_row, size, files = (int(value) for value in row)
+    for name, _ in draft.connection.execute(queries.inlined_tables(table)).all():
+        row_id = column("row_id", BIGINT)
+        kept = select(func.count(), func.coalesce(func.max(row_id) + 1, 0))
+        count, above = draft.connection.execute(kept.select_from(sql_table(name, row_id))).one()
+        records, next_row, files = records + count, max(next_row, above), files + bool(count)
+    return Totals(records, next_row, size, is_new=True, is_first_insert=files == 0)
+
+
+def _leaf_types(draft: Draft, ids: Sequence[TableId]) -> Mapping[TableId, Mapping[FieldId, Leaf]]:
+    types: dict[TableId, dict[FieldId, Leaf]] = defaultdict(dict)
+    if ids:
+        for table, column_id, text in draft.connection.execute(_LEAF_TYPES, {"ids": ids}):
+            types[table][column_id] = ducklake_type(text)
+    return types
+
+
+def _write_totals(
+    draft: Draft, totals: Mapping[TableId, Totals], growth: Mapping[TableId, Growth]
+) -> None:
+    inserted, updated = [], []
+    for table, added in growth.items():
+        old = totals[table]
+        values = (
+            old.record_count + added.rows,
+            old.next_row_id + added.row_ids,
+            old.file_size_bytes + added.bytes,
+        )
+        if old.is_new:
+            names = ("record_count", "next_row_id", "file_size_bytes")
+            inserted.append({"table_id": table, **dict(zip(names, values, strict=True))})
+        else:
+            names = ("records", "next_row", "size")
+            updated.append({"of_table": table, **dict(zip(names, values, strict=True))})
+    if inserted:
+        draft.connection.execute(_INSERT_TOTALS, inserted)
+    if updated:
+        draft.connection.execute(_UPDATE_TOTALS, updated)
+
+
+def _write_column_stats(
+    draft: Draft, totals: Mapping[TableId, Totals], growth: Mapping[TableId, Growth]
+) -> None:
+    types = _leaf_types(draft, [t for t, added in growth.items() if added.columns is None])
+    known = {
+        (row.table_id, row.column_id): TableColumnStats(
+            row.contains_null is not False, row.contains_nan, row.min_value, row.max_value
+        )
+        for row in draft.connection.execute(_COLUMN_STATS, {"ids": list(growth)})
+    }
+    inserted, updated, deleted = [], [], []
+    for table, growing in growth.items():
+        by_part = [{s.column_id: s for s in part} for part in growing.parts]
+        leaves = types[table] if growing.columns is None else growing.columns
+        for column_id, leaf in leaves.items():
+            old = known.get((table, column_id))
+            added = stats_of_files(leaf, [parts.get(column_id) for parts in by_part])
+            new = grown(leaf, old, added) if old else added
+            if old is None and new is not None and totals[table].is_first_insert:
+                inserted.append(_column_stats_row(table, column_id, new))
+            elif old is not None and new is None:
+                deleted.append({"of_table": table, "of_column": column_id})
+            elif old is not None and new is not None and new != old:
+                updated.append(_column_stats_update(table, column_id, new))
+    for statement, rows in (
+        (_INSERT_COLUMN_STATS, inserted),
+        (_UPDATE_COLUMN_STATS, updated),
+        (_DELETE_COLUMN_STATS, deleted),
+    ):
+        if rows:
+            draft.connection.execute(statement, rows)
+
+
+def _column_stats_row(table: TableId, column: FieldId, stats: TableColumnStats) -> dict[str, Any]:
+    return {
+        "table_id": table,
+        "column_id": column,
+        "contains_null": stats.contains_null,
+        "contains_nan": stats.contains_nan,
+        "min_value": stats.min_value,
+        "max_value": stats.max_value,
+        "extra_stats": None,
+    }
+
+
+def _column_stats_update(
+    table: TableId, column: FieldId, stats: TableColumnStats
+) -> dict[str, Any]:
+    return {
+        "of_table": table,
+        "of_column": column,
+        "null": stats.contains_null,
+        "nan": stats.contains_nan,
+        "low": stats.min_value,
+        "high": stats.max_value,
+    }

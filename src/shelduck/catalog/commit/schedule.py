@@ -1,0 +1,247 @@
+"""Files that no snapshot needs any more: scheduled for deletion, or given back to their owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+)
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.queries import present_tables
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.errors import CorruptLake
+from shelduck.model.files.place import (
+    Place,
+    normal,
+    place_below,
+    place_in,
+    split_address,
+    storage_path,
+)
+
+_s, _r = tables.files_scheduled_for_deletion.c, own_tables.released_file.c
+_INSERT = insert(tables.files_scheduled_for_deletion)
+_RELEASE = insert(own_tables.released_file)
+_SCHEDULED = select(_s.data_file_id, _s.path, _s.path_is_relative, _s.schedule_start)
+_RELEASED = select(_r.data_file_id, _r.path, _r.released)
+_DELETE_SCHEDULED = delete(tables.files_scheduled_for_deletion).where(
+    _s.data_file_id.in_(bindparam("ids", expanding=True))
+)
+_DELETE_RELEASED = delete(own_tables.released_file).where(
+    _r.data_file_id.in_(bindparam("ids", expanding=True))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GoneFile:
+    """A data or delete file that left the catalog; ``path`` is absolute.
+
+    ``is_adopted``: the lake did not write it, ``add_files`` took it over where it lay. So counts
+    everything that does not lie below the data path.
+    """
+
+    id: int
+    path: str
+    is_adopted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledFile:
+    """A file that waits for its deletion since ``since``; ``path`` is absolute.
+
+    ``place`` is where the lake put it, None for an adopted file: that one nobody may delete who is
+    not told to. ``is_released`` says that it waits in a table of our own.
+    """
+
+    id: int
+    path: str
+    since: datetime
+    place: Place | None = None
+    is_released: bool = False
+
+    @property
+    def is_adopted(self) -> bool:
+        """True when the lake did not write the file."""
+        return self.place is None
+
+
+def schedule(
+    store: Store, connection: Connection, lake: LakeInfo, gone: Iterable[GoneFile], now: datetime
+) -> None:
+    """Record that files are not needed any more; two statements at most."""
+    rows: list[dict[str, Any]] = []
+    released: list[dict[str, Any]] = []
+    for file in gone:
+        place = None if file.is_adopted else place_in(lake.data_path, file.path)
+        if place is None:
+            released.append({"data_file_id": file.id, "path": file.path, "released": now})
+            continue
+        row = {"data_file_id": file.id, "path": place.key, "path_is_relative": True}
+        rows.append(row | {"schedule_start": now})
+    if rows:
+        connection.execute(_INSERT, rows)
+    if released:
+        if not present_tables(connection, [own_tables.released_file.name]):
+            own_tables.ensure_own_tables(store, connection)
+        connection.execute(_RELEASE, released)
+
+
+def scheduled_files(
+    connection: Connection, lake: LakeInfo, before: datetime | None
+) -> list[ScheduledFile]:
+    """Return what waits for its deletion since before a time, oldest first; three statements.
+
+    Raises CorruptLake for a row that names no file below the data path.
+    """
+    query, released = _SCHEDULED, _RELEASED
+    if before is not None:
+        query, released = (
+            query.where(_s.schedule_start < before),
+            released.where(_r.released < before),
+        )
+    found = [_scheduled(lake, row) for row in connection.execute(query)]
+    if present_tables(connection, [own_tables.released_file.name]):
+        found += [
+            ScheduledFile(row.data_file_id, row.path, row.released, is_released=True)
+            for row in connection.execute(released)
+        ]
+    return sorted(found, key=lambda f: (f.since, f.id))
+
+
+def _scheduled(lake: LakeInfo, row: Any) -> ScheduledFile:
+    if not row.path_is_relative:
+        # DuckDB schedules what was adopted by its absolute path, and nothing else.
+        return ScheduledFile(row.data_file_id, row.path, row.schedule_start)
+    try:
+        place = place_below(lake.data_path, row.path)
+    except CorruptLake as error:
+        raise CorruptLake(
+            f"ducklake_files_scheduled_for_deletion names {row.path!r} as file {row.data_file_id},"
+            f" which is no file below {lake.data_path}; nothing is deleted. Delete that row"
+        ) from error
+    return ScheduledFile(row.data_file_id, str(place), row.schedule_start, place)
+
+
+def forget_scheduled(connection: Connection, files: Sequence[ScheduledFile]) -> None:
+    """Delete the rows of files that are gone; two statements."""
+    for ids in chunks(f.id for f in files if not f.is_released):
+        connection.execute(_DELETE_SCHEDULED, {"ids": ids})
+    for ids in chunks(f.id for f in files if f.is_released):
+        connection.execute(_DELETE_RELEASED, {"ids": ids})
+
+
+def paths_in_use(connection: Connection, lake: LakeInfo, wanted: Iterable[str]) -> set[str]:
+    """Return which of these absolute paths a data or delete file of any snapshot has.
+
+    A file is found under whatever spelling the catalog has of it, links apart.
+    """
+    directories = table_directories(connection, lake)
+    by_storage: dict[str, set[str]] = {}
+    names: set[str] = set()
+    for path in wanted:
+        by_storage.setdefault(storage_path(path), set()).add(path)
+        names |= {path, normal(path)}
+        names |= {path[len(d) :] for d in _prefixes(normal(path)) if d in directories}
+    found: set[str] = set()
+    by_table = directory_by_table(directories)
+    for source in (tables.data_file, tables.delete_file):
+        c = source.c
+        query = select(c.table_id, c.path, c.path_is_relative)
+        rows = [
+            row
+            for some in chunks(names)
+            for row in connection.execute(query.where(c.path.in_(some)))
+        ]
+        rows += connection.execute(query.where(_is_odd(source, lake))) if names else []
+        for number, path, relative in rows:
+            place = resolve(by_table.get(number, ""), path, relative)
+            found |= by_storage.get(storage_path(place), set())
+    return found
+
+
+def _is_odd(source: Table, lake: LakeInfo) -> ColumnElement[bool]:
+    """Return the condition that a path may be spelled otherwise than we spell it."""
+    path = source.c.path
+    scheme = split_address(lake.data_path)[0]
+    here = f"{scheme}://%" if scheme else "/%"
+    is_elsewhere = and_(source.c.path_is_relative.is_(False), path.not_like(here))
+    return or_(
+        path.like("./%"),
+        path.like("%/./%"),
+        path.like("%../%"),
+        is_elsewhere,
+        and_(path.like("%//%"), or_(path.not_like("%://%"), path.like("%://%//%"))),
+    )
+
+
+def table_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[int]]:
+    """Return the directories of all tables that any snapshot shows, with the ids of the tables."""
+    s, t = tables.schema.c, tables.table.c
+    query = (
+        select(
+            *(t.table_id, t.path, t.path_is_relative),
+            s.path.label("schema_path"),
+            s.path_is_relative.label("schema_is_relative"),
+        )
+        .join_from(tables.table, tables.schema, t.schema_id == s.schema_id)
+        .where(or_(t.path.is_not(None), s.path.is_not(None)))
+        .distinct()
+    )
+    found: dict[str, set[int]] = {}
+    for row in connection.execute(query):
+        try:
+            home = resolve(lake.data_path, row.schema_path, row.schema_is_relative)
+            place = resolve(home, row.path, row.path_is_relative)
+        except CorruptLake as error:
+            raise CorruptLake(f"the directory of table {row.table_id}: {error}") from error
+        found.setdefault(place, set()).add(row.table_id)
+    return found
+
+
+def directory_by_table(directories: Mapping[str, Iterable[int]]) -> dict[int, str]:
+    """Return what `table_directories` found by the tables' ids."""
+    return {number: place for place, ids in directories.items() for number in ids}
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    at = path.rfind("/")
+    while at > 0:
+        yield path[: at + 1]
+        at = path.rfind("/", 0, at)
+
+
+def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[str]]:
+    """Return the directories of all tables that the catalog knows, with the tables' uuids."""
+    t = tables.table.c
+    rows = connection.execute(select(t.table_id, t.table_uuid).distinct())
+    uuids = {row.table_id: str(row.table_uuid) for row in rows}
+    directories = table_directories(connection, lake)
+    return {place: {uuids[n] for n in ids} for place, ids in directories.items()}
+
+
+def known_paths(connection: Connection, lake: LakeInfo) -> set[str]:
+    """Return the paths of all files that any row of the catalog names, as `storage_path` does."""
+    by_table = directory_by_table(table_directories(connection, lake))
+    found = {storage_path(f.path) for f in scheduled_files(connection, lake, None)}
+    for source in (tables.data_file, tables.delete_file):
+        c = source.c
+        query = select(c.table_id, c.path, c.path_is_relative)
+        for number, path, relative in connection.execute(query):
+            found.add(storage_path(resolve(by_table.get(number, ""), path, relative)))
+    return found

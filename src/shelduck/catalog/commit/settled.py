@@ -1,0 +1,144 @@
+"""Which tables hold what their key model or their base says, and as of which snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.errors import Conflict, NewerFormat
+from shelduck.model.changes.change import Entry
+from shelduck.model.changes.settled import Settling
+from shelduck.model.tables.rollup import ROLLUP, STORED_ROLLUP
+from shelduck.model.tables.schema import SnapshotId, TableId
+from shelduck.model.tables.table import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The snapshot of a transaction, and the ids that it gave to new tables."""
+
+    snapshot: SnapshotId
+    table_ids: Mapping[TableId, TableId]
+
+
+_TABLE = own_tables.settled
+_c = _TABLE.c
+_NEVER = SnapshotId(-1)
+
+
+def settled_at(connection: Connection, table: TableId) -> SnapshotId:
+    """Return the snapshot that left a table settled, -1 where none did; two statements."""
+    if table < 0 or not queries.present_tables(connection, [_TABLE.name]):
+        return _NEVER
+    found = connection.execute(select(_c.snapshot_id).where(_c.table_id == table))
+    number = found.scalar_one_or_none()
+    return _NEVER if number is None else SnapshotId(number)
+
+
+def is_settled(connection: Connection, wanted: Settling, at: Snapshot) -> bool:
+    """Tell whether a table is settled on the snapshot ``at``; what nobody knows is no.
+
+    ``wanted.since`` does not matter.
+    """
+    since = settled_at(connection, wanted.table)
+    if since == _NEVER:
+        return False
+    if since >= at.id:
+        return since == at.id
+    try:
+        entries = read.entries_since(connection, since, at.id)
+    except Conflict:
+        return False
+    seen = [(n, e) for n, e in entries if n <= at.id]
+    return replace(wanted, since=since).holds(seen)
+
+
+def settle(
+    store: Store,
+    connection: Connection,
+    wanted: Sequence[Settling],
+    others: Sequence[tuple[SnapshotId, Entry]],
+    done: Settled,
+) -> None:
+    """Record which tables the snapshot of this transaction leaves settled.
+
+    ``others`` is what happened since the commit's work began. Commits that settled a table
+    themselves do not count: two that both add what they bring leave it right.
+
+    Raises Conflict where one that is required does not hold.
+    """
+    if not queries.present_tables(connection, [_TABLE.name]):
+        own_tables.ensure_own_tables(store, connection)
+    ids = {s.table: done.table_ids.get(s.table, s.table) for s in wanted}
+    known = select(_c.table_id, _c.snapshot_id).where(_c.table_id.in_(ids.values()))
+    before = {TableId(table): SnapshotId(at) for table, at in connection.execute(known)}
+    found = []
+    for each in wanted:
+        number = ids[each.table]
+        since = max(each.since, before.get(number, each.since))
+        if replace(each, since=since).holds(others):
+            found.append(number)
+        elif each.required:
+            raise Conflict(f"another commit changed the rows that table {number} is made of")
+    if found:
+        rows = [{"table_id": table, "snapshot_id": done.snapshot} for table in found]
+        connection.execute(delete(_TABLE).where(_c.table_id.in_(found)))
+        connection.execute(insert(_TABLE), rows)
+
+
+def carry_over(connection: Connection, last: SnapshotId) -> None:
+    """Keep what is known of tables when the log up to the snapshot ``last`` is about to go.
+
+    At most five statements.
+    """
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return
+    rows = connection.execute(select(_c.table_id, _c.snapshot_id).where(_c.snapshot_id < last))
+    marks = {TableId(table): SnapshotId(at) for table, at in rows}
+    if not marks:
+        return
+    logged = read.logged_since(connection, min(marks.values()))
+    entries = [(n, entry) for n, found in logged.items() if n <= last for entry in found]
+    # What was known before the last snapshot that is gone from the log is known no more.
+    gap = next((n for n in range(last, min(marks.values()), -1) if n not in logged), -1)
+    bases, newer = _bases(connection)
+    kept = []
+    for table, at in marks.items():
+        if table in newer:
+            continue
+        sources = frozenset({table, bases.get(table, table)})
+        wanted = Settling(table, sources, at, alone=table not in bases)
+        if at >= gap and wanted.holds(entries):
+            kept.append(table)
+    for ids in chunks(kept):
+        connection.execute(update(_TABLE).where(_c.table_id.in_(ids)).values(snapshot_id=last))
+
+
+def _bases(connection: Connection) -> tuple[dict[TableId, TableId], set[TableId]]:
+    """Return the tables that rollups are made of, by the ids of the rollups.
+
+    And the rollups of which only a newer Shelduck knows that.
+    """
+    t, tag = tables.table.c, tables.tag.c
+    ids = select(t.table_uuid, t.table_id).where(t.end_snapshot.is_(None))
+    by_uuid = {uuid: TableId(number) for uuid, number in connection.execute(ids)}
+    rollups = select(tag.object_id, tag.value).where(
+        tag.key == ROLLUP, tag.value.is_not(None), tag.end_snapshot.is_(None)
+    )
+    found: dict[TableId, TableId] = {}
+    newer: set[TableId] = set()
+    for number, text in connection.execute(rollups):
+        try:
+            base = STORED_ROLLUP.read(text, f"table {number}").base
+        except NewerFormat:
+            newer.add(TableId(number))
+            continue
+        if base in by_uuid:
+            found[TableId(number)] = by_uuid[base]
+    return found, newer

@@ -1,0 +1,129 @@
+"""The changes of one commit, folded into what happens to each schema and table; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.changes.change import (
+    Change,
+    CreateTable,
+    FlushInlined,
+    PostponedRewrites,
+    RewriteFiles,
+)
+from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
+from shelduck.model.tables.table import PartitionColumn, TableVersion
+
+C = TypeVar("C")
+
+
+@dataclass(kw_only=True)
+class _Changes:
+    """Changes that are written one by one, in order."""
+
+    changes: list[Change] = field(default_factory=list)
+
+    def of(self, kind: type[C]) -> list[C]:
+        """Return the changes of one class."""
+        return [change for change in self.changes if isinstance(change, kind)]
+
+
+@dataclass
+class TableWork(_Changes):
+    """All that a commit does to one table.
+
+    ``seen`` is a version that a change names, for messages. ``old`` is the version before the first
+    change of its columns or name, None for a new table and when all that changes is rows.
+    ``columns``, ``comments``, ``properties``, ``partition`` and ``sort`` are the final ones, None
+    when they stay; ``partition_id`` is the provisional id of a new ``partition``. ``changes`` are
+    those of its rows, in order.
+    """
+
+    id: TableId
+    seen: TableVersion | None = None
+    old: TableVersion | None = None
+    created: CreateTable | None = None
+    dropped: bool = False
+    new_name: str | None = None
+    columns: Schema | None = None
+    comments: dict[FieldId | None, str] | None = None
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+    partition: tuple[PartitionColumn, ...] | None = None
+    partition_id: int | None = None
+    sort: tuple[str, ...] | None = None
+    properties: dict[str, str] | None = None
+    reserved: tuple[Field, ...] = ()
+    only_files: frozenset[int] | None = None
+    postponed: PostponedRewrites | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """True when rows were looked at and nothing is written."""
+        is_same = self.columns is None and self.new_name is None
+        return is_same and not (self.created or self.dropped or self.changes)
+
+    @property
+    def name(self) -> str:
+        """The table's name in messages, the new one of a new table."""
+        if self.created is not None:
+            return f"{self.created.schema.name}.{self.new_name or self.created.name}"
+        known = self.old or self.seen
+        return known.full_name if known else f"with id {self.id}"
+
+
+@dataclass
+class Work(_Changes):
+    """All that a commit does: to tables, and the ``changes`` that belong to none."""
+
+    tables: dict[TableId, TableWork] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """True when no snapshot is needed."""
+        return not self.changes and all(table.is_idle for table in self.tables.values())
+
+    def keep(self, change: Change) -> None:
+        """Keep a change that belongs to no table."""
+        self.changes.append(change)
+
+    def keep_of_rows(self, change: FlushInlined | RewriteFiles) -> None:
+        """Keep a change of a table's rows."""
+        self.table_of(change.table).changes.append(change)
+
+    def existing(self) -> Iterator[TableWork]:
+        """Yield the work on tables that the catalog knows already."""
+        return (t for t in self.tables.values() if t.created is None)
+
+    def table(self, table_id: TableId) -> TableWork:
+        """Return the work on a table; InvalidRequest for a new one that no change before makes."""
+        if table_id < 0 and table_id not in self.tables:
+            raise InvalidRequest(
+                f"table {table_id} is provisional, and no change before creates it"
+            )
+        return self.tables.setdefault(table_id, TableWork(table_id))
+
+    def table_of(self, version: TableVersion) -> TableWork:
+        """Return the work on a table of which a change names a version."""
+        table = self.table(version.id)
+        table.seen = table.seen or version
+        return table
+
+    def changed(self, version: TableVersion) -> TableWork:
+        """Return the work on a table whose columns or name a change is about."""
+        table = self.table_of(version)
+        if table.dropped:
+            raise InvalidRequest(f"table {table.name} is changed after it was dropped")
+        if table.created is None and table.old is None:
+            table.old = version
+        return table
+
+
+def versions(changes: Iterable[Change]) -> Iterator[TableVersion]:
+    """Yield the table versions that the changes were made on, new tables left out."""
+    for change in changes:
+        table = getattr(change, "table", None)
+        if isinstance(table, TableVersion) and table.id >= 0:
+            yield table

@@ -1,0 +1,1 @@
+"""The databases that a catalog may be: one store, and what differs below it."""

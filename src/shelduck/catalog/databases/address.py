@@ -1,0 +1,129 @@
+"""Addresses of catalogs: read here, printed by `Address.shown`, and by nothing else.
+
+An address may hold secrets: a password, in its own place or among the options, and options that we
+know nothing of. What is printed has three stars in their place, and so has every error that a
+driver makes of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import quote, quote_plus
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from shelduck.errors import InvalidRequest
+
+EXPECTED = "use sqlite:////file.db, postgresql://user@host/database or duckdb:////file.ducklake"
+
+_HIDDEN = "***"
+# Options whose values help to find the database and are no secret; all others are hidden.
+_SHOWN = frozenset(
+    "application_name client_encoding connect_timeout dbname gssencmode host hostaddr port service"
+    " sslcert sslkey sslmode sslrootcert target_session_attrs timeout user".split()
+)
+_MAY_HOLD_AT = frozenset({"password", "sslpassword", "user", "options", "application_name"})
+_SHORT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of a catalog; its text is the one that may be printed."""
+
+    url: URL = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """The database, such as ``postgresql``."""
+        return self.url.get_backend_name()
+
+    @property
+    def shown(self) -> str:
+        """The address without its secrets."""
+        options = {
+            key: value if key in _SHOWN else _HIDDEN for key, value in self.url.query.items()
+        }
+        plain = self.url.set(drivername=self.kind, query=options)
+        return plain.render_as_string(hide_password=True).replace(quote(_HIDDEN, safe=""), _HIDDEN)
+
+    def __str__(self) -> str:
+        return self.shown
+
+    def hide(self, text: str) -> str:
+        """Return a text with stars in the place of secrets."""
+        for secret in self._secrets():
+            for spelled in {secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]}:
+                if len(spelled) >= _SHORT:
+                    text = text.replace(spelled, _HIDDEN)
+                elif spelled:
+                    # A short one is a part of many words that are no secret.
+                    text = re.sub(rf"(?<!\w){re.escape(spelled)}(?!\w)", _HIDDEN, text)
+        return text
+
+    def hide_in(self, error: BaseException) -> None:
+        """Put stars in the place of secrets in an error and all that it comes from."""
+        for found in _chain(error):
+            found.args = tuple(self.hide(a) if isinstance(a, str) else a for a in found.args)
+            for note in getattr(found, "__notes__", ()):
+                found.__notes__[found.__notes__.index(note)] = self.hide(note)
+
+    def _secrets(self) -> list[str]:
+        found = [self.url.password] if self.url.password else []
+        for key, value in self.url.query.items():
+            if key not in _SHOWN:
+                found += [value] if isinstance(value, str) else list(value)
+        return sorted(map(str, found), key=len, reverse=True)
+
+
+def parse_address(text: str) -> Address:
+    """Return the address that a text is; InvalidRequest, which shows no secret, when it is none."""
+    try:
+        url = make_url(text)
+        kind = url.get_backend_name()
+    except (ArgumentError, ValueError):
+        # The errors of the parser show parts of the address.
+        url = None
+    if url is None:
+        raise InvalidRequest(f"cannot parse the catalog address; {_hint(text)}")
+    if kind in ("postgresql", "postgres") and _is_ambiguous(text, url):
+        raise InvalidRequest(f"the catalog address is ambiguous; {_ESCAPES}")
+    return Address(url)
+
+
+_ESCAPES = (
+    "in a user name or a password write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25"
+)
+
+
+def _hint(text: str) -> str:
+    return f"{EXPECTED}; {_ESCAPES}, and use a number as the port" if "://" in text else EXPECTED
+
+
+def _is_ambiguous(text: str, url: URL) -> bool:
+    """Tell whether a part of the password may have been taken for something that is printed."""
+    if "@" in (url.host or "") or "@" in (url.database or ""):
+        return True
+    if url.password is None:
+        return False
+    behind = text.partition("://")[2].partition("@")[2]
+    for option in filter(None, behind.partition("?")[2].split("&")):
+        key, equals, value = option.partition("=")
+        if not equals or "@" in key or ("@" in value and key not in _MAY_HOLD_AT):
+            return True
+    return False
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, and all that it was raised from or meanwhile, each once."""
+    waiting, seen = [error], set()
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        linked = (found.__cause__, found.__context__, getattr(found, "orig", None))
+        waiting += [e for e in linked if isinstance(e, BaseException)]

@@ -1,0 +1,24 @@
+"""Settings in the address of a catalog: ``?timeout=30``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import URL
+
+from shelduck.errors import InvalidRequest
+
+
+def refuse_settings(url: URL, known: Collection[str]) -> None:
+    """Raise InvalidRequest, naming it, for a setting that the database does not know."""
+    for name in url.query:
+        if name not in known:
+            listed = (
+                f"{', '.join(known)} are known"
+                if len(known) < 9
+                else "known settings: {', '.join(known)}"
+            )
+            raise InvalidRequest(
+                f"the address of a {url.get_backend_name()} catalog does not support the setting"
+                f" {name!r}; leave it out ({listed if known else 'there are no settings'})"
+            )

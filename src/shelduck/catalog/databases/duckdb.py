@@ -1,0 +1,118 @@
+"""DuckDB-file catalogs: what differs from the other databases.
+
+A DuckDB file belongs to one process, and in it to one DuckDB instance, while it is open. So a unit
+of work opens the file, works and closes it; `session` keeps it open over several.
+"""
+
+# ruff: noqa: D102 - `store.Database` holds the contract of these methods.
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Engine, create_engine, event
+from sqlalchemy.engine import Dialect
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+
+from shelduck.catalog.databases.addresses import refuse_settings
+from shelduck.catalog.databases.duckdb_dialect import SCHEME
+from shelduck.catalog.databases.failures import Failure
+from shelduck.errors import CatalogUnavailable, InvalidRequest
+
+BUSY_SECONDS = 10.0
+_MAGIC_AT, _MAGIC = 8, b"DUCK"
+
+
+class DuckDB:
+    """A DuckDB file as a catalog."""
+
+    kind = "duckdb"
+    begin_read = "BEGIN TRANSACTION READ ONLY"
+    begin_write = "BEGIN TRANSACTION"
+    # DuckDB skips row groups by their own statistics, and an index would hinder later ALTERs.
+    indexed = False
+
+    def __init__(self, url: URL) -> None:
+        if not url.database or url.database == ":memory:":
+            raise InvalidRequest(
+                "a DuckDB catalog needs a file; use duckdb:////absolute/path.ducklake"
+            )
+        refuse_settings(url, ())
+        self.path = Path(url.database).absolute()
+        self.url = URL.create("duckdb", database=str(self.path))
+        self.default_data_path: str | None = f"{self.path}.files/"
+
+    def make_engine(self) -> Engine:
+        engine = create_engine(URL.create(SCHEME, database=str(self.path)), poolclass=NullPool)
+        self._driver = engine.dialect.loaded_dbapi
+        event.listen(engine, "do_connect", self._wait_for_file)
+        return engine
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Keep DuckDB's instance of the file alive: connections to it then cost next to nothing."""
+        anchor = self._driver.connect(str(self.path))
+        try:
+            yield
+        finally:
+            anchor.close()
+
+    def is_transaction_open(self, driver: Any) -> bool:
+        return bool(driver.in_transaction)
+
+    def classify(self, error: BaseException, *, committing: bool) -> Failure:
+        driver = self._driver
+        if isinstance(error, driver.TransactionException | driver.ConstraintException):
+            return Failure.RETRYABLE
+        broken = driver.IOException | driver.FatalException | driver.InternalException
+        if committing and isinstance(error, broken):
+            return Failure.OUTCOME_UNKNOWN
+        if isinstance(error, driver.IOException) and self._is_foreign_file():
+            return Failure.CORRUPT
+        if isinstance(error, driver.IOException | driver.ConnectionException):
+            return Failure.UNAVAILABLE
+        return Failure.OTHER
+
+    def _wait_for_file(
+        self,
+        dialect: Dialect,
+        _record: ConnectionPoolEntry,
+        cargs: tuple[Any, ...],
+        cparams: dict[str, Any],
+    ) -> Any:
+        """Open the file, waiting while another process holds it."""
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                return dialect.connect(*cargs, **cparams)
+            except self._driver.IOException:
+                if time.monotonic() > deadline or not self._may_become_free():
+                    raise
+                time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 - jitter, not a secret
+            except (self._driver.BinderException, self._driver.ConnectionException) as error:
+                raise CatalogUnavailable(
+                    f"another DuckDB instance in this process has {self.path} open; DETACH or"
+                    f" close it there first ({error})"
+                ) from error
+
+    def _may_become_free(self) -> bool:
+        # A sound file that we may open, and yet cannot: its lock is held.
+        readable = os.access(self.path, os.R_OK | os.W_OK)
+        return readable and not self._is_foreign_file()
+
+    def _is_foreign_file(self) -> bool:
+        try:
+            with self.path.open("rb") as file:
+                head = file.read(_MAGIC_AT + len(_MAGIC))
+        except OSError:
+            return False
+        return len(head) > 0 and head[_MAGIC_AT:] != _MAGIC

@@ -1,0 +1,73 @@
+"""A lake as DuckDB's own ``ducklake`` extension reads it, where that is installed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any
+
+from shelduck.catalog.databases.address import parse_address
+from shelduck.errors import ShelduckError
+
+_EXTENSIONS = {"sqlite": "sqlite_scanner", "postgresql": "postgres_scanner"}
+
+
+class DuckDBMissing(ShelduckError):
+    """DuckDB or one of its extensions is not installed; pip can install them."""
+
+
+def duckdb_rows(url: str, *queries: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the queries, run by DuckDB with the lake attached and in use.
+
+    Raises DuckDBMissing when DuckDB or an extension that the catalog needs is not installed.
+    """
+    try:
+        duckdb = importlib.import_module("duckdb")
+    except ModuleNotFoundError as error:
+        raise DuckDBMissing("pip install duckdb duckdb-extension-ducklake") from error
+    parsed = parse_address(url).url
+    scanner = _EXTENSIONS.get(parsed.get_backend_name())
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
+        for name in [n for n in (scanner, "ducklake") if n]:
+            connection.load_extension(_extension_file(name))
+        address = _address(parsed).replace("'", "''")
+        connection.execute(f"ATTACH 'ducklake:{address}' AS lake (READ_ONLY)")
+        connection.execute("USE lake")
+        for query in queries:
+            yield from connection.execute(query).fetchall()
+
+
+def _extension_file(name: str) -> str:
+    package = f"duckdb_extension_{name}"
+    try:
+        root = resources.files(package)
+    except ModuleNotFoundError as error:
+        raise DuckDBMissing(f"pip install {package.replace('_', '-')}") from error
+    found = next((p for p in _walk(root) if p.name.endswith(".duckdb_extension")), None)
+    if found is None:
+        raise DuckDBMissing(f"{package} contains no extension for this platform")
+    return str(found)
+
+
+def _walk(folder: Any) -> Iterator[Any]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _walk(entry)
+        else:
+            yield entry
+
+
+def _address(url: Any) -> str:
+    if url.get_backend_name() == "sqlite":
+        return f"sqlite:{url.database}"
+    if url.get_backend_name() == "duckdb":
+        return str(url.database)
+    parts = {
+        "dbname": url.database,
+        "host": url.query.get("host", url.host),
+        "port": url.port,
+        "user": url.username,
+        "password": url.password,
+    }
+    return "postgres:" + " ".join(f"{key}={value}" for key, value in parts.items() if value)

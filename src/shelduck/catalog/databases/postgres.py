@@ -1,0 +1,92 @@
+"""PostgreSQL catalogs: what differs from the other databases."""
+
+# ruff: noqa: D102 - `store.Database` holds the contract of these methods.
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from typing import Any
+
+from sqlalchemy import URL, Engine, create_engine, event
+
+from shelduck.catalog.databases.addresses import refuse_settings
+from shelduck.catalog.databases.failures import Failure
+
+LOCK_TIMEOUT = "30s"
+CONNECT_SECONDS = 10
+
+# Serialisation, deadlock, unique violation, duplicate table, lock timeout.
+_RETRYABLE = {"40001", "40P01", "23505", "42P07", "55P03"}
+# Connection, authorization, no such database, resources, shutdown, cancelled, system, read only.
+_UNAVAILABLE = ("08", "28", "3D", "53", "57P", "57014", "58", "42501", "25006")
+_COMMIT_ANSWER_LOST = ("08", "57P", "58", "40003")
+
+_IN_TRANSACTION = 2  # libpq PQTRANS_INTRANS
+
+
+class PostgreSQL:
+    """One schema of a PostgreSQL database as a catalog: the first of the search path."""
+
+    kind = "postgresql"
+    begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    # One round trip. READ COMMITTED, so that what follows sees what the last lock holder committed.
+    # DuckDB takes no lock, but begins each commit by inserting its snapshot: with the table locked
+    # it waits there and tries again, where it would else meet us in a deadlock, which it gives up.
+    begin_write = (
+        "BEGIN ISOLATION LEVEL READ COMMITTED; "
+        "SELECT pg_advisory_xact_lock(hashtextextended('shelduck:' || current_schema(), 0)); "
+        "DO $$ BEGIN IF to_regclass('ducklake_snapshot') IS NOT NULL THEN "
+        "LOCK TABLE ducklake_snapshot IN SHARE ROW EXCLUSIVE MODE; END IF; END $$"
+    )
+    indexed = True
+    default_data_path: str | None = None
+
+    def __init__(self, url: URL) -> None:
+        # The driver is installed with an extra of its own.
+        pq = import_module("psycopg.pq")
+        known = [option.keyword.decode() for option in pq.Conninfo.get_defaults()]
+        refuse_settings(url, known)
+        self.url = url.set(drivername="postgresql+psycopg")
+
+    def make_engine(self) -> Engine:
+        arguments: dict[str, Any] = {}
+        if "connect_timeout" not in self.url.query:
+            arguments["connect_timeout"] = CONNECT_SECONDS
+        engine = create_engine(self.url, connect_args=arguments, pool_use_lifo=True)
+        # First, so that SQLAlchemy's own look at a new connection leaves no transaction open.
+        event.listen(engine, "connect", _prepare, insert=True)
+        return engine
+
+    def exists(self) -> bool:
+        return True
+
+    def session(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def is_transaction_open(self, driver: Any) -> bool:
+        return int(driver.info.transaction_status) == _IN_TRANSACTION
+
+    def classify(self, error: BaseException, *, committing: bool) -> Failure:
+        state = getattr(error, "sqlstate", None)
+        if state is None:
+            # psycopg gives no SQLSTATE when the server could not answer.
+            return _without_state(error, committing=committing)
+        if committing and state.startswith(_COMMIT_ANSWER_LOST):
+            return Failure.OUTCOME_UNKNOWN
+        if state in _RETRYABLE:
+            return Failure.RETRYABLE
+        return Failure.UNAVAILABLE if state.startswith(_UNAVAILABLE) else Failure.OTHER
+
+
+def _without_state(error: BaseException, *, committing: bool) -> Failure:
+    names = {cls.__name__ for cls in type(error).__mro__}
+    if not names & {"OperationalError", "InterfaceError"}:
+        return Failure.OTHER
+    return Failure.OUTCOME_UNKNOWN if committing else Failure.UNAVAILABLE
+
+
+def _prepare(driver: Any, _record: object) -> None:
+    # Transactions are begun by the store; psycopg must not begin its own.
+    driver.autocommit = True
+    driver.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'; SET TIME ZONE 'UTC'")

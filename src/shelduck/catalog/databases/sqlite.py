@@ -1,0 +1,91 @@
+"""SQLite catalogs: what differs from the other databases.
+
+The journal mode stays as it is found. Python's sqlite3 shares no lock state with the SQLite inside
+DuckDB: in one process, do not use one file through both at the same moment.
+"""
+
+# ruff: noqa: D102 - `store.Database` holds the contract of these methods.
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Engine, create_engine, event
+
+from shelduck.catalog.databases.addresses import refuse_settings
+from shelduck.catalog.databases.failures import Failure
+from shelduck.errors import InvalidRequest
+
+BUSY_SECONDS = 30.0
+
+_RETRYABLE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA}
+_LOST_RACE = {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE}
+_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_UNAVAILABLE = {
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_NOMEM,
+}
+
+
+class SQLite:
+    """A SQLite file as a catalog."""
+
+    kind = "sqlite"
+    begin_read = "BEGIN"
+    begin_write = "BEGIN IMMEDIATE"
+    indexed = True
+    default_data_path: str | None = None
+
+    def __init__(self, url: URL) -> None:
+        if not url.database or url.database == ":memory:":
+            raise InvalidRequest(
+                "a SQLite catalog needs a file; use sqlite:////absolute/path.db or"
+                " sqlite:///relative.db"
+            )
+        refuse_settings(url, ("timeout",))
+        self.path = Path(url.database).absolute()
+        self.url = url.set(drivername="sqlite+pysqlite", database=str(self.path))
+
+    def make_engine(self) -> Engine:
+        arguments: dict[str, Any] = {"check_same_thread": False}
+        if "timeout" not in self.url.query:
+            arguments["timeout"] = BUSY_SECONDS
+        engine = create_engine(self.url, connect_args=arguments, pool_use_lifo=True)
+        event.listen(engine, "connect", _take_over_transactions)
+        return engine
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def session(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def is_transaction_open(self, driver: Any) -> bool:
+        return bool(driver.in_transaction)
+
+    def classify(self, error: BaseException, *, committing: bool) -> Failure:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:
+            return Failure.OTHER
+        primary = code & 0xFF
+        if primary in _RETRYABLE or code in _LOST_RACE:
+            return Failure.RETRYABLE
+        if primary == sqlite3.SQLITE_IOERR and committing:
+            return Failure.OUTCOME_UNKNOWN
+        if primary in _CORRUPT:
+            return Failure.CORRUPT
+        return Failure.UNAVAILABLE if primary in _UNAVAILABLE else Failure.OTHER
+
+
+def _take_over_transactions(driver: sqlite3.Connection, _record: object) -> None:
+    # Without this sqlite3 opens its own deferred transaction before the first INSERT.
+    driver.isolation_level = None

@@ -1,0 +1,282 @@
+"""Transactions on a catalog database: one class, three databases below it.
+
+    store = open_store("sqlite:////data/lake.db")
+    with store.read() as connection:     # one consistent view
+        connection.execute(select(...))
+    with store.write() as connection:    # the write lock is held from the first statement on
+        connection.execute(insert(...))  # committed at the end, rolled back by an exception
+
+Errors of the driver leave a unit of work as errors of `shelduck.errors`, told apart by error class
+or code, never by message: `Contention` (run it again), `CatalogUnavailable`, `OutcomeUnknown`,
+`CorruptLake`. A fault of a statement itself stays the SQLAlchemy error that it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+from sqlalchemy import URL, Connection, Engine, event, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from shelduck.catalog.databases.address import EXPECTED, Address, parse_address
+from shelduck.catalog.databases.duckdb import DuckDB
+from shelduck.catalog.databases.failures import Contention, Failure
+from shelduck.catalog.databases.postgres import PostgreSQL
+from shelduck.catalog.databases.sqlite import SQLite
+from shelduck.catalog.dialects.known import dialect_of
+from shelduck.errors import (
+    CatalogUnavailable,
+    CorruptLake,
+    InvalidRequest,
+    OutcomeUnknown,
+    ShelduckError,
+)
+
+
+class Database(Protocol):
+    """What a database must answer to carry a catalog."""
+
+    kind: str
+    url: URL
+    begin_read: str
+    begin_write: str
+    indexed: bool
+    """Whether our indexes help on this database."""
+    default_data_path: str | None
+
+    def make_engine(self) -> Engine:
+        """Return an engine whose driver begins no transaction by itself."""
+
+    def exists(self) -> bool:
+        """Tell whether the database is there; looking must not create it."""
+
+    def session(self) -> AbstractContextManager[None]:
+        """Keep open what is costly to open."""
+
+    def is_transaction_open(self, driver: Any) -> bool:
+        """Tell whether the driver's connection still holds a sound transaction."""
+
+    def classify(self, error: BaseException, *, committing: bool) -> Failure:
+        """Tell what a driver's error means for the caller."""
+
+
+class Store:
+    """A catalog database and its transactions; may be shared by threads.
+
+    Units of work do not nest: a `write` inside a `write` finds the catalog locked.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.kind = database.kind
+        self._address = Address(database.url)
+        self.where = self._address.shown
+        """The address without its secrets, to be printed."""
+        self.statements = 0
+        """Statements that callers executed so far; BEGIN, lock and COMMIT are not counted."""
+        self._engine = database.make_engine()
+        self._driver_error = self._engine.dialect.loaded_dbapi.Error
+        # Reentrant: a write inside a write shall end in an error of the database, not hang.
+        self._writer = threading.RLock()
+        event.listen(self._engine, "before_cursor_execute", self._count)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Give a connection whose statements all see one state of the catalog."""
+        with self._transaction(self.database.begin_read) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Give a connection that holds the catalog's write lock; commit at the end.
+
+        An exception rolls back and nothing was written. `OutcomeUnknown` says that the connection
+        broke during COMMIT. DuckDB writers take no lock of ours: on PostgreSQL a race with them
+        shows as `Contention`.
+        """
+        with self._writer, self._transaction(self.database.begin_write) as connection:
+            yield connection
+
+    def session(self) -> AbstractContextManager[None]:
+        """Keep a DuckDB file open over several units of work (saves its opening each time).
+
+        Meanwhile nobody else can open the file. Does nothing on the other databases.
+        """
+        return self.database.session()
+
+    def exists(self) -> bool:
+        """Tell whether the database file is there, without creating it."""
+        return self.database.exists()
+
+    def table_names(self, connection: Connection) -> set[str]:
+        """Return the names of all tables beside the lake's."""
+        return set(connection.execute(text(dialect_of(connection).tables)).scalars())
+
+    def index_names(self, connection: Connection) -> set[str]:
+        """Return the names of all indexes beside the lake's."""
+        return set(connection.execute(text(dialect_of(connection).indexes)).scalars())
+
+    def close(self) -> None:
+        """Close pooled connections; the store opens new ones when it is used again."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Connection]:
+        connection = self._begin(begin)
+        writes = begin == self.database.begin_write
+        try:
+            try:
+                yield connection
+            except BaseException as error:
+                self._roll_back(connection)
+                self._translate(error)
+                raise
+            if writes:
+                self._commit(connection)
+            else:
+                self._roll_back(connection)
+        except BaseException:
+            connection.close()
+            raise
+        try:
+            connection.close()
+        except BaseException as error:
+            if not writes:
+                raise
+            raise self._unknown("the connection did not close") from error
+
+    def _begin(self, begin: str) -> Connection:
+        try:
+            return self._try_to_begin(begin)
+        except (DBAPIError, self._driver_error) as error:
+            if self._classify(error) is not Failure.UNAVAILABLE or self.kind != "postgresql":
+                self._translate(error)
+                raise self._unusable(error) from error
+        # A pooled connection that the server closed meanwhile: nothing was sent on it yet.
+        self._engine.dispose()
+        try:
+            return self._try_to_begin(begin)
+        except (DBAPIError, self._driver_error) as error:
+            self._translate(error)
+            raise self._unusable(error) from error
+
+    def _try_to_begin(self, begin: str) -> Connection:
+        try:
+            connection = self._engine.connect()
+        except (TypeError, ValueError, SQLAlchemyError) as error:
+            if isinstance(error, DBAPIError):
+                raise
+            # Options of the address that the driver does not take.
+            raise self._unusable(error) from error
+        try:
+            connection.begin()
+            driver = _driver_connection(connection)
+            getattr(driver, "begin", driver.execute)(begin)
+        except BaseException:
+            connection.invalidate()
+            connection.close()
+            raise
+        return connection
+
+    def _commit(self, connection: Connection) -> None:
+        if not self.database.is_transaction_open(_driver_connection(connection)):
+            self._roll_back(connection)
+            raise CatalogUnavailable(
+                f"catalog {self.where} ended the transaction before COMMIT; nothing was written"
+            )
+        try:
+            connection.commit()
+        except (DBAPIError, self._driver_error) as error:
+            self._roll_back(connection)
+            self._translate(error, committing=True)
+            raise
+        except BaseException as interrupted:
+            # Ctrl-C that comes while COMMIT runs is raised when it is done, and nobody knows how
+            # it ended: files that it may have published must not be removed.
+            connection.invalidate()
+            raise self._unknown("it was interrupted") from interrupted
+
+    def _unknown(self, why: str) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            f"the commit to {self.where} may or may not have succeeded ({why}); look for its"
+            " snapshot before you repeat it"
+        )
+
+    def _roll_back(self, connection: Connection) -> None:
+        try:
+            if not connection.invalidated:
+                connection.rollback()
+                _driver_connection(connection).rollback()
+        except (DBAPIError, self._driver_error):
+            connection.invalidate()
+
+    def _unusable(self, error: BaseException) -> InvalidRequest:
+        """Return the error for an address that the driver does not understand."""
+        self._address.hide_in(error)
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        return InvalidRequest(
+            f"catalog {self.where} cannot be opened: {cause}; correct its address"
+        )
+
+    def _classify(self, error: BaseException, *, committing: bool = False) -> Failure:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+        if not isinstance(cause, self._driver_error):
+            return Failure.OTHER
+        return self.database.classify(cause, committing=committing)
+
+    def _translate(self, error: BaseException, *, committing: bool = False) -> None:
+        """Raise the error that the caller should see, or return when it is the caller's own."""
+        failure = self._classify(error, committing=committing)
+        self._address.hide_in(error)
+        if failure is Failure.OTHER:
+            return
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise _ERRORS[failure](f"catalog {self.where}: {failure.value} ({cause})") from error
+
+    def _count(self, *_event: object) -> None:
+        self.statements += 1
+
+
+_ERRORS: dict[Failure, type[ShelduckError]] = {
+    Failure.RETRYABLE: Contention,
+    Failure.UNAVAILABLE: CatalogUnavailable,
+    Failure.OUTCOME_UNKNOWN: OutcomeUnknown,
+    Failure.CORRUPT: CorruptLake,
+}
+
+_DATABASES: dict[str, tuple[type[SQLite | PostgreSQL | DuckDB], str]] = {
+    "sqlite": (SQLite, ""),
+    "postgresql": (PostgreSQL, "postgres"),
+    "postgres": (PostgreSQL, "postgres"),
+    "duckdb": (DuckDB, "duckdb"),
+}
+
+
+def open_store(url: str) -> Store:
+    """Return the store at a URL; nothing is opened or created before its first use.
+
+    ``sqlite:////absolute.db`` or ``sqlite:///relative.db``, ``postgresql://user@host/database``,
+    ``duckdb:////absolute.ducklake``.
+    """
+    address = parse_address(url)
+    database, extra = _DATABASES.get(address.kind, (None, ""))
+    if database is None:
+        raise InvalidRequest(f"unknown catalog database {address.kind!r}; {EXPECTED}")
+    try:
+        return Store(database(address.url))
+    except ModuleNotFoundError as error:
+        raise InvalidRequest(
+            f"{error.name!r} is not installed; run pip install 'shelduck[{extra}]'"
+        ) from error
+    except ShelduckError:
+        raise
+    except (SQLAlchemyError, TypeError, ValueError) as error:
+        address.hide_in(error)
+        raise InvalidRequest(f"catalog {address} cannot be opened: {error}") from error
+
+
+def _driver_connection(connection: Connection) -> Any:
+    return connection.connection.dbapi_connection

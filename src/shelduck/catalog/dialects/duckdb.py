@@ -1,0 +1,65 @@
+"""DuckDB files: its own types, which it casts from text."""
+
+from __future__ import annotations
+
+from shelduck.catalog.dialects.dialect import UNLIMITED, Dialect, Encoder
+from shelduck.catalog.dialects.values import binary
+from shelduck.model.files.nested_text import nested_text
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.text.quoting import double_quoted
+
+_HERE = "database_name = current_database() AND schema_name = current_schema()"
+_TYPES = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "int128": "HUGEINT",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+    "uint128": "UHUGEINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "timetz": "TIME WITH TIME ZONE",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
+}
+
+
+def _type(field: Field) -> str:
+    if field.shape is Kind.LIST:
+        return f"{_type(field.children[0])}[]"
+    if field.shape is Kind.MAP:
+        return f"MAP({_type(field.children[0])}, {_type(field.children[1])})"
+    if field.shape is Kind.STRUCT:
+        members = (f"{double_quoted(c.name)} {_type(c)}" for c in field.children)
+        return f"STRUCT({', '.join(members)})"
+    return _TYPES.get(str(field.shape), str(field.shape).upper())
+
+
+def _value(field: Field) -> Encoder:
+    if not field.is_leaf:
+        return lambda value: nested_text(field, value)
+    return binary if str(field.shape) == "blob" else str
+
+
+DUCKDB = Dialect(
+    name="duckdb",
+    tables=f"SELECT table_name AS name FROM duckdb_tables() WHERE {_HERE}",
+    indexes=f"SELECT index_name AS name FROM duckdb_indexes() WHERE {_HERE}",
+    whole_number=("CASE WHEN regexp_full_match({0}, '-?[0-9]+') THEN TRY_CAST({0} AS HUGEINT) END"),
+    parameter_mark="?",
+    in_driver_text=double_quoted,
+    kept_places=None,
+    inlined_type=_type,
+    inlined_value=_value,
+    never_inlined=frozenset({"geometry"}),
+    longest_name=UNLIMITED,
+    most_columns=UNLIMITED,
+    read_as_text=lambda field: str(field.shape) != "blob",
+    has_literal_structs=False,
+    knows_columns=True,
+    # Time stamps become text in the zone of the session.
+    before_reading="SET TimeZone = 'UTC'",
+)

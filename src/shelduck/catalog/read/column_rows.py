@@ -1,0 +1,147 @@
+"""Rows of ``ducklake_column`` to fields, and fields to rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, FieldId, Kind, Schema
+from shelduck.model.types.data_types import Leaf, ducklake_type
+
+_KINDS = {kind.value: kind for kind in Kind}
+_CHILDREN = {Kind.LIST: 1, Kind.MAP: 2}
+
+
+class ColumnRow(Protocol):
+    """What is read of one row."""
+
+    column_id: int
+    column_order: int | None
+    column_name: str
+    column_type: str
+    initial_default: str | None
+    default_value: str | None
+    nulls_allowed: bool | None
+    parent_column: int | None
+    default_value_type: str | None
+
+
+def schema_of(rows: Iterable[Any], table: str) -> Schema:
+    """Return the columns that the rows of one snapshot describe, or raise CorruptLake."""
+    below: dict[int | None, list[Any]] = defaultdict(list)
+    ids: set[int] = set()
+    for row in rows:
+        if row.column_id in ids:
+            raise CorruptLake(f"{table} has column id {row.column_id} twice in one snapshot")
+        ids.add(row.column_id)
+        below[row.parent_column].append(row)
+    for parent, children in below.items():
+        if parent is not None and parent not in ids:
+            names = ", ".join(repr(r.column_name) for r in children)
+            raise CorruptLake(f"{table} has {names} below column id {parent}, which does not exist")
+    return Schema(_fields(below, None, table))
+
+
+def _fields(
+    below: Mapping[int | None, list[Any]], parent: int | None, table: str
+) -> tuple[Field, ...]:
+    rows = sorted(below.get(parent, ()), key=lambda r: (r.column_order or 0, r.column_id))
+    return tuple(_field(row, _fields(below, row.column_id, table), table) for row in rows)
+
+
+def _field(row: ColumnRow, children: tuple[Field, ...], table: str) -> Field:
+    shape = _shape(row, table)
+    wanted = _CHILDREN.get(shape, len(children)) if isinstance(shape, Kind) else 0
+    if len(children) != wanted or (isinstance(shape, Kind) and not children):
+        raise CorruptLake(
+            f"column {row.column_name!r} of {table} is a {row.column_type}"
+            f" with {len(children)} parts"
+        )
+    return Field(
+        FieldId(row.column_id),
+        row.column_name,
+        shape,
+        children,
+        # DuckLake leaves false behind on nested rows, where it means nothing.
+        nullable=row.nulls_allowed is not False or row.parent_column is not None,
+        initial_default=row.initial_default,
+        default=_default(row),
+        order=row.column_id if row.column_order is None else row.column_order,
+    )
+
+
+def _shape(row: ColumnRow, table: str) -> Leaf | Kind:
+    kind = _KINDS.get(row.column_type.lower())
+    if kind is not None:
+        return kind
+    try:
+        return ducklake_type(row.column_type)
+    except InvalidRequest as error:
+        raise CorruptLake(f"column {row.column_name!r} of {table}: {error}") from error
+
+
+def _default(row: ColumnRow) -> Default | None:
+    if row.default_value is None or row.default_value == NO_DEFAULT:
+        return None
+    return Default(row.default_value, literal=row.default_value_type != "expression")
+
+
+def rows_of(
+    table_id: int, begin: int, fields: Iterable[tuple[Field, FieldId | None]]
+) -> list[dict[str, object]]:
+    """Return the rows that begin these fields at a snapshot; each comes with its parent's id."""
+    return [
+        {
+            "column_id": f.id,
+            "begin_snapshot": begin,
+            "end_snapshot": None,
+            "table_id": table_id,
+            "column_order": f.order,
+            "column_name": f.name,
+            "column_type": str(f.shape),
+            "initial_default": f.initial_default,
+            "default_value": f.default.text if f.default else NO_DEFAULT,
+            "nulls_allowed": f.nullable,
+            "parent_column": parent,
+            "default_value_type": _default_type(f),
+            "default_value_dialect": "duckdb",
+        }
+        for f, parent in fields
+    ]
+
+
+def _default_type(f: Field) -> str:
+    if not f.is_leaf:
+        return ""
+    return "expression" if f.default is not None and not f.default.literal else "literal"
+
+
+def with_parents(
+    fields: Iterable[Field], parent: FieldId | None = None
+) -> list[tuple[Field, FieldId | None]]:
+    """Return every field in pre-order, each with its parent's id."""
+    found: list[tuple[Field, FieldId | None]] = []
+    for f in fields:
+        found.append((f, parent))
+        found.extend(with_parents(f.children, f.id))
+    return found
+
+
+def begin_under(begins: Iterable[Any], schema_version: int) -> int | None:
+    """Return the snapshot that gave a table the columns that it has under a schema version.
+
+    ``begins`` are rows of schema versions of the table and the snapshots in which they began.
+    """
+    return max((b for v, b in begins if v <= schema_version), default=None)
+
+
+def rows_at(versions: Iterable[Any], snapshot: int) -> list[Any]:
+    """Return those of the versions of columns that a snapshot sees."""
+    return [
+        row
+        for row in versions
+        if row.begin_snapshot <= snapshot
+        and (row.end_snapshot is None or row.end_snapshot > snapshot)
+    ]

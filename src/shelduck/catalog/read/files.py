@@ -1,0 +1,281 @@
+"""The data files of a table at a snapshot, and all that a reader must know to read them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.paths import hive_values, resolve
+from shelduck.catalog.schema import own_tables
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.files.data_files import (
+    ColumnStats,
+    DataFile,
+    DeleteFile,
+    MappedName,
+    NameMapping,
+)
+from shelduck.model.files.layout import Layout
+from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.table import TableVersion
+
+
+def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
+    """Return the files that hold the table's rows at its snapshot, with what is deleted in each.
+
+    A delete file may be younger than the snapshot in part: when it has a snapshot column, only rows
+    up to ``table.snapshot.id`` count. The same holds for the rows of a data file that has one.
+    ``partition_values`` are those of the file's name mapping, in the mapping's order of partition
+    names: from the file's path, or the catalog's where the path has none of that name. Three
+    statements, one more each for layouts, inlined deletes, mappings and such values. Raises
+    Unsupported for encrypted files and formats but Parquet, CorruptLake for rows that contradict
+    themselves or name one file twice.
+    """
+    at = table.snapshot.id
+    inlined = queries.inlined_delete_table(table.id)
+    present = queries.present_tables(connection, [own_tables.file_layout.name, inlined])
+    with_layouts = own_tables.file_layout.name in present
+    query = queries.data_files_at(table.id, at, with_layouts=with_layouts)
+    rows = connection.execute(query).all()
+    if not rows:
+        return []
+    mappings = name_mappings(connection, {row[7] for row in rows} - {None})
+    known = _Known(
+        _delete_files(connection, table),
+        _inlined_deletes(connection, inlined, at) if inlined in present else {},
+        _layouts(connection, {row[11] for row in rows} - {None}),
+        mappings,
+        _values_of_keys(connection, table, rows, mappings),
+    )
+    files = _files(table, rows, known)
+    _require_distinct(table, files)
+    return files
+
+
+def data_files_of(
+    connection: Connection, table: TableVersion, ids: Collection[int] | None
+) -> list[DataFile]:
+    """Return files of a table whatever snapshot sees them, all of them when ``ids`` is None.
+
+    What is deleted from them is left out. Statements and errors are those of `data_files`.
+    """
+    present = queries.present_tables(connection, [own_tables.file_layout.name])
+    query = queries.every_data_file(table.id, with_layouts=bool(present))
+    if ids is not None:
+        query = query.where(queries.t_file.c.data_file_id.in_(sorted(ids)))
+    rows = connection.execute(query).all()
+    layouts = _layouts(connection, {row[11] for row in rows} - {None})
+    mappings = name_mappings(connection, {row[7] for row in rows} - {None})
+    values = _values_of_keys(connection, table, rows, mappings)
+    return _files(table, rows, _Known({}, {}, layouts, mappings, values))
+
+
+class _Known(NamedTuple):
+    """What stands in other tables: by data file id, by layout id, by mapping id."""
+
+    deletes: Mapping[int, DeleteFile]
+    positions: Mapping[int, tuple[int, ...]]
+    layouts: Mapping[int | None, Layout]
+    mappings: Mapping[int, NameMapping]
+    values: Mapping[tuple[int, int], str | None]
+    """Partition values by data file id and column id."""
+
+
+def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[DataFile]:
+    """Return the files of plain rows; the loop is what opening a large table costs in Python."""
+    deletes, positions, layouts, mappings, of_keys = known
+    files = []
+    for (
+        number,
+        path,
+        relative,
+        size,
+        records,
+        first,
+        begin,
+        mapping,
+        partial,
+        kind,
+        key,
+        kept,
+    ) in rows:
+        if key is not None or kind != "parquet":
+            raise _unreadable(table, path, kind, key)
+        place = table.path + path if relative else path
+        values: tuple[str | None, ...] = ()
+        if mapping is not None:
+            values = _partition_values(table, number, place, mappings[mapping], of_keys)
+        deleted = deletes.get(number) if deletes else None
+        gone = positions.get(number, ()) if positions else ()
+        made = (
+            *(number, place, size, records, first, begin, mapping, partial),
+            *(deleted, gone, values, layouts.get(kept)),
+        )
+        files.append(tuple.__new__(DataFile, made))
+    return files
+
+
+def _require_distinct(table: TableVersion, files: Iterable[DataFile]) -> None:
+    """Raise CorruptLake where two rows of the catalog name one file: its rows would count twice."""
+    _require_apart(table, "data", [(f.id, f.path) for f in files])
+    deletes = [(f.id, f.delete_file.path) for f in files if f.delete_file is not None]
+    _require_apart(table, "delete", deletes)
+
+
+def _require_apart(table: TableVersion, kind: str, named: Sequence[tuple[int, str]]) -> None:
+    if len({path for _, path in named}) == len(named):
+        return
+    seen: dict[str, int] = {}
+    for number, path in named:
+        other = seen.setdefault(path, number)
+        if other != number:
+            raise CorruptLake(
+                f"data files {other} and {number} of {table.full_name} have the same {kind} file"
+                f" {path} at snapshot {table.snapshot.id}; correct the wrong path in"
+                f" ducklake_{kind}_file, or set an end_snapshot there"
+            )
+
+
+def file_bounds(
+    connection: Connection,
+    table: TableVersion,
+    column_ids: Collection[int],
+    file_ids: Collection[int] | None = None,
+) -> dict[int, dict[int, ColumnStats]]:
+    """Return the statistics of leaf columns, per column by data file id; one statement.
+
+    ``file_ids`` are the files that matter, all of them when None. A file without an entry has no
+    known bounds and must not be pruned; files that the snapshot does not see may have entries.
+    """
+    found: dict[int, dict[int, ColumnStats]] = {c: {} for c in column_ids}
+    if not found:
+        return found
+    for row in connection.execute(queries.bounds_of(table.id, column_ids, file_ids)).all():
+        column, number, size, values, nulls, low, high, nan = row
+        if values is not None and nulls is not None:
+            found[column][number] = ColumnStats(column, size or 0, values, nulls, low, high, nan)
+    return found
+
+
+def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, NameMapping]:
+    """Return name mappings by id; at most one statement. CorruptLake when one is missing."""
+    if not ids:
+        return {}
+    nodes: dict[int, list[Any]] = defaultdict(list)
+    for row in connection.execute(queries.mapping_rows(ids)):
+        if row.type != "map_by_name":
+            raise Unsupported(f"column mapping {row.mapping_id} has the unknown type {row.type!r}")
+        nodes[row.mapping_id].append(row)
+    missing = sorted(set(ids) - set(nodes))
+    if missing:
+        raise CorruptLake(f"data files refer to column mapping {missing[0]}, which does not exist")
+    return {number: NameMapping(number, _names(rows, None)) for number, rows in nodes.items()}
+
+
+def _names(rows: Iterable[Any], parent: int | None) -> tuple[MappedName, ...]:
+    rows = list(rows)
+    return tuple(
+        MappedName(
+            row.source_name,
+            FieldId(row.target_field_id),
+            bool(row.is_partition),
+            _names(rows, row.column_id),
+        )
+        for row in rows
+        if row.column_id is not None and row.parent_column == parent
+    )
+
+
+def _delete_files(connection: Connection, table: TableVersion) -> dict[int, DeleteFile]:
+    found: dict[int, DeleteFile] = {}
+    for row in connection.execute(queries.delete_files_at(table.id, table.snapshot.id)).all():
+        number, path, is_relative, kind, count, key, delete_id = row
+        shape = delete_format(table, path, kind, key)
+        if number in found:
+            raise CorruptLake(
+                f"data file {number} of {table.full_name} has two delete files,"
+                f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
+            )
+        place = resolve(table.path, path, is_relative)
+        found[number] = DeleteFile(place, shape, count, delete_id)
+    return found
+
+
+def delete_format(table: TableVersion, path: str, kind: str, key: str | None) -> str:
+    """Return the format of a delete file; Unsupported for one that cannot be read."""
+    if kind.lower() not in ("parquet", "puffin") or key is not None:
+        raise _unreadable(table, path, kind, key)
+    return kind.lower()
+
+
+def _inlined_deletes(connection: Connection, name: str, at: int) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for number, position in connection.execute(queries.inlined_deletes_at(name, at)):
+        found[number].append(position)
+    return {number: tuple(positions) for number, positions in found.items()}
+
+
+def _layouts(connection: Connection, ids: set[int]) -> dict[int | None, Layout]:
+    if not ids:
+        return {}
+    rows = connection.execute(queries.layouts(ids))
+    found = ((number, Layout.from_json(text)) for number, text in rows)
+    return {number: layout for number, layout in found if layout is not None}
+
+
+def _values_of_keys(
+    connection: Connection,
+    table: TableVersion,
+    rows: Iterable[Any],
+    mappings: Mapping[int, NameMapping],
+) -> dict[tuple[int, int], str | None]:
+    """Return the catalog's partition values where some path does not tell one; one statement."""
+    wanted = {
+        number: {n.source_name.lower() for n in mapping.names if n.is_partition}
+        for number, mapping in mappings.items()
+    }
+    if not any(wanted.values()):
+        return {}
+    of_files = ((row[1], wanted[row[7]]) for row in rows if row[7] is not None)
+    if all(names <= hive_values(path).keys() for path, names in of_files if names):
+        return {}
+    found = connection.execute(queries.identity_values(table.id))
+    return {(number, column): value for number, column, value in found}
+
+
+def _partition_values(
+    table: TableVersion,
+    number: int,
+    path: str,
+    mapping: NameMapping,
+    of_keys: Mapping[tuple[int, int], str | None],
+) -> tuple[str | None, ...]:
+    wanted = [name for name in mapping.names if name.is_partition]
+    if not wanted:
+        return ()
+    told = hive_values(path)
+    values = []
+    for name in wanted:
+        key = (number, name.field_id)
+        if name.source_name.lower() in told:
+            values.append(told[name.source_name.lower()])
+        elif key in of_keys:
+            values.append(of_keys[key])
+        else:
+            raise CorruptLake(
+                f"data file {path!r} of {table.full_name} has no value of {name.source_name!r} in"
+                " its path"
+            )
+    return tuple(values)
+
+
+def _unreadable(table: TableVersion, path: str, kind: str, key: str | None) -> Unsupported:
+    what = f"of format {kind!r}" if key is None else "encrypted"
+    return Unsupported(
+        f"file {path!r} of {table.full_name} is {what}, which Shelduck does not support; rewrite"
+        " the table with DuckDB"
+    )

@@ -1,0 +1,71 @@
+"""What the catalog itself says is deleted from data files, and the delete files beside it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, column, select
+from sqlalchemy import table as sql_table
+
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.queries import inlined_delete_table
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.model.tables.table import TableVersion
+
+_d = tables.delete_file.c
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFileVersion:
+    """A delete file that some snapshot sees; ``path`` is absolute."""
+
+    id: int
+    path: str
+    begin_snapshot: int
+    is_plain: bool
+    """True for Parquet that is not encrypted."""
+    count: int
+    """How many positions it names."""
+
+
+def inlined_positions(
+    connection: Connection, table: TableVersion, files: Collection[int]
+) -> dict[int, dict[int, int]]:
+    """Return the snapshot in which each position died, by data file id; one statement at least.
+
+    Only what the catalog itself keeps for ``files``, up to the table's snapshot.
+    """
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    names = [column(n, BIGINT) for n in ("file_id", "row_id", "begin_snapshot")]
+    source = sql_table(inlined_delete_table(table.id), *names)
+    for part in chunks(sorted(files)):
+        chosen = select(*source.c).where(
+            source.c.file_id.in_(part), source.c.begin_snapshot <= table.snapshot.id
+        )
+        for number, position, snapshot in connection.execute(chosen):
+            known = found[number].get(position, snapshot)
+            found[number][position] = min(known, snapshot)
+    return found
+
+
+def delete_file_versions(
+    connection: Connection, table: TableVersion, files: Collection[int]
+) -> dict[int, list[DeleteFileVersion]]:
+    """Return all delete files of data files, ended ones too, by data file id."""
+    found: dict[int, list[DeleteFileVersion]] = defaultdict(list)
+    for part in chunks(sorted(files)):
+        for row in connection.execute(select(tables.delete_file).where(_d.data_file_id.in_(part))):
+            found[row.data_file_id].append(
+                DeleteFileVersion(
+                    row.delete_file_id,
+                    resolve(table.path, row.path, row.path_is_relative),
+                    row.begin_snapshot,
+                    row.format.lower() == "parquet" and row.encryption_key is None,
+                    row.delete_count,
+                )
+            )
+    return found

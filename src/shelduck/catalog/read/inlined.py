@@ -1,0 +1,303 @@
+"""Rows that live in the catalog itself, in the form in which each database keeps them.
+
+SQLite holds text, PostgreSQL a mixture of its own types and bytes, DuckDB its native types; all
+come out as `shelduck.model.files.data_files.InlinedRows` describes.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from decimal import Decimal as Number
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Select,
+    TableClause,
+    cast,
+    column,
+    exists,
+    literal,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
+from sqlalchemy import table as sql_table
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.sql.elements import ColumnElement, quoted_name
+
+from shelduck.catalog.dialects.dialect import Dialect
+from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
+from shelduck.catalog.schema.column_types import TEXT
+from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
+from shelduck.errors import CorruptLake
+from shelduck.model.files.data_files import InlinedHistory, InlinedRows
+from shelduck.model.files.duckdb_text import parse_nested
+from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.types.data_types import FLOATS
+from shelduck.model.types.literals import float_text
+
+Conditions = tuple[ColumnElement[bool], ...]
+
+# SQLite joins no more than 500 queries.
+_AT_ONCE = 200
+
+
+def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRows]:
+    """Return the rows that the catalog holds for a table at its snapshot, per schema version.
+
+    One statement when the table never had any, three when none are left, else five and one for each
+    schema version with rows. Columns are those of the version that the rows were written under: ids
+    tell which of today's they are.
+    """
+    return _find(connection, table, lambda source: _is_shown(source, table.snapshot.id))
+
+
+def inlined_changes(
+    connection: Connection, table: TableVersion, first: int, last: int
+) -> tuple[list[InlinedRows], list[InlinedRows]]:
+    """Return the rows that came into the catalog in snapshots ``first`` to ``last``, and that went.
+
+    ``begin_snapshots`` of those that went are the snapshots in which they did. Rows that no
+    snapshot ever saw are left out. Statements are those of `inlined_rows`, twice.
+    """
+
+    def came(source: TableClause) -> Conditions:
+        begin, end = source.c.begin_snapshot, source.c.end_snapshot
+        return begin >= first, begin <= last, or_(end.is_(None), end > begin)
+
+    def went(source: TableClause) -> Conditions:
+        begin, end = source.c.begin_snapshot, source.c.end_snapshot
+        return end >= first, end <= last, end > begin
+
+    return _find(connection, table, came), _find(connection, table, went, by_end=True)
+
+
+def _find(
+    connection: Connection,
+    table: TableVersion,
+    chosen: Callable[[TableClause], Conditions],
+    *,
+    by_end: bool = False,
+) -> list[InlinedRows]:
+    """Return the rows that a condition chooses; ``by_end`` tells their ends, not their begins."""
+    dialect = dialect_of(connection)
+    return [
+        _converted(dialect, columns, rows, by_end=by_end)
+        for _, columns, rows in _stored(connection, table, chosen)
+    ]
+
+
+def inlined_history(connection: Connection, table: TableVersion) -> list[InlinedHistory]:
+    """Return all rows that the catalog held at the table's snapshot, those that had died too.
+
+    Statements are those of `inlined_rows`.
+    """
+    snapshot = table.snapshot.id
+    found = _stored(connection, table, lambda source: (source.c.begin_snapshot <= snapshot,))
+    return [
+        InlinedHistory(
+            name,
+            _converted(dialect_of(connection), columns, rows, by_end=False),
+            tuple(row[2] for row in rows),
+        )
+        for name, columns, rows in found
+    ]
+
+
+def _stored(
+    connection: Connection,
+    table: TableVersion,
+    chosen: Callable[[TableClause], Conditions],
+) -> list[tuple[str, Schema, list[Any]]]:
+    """Return chosen rows as they are stored, with their table's name and columns."""
+    registry = connection.execute(queries.inlined_tables(table.id)).all()
+    if not registry:
+        return []
+    names = [name for name, _ in registry]
+    missing = sorted(set(names) - queries.present_tables(connection, names))
+    if missing:
+        raise CorruptLake(f"{table.full_name} has rows in {missing[0]}, which does not exist")
+    filled = _tables_with_rows(connection, names, chosen)
+    if not filled:
+        return []
+    begins = connection.execute(queries.schema_versions_of(table.id)).all()
+    versions = connection.execute(queries.column_versions(table.id)).all()
+    first = dialect_of(connection).before_reading
+    if first is not None:
+        connection.exec_driver_sql(first)
+    found = []
+    for name, schema_version in registry:
+        if name not in filled:
+            continue
+        known = begin_under(begins, schema_version)
+        begin = table.begin_snapshot if known is None else known
+        columns = schema_of(rows_at(versions, begin), table.full_name)
+        rows = _fetch(connection, table, name, columns, chosen)
+        if rows:
+            places = _places(connection, name, columns, versions)
+            _require_in_place(table, places, begin, versions, rows)
+            found.append((name, columns, rows))
+    return found
+
+
+def _places(
+    connection: Connection, name: str, columns: Schema, versions: Sequence[Any]
+) -> tuple[int, ...]:
+    """Return the ids of the columns in the order in which a table for inlined rows has them.
+
+    One statement where columns were ever out of the order of their ids, else none.
+    """
+    ids = {f.name.lower(): int(f.id) for f in columns}
+    if all(row.column_order == row.column_id for row in versions):
+        return tuple(ids.values())
+    every: Select[Any] = select(literal_column("*")).select_from(sql_table(name)).limit(0)
+    keys = tuple(connection.execute(every).keys())
+    return tuple(ids[key.lower()] for key in keys[len(SYSTEM_COLUMNS) :])
+
+
+def _require_in_place(
+    table: TableVersion,
+    places: tuple[int, ...],
+    begin: int,
+    versions: Sequence[Any],
+    rows: Sequence[Any],
+) -> None:
+    """Raise CorruptLake where DuckDB put values into other columns.
+
+    It writes them in the order of the columns, whatever the table for inlined rows has; ``begin``
+    is the snapshot since which that one is there. What comes with it is in its order.
+    """
+    ends = {n for row in versions for n in (row.begin_snapshot, row.end_snapshot) if n is not None}
+    changes = sorted(n for n in ends if n > begin)
+    later = {row[1] for row in rows if row[1] > begin}
+    # Between two changes of columns all snapshots are alike.
+    alike: dict[int, int] = {}
+    for snapshot in later:
+        at = bisect_right(changes, snapshot)
+        alike[at] = min(snapshot, alike.get(at, snapshot))
+    for snapshot in sorted(alike.values()):
+        if tuple(f.id for f in schema_of(rows_at(versions, snapshot), table.full_name)) != places:
+            raise CorruptLake(
+                f"{table.full_name} has rows of snapshot {snapshot} in the catalog whose values"
+                " DuckDB 1.5.5 wrote to other columns, because another session had altered the"
+                f" table; read the table as of snapshot {snapshot - 1}, delete these rows in"
+                f" DuckDB (DELETE FROM {table.name} WHERE snapshot_id = {snapshot}), and insert"
+                " them again"
+            )
+
+
+def _tables_with_rows(
+    connection: Connection, names: Sequence[str], chosen: Callable[[TableClause], Conditions]
+) -> set[str]:
+    """Return which tables have such rows: most are left empty by an ALTER or a flush."""
+    found: set[str] = set()
+    for at in range(0, len(names), _AT_ONCE):
+        questions = [
+            select(literal(name)).where(exists().where(*chosen(_source(name))))
+            for name in names[at : at + _AT_ONCE]
+        ]
+        found.update(connection.execute(union_all(*questions)).scalars())
+    return found
+
+
+def _source(name: str) -> TableClause:
+    return sql_table(name, *(column(c) for c in SYSTEM_COLUMNS))
+
+
+def _is_shown(source: TableClause, snapshot: int) -> Conditions:
+    end = source.c.end_snapshot
+    return source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot)
+
+
+def _fetch(
+    connection: Connection,
+    table: TableVersion,
+    name: str,
+    columns: Schema,
+    chosen: Callable[[TableClause], Conditions],
+) -> list[Any]:
+    """Return the chosen rows: row id, begin snapshot, end snapshot, one value per column."""
+    try:
+        result = connection.execute(_query(dialect_of(connection), name, columns, chosen))
+    except ProgrammingError as error:
+        raise CorruptLake(f"{name} does not have the columns of {table.full_name}") from error
+    if not dialect_of(connection).knows_columns:
+        stored = [str(key).lower() for key in tuple(result.keys())]
+        wanted = [*SYSTEM_COLUMNS, *(n.lower() for n in columns.names)]
+        if sorted(stored) != sorted(wanted):
+            raise CorruptLake(f"{name} has the columns {stored}, expected {wanted}")
+        if stored != wanted:
+            places = [stored.index(n) for n in wanted]
+            return [tuple(row[n] for n in places) for row in result]
+    return list(result)
+
+
+def _query(
+    dialect: Dialect, name: str, columns: Schema, chosen: Callable[[TableClause], Conditions]
+) -> Select[Any]:
+    source = _source(name)
+    values: list[ColumnElement[Any]] = [source.c[c] for c in SYSTEM_COLUMNS]
+    if not dialect.knows_columns:
+        values = [literal_column("*")]
+    else:
+        for field in columns:
+            # Quoted always: SQLAlchemy does not know every word that a database reserves.
+            value: ColumnElement[Any] = column(quoted_name(field.name, quote=True))
+            values.append(cast(value, TEXT) if dialect.read_as_text(field) else value)
+    return select(*values).select_from(source).where(*chosen(source)).order_by(source.c.row_id)
+
+
+def _converted(dialect: Dialect, columns: Schema, rows: list[Any], *, by_end: bool) -> InlinedRows:
+    converters = [_converter(dialect, f) for f in columns]
+    return InlinedRows(
+        columns,
+        tuple(
+            tuple(
+                None if value is None else convert(value)
+                for convert, value in zip(converters, row[len(SYSTEM_COLUMNS) :], strict=True)
+            )
+            for row in rows
+        ),
+        tuple(row[0] for row in rows),
+        tuple(row[2 if by_end else 1] for row in rows),
+    )
+
+
+def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
+    if isinstance(field.shape, Kind):
+        sql_structs = dialect.has_literal_structs
+        return lambda value: parse_nested(field, _text(value), sql_structs=sql_structs)
+    name = str(field.shape)
+    if name == "blob":
+        return lambda value: value.encode() if isinstance(value, str) else bytes(value)
+    if name == "boolean":
+        return lambda value: "true" if value in (True, "true") else "false"
+    if name in FLOATS:
+        shape = field.shape
+        return lambda v: float_text(shape, v) if isinstance(v, float) else str(v)
+    if name == "interval":
+        return _interval
+    return _text
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).decode()
+    if isinstance(value, Number):
+        return f"{value:f}"
+    return str(value)
+
+
+_PG_UNITS = re.compile(r"\b(mon|mons)\b")
+
+
+def _interval(value: Any) -> str:
+    # PostgreSQL says "1 mon", DuckDB "1 month".
+    return _PG_UNITS.sub(lambda m: "month" if m[0] == "mon" else "months", str(value))

@@ -1,0 +1,307 @@
+"""What metadata tables show: files, snapshots, partitions and statistics of one table.
+
+Rows are plain tuples in the order of the names beside them, because a table may have hundreds of
+thousands of files.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, Connection, Select, and_, cast, func, select
+
+from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.queries import visible
+from shelduck.catalog.schema import tables
+from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Verb, parse_entries
+from shelduck.model.tables.schema import Field, Path
+from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.text.quoting import quote_name
+
+_file, _delete = tables.data_file, tables.delete_file
+_value, _key = tables.file_partition_value.c, tables.partition_column.c
+
+Partition = tuple[tuple[str, str | None], ...]
+# The columns of each metadata table, in order, with their types.
+FILE_COLUMNS = {
+    "data_file_id": "bigint",
+    "file_path": "string",
+    "file_format": "string",
+    "record_count": "bigint",
+    "file_size_in_bytes": "bigint",
+    "partition": "map",
+    "spec_id": "bigint",
+    "delete_file_path": "string",
+    "delete_count": "bigint",
+    "row_id_start": "bigint",
+    "begin_snapshot": "bigint",
+    "end_snapshot": "bigint",
+    "mapping_id": "bigint",
+    "partial_max": "bigint",
+}
+
+
+def file_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
+    """Return a tuple of `FILE_COLUMNS` for each data file of the table at its snapshot.
+
+    A partition is pairs of a key, as DDL writes it, and the value's text. Five statements at most.
+    """
+    at = table.snapshot.id
+    rows = connection.execute(_files_at(table.id, at)).all()
+    if not rows:
+        return []
+    partitions = _partitions(connection, table) if any(r[5] is not None for r in rows) else {}
+    inlined = _inlined_deletes(connection, table)
+    found = []
+    for row in rows:
+        number, path, kind, count, size, spec, dead, deleted, relative, dead_relative, *rest = row
+        place = None if dead is None else resolve(table.path, dead, dead_relative)
+        gone = (deleted or 0) + inlined.get(number, 0)
+        found.append(
+            (
+                *(number, resolve(table.path, path, relative), kind, count, size),
+                *(partitions.get(number, ()), spec, place, gone, *rest),
+            )
+        )
+    return found
+
+
+def _files_at(table_id: int, at: int) -> Select[Any]:
+    f, d = _file.c, _delete.c
+    joined = and_(f.data_file_id == d.data_file_id, visible(_delete, at))
+    return (
+        select(
+            *(f.data_file_id, f.path, f.file_format, f.record_count, f.file_size_bytes),
+            *(f.partition_id, d.path, d.delete_count, f.path_is_relative, d.path_is_relative),
+            *(f.row_id_start, f.begin_snapshot, f.end_snapshot, f.mapping_id, f.partial_max),
+        )
+        .outerjoin_from(_file, _delete, joined)
+        .where(f.table_id == table_id, visible(_file, at))
+        .order_by(f.data_file_id)
+    )
+
+
+def _partitions(connection: Connection, table: TableVersion) -> dict[int, Partition]:
+    """Return the partition of each file by id; keys by their columns' names at the snapshot."""
+    info = tables.partition_info
+    specs: dict[int, dict[int, str]] = defaultdict(dict)
+    keys = (
+        select(_key.partition_id, _key.partition_key_index, _key.column_id, _key.transform)
+        .join_from(info, tables.partition_column, info.c.partition_id == _key.partition_id)
+        .where(info.c.table_id == table.id)
+    )
+    for spec, place, column_id, transform in connection.execute(keys):
+        specs[spec][place] = key_text(table, column_id, transform)
+    values = (
+        select(_value.data_file_id, _file.c.partition_id, _value.partition_key_index)
+        .add_columns(_value.partition_value)
+        .join_from(tables.file_partition_value, _file, _value.data_file_id == _file.c.data_file_id)
+        .where(_value.table_id == table.id, visible(_file, table.snapshot.id))
+        .order_by(_value.data_file_id, _value.partition_key_index)
+    )
+    found: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
+    for number, spec, place, value in connection.execute(values):
+        name = specs.get(spec, {}).get(place)
+        if name is not None:
+            found[number].append((name, value))
+    return {number: tuple(pairs) for number, pairs in found.items()}
+
+
+def key_text(table: TableVersion, column_id: int, transform: str) -> str:
+    """Return a partition key as DDL writes it: ``p``, ``year(ts)``, ``bucket(4, id)``."""
+    column = table.columns.by_id(column_id)
+    name = quote_name(column.name) if column else f"column {column_id}"
+    if transform == "identity":
+        return name if column is None else column.name
+    kind, _, count = transform.rstrip(")").partition("(")
+    return f"{kind}({count}, {name})" if count else f"{kind}({name})"
+
+
+def _inlined_deletes(connection: Connection, table: TableVersion) -> Mapping[int, int]:
+    name = queries.inlined_delete_table(table.id)
+    if name not in queries.present_tables(connection, [name]):
+        return {}
+    counts: dict[int, int] = defaultdict(int)
+    for number, _ in connection.execute(queries.inlined_deletes_at(name, table.snapshot.id)):
+        counts[number] += 1
+    return counts
+
+
+class ChangedSnapshot(NamedTuple):
+    """A snapshot that changed a table: what it did, in words, and what it brought and took."""
+
+    snapshot: Snapshot
+    operation: str
+    parent: int | None
+    files_added: int = 0
+    rows_added: int = 0
+    bytes_added: int = 0
+    files_removed: int = 0
+
+
+def changed_snapshots(connection: Connection, table: TableVersion) -> list[ChangedSnapshot]:
+    """Return the snapshots up to the table's own that changed it, newest first; six statements.
+
+    Compaction moves files from one snapshot to another, and numbers of files and rows with them.
+    """
+    found = [s for s in read.table_history(connection, table) if s.id <= table.snapshot.id]
+    named = {row[0] for row in connection.execute(queries.names_of_table(table.id))}
+    made = connection.execute(_first_columns(table.id)).scalar()
+    added = {
+        row[0]: (row[1], row[2], row[3])
+        for row in connection.execute(_sums(table.id, "begin_snapshot"))
+    }
+    removed = {row[0]: row[1] for row in connection.execute(_sums(table.id, "end_snapshot"))}
+    parents: list[int | None] = [*(s.id for s in found[1:]), None]
+    changed = []
+    for snapshot, parent in zip(found, parents, strict=True):
+        verbs = {e.verb for e in parse_entries(snapshot.changes_made) if e.id == table.id}
+        words = operation_words(verbs, is_made=snapshot.id == made, is_named=snapshot.id in named)
+        files, rows, size = added.get(snapshot.id, (0, 0, 0))
+        gone = removed.get(snapshot.id, 0)
+        changed.append(ChangedSnapshot(snapshot, words, parent, files, rows, size, gone))
+    return changed
+
+
+def _first_columns(table_id: int) -> Select[Any]:
+    c = tables.column.c
+    return select(func.min(c.begin_snapshot)).where(c.table_id == table_id)
+
+
+def _sums(table_id: int, edge: str) -> Select[Any]:
+    at = _file.c[edge]
+    return (
+        select(
+            at,
+            func.count(),
+            cast(func.coalesce(func.sum(_file.c.record_count), 0), BigInteger),
+            cast(func.coalesce(func.sum(_file.c.file_size_bytes), 0), BigInteger),
+        )
+        .where(_file.c.table_id == table_id, at.is_not(None))
+        .group_by(at)
+    )
+
+
+_WORDS: tuple[tuple[frozenset[Verb], str], ...] = (
+    (frozenset({Verb.DROPPED_TABLE}), "DROP TABLE"),
+    (frozenset({Verb.ALTERED_TABLE}), "ALTER TABLE"),
+    (frozenset({Verb.INLINE_FLUSH}), "FLUSH"),
+    (COMPACTIONS, "OPTIMIZE"),
+)
+
+
+def operation_words(verbs: Collection[Verb], *, is_made: bool, is_named: bool) -> str:
+    """Return what a snapshot did to a table, in Delta's words as far as it has them.
+
+    ``verbs`` are those of the table's own id; ``is_made`` and ``is_named`` tell that the table was
+    created, and that it got the name it has. The catalog does not tell UPDATE, MERGE and INSERT
+    OVERWRITE apart: rows that go and rows that come are an UPDATE here.
+    """
+    mine = frozenset(verbs)
+    if mine & COMPACTIONS:
+        # Ours log a flush beside it, for DuckDB to give way.
+        mine -= {Verb.INLINE_FLUSH}
+    inserts, deletes = bool(mine & INSERTS), bool(mine & DELETES)
+    words = [word for known, word in _WORDS if mine & known]
+    if is_made:
+        return ", ".join(["CREATE TABLE AS SELECT" if inserts else "CREATE TABLE", *words])
+    if is_named:
+        words.append("RENAME TABLE")
+    if inserts or deletes:
+        words.append("UPDATE" if inserts and deletes else "WRITE" if inserts else "DELETE")
+    return ", ".join(words)
+
+
+PARTITION_COLUMNS = {
+    "partition": "map",
+    "spec_id": "bigint",
+    "record_count": "bigint",
+    "file_count": "bigint",
+    "total_data_file_size_in_bytes": "bigint",
+    "position_delete_record_count": "bigint",
+    "last_updated_snapshot_id": "bigint",
+}
+
+
+def partition_rows(files: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return a tuple of `PARTITION_COLUMNS` for each partition that `file_rows` show, in order."""
+    sums: dict[tuple[int | None, Partition], list[int]] = {}
+    for row in files:
+        _, _, _, count, size, partition, spec, _, deleted, _, begin, *_ = row
+        total = sums.setdefault((spec, partition), [0, 0, 0, 0, 0])
+        for place, more in enumerate((count or 0, 1, size, deleted)):
+            total[place] += more
+        total[4] = max(total[4], begin)
+    order = sorted(sums, key=lambda key: (key[0] or -1, [(v is None, v or "") for _, v in key[1]]))
+    return [(partition, spec, *sums[spec, partition]) for spec, partition in order]
+
+
+STATS_COLUMNS = {
+    "column_name": "string",
+    "field_id": "bigint",
+    "data_type": "string",
+    "file_count": "bigint",
+    "column_size_in_bytes": "bigint",
+    "value_count": "bigint",
+    "null_count": "bigint",
+    "lower_bound": "string",
+    "upper_bound": "string",
+    "contains_null": "boolean",
+    "contains_nan": "boolean",
+}
+
+
+def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
+    """Return a tuple of `STATS_COLUMNS` for each leaf column at the table's snapshot.
+
+    Counts are sums over its files, ``file_count`` those that have statistics. Bounds are the
+    table's, which hold for every row it ever had; None where nothing is certain. Two statements.
+    """
+    s, t = tables.file_column_stats.c, tables.table_column_stats.c
+    sums = (
+        select(
+            s.column_id,
+            func.count(),
+            *(
+                cast(func.coalesce(func.sum(c), 0), BigInteger)
+                for c in (s.column_size_bytes, s.value_count, s.null_count)
+            ),
+        )
+        .join_from(_file, tables.file_column_stats, _file.c.data_file_id == s.data_file_id)
+        .where(_file.c.table_id == table.id, visible(_file, table.snapshot.id))
+        .group_by(s.column_id)
+    )
+    counts = {row[0]: tuple(row[1:]) for row in connection.execute(sums)}
+    bounds = {
+        row[0]: tuple(row[1:])
+        for row in connection.execute(
+            select(t.column_id, t.min_value, t.max_value, t.contains_null, t.contains_nan).where(
+                t.table_id == table.id
+            )
+        )
+    }
+    nothing = (0, None, None, None)
+    return [
+        (
+            ".".join(quote_name(p) for p in path),
+            number,
+            kind,
+            *counts.get(number, nothing),
+            *bounds.get(number, (None,) * 4),
+        )
+        for path, number, kind in _leaves(table)
+    ]
+
+
+def _leaves(table: TableVersion) -> list[tuple[Path, int, str]]:
+    found: list[tuple[Path, int, str]] = []
+    pending: list[tuple[Path, Field]] = [((f.name,), f) for f in reversed(table.columns.fields)]
+    while pending:
+        path, field = pending.pop()
+        if field.is_leaf:
+            found.append((path, field.id, str(field.type)))
+        pending += [((*path, c.name), c) for c in reversed(field.children)]
+    return found

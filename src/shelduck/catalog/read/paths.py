@@ -1,0 +1,37 @@
+"""Absolute paths from the catalog's relative ones, and what the names of directories tell."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from shelduck.model.files.place import joined
+from shelduck.model.tables.partition import NULL_DIRECTORY
+
+
+def resolve(base: str, path: str, is_relative: object) -> str:
+    """Return ``path`` below ``base``, which ends in '/', unless it is absolute already.
+
+    Raises CorruptLake for a relative path that leaves ``base``.
+    """
+    return joined(base, path) if is_relative else path
+
+
+def hive_values(path: str) -> dict[str, str | None]:
+    """Return the ``name=value`` directories of a path by lower-cased name, None for Hive's null.
+
+    Of a name that is there twice the first counts, as it does for DuckDB.
+    """
+    values: dict[str, str | None] = {}
+    for name, value in hive_parts(path):
+        values.setdefault(name.lower(), value)
+    return values
+
+
+def hive_parts(path: str) -> list[tuple[str, str | None]]:
+    """Return the ``name=value`` directories of a path in order, None for Hive's null."""
+    parts: list[tuple[str, str | None]] = []
+    for part in path.split("/")[:-1]:
+        name, equals, value = part.partition("=")
+        if equals:
+            parts.append((unquote(name), None if value == NULL_DIRECTORY else unquote(value)))
+    return parts

@@ -1,0 +1,379 @@
+"""Every SELECT of the catalog, named by the question it answers. No decisions here.
+
+"At S" means: as snapshot S sees it. Rows carry a first and a last snapshot, the last excluded.
+Building a statement costs more than running it, so those of the light path are built once and take
+their values as parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BindParameter,
+    CompoundSelect,
+    Connection,
+    Integer,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    cast,
+    column,
+    exists,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    text,
+    type_coerce,
+    union_all,
+)
+from sqlalchemy import table as sql_table
+from sqlalchemy.sql.elements import ColumnElement
+
+from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema.column_types import BIGINT, TEXT
+from shelduck.model.tables.options import OPTION_NAMES
+
+t_snapshot = tables.snapshot
+t_changes = tables.snapshot_changes
+t_schema = tables.schema
+t_table = tables.table
+t_column = tables.column
+t_file = tables.data_file
+t_delete = tables.delete_file
+
+
+def visible(source: Table, snapshot: int | BindParameter[int]) -> ColumnElement[bool]:
+    """Return the condition that a versioned row is visible at a snapshot."""
+    end = source.c.end_snapshot
+    return and_(source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot))
+
+
+def live(source: Table) -> ColumnElement[bool]:
+    """Return the condition that no snapshot has ended a versioned row."""
+    return source.c.end_snapshot.is_(None)
+
+
+def has_columns(snapshot: int | BindParameter[int] | None = None) -> ColumnElement[bool]:
+    """Return the condition that a table has columns at a snapshot, None for now.
+
+    One without is none: DuckDB, too, hides what a rename leaves that lost to DROP TABLE.
+    """
+    there = live(t_column) if snapshot is None else visible(t_column, snapshot)
+    return exists().where(t_column.c.table_id == t_table.c.table_id, there)
+
+
+def present_tables(connection: Connection, names: Collection[str]) -> set[str]:
+    """Return which of these tables the catalog's database has; one statement."""
+    query = f"SELECT name FROM ({dialect_of(connection).tables}) AS present WHERE name IN :names"
+    statement = text(query).bindparams(bindparam("names", expanding=True))
+    return set(connection.execute(statement, {"names": list(names)}).scalars())
+
+
+def every_snapshot() -> Select[Any]:
+    """Ask for all snapshots with what they changed, oldest first."""
+    changes = [c for c in t_changes.c if c.name != "snapshot_id"]
+    return (
+        select(*t_snapshot.c, *changes)
+        .outerjoin_from(t_snapshot, t_changes, t_snapshot.c.snapshot_id == t_changes.c.snapshot_id)
+        .order_by(t_snapshot.c.snapshot_id)
+    )
+
+
+@cache
+def newest_snapshot() -> Select[Any]:
+    """Ask for the newest snapshot."""
+    return every_snapshot().order_by(None).order_by(t_snapshot.c.snapshot_id.desc()).limit(1)
+
+
+def range_of_snapshots() -> Select[Any]:
+    """Ask for the ids of the oldest and the newest snapshot."""
+    return select(func.min(t_snapshot.c.snapshot_id), func.max(t_snapshot.c.snapshot_id))
+
+
+def next_snapshot(snapshot: int) -> Select[Any]:
+    """Ask for the id of the oldest snapshot after this one."""
+    return select(func.min(t_snapshot.c.snapshot_id)).where(t_snapshot.c.snapshot_id > snapshot)
+
+
+def changes_since(snapshot: int) -> Select[Any]:
+    """Ask what every snapshot after this one changed, oldest first."""
+    return (
+        select(t_changes.c.snapshot_id, t_changes.c.changes_made)
+        .where(t_changes.c.snapshot_id > snapshot)
+        .order_by(t_changes.c.snapshot_id)
+    )
+
+
+def snapshots_naming(table_id: int, begins: Sequence[int]) -> Select[Any]:
+    """Ask for snapshots that may concern a table: they name its id, or gave it a name."""
+    named = t_changes.c.changes_made.like(f"%:{table_id}%")
+    return every_snapshot().where(or_(named, t_snapshot.c.snapshot_id.in_(begins)))
+
+
+def snapshots_altering() -> Select[Any]:
+    """Ask for the snapshots that altered a table."""
+    return every_snapshot().where(t_changes.c.changes_made.like("%altered_table:%"))
+
+
+def schemas_at(snapshot: int) -> Select[Any]:
+    """Ask for the schemas at a snapshot."""
+    c = t_schema.c
+    return (
+        select(c.schema_id, c.schema_name, c.path, c.path_is_relative)
+        .where(visible(t_schema, snapshot))
+        .order_by(c.schema_id)
+    )
+
+
+def table_names_at(snapshot: int, schema_id: int) -> Select[Any]:
+    """Ask for the names of a schema's tables."""
+    return (
+        select(t_table.c.table_name)
+        .where(t_table.c.schema_id == schema_id, visible(t_table, snapshot), has_columns(snapshot))
+        .order_by(t_table.c.table_name)
+    )
+
+
+@cache
+def table_called() -> Select[Any]:
+    """Ask for the tables :schema.:name, whatever the case, with their schema, at :snapshot."""
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    s, t = t_schema.c, t_table.c
+    return (
+        select(
+            *(t.table_id, t.table_uuid, t.table_name, t.path, t.path_is_relative),
+            t.begin_snapshot,
+            s.schema_id,
+            s.schema_name,
+            s.path.label("schema_path"),
+            s.path_is_relative.label("schema_path_is_relative"),
+        )
+        .join_from(t_table, t_schema, t.schema_id == s.schema_id)
+        .where(visible(t_table, snapshot), visible(t_schema, snapshot), has_columns(snapshot))
+        .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
+        .where(func.lower(t.table_name) == func.lower(bindparam("name", type_=TEXT)))
+    )
+
+
+@cache
+def columns_at() -> Select[Any]:
+    """Ask for the columns of :table at :snapshot, and the first version of every column ever."""
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    version = func.row_number().over(
+        partition_by=t_column.c.column_id,
+        order_by=(t_column.c.begin_snapshot, t_column.c.end_snapshot),
+    )
+    ranked = (
+        select(*t_column.c, version.label("version"), visible(t_column, snapshot).label("shown"))
+        .where(t_column.c.table_id == bindparam("table", type_=BIGINT))
+        .subquery()
+    )
+    return select(ranked).where(or_(ranked.c.version == 1, ranked.c.shown))
+
+
+def column_versions(table_id: int) -> Select[Any]:
+    """Ask for every version of every column of a table."""
+    return select(t_column).where(t_column.c.table_id == table_id)
+
+
+@cache
+def traits_at() -> CompoundSelect[Any]:
+    """Ask for tags, partition and sort keys and options of :table at :snapshot, in one go.
+
+    Rows are (what, column_id, position, text, owner); a tag is ``tag key``, its text the value; an
+    option of :table, of :schema or of all is ``option table``, ``option schema`` or ``option``, its
+    text ``name=value``.
+    """
+    table_id = bindparam("table", type_=BIGINT)
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    tag, column_tag = tables.tag, tables.column_tag
+    info, key = tables.partition_info, tables.partition_column
+    sort, expression = tables.sort_info, tables.sort_expression
+    nothing = cast(null(), BIGINT)
+    tags = select(
+        (literal("tag ") + tag.c.key).label("what"),
+        nothing.label("column_id"),
+        nothing.label("position"),
+        tag.c.value.label("text"),
+        nothing.label("owner"),
+    ).where(tag.c.object_id == table_id, visible(tag, snapshot))
+    column_comment = select(
+        literal("tag comment"), column_tag.c.column_id, nothing, column_tag.c.value, nothing
+    ).where(
+        column_tag.c.table_id == table_id,
+        column_tag.c.key == "comment",
+        visible(column_tag, snapshot),
+    )
+    partition = (
+        select(
+            *(literal("partition"), key.c.column_id, key.c.partition_key_index),
+            *(key.c.transform, key.c.partition_id),
+        )
+        .join_from(info, key, info.c.partition_id == key.c.partition_id)
+        .where(info.c.table_id == table_id, visible(info, snapshot))
+    )
+    words = func.replace(expression.c.null_order, "_", " ")
+    sorting = (
+        select(
+            *(literal("sort"), nothing, expression.c.sort_key_index),
+            expression.c.expression + " " + expression.c.sort_direction + " " + words,
+            sort.c.sort_id,
+        )
+        .join_from(sort, expression, sort.c.sort_id == expression.c.sort_id)
+        .where(sort.c.table_id == table_id, visible(sort, snapshot))
+    )
+    return union_all(tags, column_comment, partition, sorting, _options_of(table_id))
+
+
+def _options_of(table_id: BindParameter[int]) -> Select[Any]:
+    o, nothing = tables.metadata.c, cast(null(), BIGINT)
+    of_this = or_(
+        o.scope.is_(None),
+        and_(o.scope == "table", o.scope_id == table_id),
+        and_(o.scope == "schema", o.scope_id == bindparam("schema", type_=BIGINT)),
+    )
+    scope = func.coalesce(literal(" ") + o.scope, "")
+    return select(
+        *(literal("option") + scope, nothing, nothing, o.key + "=" + o.value, o.scope_id)
+    ).where(o.key.in_(OPTION_NAMES), of_this)
+
+
+def data_files_at(table_id: int, snapshot: int, *, with_layouts: bool) -> Select[Any]:
+    """Ask for the data files at a snapshot; the last value is the layout's id, if it is known."""
+    return every_data_file(table_id, with_layouts=with_layouts).where(visible(t_file, snapshot))
+
+
+def every_data_file(table_id: int, *, with_layouts: bool) -> Select[Any]:
+    """Ask for all data files that a table ever had, as `data_files_at` does."""
+    c, known = t_file.c, own_tables.file_layout
+    base = select(
+        *(c.data_file_id, c.path, type_coerce(c.path_is_relative, Integer), c.file_size_bytes),
+        *(c.record_count, c.row_id_start, c.begin_snapshot, c.mapping_id, c.partial_max),
+        *(c.file_format, c.encryption_key),
+        known.c.layout_id if with_layouts else null(),
+    ).where(c.table_id == table_id)
+    if with_layouts:
+        base = base.outerjoin_from(t_file, known, c.data_file_id == known.c.data_file_id)
+    return base.order_by(c.data_file_id)
+
+
+def delete_files_at(table_id: int, snapshot: int) -> Select[Any]:
+    """Ask for the delete files at a snapshot."""
+    c = t_delete.c
+    return select(
+        *(c.data_file_id, c.path, type_coerce(c.path_is_relative, Integer), c.format),
+        *(c.delete_count, c.encryption_key, c.delete_file_id),
+    ).where(c.table_id == table_id, visible(t_delete, snapshot))
+
+
+def inlined_delete_table(table_id: int) -> str:
+    """Return the name of the table that holds deleted positions of a table's files."""
+    return f"ducklake_inlined_delete_{table_id}"
+
+
+def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
+    """Ask for the positions that the catalog itself says are deleted, by data file."""
+    source = sql_table(
+        name, column("file_id", BIGINT), column("row_id", BIGINT), column("begin_snapshot", BIGINT)
+    )
+    return (
+        select(source.c.file_id, source.c.row_id)
+        .where(source.c.begin_snapshot <= snapshot)
+        .order_by(source.c.file_id, source.c.row_id)
+    )
+
+
+def inlined_deletes_with_snapshots(name: str, snapshot: int) -> Select[Any]:
+    """Ask for what `inlined_deletes_at` does, each position with the snapshot that deleted it."""
+    return inlined_deletes_at(name, snapshot).add_columns(column("begin_snapshot", BIGINT))
+
+
+def inlined_delete_counts(name: str) -> Select[Any]:
+    """Ask how many positions the catalog itself says are deleted, by data file."""
+    number = column("file_id", BIGINT)
+    counted: ColumnElement[Any] = func.count()
+    return select(number, counted).select_from(sql_table(name, number)).group_by(number)
+
+
+def layouts(ids: Iterable[int]) -> Select[Any]:
+    """Ask for layouts by id."""
+    c = own_tables.layout.c
+    return select(c.layout_id, c.layout).where(c.layout_id.in_(sorted(ids)))
+
+
+def bounds_of(
+    table_id: int, column_ids: Iterable[int], file_ids: Iterable[int] | None
+) -> Select[Any]:
+    """Ask for the statistics of some columns in some files, or in all that the table ever had."""
+    c = tables.file_column_stats.c
+    found = select(
+        *(c.column_id, c.data_file_id, c.column_size_bytes, c.value_count, c.null_count),
+        *(c.min_value, c.max_value, c.contains_nan),
+    ).where(c.table_id == table_id, c.column_id.in_(sorted(column_ids)))
+    return found if file_ids is None else found.where(c.data_file_id.in_(sorted(file_ids)))
+
+
+def identity_values(table_id: int) -> Select[Any]:
+    """Ask for the partition values of files that are those of a column as it is."""
+    file, key, value = t_file, tables.partition_column, tables.file_partition_value
+    same_key = and_(
+        key.c.partition_id == file.c.partition_id,
+        key.c.partition_key_index == value.c.partition_key_index,
+    )
+    return (
+        select(file.c.data_file_id, key.c.column_id, value.c.partition_value)
+        .join_from(value, file, value.c.data_file_id == file.c.data_file_id)
+        .join(key, same_key)
+        .where(value.c.table_id == table_id, key.c.transform == "identity")
+    )
+
+
+def mapping_rows(ids: Iterable[int]) -> Select[Any]:
+    """Ask for the nodes of name mappings, each mapping in its own order."""
+    kind, node = tables.column_mapping, tables.name_mapping
+    return (
+        select(
+            *(kind.c.mapping_id, kind.c.type, node.c.column_id, node.c.source_name),
+            *(node.c.target_field_id, node.c.parent_column, node.c.is_partition),
+        )
+        .outerjoin_from(kind, node, kind.c.mapping_id == node.c.mapping_id)
+        .where(kind.c.mapping_id.in_(sorted(ids)))
+        .order_by(kind.c.mapping_id, node.c.column_id)
+    )
+
+
+def inlined_tables(table_id: int) -> Select[Any]:
+    """Ask which tables hold inlined rows, and under which schema version each was made."""
+    c = tables.inlined_data_tables.c
+    return (
+        select(c.table_name, c.schema_version)
+        .where(c.table_id == table_id)
+        .order_by(c.schema_version)
+    )
+
+
+def schema_versions_of(table_id: int) -> Select[Any]:
+    """Ask at which snapshots the table's columns changed, and to which schema version."""
+    c = tables.schema_versions.c
+    return (
+        select(c.schema_version, c.begin_snapshot)
+        .where(c.table_id == table_id)
+        .order_by(c.schema_version)
+    )
+
+
+def names_of_table(table_id: int) -> Select[Any]:
+    """Ask for the names that a table ever had, with their schema's name and the first snapshot."""
+    s, t = t_schema.c, t_table.c
+    return (
+        select(t.begin_snapshot, s.schema_name, t.table_name)
+        .outerjoin_from(t_table, t_schema, t.schema_id == s.schema_id)
+        .where(t.table_id == table_id)
+    )

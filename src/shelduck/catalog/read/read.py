@@ -1,0 +1,323 @@
+"""What a lake holds at a snapshot: catalog rows in, model values out.
+
+Each function takes the connection of one `Store.read` or `Store.write`, so that several calls see
+one state. Files and inlined rows of a table are in `shelduck.catalog.read.files` and
+`shelduck.catalog.read.inlined`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.column_rows import schema_of
+from shelduck.catalog.read.files import data_files, file_bounds, name_mappings
+from shelduck.catalog.read.inlined import inlined_rows
+from shelduck.catalog.read.outside import bucketed_by, files_in_other_buckets, files_outside
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.views import view
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
+from shelduck.model.changes.change import Entry, Verb, parse_entries
+from shelduck.model.tables.options import OptionSetting, Scope, table_options
+from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, TableId
+from shelduck.model.tables.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
+
+__all__ = [
+    "Connection",
+    "as_snapshot",
+    "bucketed_by",
+    "data_files",
+    "entries_of",
+    "entries_since",
+    "file_bounds",
+    "files_in_other_buckets",
+    "files_outside",
+    "inlined_rows",
+    "logged_since",
+    "name_at",
+    "name_mappings",
+    "schemas",
+    "snapshot",
+    "snapshots",
+    "table",
+    "table_history",
+    "table_names",
+]
+
+
+def snapshot(
+    connection: Connection, version: int | None = None, timestamp: datetime | None = None
+) -> Snapshot:
+    """Return the newest snapshot, the one with that id, or the newest at that time; one statement.
+
+    Raises NotFound, naming the snapshots that there are, when it does not exist or expired.
+    """
+    if version is not None and timestamp is not None:
+        raise InvalidRequest("pass a version or a timestamp, not both")
+    query = queries.newest_snapshot()
+    if version is not None:
+        query = query.where(queries.t_snapshot.c.snapshot_id == version)
+    if timestamp is not None:
+        if timestamp.tzinfo is None:
+            raise InvalidRequest(f"the timestamp {timestamp} needs a time zone")
+        query = query.where(queries.t_snapshot.c.snapshot_time <= timestamp)
+    row = connection.execute(query).first()
+    if row is not None:
+        found = as_snapshot(row)
+        if timestamp is not None:
+            _require_successor(connection, found, timestamp)
+        return found
+    oldest, newest = connection.execute(queries.range_of_snapshots()).one()
+    if newest is None:
+        raise CorruptLake("the lake has no snapshot: ducklake_snapshot is empty")
+    if version is not None:
+        if oldest < version < newest:
+            raise NotFound(
+                f"snapshot {version} has expired; read a newer or an older one", about="snapshot"
+            )
+        raise NotFound(
+            f"snapshot {version} does not exist; existing snapshots: {oldest} to {newest}",
+            about="snapshot",
+        )
+    first = snapshot(connection, oldest)
+    raise NotFound(
+        f"the lake has no snapshot as old as {timestamp}; its first snapshot is {oldest}, of"
+        f" {first.time}",
+        about="snapshot",
+    )
+
+
+def _require_successor(connection: Connection, found: Snapshot, timestamp: datetime) -> None:
+    """Raise NotFound when a snapshot that expired may have been the newest at that time."""
+    after = connection.execute(queries.next_snapshot(found.id)).scalar()
+    if after is not None and after > found.id + 1:
+        raise NotFound(
+            f"snapshots {found.id + 1} to {after - 1} have expired, and one of them may be the"
+            f" snapshot at {timestamp}; read version {found.id} or {after}",
+            about="snapshot",
+        )
+
+
+def snapshots(connection: Connection) -> list[Snapshot]:
+    """Return every snapshot, oldest first."""
+    return [as_snapshot(row) for row in connection.execute(queries.every_snapshot())]
+
+
+def entries_since(connection: Connection, base: int, head: int) -> list[tuple[SnapshotId, Entry]]:
+    """Return what every snapshot after ``base`` up to ``head``, the newest, changed; oldest first.
+
+    Raises Conflict when one of them has expired: what it did is not known any more.
+    """
+    logged = logged_since(connection, base)
+    gone = next((n for n in range(base + 1, head + 1) if n not in logged), None)
+    if gone is not None:
+        raise Conflict(
+            f"snapshot {gone}, later than snapshot {base} of your changes, has expired, so"
+            " conflicts with it are unknown; read the table again and repeat the change"
+        )
+    return [(n, entry) for n, entries in logged.items() for entry in entries]
+
+
+def logged_since(connection: Connection, base: int) -> dict[SnapshotId, list[Entry]]:
+    """Return what each snapshot after ``base`` that is left changed, oldest first."""
+    rows = connection.execute(queries.changes_since(base))
+    return {SnapshotId(number): _entries(number, text) for number, text in rows}
+
+
+def logged(connection: Connection, first: int, last: int) -> list[tuple[Snapshot, list[Entry]]]:
+    """Return the snapshots from ``first`` to ``last``, each with what it logged; one statement.
+
+    Those that have expired are left out.
+    """
+    chosen = tables.snapshot.c.snapshot_id.between(first, last)
+    rows = connection.execute(queries.every_snapshot().where(chosen))
+    return [(found, entries_of(found)) for found in map(as_snapshot, rows)]
+
+
+def entries_of(snapshot: Snapshot) -> list[Entry]:
+    """Return what a snapshot changed."""
+    return _entries(snapshot.id, snapshot.changes_made)
+
+
+def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[SchemaInfo]:
+    """Return the schemas at a snapshot, in the order in which they were made."""
+    return [
+        SchemaInfo(SchemaId(row.schema_id), row.schema_name, _schema_path(row, lake))
+        for row in connection.execute(queries.schemas_at(at.id))
+    ]
+
+
+def table_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
+    """Return the names of a schema's tables at a snapshot, sorted."""
+    return list(connection.execute(queries.table_names_at(at.id, schema.id)).scalars())
+
+
+def table(
+    connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
+) -> TableVersion:
+    """Return a table at a snapshot, by its name in any case; three statements.
+
+    Raises NotFound with the nearest names, CorruptLake when its rows contradict themselves.
+    """
+    wanted = {"schema": schema, "name": name, "snapshot": at.id}
+    found = connection.execute(queries.table_called(), wanted).all()
+    if not found:
+        raise _no_such_table(connection, at, schema, name, lake)
+    if len(found) > 1:
+        ids = ", ".join(str(row.table_id) for row in found)
+        raise CorruptLake(f"tables {ids} have the same name {schema}.{name} at snapshot {at.id}")
+    row = found[0]
+    full_name = f"{row.schema_name}.{row.table_name}"
+    mine = {"table": row.table_id, "snapshot": at.id}
+    columns = connection.execute(queries.columns_at(), mine).all()
+    shown = schema_of((c for c in columns if c.shown), full_name)
+    if not shown.fields:
+        raise _no_such_table(connection, at, schema, name, lake)
+    schema_path = resolve(lake.data_path, row.schema_path, row.schema_path_is_relative)
+    traits = connection.execute(queries.traits_at(), mine | {"schema": row.schema_id}).all()
+    partition = _in_order(traits, "partition")
+    return TableVersion(
+        id=TableId(row.table_id),
+        uuid=str(row.table_uuid),
+        schema=SchemaInfo(SchemaId(row.schema_id), row.schema_name, schema_path),
+        name=row.table_name,
+        path=resolve(schema_path, row.path, row.path_is_relative),
+        columns=shown,
+        snapshot=at,
+        begin_snapshot=SnapshotId(row.begin_snapshot),
+        max_column_id=max(c.column_id for c in columns),
+        first_names={FieldId(c.column_id): c.column_name for c in columns if c.version == 1},
+        comments=_comments(traits),
+        # RESET PARTITIONED BY leaves a spec without columns, which new files do not refer to.
+        partition_id=partition[0].owner if partition else None,
+        partition=tuple(PartitionColumn(FieldId(p.column_id), p.text) for p in partition),
+        sort=tuple(s.text for s in _in_order(traits, "sort")),
+        properties=_properties(traits),
+        options=table_options(_settings(traits), schema_id=row.schema_id, table_id=row.table_id),
+        has_reserved=any(c.begin_snapshot == c.end_snapshot for c in columns),
+    )
+
+
+def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, str] | None:
+    """Return schema and name that a table had at a snapshot, None when it did not exist."""
+    names = connection.execute(queries.names_of_table(table_id)).all()
+    known = [(begin, schema, name) for begin, schema, name in names if begin <= at.id]
+    return max(known)[1:] if known else None
+
+
+def table_history(connection: Connection, table: TableVersion) -> list[Snapshot]:
+    """Return the snapshots that touched a table, newest first; two statements.
+
+    A rename is there as ``created_table`` with the new name, as DuckLake logs it.
+    """
+    names: dict[int, tuple[str, ...]] = {
+        begin: (schema_name, table_name)
+        for begin, schema_name, table_name in connection.execute(queries.names_of_table(table.id))
+    }
+    found = [
+        as_snapshot(row)
+        for row in connection.execute(queries.snapshots_naming(table.id, list(names)))
+    ]
+    return [s for s in reversed(found) if _touches(s, table.id, names.get(s.id))]
+
+
+def was_table(connection: Connection, schema: str, name: str) -> bool:
+    """Tell whether a snapshot that has not expired may have a table of that name; one statement."""
+    t, s = tables.table.c, tables.schema.c
+    query = (
+        select(t.table_id)
+        .join(tables.schema, s.schema_id == t.schema_id)
+        .where(func.lower(t.table_name) == name.lower())
+        .where(func.lower(s.schema_name) == schema.lower())
+        .limit(1)
+    )
+    return connection.execute(query).first() is not None
+
+
+def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bool:
+    # Schemas, tables and views draw their ids from one counter, so an id tells the kind.
+    return any(
+        entry.id == table_id or (entry.verb is Verb.CREATED_TABLE and entry.names == name)
+        for entry in _entries(found.id, found.changes_made)
+    )
+
+
+def _entries(snapshot_id: int, text: str | None) -> list[Entry]:
+    try:
+        return parse_entries(text)
+    except CorruptLake as error:
+        raise CorruptLake(f"snapshot {snapshot_id}: {error}") from error
+
+
+def as_snapshot(row: Any) -> Snapshot:
+    """Return the snapshot that a row of `queries.every_snapshot` describes."""
+    return Snapshot(
+        SnapshotId(row.snapshot_id),
+        row.snapshot_time,
+        row.schema_version,
+        row.next_catalog_id,
+        row.next_file_id,
+        row.changes_made,
+        row.author,
+        row.commit_message,
+        row.commit_extra_info,
+    )
+
+
+def _schema_path(row: Any, lake: LakeInfo) -> str:
+    return resolve(lake.data_path, row.path, row.path_is_relative)
+
+
+def _no_such_table(
+    connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
+) -> NotFound:
+    known = schemas(connection, at, lake)
+    home = next((s for s in known if s.name.lower() == schema.lower()), None)
+    if home is None:
+        return NotFound.named("schema", schema, [s.name for s in known])
+    if view(connection, at, home.name, name, lake) is not None:
+        return NotFound(
+            f"{home.name}.{name} is a view, not a table; read it with"
+            f" lake.sql('SELECT * FROM {home.name}.{name}')",
+            about="view instead of table",
+        )
+    names = table_names(connection, at, home)
+    return NotFound.named("table", name, names, where=f"schema {home.name!r}")
+
+
+def _comments(traits: Iterable[Any]) -> dict[FieldId | None, str]:
+    return {
+        None if row.column_id is None else FieldId(row.column_id): row.text
+        for row in traits
+        if row.what == "tag comment" and row.text is not None
+    }
+
+
+def _properties(traits: Iterable[Any]) -> dict[str, str]:
+    """Return the table's tags but its comment."""
+    tags = ((row.what.partition(" "), row) for row in traits if row.column_id is None)
+    return {
+        key: row.text
+        for (what, _, key), row in tags
+        if what == "tag" and key != "comment" and row.text is not None
+    }
+
+
+def _settings(traits: Iterable[Any]) -> list[OptionSetting]:
+    found = []
+    for row in traits:
+        what, _, scope = row.what.partition(" ")
+        if what == "option":
+            name, _, value = row.text.partition("=")
+            found.append(OptionSetting(name, value, Scope(scope or None), row.owner))
+    return found
+
+
+def _in_order(traits: Iterable[Any], what: str) -> list[Any]:
+    return sorted((row for row in traits if row.what == what), key=lambda row: row.position)

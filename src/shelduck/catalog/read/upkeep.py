@@ -1,0 +1,89 @@
+"""What maintenance has to know of a table beyond its files at a snapshot."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, func, select
+
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import inlined_delete_table, live, present_tables
+from shelduck.catalog.schema import tables
+from shelduck.model.tables.schema import FieldId, TableId
+from shelduck.model.tables.table import TableVersion
+from shelduck.planning.compaction import ColumnVersion, Partition
+
+_file, _delete = tables.data_file.c, tables.delete_file.c
+_value, _snapshot = tables.file_partition_value.c, tables.snapshot.c
+
+
+def partitions(connection: Connection, table: TableVersion) -> dict[int, Partition]:
+    """Return the partitions of live files that have one, by data file id; two statements."""
+    mine = _file.table_id == table.id
+    specs = select(_file.data_file_id, _file.partition_id).where(
+        mine, live(tables.data_file), _file.partition_id.is_not(None)
+    )
+    found = {row.data_file_id: row.partition_id for row in connection.execute(specs)}
+    if not found:
+        return {}
+    values: dict[int, list[str | None]] = defaultdict(list)
+    rows = (
+        select(_value.data_file_id, _value.partition_value)
+        .where(_value.table_id == table.id)
+        .order_by(_value.data_file_id, _value.partition_key_index)
+    )
+    for number, value in connection.execute(rows):
+        values[number].append(value)
+    return {n: Partition(spec, tuple(values.get(n, ()))) for n, spec in found.items()}
+
+
+def column_versions(connection: Connection, table: TableId) -> list[ColumnVersion]:
+    """Return every version of every column of a table; one statement."""
+    return [
+        ColumnVersion(
+            FieldId(row.column_id),
+            row.column_type,
+            None if row.parent_column is None else FieldId(row.parent_column),
+            row.initial_default,
+            row.begin_snapshot,
+            row.end_snapshot,
+        )
+        for row in connection.execute(queries.column_versions(table))
+    ]
+
+
+def snapshot_ids(connection: Connection) -> list[int]:
+    """Return the ids of all snapshots, in order; one statement."""
+    query = select(_snapshot.snapshot_id).order_by(_snapshot.snapshot_id)
+    return list(connection.execute(query).scalars())
+
+
+def ended_in(connection: Connection, table: TableId, snapshots: Iterable[int]) -> int:
+    """Return how many data files of a table ended in some snapshots; one statement."""
+    ended = select(func.count()).where(_file.table_id == table)
+    return sum(
+        connection.execute(ended.where(_file.end_snapshot.in_(some))).scalar() or 0
+        for some in chunks(sorted(snapshots))
+    )
+
+
+def next_row_id(connection: Connection, table: TableId) -> int:
+    """Return the row id that the next row of a table gets; one statement."""
+    query = select(tables.table_stats.c.next_row_id).where(tables.table_stats.c.table_id == table)
+    return connection.execute(query).scalar() or 0
+
+
+def deleted_from(connection: Connection, table: TableId) -> set[int]:
+    """Return the data files of which some snapshot does not show all rows; three statements."""
+    query = select(_delete.data_file_id).where(_delete.table_id == table).distinct()
+    found = set(connection.execute(query).scalars())
+    return found | set(_inlined(connection, table))
+
+
+def _inlined(connection: Connection, table: TableId) -> dict[int, int]:
+    name = inlined_delete_table(table)
+    if not present_tables(connection, [name]):
+        return {}
+    return {row[0]: row[1] for row in connection.execute(queries.inlined_delete_counts(name))}

@@ -1,0 +1,116 @@
+"""The views of a lake at a snapshot."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, func, select
+
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.queries import visible
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT, TEXT
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.errors import CorruptLake
+from shelduck.model.tables.schema import SchemaId, SnapshotId
+from shelduck.model.tables.table import SchemaInfo, Snapshot
+from shelduck.model.tables.view import SPARK_SQL, ViewDefinition, ViewVersion
+from shelduck.model.text.quoting import double_quoted
+
+_NAME = re.compile(r'"((?:[^"]|"")*)"\s*(?:,\s*|$)')
+
+
+def view(
+    connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
+) -> ViewVersion | None:
+    """Return a view at a snapshot by its name in any case, None when there is none.
+
+    One statement, two when there is one.
+    """
+    wanted = {"schema": schema, "name": name, "snapshot": at.id}
+    rows = connection.execute(_view_called(), wanted).all()
+    if not rows:
+        return None
+    if len(rows) > 1:
+        ids = ", ".join(str(row.view_id) for row in rows)
+        raise CorruptLake(f"views {ids} have the same name {schema}.{name} at snapshot {at.id}")
+    row = rows[0]
+    found = connection.execute(_tags(), {"view": row.view_id, "snapshot": at.id})
+    tags: dict[str, str] = {key: value for key, value in found}  # noqa: C416 - rows are no pairs
+    path = resolve(lake.data_path, row.path, row.path_is_relative)
+    return ViewVersion(
+        row.view_id,
+        str(row.view_uuid),
+        SchemaInfo(SchemaId(row.schema_id), row.schema_name, path),
+        row.view_name,
+        ViewDefinition(
+            row.sql,
+            column_names(row.column_aliases),
+            tags.get(SPARK_SQL),
+            tags.get("comment"),
+        ),
+        at,
+        SnapshotId(row.begin_snapshot),
+        row.dialect,
+    )
+
+
+def view_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
+    """Return the names of a schema's views at a snapshot, sorted; one statement."""
+    v = tables.view.c
+    query = (
+        select(v.view_name)
+        .where(v.schema_id == schema.id, visible(tables.view, at.id))
+        .order_by(v.view_name)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def column_names(text: str | None) -> tuple[str, ...]:
+    """Return the names in the catalog's text, quoted and joined by commas; none for an empty one.
+
+    >>> column_names('"x","y"')
+    ('x', 'y')
+    """
+    names: list[str] = []
+    at = 0
+    while text and at < len(text):
+        match = _NAME.match(text, at)
+        if match is None:
+            raise CorruptLake(f"cannot parse column_aliases of a view: {text!r}")
+        names.append(match[1].replace('""', '"'))
+        at = match.end()
+    return tuple(names)
+
+
+def column_names_text(names: tuple[str, ...]) -> str:
+    """Return names as the catalog keeps them."""
+    return ",".join(double_quoted(n) for n in names)
+
+
+@cache
+def _view_called() -> Select[Any]:
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    s, v = tables.schema.c, tables.view.c
+    return (
+        select(
+            *(v.view_id, v.view_uuid, v.view_name, v.dialect, v.sql, v.column_aliases),
+            *(v.begin_snapshot, s.schema_id, s.schema_name, s.path, s.path_is_relative),
+        )
+        .join_from(tables.view, tables.schema, v.schema_id == s.schema_id)
+        .where(visible(tables.view, snapshot), visible(tables.schema, snapshot))
+        .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
+        .where(func.lower(v.view_name) == func.lower(bindparam("name", type_=TEXT)))
+    )
+
+
+@cache
+def _tags() -> Select[Any]:
+    t = tables.tag
+    return select(t.c.key, t.c.value).where(
+        t.c.object_id == bindparam("view", type_=BIGINT),
+        t.c.key.in_(["comment", SPARK_SQL]),
+        visible(t, bindparam("snapshot", type_=BIGINT)),
+    )

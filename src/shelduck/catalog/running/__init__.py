@@ -1,0 +1,1 @@
+"""Who is at work on a lake: jobs and registered writers."""

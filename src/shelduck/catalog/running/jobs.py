@@ -1,0 +1,272 @@
+"""Jobs in the catalog: recorded in the commit that reserves their columns, moved by guarded steps.
+
+Our own table beside DuckLake's, so that what a job is told to have done is true in the very
+transaction that does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, func, insert, or_, select, update
+
+from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import queries, read
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.errors import (
+    AlreadyExists,
+    Conflict,
+    CorruptLake,
+    NewerFormat,
+    NotFound,
+    ShelduckError,
+)
+from shelduck.model.changes.change import Verb
+from shelduck.model.changes.job import (
+    LEASE,
+    OPEN_STATES,
+    Job,
+    JobState,
+    JobStep,
+    JobWork,
+    NewJob,
+)
+from shelduck.model.changes.stored_job import STORED_WORK
+from shelduck.model.changes.table_change import ArrangementChange
+from shelduck.model.tables.rollup import ROLLUP
+from shelduck.model.tables.schema import SnapshotId, TableId
+from shelduck.model.tables.table import Snapshot
+
+_TABLE = own_tables.job
+_c = _TABLE.c
+_OPEN = tuple(sorted(state.value for state in OPEN_STATES))
+_ENDED = tuple(sorted(state.value for state in JobState if state not in OPEN_STATES))
+
+
+def jobs(connection: Connection) -> list[Job]:
+    """Return all jobs, the newest first; two statements at most."""
+    return _read(connection, select(_TABLE).order_by(_c.job_id.desc()))
+
+
+def job(connection: Connection, number: int) -> Job:
+    """Return a job by its id; raise NotFound, naming those there are."""
+    found = _read(connection, select(_TABLE).where(_c.job_id == number))
+    if not found:
+        raise NotFound.named("job", str(number), [str(j.id) for j in jobs(connection)])
+    return found[0]
+
+
+def open_job(connection: Connection, table: TableId, *, is_there: bool | None = None) -> Job | None:
+    """Return the job of a table that has not ended; there is at most one.
+
+    ``is_there`` says whether the catalog has a table of jobs, for who has looked already.
+    """
+    query = select(_TABLE).where(_c.table_id == table, _c.state.not_in(_ENDED))
+    return next(iter(_read(connection, query, is_there=is_there)), None)
+
+
+def first_conversion(connection: Connection, table: TableId, first: int, last: int) -> Job | None:
+    """Return the job that first showed converted columns after ``first``, by ``last``."""
+    query = select(_TABLE).where(
+        _c.table_id == table, _c.published_snapshot.between(first + 1, last)
+    )
+    found = _read(connection, query.order_by(_c.published_snapshot))
+    return next((job for job in found if job.work.conversions), None)
+
+
+def reservations(connection: Connection) -> set[tuple[int, int]]:
+    """Return the snapshots that did no more than take ids for a job's columns, with the table."""
+    known = [j for j in jobs(connection) if j.is_understood]
+    return {(j.base, j.table_id) for j in known if j.work.conversions}
+
+
+@dataclass(frozen=True, slots=True)
+class LightChange:
+    """A change of a table's shape that took no job: the snapshot that made it, and of what.
+
+    ``is_rollup``: the table is one of another table, after which it is called.
+    """
+
+    snapshot: Snapshot
+    table_id: TableId
+    table_name: tuple[str, str]
+    is_rollup: bool = False
+
+
+def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightChange]:
+    """Return the alterations that snapshots tell of and that are no part of ``known`` jobs.
+
+    The newest first. Two statements, and one for each table that was altered.
+    """
+    tagged = select(tables.tag.c.object_id).where(tables.tag.c.key == ROLLUP)
+    rollups = set(connection.execute(tagged).scalars())
+    of_jobs = {number for j in known for number in _snapshots_of(j)}
+    names: dict[int, list[tuple[int, tuple[str, str]]]] = {}
+    found: list[LightChange] = []
+    for row in connection.execute(queries.snapshots_altering()):
+        snapshot = read.as_snapshot(row)
+        for entry in read.entries_of(snapshot):
+            if entry.verb is not Verb.ALTERED_TABLE or snapshot.id in of_jobs:
+                continue
+            table = TableId(entry.id or 0)
+            if table not in names:
+                rows = connection.execute(queries.names_of_table(table)).all()
+                names[table] = sorted((begin, (schema, name)) for begin, schema, name in rows)
+            called = [name for begin, name in names[table] if begin <= snapshot.id]
+            if called:
+                found.append(LightChange(snapshot, table, called[-1], table in rollups))
+    return found[::-1]
+
+
+def _snapshots_of(job: Job) -> tuple[int | None, ...]:
+    """Return the snapshots that a job made itself: one that it began on may be anybody's."""
+    if not job.is_understood:
+        return (job.base, job.published)
+    made_one = job.work.conversions or any(
+        isinstance(c, ArrangementChange) for c in job.work.clauses
+    )
+    return (job.base, job.published) if made_one else (job.published,)
+
+
+def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
+    """Record a job in the transaction that reserves its columns, and return its id.
+
+    Raises AlreadyExists, naming the job, where the table has one that has not ended.
+    """
+    if not queries.present_tables(connection, [_TABLE.name]):
+        own_tables.ensure_own_tables(store, connection)
+    before = open_job(connection, new.table_id)
+    if before is not None:
+        word = "ROLLUP" if before.work.makes_rollups else "COLUMN"
+        state = "ROLLUP" if before.work.makes_rollups else "SCHEMA_CHANGE"
+        raise AlreadyExists(
+            f"table {new.table_name} is under {state} by job {before.id} ({before.state.value}):"
+            f" its state is not NORMAL; wait for the job, or use CANCEL ALTER TABLE {word} FROM"
+            f" {new.table_name}",
+            about="job",
+        )
+    number = (connection.execute(select(func.max(_c.job_id))).scalar() or 0) + 1
+    row = {
+        "job_id": number,
+        "table_id": new.table_id,
+        "table_name": new.table_name,
+        "state": JobState.PENDING.value,
+        "created": datetime.now(UTC),
+        "work": STORED_WORK.write(new.work),
+        "timeout": new.timeout,
+        "base_snapshot": snapshot.id,
+        "schema_version": snapshot.schema_version,
+        "message": "",
+        "done_files": 0,
+        "total_files": 0,
+    }
+    connection.execute(insert(_TABLE), row)
+    return int(number)
+
+
+def move_job(store: Store, step: JobStep) -> None:
+    """Move a job on in a transaction of its own, which waits for others as every commit does.
+
+    Raises Conflict when the job is in another state than the step expects.
+    """
+    write_with_retries(store, lambda connection: step_job(connection, step))
+
+
+def cancel_job(store: Store, number: int, message: str) -> None:
+    """Cancel a job that has not ended; Conflict when it has."""
+    move_job(store, JobStep(number, OPEN_STATES, JobState.CANCELLED, message))
+
+
+def step_job(connection: Connection, step: JobStep, snapshot: SnapshotId | None = None) -> None:
+    """Move a job on; Conflict when it is in another state than the step expects.
+
+    ``snapshot`` is the one that the same transaction makes.
+    """
+    told = {
+        "message": step.message,
+        "done_files": step.done,
+        "total_files": step.total,
+        "last_file": step.last_file,
+    }
+    values: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+    values["state"] = step.state.value
+    if step.state not in OPEN_STATES:
+        values["finished"] = datetime.now(UTC)
+    if step.state is JobState.FINISHED:
+        values["published_snapshot"] = snapshot
+    condition = [_c.job_id == step.job_id, _c.state.in_(sorted(s.value for s in step.expected))]
+    if step.worker is not None:
+        condition.append(_c.worker == step.worker)
+    if connection.execute(update(_TABLE).where(*condition).values(values)).rowcount != 1:
+        now = job(connection, step.job_id)
+        raise Conflict(f"job {now.id} is already {now.state.value}: {now.message or 'no message'}")
+
+
+def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -> bool:
+    """Make an open job the worker's own; False where another one has it whose lease is not over.
+
+    ``gone`` is one that is known to be dead.
+    """
+    now = datetime.now(UTC)
+    free = or_(_c.worker.is_(None), _c.worker.in_([worker, gone]), _c.heartbeat < now - LEASE)
+    claimed = (
+        update(_TABLE)
+        .where(_c.job_id == number, _c.state.in_(_OPEN), free)
+        .values(worker=worker, heartbeat=now)
+    )
+    return write_with_retries(store, lambda connection: connection.execute(claimed).rowcount == 1)
+
+
+def release_job(store: Store, number: int, worker: str) -> None:
+    """Give a job back, so that another worker need not wait until its lease is over."""
+    released = update(_TABLE).where(_c.job_id == number, _c.worker == worker).values(worker=None)
+    write_with_retries(store, lambda connection: connection.execute(released))
+
+
+def renew_workers(connection: Connection, workers: Collection[str]) -> None:
+    """Say that workers are alive; one statement."""
+    mine = update(_TABLE).where(_c.worker.in_(workers), _c.state.in_(_OPEN))
+    connection.execute(mine.values(heartbeat=datetime.now(UTC)))
+
+
+def _read(connection: Connection, query: Select[Any], *, is_there: bool | None = None) -> list[Job]:
+    if is_there is None:
+        is_there = bool(queries.present_tables(connection, [_TABLE.name]))
+    if not is_there:
+        return []
+    return [_job(row) for row in connection.execute(query)]
+
+
+def _job(row: Any) -> Job:
+    plan: JobWork | ShelduckError
+    known = next((state for state in JobState if state.value == row.state), None)
+    name = f"job {row.job_id} on {row.table_name}"
+    try:
+        plan = STORED_WORK.read(row.work, name)
+    except (NewerFormat, CorruptLake) as error:
+        plan = error
+    if known is None:
+        plan = NewerFormat(f"state {row.state} of {name} was made by a newer Shelduck; upgrade")
+    return Job(
+        id=row.job_id,
+        table_id=TableId(row.table_id),
+        table_name=row.table_name,
+        state=known or JobState.RUNNING,
+        created=row.created,
+        plan=plan,
+        timeout=row.timeout,
+        base=row.base_snapshot,
+        schema_version=row.schema_version,
+        finished=row.finished,
+        published=row.published_snapshot,
+        message=str(plan) if isinstance(plan, ShelduckError) else row.message or "",
+        done=row.done_files,
+        total=row.total_files,
+        last_file=row.last_file,
+        worker=row.worker,
+        heartbeat=row.heartbeat,
+    )

@@ -1,0 +1,103 @@
+"""Writers that are at work, in the catalog: registered before they write, gone with their commit.
+
+A job that begins waits for those that do not know of it, and for dead ones until their lease is
+over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import queries, read
+from shelduck.catalog.running.jobs import open_job, step_job
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.model.changes.job import LEASE, Job, JobStep
+from shelduck.model.tables.schema import TableId
+
+_TABLE = own_tables.writer
+_c = _TABLE.c
+
+
+def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
+    """Register a writer of a table, and return the open job of the table that it has to serve.
+
+    One short transaction: of a writer and a job that begin at once one always knows of the other.
+    """
+
+    def register(connection: Connection) -> Job | None:
+        needed = [_TABLE.name, own_tables.job.name]
+        if len(queries.present_tables(connection, needed)) < len(needed):
+            own_tables.ensure_own_tables(store, connection)
+        row = {
+            "writer_id": writer,
+            "table_id": table,
+            "snapshot_id": read.snapshot(connection).id,
+            "expires": datetime.now(UTC) + LEASE,
+        }
+        connection.execute(insert(_TABLE), row)
+        return open_job(connection, table, is_there=True)
+
+    return write_with_retries(store, register)
+
+
+def end_writers(connection: Connection, writers: Collection[str]) -> None:
+    """Take writers out, in the transaction that publishes what they wrote; one statement."""
+    connection.execute(delete(_TABLE).where(_c.writer_id.in_(writers)))
+
+
+def renew_writers(connection: Connection, writers: Collection[str]) -> None:
+    """Say that writers are alive; one statement."""
+    later = datetime.now(UTC) + LEASE
+    connection.execute(update(_TABLE).where(_c.writer_id.in_(writers)).values(expires=later))
+
+
+def writers_before(connection: Connection, table: TableId, snapshot: int) -> list[str]:
+    """Return the writers of a table that began before a snapshot and whose lease is not over."""
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return []
+    alive = (_c.table_id == table, _c.snapshot_id < snapshot, _c.expires > datetime.now(UTC))
+    return list(connection.execute(select(_c.writer_id).where(*alive)).scalars())
+
+
+def at_work_since(connection: Connection) -> dict[str, datetime]:
+    """Return the tables, by uuid, that have writers whose lease is not over, and since when.
+
+    That is the time of the snapshot on which the first of them began, and the beginning of time
+    where that has expired. One statement, two where writers ever registered.
+    """
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return {}
+    snapshot, table = tables.snapshot.c, tables.table.c
+    query = (
+        select(table.table_uuid, snapshot.snapshot_time)
+        .join_from(_TABLE, tables.table, _c.table_id == table.table_id)
+        .outerjoin(tables.snapshot, _c.snapshot_id == snapshot.snapshot_id)
+        .where(_c.expires > datetime.now(UTC))
+    )
+    found: dict[str, datetime] = {}
+    for uuid, since in connection.execute(query):
+        began = datetime.min.replace(tzinfo=UTC) if since is None else since
+        found[str(uuid)] = min(began, found.get(str(uuid), began))
+    return found
+
+
+def begin_running(store: Store, step: JobStep, job: Job) -> None:
+    """Let a job run that waits for nobody any more, from the files that there are now on.
+
+    Writers that it would have waited for are dead, and forgotten.
+    """
+    waited = delete(_TABLE).where(_c.table_id == job.table_id, _c.snapshot_id < job.base)
+
+    def begin(connection: Connection) -> None:
+        if queries.present_tables(connection, [_TABLE.name]):
+            connection.execute(waited)
+        last = read.snapshot(connection).next_file_id - 1
+        step_job(connection, replace(step, last_file=last))
+
+    write_with_retries(store, begin)

@@ -1,0 +1,184 @@
+"""Making a lake in a catalog database, and opening one that is there."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata as distributions
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.schema import CreateTable
+
+from shelduck.catalog.databases.failures import Contention
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.own_tables import ensure_own_tables
+from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
+from shelduck.model.files.place import normal, split_address
+
+VERSION = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class LakeInfo:
+    """What the catalog says about the whole lake; ``data_path`` is absolute and ends in '/'."""
+
+    data_path: str
+    version: str
+    encrypted: bool
+    created_by: str
+
+
+def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
+    """Create an empty lake and return it; tables of others in the database are left alone.
+
+    ``data_path`` is where the files go: a folder or a URL such as ``s3://bucket/lake``. Only a
+    DuckDB file has a default, ``<file>.files/``. Raises AlreadyExists when there is a lake, also
+    when another process creates it at the same moment.
+    """
+    path = data_path or store.database.default_data_path
+    if not path:
+        raise InvalidRequest(f"creating a lake in {store.where} needs a data_path")
+    path = absolute_data_path(path)
+    try:
+        with store.write() as connection:
+            present = store.table_names(connection)
+            if tables.metadata.name in present:
+                raise _has_one(store)
+            _refuse_half_a_lake(store, present)
+            for table in tables.DUCKLAKE.tables.values():
+                connection.execute(CreateTable(table))
+            _insert_first_rows(connection, path)
+            ensure_own_tables(store, connection)
+    except Contention:
+        # DuckDB takes no lock of ours: it may have created its lake in between.
+        if not _has_lake(store):
+            raise
+        raise _has_one(store) from None
+    return LakeInfo(path, VERSION, encrypted=False, created_by=_created_by())
+
+
+def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
+    """Return the lake in a catalog database after checking that it can be used.
+
+    Raises NotFound (no lake here), InvalidRequest (it keeps its files elsewhere than
+    ``data_path``), Unsupported (another DuckLake version, or encrypted), CorruptLake.
+    """
+    if not store.exists():
+        raise NotFound(f"there is no lake in {store.where}: the file does not exist", about="lake")
+    options = _read_options(store)
+    version = _option(store, options, "version")
+    if version != VERSION:
+        raise Unsupported(
+            f"the lake in {store.where} has DuckLake version {version!r}, but Shelduck supports"
+            f" only {VERSION!r} (DuckDB creates it with DUCKLAKE_VERSION '{VERSION}')"
+        )
+    if options.get("encrypted") == "true":
+        raise Unsupported(
+            f"the lake in {store.where} is encrypted, which Spark does not support; copy it with"
+            " DuckDB to a lake without encryption"
+        )
+    stored = absolute_data_path(_required_path(store, _option(store, options, "data_path")))
+    if data_path and absolute_data_path(data_path) != stored:
+        raise InvalidRequest(
+            f"the lake in {store.where} has its files in {stored!r}, not in"
+            f" {absolute_data_path(data_path)!r}; leave out data_path"
+        )
+    return LakeInfo(stored, version, encrypted=False, created_by=options.get("created_by", ""))
+
+
+def open_or_create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
+    """Return the lake, created if there is none; safe when several processes do it at once."""
+    try:
+        return open_lake(store, data_path)
+    except NotFound:
+        pass
+    try:
+        return create_lake(store, data_path)
+    except AlreadyExists:
+        return open_lake(store, data_path)
+
+
+def absolute_data_path(path: str) -> str:
+    """Return a data path as a lake stores it: absolute, in its plain spelling, ending in '/'."""
+    scheme, _, key = split_address(path)
+    plain = normal(path) if scheme else os.path.abspath(key)  # noqa: PTH100
+    return plain if plain.endswith("/") else plain + "/"
+
+
+def _has_one(store: Store) -> AlreadyExists:
+    return AlreadyExists(f"there is already a lake in {store.where}", about="lake")
+
+
+def _refuse_half_a_lake(store: Store, present: set[str]) -> None:
+    leftovers = sorted(set(tables.DUCKLAKE.tables) & present)
+    if leftovers:
+        raise CorruptLake(
+            f"{store.where} has {', '.join(leftovers)} but no ducklake_metadata, so the lake is"
+            " incomplete; drop these tables or restore the missing one"
+        )
+
+
+def _insert_first_rows(connection: Connection, data_path: str) -> None:
+    options = {
+        "version": VERSION,
+        "created_by": _created_by(),
+        "data_path": data_path,
+        "encrypted": "false",
+    }
+    connection.execute(
+        insert(tables.metadata), [{"key": key, "value": value} for key, value in options.items()]
+    )
+    first = {"snapshot_id": 0, "schema_version": 0, "next_catalog_id": 1, "next_file_id": 0}
+    connection.execute(insert(tables.snapshot), {**first, "snapshot_time": datetime.now(UTC)})
+    connection.execute(
+        insert(tables.snapshot_changes),
+        {"snapshot_id": 0, "changes_made": 'created_schema:"main"'},
+    )
+    main = {"schema_id": 0, "schema_uuid": str(uuid.uuid4()), "begin_snapshot": 0}
+    where = {"schema_name": "main", "path": "main/", "path_is_relative": True}
+    connection.execute(insert(tables.schema), {**main, **where})
+
+
+def _has_lake(store: Store) -> bool:
+    with store.read() as connection:
+        return tables.metadata.name in store.table_names(connection)
+
+
+def _read_options(store: Store) -> dict[str, str]:
+    t = tables.metadata.c
+    with store.read() as connection:
+        if tables.metadata.name not in store.table_names(connection):
+            raise NotFound(
+                f"there is no lake in {store.where}: it has no table ducklake_metadata",
+                about="lake",
+            )
+        rows = connection.execute(select(t.key, t.value).where(t.scope.is_(None)))
+        return {row.key: row.value for row in rows}
+
+
+def _required_path(store: Store, path: str) -> str:
+    """Return a stored data path; Unsupported for keys of an object store that Spark cannot name."""
+    scheme, host, key = split_address(path)
+    if scheme and normal(path) != f"{scheme}://{host}/{key}":
+        raise Unsupported(
+            f"the lake in {store.where} has its files in {path!r}, but Spark cannot find files"
+            " below a path with '//', '.' or '..'; move them, and correct data_path in"
+            " ducklake_metadata"
+        )
+    return path
+
+
+def _option(store: Store, options: dict[str, str], key: str) -> str:
+    if key not in options:
+        raise CorruptLake(f"ducklake_metadata in {store.where} has no row {key!r}")
+    return options[key]
+
+
+def _created_by() -> str:
+    try:
+        return f"Shelduck {distributions.version('shelduck')}"
+    except distributions.PackageNotFoundError:
+        return "Shelduck"

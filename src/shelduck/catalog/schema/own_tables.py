@@ -1,0 +1,131 @@
+"""Our own tables beside DuckLake's, and indexes on DuckLake's tables: made when they are missing.
+
+DuckDB ignores tables it does not know and keeps indexes up to date, so both may come and go.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Connection, Index, MetaData, Table, quoted_name
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT, TEXT, TIMESTAMP
+
+OWN = MetaData()
+
+file_layout = Table(
+    "shelduck_file_layout",
+    OWN,
+    Column("data_file_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("layout_id", BIGINT),
+)
+
+layout = Table(
+    "shelduck_layout",
+    OWN,
+    Column("layout_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("digest", TEXT),
+    Column("layout", TEXT),
+)
+
+# Files that were adopted and that no snapshot shows any more. They are their owners', so they are
+# not scheduled for deletion: DuckDB would delete them.
+released_file = Table(
+    "shelduck_released_file",
+    OWN,
+    Column("data_file_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("path", TEXT),
+    Column("released", TIMESTAMP),
+)
+
+# The newest batch of each series that has landed, such as a streaming query into a table.
+stream_batches = Table(
+    "shelduck_stream_batches",
+    OWN,
+    Column("table_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("query_id", TEXT, primary_key=True),
+    Column("batch_id", BIGINT),
+    Column("snapshot_id", BIGINT),
+)
+
+# Heavy schema changes: one row each, kept when they have ended.
+job = Table(
+    "shelduck_job",
+    OWN,
+    Column("job_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("table_id", BIGINT),
+    Column("table_name", TEXT),
+    Column("state", TEXT),
+    Column("created", TIMESTAMP),
+    Column("finished", TIMESTAMP),
+    Column("work", TEXT),
+    Column("timeout", BIGINT),
+    Column("base_snapshot", BIGINT),
+    Column("schema_version", BIGINT),
+    Column("published_snapshot", BIGINT),
+    Column("message", TEXT),
+    Column("done_files", BIGINT),
+    Column("total_files", BIGINT),
+    Column("last_file", BIGINT),
+    Column("worker", TEXT),
+    Column("heartbeat", TIMESTAMP),
+)
+
+# Who is writing files for a table now: a job waits for those who began before it.
+writer = Table(
+    "shelduck_writer",
+    OWN,
+    Column("writer_id", TEXT, primary_key=True),
+    Column("table_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("snapshot_id", BIGINT),
+    Column("expires", TIMESTAMP),
+)
+
+# Tables with a key model, and rollups: the newest snapshot that is known to keep what they promise.
+settled = Table(
+    "shelduck_settled",
+    OWN,
+    Column("table_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("snapshot_id", BIGINT),
+)
+
+_INDEXED = (
+    (tables.column, ("table_id",)),
+    (tables.data_file, ("table_id",)),
+    (tables.delete_file, ("table_id",)),
+    (tables.file_column_stats, ("table_id", "column_id")),
+    (tables.file_variant_stats, ("table_id", "column_id")),
+    (tables.file_partition_value, ("table_id",)),
+    (tables.schema_versions, ("table_id",)),
+    (tables.table, ("table_id",)),
+    (tables.table_stats, ("table_id",)),
+    (tables.table_column_stats, ("table_id",)),
+)
+
+
+def _index(source: Table, columns: tuple[str, ...]) -> Index:
+    # A copy of the table carries the index, so that creating a lake does not create indexes.
+    copy = source.to_metadata(MetaData())
+    name = quoted_name(source.name.replace("ducklake_", "shelduck_ix_"), quote=None)
+    return Index(name, *(copy.c[c] for c in columns))
+
+
+INDEXES = tuple(_index(source, columns) for source, columns in _INDEXED)
+
+
+def ensure_own_tables(store: Store, connection: Connection) -> None:
+    """Create what is missing of our tables and indexes; ``connection`` comes from `Store.write`.
+
+    Idempotent. One statement (two where indexes help) when nothing is missing.
+    """
+    present = store.table_names(connection)
+    for own in OWN.sorted_tables:
+        if own.name not in present:
+            connection.execute(CreateTable(own))
+    if not store.database.indexed:
+        return
+    present = store.index_names(connection)
+    for index in INDEXES:
+        if index.name not in present:
+            connection.execute(CreateIndex(index))

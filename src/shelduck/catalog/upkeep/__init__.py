@@ -1,0 +1,1 @@
+"""Maintenance of the catalog itself: expired snapshots and options."""

@@ -1,0 +1,81 @@
+"""Options as the catalog keeps them: rows of ``ducklake_metadata``, outside of snapshots."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam, insert, or_, select, update
+
+from shelduck.catalog.commit.kept_places import name_to_set
+from shelduck.catalog.read.queries import live
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT, TEXT
+from shelduck.model.tables.options import (
+    OPTION_NAMES,
+    OptionSetting,
+    Scope,
+    TableOptions,
+    table_options,
+)
+from shelduck.model.tables.table import TableVersion
+
+_c = tables.metadata.c
+_SETTINGS = select(_c.key, _c.value, _c.scope, _c.scope_id)
+_FOR_TABLE = _SETTINGS.where(
+    or_(
+        _c.scope.is_(None),
+        (_c.scope == Scope.SCHEMA.value) & (_c.scope_id == bindparam("schema", type_=BIGINT)),
+        (_c.scope == Scope.TABLE.value) & (_c.scope_id == bindparam("of_table", type_=BIGINT)),
+    )
+)
+_INSERT = insert(tables.metadata)
+_UPDATE = update(tables.metadata).values(value=bindparam("new", type_=TEXT))
+
+
+def read_settings(connection: Connection) -> list[OptionSetting]:
+    """Return every option that is set, for whatever; one statement."""
+    known = _SETTINGS.where(_c.key.in_(OPTION_NAMES)).order_by(_c.key, _c.scope, _c.scope_id)
+    rows = connection.execute(known)
+    return [OptionSetting(r.key, r.value, Scope(r.scope), r.scope_id) for r in rows]
+
+
+def read_table_options(connection: Connection, table: TableVersion) -> TableOptions:
+    """Return what holds for a table; one statement."""
+    keys = {"schema": table.schema.id, "of_table": table.id}
+    rows = connection.execute(_FOR_TABLE, keys)
+    settings = [OptionSetting(r.key, r.value, Scope(r.scope), r.scope_id) for r in rows]
+    return table_options(settings, schema_id=table.schema.id, table_id=table.id)
+
+
+def write_setting(connection: Connection, setting: OptionSetting) -> None:
+    """Set an option; at most three statements, and no snapshot, as DuckDB does it."""
+    name = name_to_set(connection, setting)
+    same_scope = (
+        _c.scope.is_(None) if setting.scope is Scope.LAKE else _c.scope == setting.scope.value
+    )
+    same_owner = (
+        _c.scope_id.is_(None) if setting.scope_id is None else _c.scope_id == setting.scope_id
+    )
+    known = _UPDATE.where(_c.key == name, same_scope, same_owner)
+    if connection.execute(known, {"new": setting.value}).rowcount == 0:
+        connection.execute(
+            _INSERT,
+            {
+                "key": name,
+                "value": setting.value,
+                "scope": setting.scope.value,
+                "scope_id": setting.scope_id,
+            },
+        )
+
+
+def owner_names(connection: Connection) -> dict[tuple[Scope, int | None], str]:
+    """Return the names of live schemas and tables, by scope and id; two statements."""
+    s, t = tables.schema.c, tables.table.c
+    named = connection.execute(select(s.schema_id, s.schema_name).where(live(tables.schema)))
+    schemas = {row.schema_id: row.schema_name for row in named}
+    found: dict[tuple[Scope, int | None], str] = {(Scope.SCHEMA, i): n for i, n in schemas.items()}
+    for number, schema, name in connection.execute(
+        select(t.table_id, t.schema_id, t.table_name).where(live(tables.table))
+    ):
+        if schema in schemas:
+            found[Scope.TABLE, number] = f"{schemas[schema]}.{name}"
+    return found

@@ -1,0 +1,172 @@
+"""What an ALTER TABLE makes of a table's partition keys and sort order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.changes.schema_change import DropColumn, RenameColumn, SchemaChange
+from shelduck.model.changes.table_change import ArrangementChange
+from shelduck.model.tables.partition import (
+    BUCKET,
+    PartitionBy,
+    ResetPartitioning,
+    SetPartitioning,
+    parse_transform,
+    resolve_keys,
+)
+from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
+from shelduck.model.tables.table import PartitionColumn, TableVersion
+from shelduck.model.types.buckets import has_same_buckets
+from shelduck.sql.ddl.sorting import columns_of, is_column, renamed
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Partition keys and sort order while changes are applied; ``dropped`` are columns by name."""
+
+    partition: tuple[PartitionColumn, ...]
+    sort: tuple[SortKey, ...]
+    dropped: frozenset[str] = frozenset()
+
+    @property
+    def sort_texts(self) -> tuple[str, ...]:
+        """The sort order as `TableVersion` has it."""
+        return tuple(map(str, self.sort))
+
+
+NO_ARRANGEMENT = Arrangement((), ())
+
+
+def arrangement_of(table: TableVersion) -> Arrangement:
+    """Return the arrangement that a table has."""
+    return Arrangement(table.partition, tuple(map(parse_sort_key, table.sort)))
+
+
+def new_arrangement(
+    columns: Schema,
+    partitioned_by: tuple[PartitionBy, ...],
+    sorted_by: tuple[SortKey, ...],
+    table: str,
+) -> Arrangement:
+    """Return the arrangement of a new table; raises what `apply_arrangement` raises."""
+    return Arrangement(
+        resolve_keys(partitioned_by, columns, table) if partitioned_by else (),
+        checked_sorting(sorted_by, columns, table) if sorted_by else (),
+    )
+
+
+def apply_arrangement(
+    draft: Arrangement, change: ArrangementChange, columns: Schema, table: str
+) -> Arrangement:
+    """Return the arrangement after a change of it; ``columns`` are those of the table by then.
+
+    Raises NotFound for a column that is not there, and what `resolve_keys` raises.
+    """
+    return _APPLY[type(change)](draft, change, columns, table)
+
+
+def _set_partitioning(
+    draft: Arrangement, change: SetPartitioning, columns: Schema, table: str
+) -> Arrangement:
+    return replace(draft, partition=resolve_keys(change.keys, columns, table))
+
+
+def _set_sorting(
+    draft: Arrangement, change: SetSorting, columns: Schema, table: str
+) -> Arrangement:
+    return replace(draft, sort=checked_sorting(change.keys, columns, table))
+
+
+_APPLY: dict[type, Callable[[Arrangement, Any, Schema, str], Arrangement]] = {
+    SetPartitioning: _set_partitioning,
+    ResetPartitioning: lambda draft, *_: replace(draft, partition=()),
+    SetSorting: _set_sorting,
+    ResetSorting: lambda draft, *_: replace(draft, sort=()),
+}
+
+
+def checked_sorting(keys: tuple[SortKey, ...], columns: Schema, table: str) -> tuple[SortKey, ...]:
+    """Return the keys after making sure that their columns are there and have an order."""
+    if not keys:
+        raise InvalidRequest(
+            f"SET SORTED BY of {table} needs at least one key; to remove the sort order, use RESET"
+            " SORTED BY"
+        )
+    for key in keys:
+        for name in sorted(columns_of(key.expression)):
+            column = columns.get((name,), table)
+            if not column.is_leaf or str(column.shape) in ("variant", "geometry"):
+                raise InvalidRequest(
+                    f"cannot sort {table} by {key.expression}: column {name!r} is {column.type},"
+                    " which has no order"
+                )
+    return keys
+
+
+def follow(draft: Arrangement, change: SchemaChange, before: Schema) -> Arrangement:
+    """Return the arrangement after a change of columns: sort keys follow a rename."""
+    if isinstance(change, RenameColumn) and len(change.path) == 1:
+        old, new = before.get(change.path).name, change.new_name
+        keys = (replace(k, expression=renamed(k.expression, old, new)) for k in draft.sort)
+        return replace(draft, sort=tuple(keys))
+    if isinstance(change, DropColumn) and len(change.path) == 1:
+        return replace(draft, dropped=draft.dropped | {change.path[0].lower()})
+    return draft
+
+
+def refuse_lost_keys(table: TableVersion, draft: Arrangement, after: Schema) -> None:
+    """Raise Unsupported for keys whose column is gone, or would be found in other buckets."""
+    for key in draft.partition:
+        old, new = table.columns.by_id(key.column_id), after.by_id(key.column_id)
+        if old is not None and new is None:
+            raise Unsupported(
+                f"cannot drop {old.name!r} of {table.full_name}: the table is partitioned by it;"
+                f" use ALTER TABLE {table.full_name} RESET PARTITIONED BY first"
+            )
+        if key in table.partition and old is not None and new is not None:
+            _refuse_other_buckets(table, key, old, new)
+    for sort_key in draft.sort:
+        if str(sort_key) in table.sort:
+            _refuse_other_order(table, sort_key, after)
+    lost = {name for name in draft.dropped if after.find((name,)) is None}
+    for sort_key in draft.sort if lost else ():
+        names = {name.lower() for name in columns_of(sort_key.expression)} & lost
+        if names:
+            raise Unsupported(
+                f"cannot drop {min(names)!r} of {table.full_name}: the table is sorted by it; use"
+                f" ALTER TABLE {table.full_name} RESET SORTED BY first"
+            )
+
+
+def _refuse_other_order(table: TableVersion, key: SortKey, after: Schema) -> None:
+    """Wider values keep their order, but what an expression makes of them may not."""
+    if is_column(key.expression):
+        return
+    for name in sorted(columns_of(key.expression)):
+        new = after.find((name,))
+        old = None if new is None else table.columns.by_id(new.id)
+        if new is not None and old is not None and old.type != new.type:
+            raise Unsupported(
+                f"cannot change the type of {name!r} of {table.full_name} from {old.type} to"
+                f" {new.type}: the table is sorted by {key.expression}, which may order the wider"
+                f" values differently; use ALTER TABLE {table.full_name} RESET SORTED BY first"
+            )
+
+
+def _refuse_other_buckets(
+    table: TableVersion, key: PartitionColumn, old: Field, new: Field
+) -> None:
+    if old.shape == new.shape or not key.transform.startswith(BUCKET):
+        return
+    assert not isinstance(old.shape, Kind)
+    assert not isinstance(new.shape, Kind)
+    if not has_same_buckets(old.shape, new.shape):
+        raise Unsupported(
+            f"cannot change the type of {old.name!r} of {table.full_name} from {old.type} to"
+            f" {new.type}: {parse_transform(key.transform)} would put its values into other"
+            f" buckets; use ALTER TABLE {table.full_name} RESET PARTITIONED BY first"
+        )

@@ -1,0 +1,252 @@
+"""Heavy schema changes as jobs: submitted, inspected, waited for, cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+
+from shelduck.catalog.commit.commit import commit
+from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.evolution.alter import AlterPlan
+from shelduck.evolution.rollups import plan_rollup
+from shelduck.jobs.rollup_builder import drop_unlisted, is_taken, refolding
+from shelduck.jobs.worker import JobWorker
+from shelduck.leases.identity import is_gone
+from shelduck.model.changes.change import Change
+from shelduck.model.changes.job import TIMEOUT, Job, JobIndex, JobState, JobWork, NewJob
+from shelduck.model.changes.table_change import TableChange
+from shelduck.model.tables.rollup import RollupSpec, rollup_names
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import require_writable
+from shelduck.model.text.quoting import quote_name
+from shelduck.operations.landing import require_files
+from shelduck.planning.shadows import Shadow, reservation
+from shelduck.spark.rows.shadow_rows import require_resolved
+from shelduck.sql.query.query import looks_at_other_rows
+from shelduck.work.results import Committed, TableName
+from shelduck.work.state import LakeState
+from shelduck.work.turns import Turns
+from shelduck.work.unit import UnitOfWork
+
+
+class SchemaChangeJob:
+    """A heavy change of a table; get one from `Table.alter` or `Lake.jobs`.
+
+    Nothing runs until any process calls `wait` or runs ``shelduck jobs run``. Converted files stay
+    converted.
+    """
+
+    def __init__(self, state: LakeState, number: int) -> None:
+        self._state = state
+        self.id = number
+
+    def __repr__(self) -> str:
+        return f"SchemaChangeJob({self.id})"
+
+    def __str__(self) -> str:
+        job = self.look()
+        told = f": {job.message}" if job.message else ""
+        count = f" {job.done}/{job.total} file(s)" if job.state is JobState.RUNNING else ""
+        return f"job {job.id} on {job.table_name}: {job.state.value}{count}{told}"
+
+    @property
+    def state(self) -> JobState:
+        """The current state."""
+        return self.look().state
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The converted files, and all files, as of the last count."""
+        job = self.look()
+        return job.done, job.total
+
+    def look(self) -> Job:
+        """Return all that the catalog knows about it."""
+        with self._state.store.read() as connection:
+            return catalog_jobs.job(connection, self.id)
+
+    def wait(self, *, progress: bool | None = None) -> Committed:
+        """Convert what is left and publish; return the snapshot that shows the new types.
+
+        If another process runs it, wait for that process, and take over if it dies. Reads, writes
+        and compaction continue. What others write is converted too, until a commit finds nothing
+        left. After a crash the next call continues with what is not converted yet.
+
+        Args:
+            progress: Whether to show it on stderr; by default only if that is a terminal.
+
+        Raises:
+            InvalidRequest: a value cannot be converted, the job ran out of time, or it was
+                cancelled; the table is unchanged.
+            NewerFormat: a newer Shelduck made the job or its table; the job stays as it is.
+        """
+        show = self._state.show_progress if progress is None else progress
+        return JobWorker(self._state, self.id, show_progress=show).run()
+
+    def cancel(self, message: str = "user cancelled") -> None:
+        """Cancel the job. The table stays as it is; later compaction removes converted values.
+
+        Raises InvalidRequest if it has ended, and NewerFormat if a newer Shelduck made it.
+        """
+        job = self.look()
+        if not job.is_open:
+            raise InvalidRequest(f"cannot cancel job {job.id}: it is already {job.state.value}")
+        work = job.work
+        catalog_jobs.cancel_job(self._state.store, self.id, message)
+        if work.rollups:
+            drop_unlisted(self._state, job)
+
+
+def submit(
+    state: LakeState,
+    table: TableVersion,
+    plan: AlterPlan,
+    changes: Sequence[TableChange],
+    timeout: int | None = None,
+    *,
+    indexes: tuple[JobIndex, ...] = (),
+) -> SchemaChangeJob:
+    """Reserve the columns of heavy changes in one short commit, and return their job.
+
+    A new layout applies at once, and the job rewrites the files to follow it. ``indexes`` are the
+    table and the rollups that it changes, empty for the table alone. Raises AlreadyExists if the
+    table has an open job, InvalidRequest for a timeout below 1 second or a USING that Spark
+    rejects, and Unsupported for a USING that depends on other rows.
+    """
+    _require_using(state, table, plan.shadows)
+    conversions = tuple(s.conversion for s in plan.shadows)
+    work = JobWork(conversions, tuple(changes), plan.rewrites, indexes=indexes)
+    if plan.refolds:
+        work = JobWork(clauses=tuple(changes), rollups=(refolding(table, changes),), refolds=True)
+    wanted: list[Change] = [reservation(table, plan.shadows)] if plan.shadows else []
+    if plan.rewrites and plan.change is not None:
+        wanted.append(plan.change)
+    return _submitted(state, table, work, wanted, timeout)
+
+
+def submit_remaking(
+    state: LakeState,
+    table: TableVersion,
+    changes: Sequence[TableChange],
+    indexes: tuple[JobIndex, ...],
+    timeout: int | None = None,
+) -> SchemaChangeJob:
+    """Return the job that rebuilds rollups and publishes them with the changes of their table.
+
+    Nothing is changed yet. Raises AlreadyExists if the table has an open job.
+    """
+    work = JobWork(clauses=tuple(changes), remakes=True, indexes=indexes)
+    return _submitted(state, table, work, [], timeout)
+
+
+def _require_using(state: LakeState, table: TableVersion, shadows: Sequence[Shadow]) -> None:
+    for shadow in shadows:
+        using = shadow.conversion.using
+        if using is not None and looks_at_other_rows(using):
+            raise Unsupported(
+                f"USING {using} of {quote_name(shadow.old.name)} of {table.full_name} depends on"
+                " other rows, but rows are converted one by one; use only columns of the same row,"
+                " or fill a new column with MERGE INTO"
+            )
+    require_resolved(state.spark, table, shadows)
+
+
+def submit_rollups(
+    unit: UnitOfWork,
+    table: TableVersion,
+    specs: Sequence[RollupSpec],
+    timeout: int | None = None,
+) -> SchemaChangeJob:
+    """Return the job that makes rollups of a table; nothing is changed yet.
+
+    Raises what `plan_rollup` raises, and AlreadyExists if a name is taken or the table has an open
+    job.
+    """
+    taken = {name.lower() for name in rollup_names(table)}
+    for spec in specs:
+        made = plan_rollup(table, spec)
+        require_writable(made.columns, f"rollup {spec.name} of {table.full_name}", "it needs a job")
+        if spec.name.lower() in taken or is_taken(unit, table, spec.name):
+            raise AlreadyExists(
+                f"Rollup index {spec.name} of {table.full_name} already exists", about="rollup"
+            )
+        taken.add(spec.name.lower())
+    return _submitted(unit.state, table, JobWork(rollups=tuple(specs)), [], timeout)
+
+
+def _submitted(
+    state: LakeState,
+    table: TableVersion,
+    work: JobWork,
+    wanted: Sequence[Change],
+    timeout: int | None,
+) -> SchemaChangeJob:
+    if timeout is not None and timeout < 1:
+        raise InvalidRequest(f"the timeout of a job must be at least 1 second, not {timeout}")
+    name = TableName.of(table)
+    require_files(wanted, {table.id: table.path})
+    landed = commit(
+        state.store,
+        state.info,
+        wanted,
+        base=table.snapshot.id,
+        info=state.commit_info(),
+        job=NewJob(table.id, str(name), work, TIMEOUT if timeout is None else timeout),
+    )
+    assert landed.job is not None
+    return SchemaChangeJob(state, landed.job)
+
+
+def job_properties(values: Mapping[str, str]) -> tuple[int | None, bool]:
+    """Return the timeout in seconds and whether to wait, from ``PROPERTIES (…)`` of a statement.
+
+    Raises InvalidRequest for an unknown property or an invalid value.
+    """
+    known = {"timeout": "a number of seconds", "wait": "true or false"}
+    for key, value in values.items():
+        if key not in known:
+            raise InvalidRequest(
+                f"a job does not support the property {key!r}; use timeout or wait"
+            )
+        is_valid = value.isdigit() if key == "timeout" else value.lower() in ("true", "false")
+        if not is_valid:
+            raise InvalidRequest(f"property {key!r} of a job must be {known[key]}, not {value!r}")
+    timeout = values.get("timeout")
+    waits = values.get("wait", "true").lower() == "true"
+    return None if timeout is None else int(timeout), waits
+
+
+def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
+    """Run the open jobs that no live worker runs, and return them.
+
+    After all of them, raises the first error that is not due to a job itself.
+    """
+    with Turns() as turns:
+        done = turns.each(reversed(jobs_of(state)), partial(_work, state), _told)
+        return [job for job in done if job is not None]
+
+
+def _told(job: Job) -> str:
+    return f"while running job {job.id} on {job.table_name}"
+
+
+def _work(state: LakeState, job: Job) -> SchemaChangeJob | None:
+    is_taken = job.is_held(datetime.now(UTC)) and not is_gone(job.worker)
+    if not job.is_open or is_taken:
+        return None
+    found = SchemaChangeJob(state, job.id)
+    if not job.is_understood:
+        # Its message says why; a newer worker may run it.
+        return found
+    with suppress(InvalidRequest, Conflict, NotFound):
+        found.wait()
+    return found
+
+
+def jobs_of(state: LakeState) -> list[Job]:
+    """Return what the catalog knows about all jobs, newest first."""
+    with state.store.read() as connection:
+        return catalog_jobs.jobs(connection)

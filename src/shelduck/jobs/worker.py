@@ -1,0 +1,400 @@
+"""The worker of a job: it moves the job from state to state, converting file by file.
+
+A worker may die anywhere. All progress is in the catalog and in the files, so the next worker
+continues from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+from shelduck.catalog.commit.commit import Landed, commit
+from shelduck.catalog.read import read as catalog_read
+from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running.writers import begin_running, writers_before
+from shelduck.errors import (
+    CatalogUnavailable,
+    Conflict,
+    CorruptLake,
+    InvalidRequest,
+    NewerFormat,
+    NotFound,
+    OutcomeUnknown,
+    ShelduckError,
+)
+from shelduck.evolution.alter import plan_alter
+from shelduck.jobs.rollup_builder import build_rollups, drop_unlisted, exchange
+from shelduck.leases.identity import is_gone, new_identity
+from shelduck.model.changes.change import AlterTable, Change
+from shelduck.model.changes.job import Job, JobState, JobStep
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.done import discard
+from shelduck.operations.landing import require_files
+from shelduck.operations.progress import bin_progress
+from shelduck.operations.upkeep.compact import Report, RewrittenBin, Survey, survey, write_bins
+from shelduck.operations.upkeep.convert import (
+    older,
+    told_of_bad_values,
+    unconverted,
+    write_converted,
+)
+from shelduck.operations.upkeep.flush import with_past
+from shelduck.operations.upkeep.renewal import renew
+from shelduck.planning.compaction import Bin, batches
+from shelduck.planning.shadows import Shadow, known_shadows
+from shelduck.spark.named_errors import SparkError, data_fault, first_line
+from shelduck.spark.session import AnalysisException
+from shelduck.spark.write.rewrite import at_once
+from shelduck.work.compaction import land
+from shelduck.work.results import Committed, TableName, Unchanged
+from shelduck.work.rollups.altering import alter_with_rollups, stage_converted
+from shelduck.work.rollups.shape import refresh_by_id
+from shelduck.work.state import LakeState
+from shelduck.work.table_flush import FlushVerbs
+from shelduck.work.unit import UnitOfWork
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+# Bins per concurrent task in one commit: what a crash may cost.
+_LOT = 4
+# Less than this is not worth a core of its own.
+_LEAST_BIN = 16 << 20
+# After so many lost races, a job briefly leaves rollups outdated rather than never end.
+_INSISTING = 5
+_RUNNING = frozenset({JobState.RUNNING})
+# Consecutive attempts after an error that may be temporary, such as a full disk.
+_ATTEMPTS = 3
+
+
+class JobWorker:
+    """Runs one job; waits for another worker of it, and takes over if that dies."""
+
+    def __init__(self, state: LakeState, number: int, *, show_progress: bool | None) -> None:
+        self._state = state
+        self._number = number
+        self._show = show_progress
+        self._name = new_identity()
+        self._lost = 0
+        self._failed = 0
+
+    def run(self) -> Committed:
+        """Run the job to its end; raises what `SchemaChangeJob.wait` raises."""
+        try:
+            with self._at_work():
+                return self._run()
+        except BaseException as error:
+            job = self._look()
+            if job.state is JobState.CANCELLED:
+                kind = CorruptLake if isinstance(error, CorruptLake) else InvalidRequest
+                raise kind(f"job {job.id} was cancelled: {job.message}") from None
+            raise
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        try:
+            with self._state.leases.worker(self._name):
+                yield
+        finally:
+            with suppress(ShelduckError):
+                catalog_jobs.release_job(self._state.store, self._number, self._name)
+
+    def _run(self) -> Committed:
+        pauses = _pauses()
+        while True:
+            job = self._look()
+            if job.state is JobState.FINISHED:
+                assert job.published is not None
+                return Committed(job.published)
+            if not job.is_open:
+                raise InvalidRequest(f"job {job.id} was cancelled: {job.message}")
+            # A job of a newer Shelduck raises here and is left alone.
+            _ = job.work
+            if job.is_late(datetime.now(UTC)):
+                self._cancel("Timeout")
+            elif not self._claim(job):
+                time.sleep(next(pauses))
+            elif (published := self._go_on(job, lambda: time.sleep(next(pauses)))) is not None:
+                return published
+
+    def _claim(self, job: Job) -> bool:
+        if job.worker == self._name:
+            return True
+        gone = job.worker if is_gone(job.worker) else None
+        return catalog_jobs.claim_job(self._state.store, job.id, self._name, gone)
+
+    def _go_on(self, job: Job, pause: Callable[[], None]) -> Committed | None:
+        """Take the next step of the job's state; None to look again.
+
+        On failure the step is retried or the job is cancelled, so that no job stays open for ever.
+        Exceptions: the catalog is unavailable, the worker is stopped, or a newer Shelduck is
+        needed.
+        """
+        try:
+            done = self._next(job, pause)
+        except Conflict:
+            # The job was cancelled or taken over, or the table changed: look again.
+            self._lost += 1
+            return None
+        except (CatalogUnavailable, NewerFormat):
+            raise
+        except Exception as error:
+            why = ending(error, job)
+            self._failed += 1
+            if why is None and self._failed < _ATTEMPTS:
+                pause()
+                return None
+            self._cancel(why or f"it failed {self._failed} times: {first_line(error)}")
+            raise
+        self._failed = 0
+        return done
+
+    def _next(self, job: Job, pause: Callable[[], None]) -> Committed | None:
+        if job.state is JobState.PENDING:
+            self._step(JobState.WAITING_TXN, frozenset({JobState.PENDING}))
+            return None
+        if job.state is JobState.WAITING_TXN:
+            self._wait_for_writers(job, pause)
+            return None
+        if job.work.rollups:
+            return self._roll_up(job)
+        if job.work.remakes:
+            return self._remake(job)
+        return self._rewrite(job) if job.work.rewrites else self._advance(job)
+
+    def _wait_for_writers(self, job: Job, pause: Callable[[], None]) -> None:
+        with self._state.store.read() as connection:
+            found = writers_before(connection, job.table_id, job.base)
+        alive = [writer for writer in found if not is_gone(writer)]
+        waiting = frozenset({JobState.WAITING_TXN})
+        if alive:
+            told = f"waits for {len(alive)} writer(s)"
+            if job.message != told:
+                self._step(JobState.WAITING_TXN, waiting, message=told)
+            pause()
+            return
+        step = JobStep(job.id, waiting, JobState.RUNNING, "", worker=self._name)
+        begin_running(self._state.store, step, job)
+
+    def _advance(self, job: Job) -> Committed | None:
+        """Convert what is left, or publish if nothing is."""
+        table = self._version(job)
+        shadows = known_shadows(table, job.work.conversions)
+        if isinstance(shadows, str):
+            self._cancel(shadows)
+            return None
+        flushed = FlushVerbs(self._state, TableName.of(table)).flush_inlined_data()
+        if isinstance(flushed, Committed | Unchanged) and flushed.note:
+            self._cancel(f"rows stay in the catalog: {flushed.note}")
+            return None
+        found = survey(self._state.store, self._version(job), self._state.layouts)
+        if found.without_ids:
+            self._cancel(
+                f"rows of {found.without_ids[0].path} have no ids, so the file cannot be rewritten;"
+                " add the file again, or delete its rows and insert them"
+            )
+            return None
+        if self._convert(found, unconverted(found, shadows), shadows):
+            return None
+        return self._publish(job, found)
+
+    def _publish(self, job: Job, found: Survey) -> Committed | None:
+        """Publish the converted columns, in files that begin at the same snapshot."""
+        table = found.table
+        change = publication(job, table, frozenset(f.id for f in found.rows.files))
+        renewal = renew(self._state.store, found, job.base)
+        change = replace(change, postponed=renewal.postponed)
+        copies = renewal.copies
+        unit = UnitOfWork(self._state, self._state.commit_info())
+        try:
+            change = stage_converted(unit, found.rows, change, job.work.conversions)
+            changes = [change, *copies.changes, *unit.workspace.changes()]
+            done = self._commit(changes, table, JobState.FINISHED, unit)
+        except OutcomeUnknown:
+            raise
+        except Exception:
+            # Not after Ctrl-C: the commit may have succeeded.
+            discard(table, copies.paths)
+            unit.rollback()
+            raise
+        refresh_by_id(self._state, table)
+        return Committed(done.snapshot.id)
+
+    def _roll_up(self, job: Job) -> Committed:
+        """Build the rollups of a job, and publish them all at once."""
+        table = self._version(job)
+        done = build_rollups(self._state, job, table, self._name)
+        return done if done is not None else self._refold(job, table)
+
+    def _remake(self, job: Job) -> Committed:
+        """Publish a light change together with the rollups that it changes."""
+        table = self._version(job)
+        required = self._lost < _INSISTING
+        done = alter_with_rollups(self._state, job, table, self._name, required=required)
+        # Catch up rollups that were outdated before, or became so in between.
+        refresh_by_id(self._state, table)
+        return done
+
+    def _refold(self, job: Job, table: TableVersion) -> Committed:
+        done = exchange(self._state, job, table, self._name)
+        refresh_by_id(self._state, table)
+        return done
+
+    def _rewrite(self, job: Job) -> Committed | None:
+        """Rewrite older files, or finish if there are none."""
+        found = survey(self._state.store, self._version(job), self._state.layouts)
+        assert job.last_file is not None
+        if self._convert(found, older(found, job.last_file), ()):
+            return None
+        return Committed(self._commit([], found.table, JobState.FINISHED).snapshot.id)
+
+    def _convert(self, found: Survey, left: set[int], shadows: tuple[Shadow, ...]) -> bool:
+        """Rewrite files and commit them lot by lot; False if there are none."""
+        total = len(found.rows.files)
+        self._step(JobState.RUNNING, _RUNNING, done=total - len(left), total=total)
+        if not left:
+            return False
+        bins = self._bins(found, left)
+        name = TableName.of(found.table)
+        what = "convert" if shadows else "rewrite"
+        with bin_progress(name, bins, what, show=self._show) as report:
+            for lot in batches(bins, _LOT * at_once(self._state.spark)):
+                written = self._written(found, lot, shadows, report)
+                # Files that others changed are left out, and converted again later.
+                land(written, partial(self._land, found.table))
+                now = self._look()
+                if not now.is_open or now.worker != self._name or now.is_late(datetime.now(UTC)):
+                    break
+        return True
+
+    def _bins(self, found: Survey, left: set[int]) -> list[Bin]:
+        """Return the bins, one for each new file, small enough to keep all cores busy."""
+        size = sum(f.file_size_bytes for f in found.rows.files if f.id in left)
+        # Files never fill a share exactly, and one extra bin would run alone at the end.
+        share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
+        return found.chosen(left, min(found.table.options.target_file_size, share))
+
+    def _written(
+        self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
+    ) -> list[RewrittenBin]:
+        spark = self._state.spark
+        try:
+            if shadows:
+                return write_converted(spark, found, lot, shadows, report)
+            return write_bins(spark, found.rows, lot, report=report, arranges=True)
+        except (InvalidRequest, *SparkError) as error:
+            if isinstance(error, AnalysisException):
+                raise
+            told = told_of_bad_values(spark, found, lot, shadows)
+            if told is None:
+                raise
+            raise InvalidRequest(told) from error
+
+    def _land(self, table: TableVersion, parts: Sequence[RewrittenBin]) -> int:
+        changes = [change for part in parts for change in part.done.changes]
+        return self._commit(changes, table, JobState.RUNNING).snapshot.id
+
+    def _version(self, job: Job) -> TableVersion:
+        with self._state.store.read() as connection:
+            at = catalog_read.snapshot(connection)
+            name = catalog_read.name_at(connection, job.table_id, at)
+            try:
+                found = catalog_read.table(connection, at, *(name or ("", "")), self._state.info)
+            except NotFound:
+                found = None
+        if found is None or found.id != job.table_id:
+            self._cancel("the table was dropped")
+            raise NotFound(f"table {job.table_name} was dropped", about="table")
+        return found
+
+    def _look(self) -> Job:
+        with self._state.store.read() as connection:
+            return catalog_jobs.job(connection, self._number)
+
+    def _cancel(self, message: str) -> None:
+        # It may have ended in the meantime; the next look shows that.
+        with suppress(Conflict):
+            catalog_jobs.cancel_job(self._state.store, self._number, message)
+        job = self._look()
+        if job.work.rollups and job.state is JobState.CANCELLED:
+            drop_unlisted(self._state, job)
+
+    def _step(
+        self,
+        state: JobState,
+        expected: frozenset[JobState],
+        *,
+        message: str | None = None,
+        done: int | None = None,
+        total: int | None = None,
+    ) -> None:
+        step = JobStep(self._number, expected, state, message, done, total, worker=self._name)
+        catalog_jobs.move_job(self._state.store, step)
+
+    def _commit(
+        self,
+        changes: Sequence[Change],
+        table: TableVersion,
+        state: JobState,
+        rollups: UnitOfWork | None = None,
+    ) -> Landed:
+        """Commit changes of the job's table, and those staged for its rollups."""
+        paths: list[str] = []
+        directories = {table.id: table.path}
+        if rollups is not None:
+            directories |= rollups.workspace.directories()
+        try:
+            complete = [with_past(self._state.store, change, paths) for change in changes]
+            require_files(complete, directories)
+            return commit(
+                self._state.store,
+                self._state.info,
+                complete,
+                base=table.snapshot.id,
+                info=self._state.commit_info(f"job {self._number}"),
+                layouts_learned=self._state.layouts.unrecorded(),
+                job=JobStep(self._number, _RUNNING, state, worker=self._name),
+                settlings=tuple(rollups.settlings().values()) if rollups else (),
+            )
+        except OutcomeUnknown:
+            raise
+        except Exception:
+            discard(table, paths)
+            raise
+
+
+def ending(error: Exception, job: Job) -> str | None:
+    """Return why an error ends a job, None if the error may be temporary."""
+    if isinstance(error, OutcomeUnknown):
+        return None
+    if isinstance(error, ShelduckError):
+        return str(error)
+    if isinstance(error, AnalysisException):
+        combines = job.work.rollups or job.work.remakes
+        what = "rows cannot be combined" if combines else "an expression cannot be evaluated"
+        return f"{what}: {first_line(error)}"
+    return data_fault(error)
+
+
+def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTable:
+    """Return the change that publishes a job, valid as long as ``files`` are all files.
+
+    The clauses of its statement are applied to the current table. Raises what `plan_alter` raises.
+    """
+    shadows = known_shadows(table, job.work.conversions)
+    if isinstance(shadows, str):
+        raise InvalidRequest(shadows)
+    change = plan_alter(table, job.work.clauses, job.work.conversions).change
+    assert change is not None
+    return replace(change, only_files=files)
+
+
+def _pauses() -> Iterator[float]:
+    """Yield the seconds to wait before each new look."""
+    pause = _FIRST_PAUSE
+    while True:
+        yield pause
+        pause = min(pause * 1.5, _LONGEST_PAUSE)

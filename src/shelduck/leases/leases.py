@@ -1,0 +1,74 @@
+"""Signs of life of this process: its writers and workers renew their leases while they are busy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.running.jobs import renew_workers
+from shelduck.catalog.running.writers import renew_writers
+from shelduck.model.changes.job import BEAT
+
+
+class Leases:
+    """Renews what is held, from a thread that lives only while something is.
+
+    May be shared by threads. ``beat`` is in seconds.
+    """
+
+    def __init__(self, store: Store, beat: float = BEAT.total_seconds()) -> None:
+        self._store = store
+        self._beat = beat
+        self._lock = threading.Lock()
+        self._writers: set[str] = set()
+        self._workers: set[str] = set()
+        self._rest = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def hold_writer(self, writer: str) -> None:
+        """Renew the lease of a writer until it is let go."""
+        self._hold(self._writers, writer)
+
+    def release_writer(self, writer: str) -> None:
+        """Renew it no more."""
+        self._release(self._writers, writer)
+
+    @contextmanager
+    def worker(self, worker: str) -> Iterator[None]:
+        """Renew the lease of a worker meanwhile."""
+        self._hold(self._workers, worker)
+        try:
+            yield
+        finally:
+            self._release(self._workers, worker)
+
+    def _hold(self, held: set[str], name: str) -> None:
+        with self._lock:
+            held.add(name)
+            if self._thread is None:
+                self._rest = threading.Event()
+                self._thread = threading.Thread(
+                    target=self._run, args=(self._rest,), name="shelduck leases", daemon=True
+                )
+                self._thread.start()
+
+    def _release(self, held: set[str], name: str) -> None:
+        with self._lock:
+            held.discard(name)
+            if not self._writers and not self._workers and self._thread is not None:
+                self._rest.set()
+                self._thread = None
+
+    def _run(self, rest: threading.Event) -> None:
+        while not rest.wait(self._beat):
+            with self._lock:
+                writers, workers = set(self._writers), set(self._workers)
+            # Most likely the catalog is busy or away. A lease lasts several beats, and who is at
+            # work learns at the commit what is wrong.
+            with suppress(Exception), self._store.write() as connection:
+                if writers:
+                    renew_writers(connection, writers)
+                if workers:
+                    renew_workers(connection, workers)

@@ -1,0 +1,70 @@
+"""A writer of files: registered before it writes, so that it and the jobs of a table meet."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+
+from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.running.writers import end_writers, register_writer
+from shelduck.errors import ShelduckError
+from shelduck.leases.identity import new_identity
+from shelduck.leases.leases import Leases
+from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.table import TableVersion
+
+
+class Writer:
+    """What one commit writes, to however many tables.
+
+    A job that has begun before `register` is served: the table version that comes back says what it
+    converts. One that begins later waits until `ended`, or until this process is dead.
+    """
+
+    def __init__(self, store: Store, leases: Leases) -> None:
+        self._store = store
+        self._leases = leases
+        self._tables: dict[TableId, tuple[Conversion, ...]] = {}
+
+    @cached_property
+    def _id(self) -> str:
+        # Every query makes a unit of work with a writer, and few of them write.
+        return new_identity()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """What the commit takes out of the catalog."""
+        return (self._id,) if self._tables else ()
+
+    def register(self, table: TableVersion) -> TableVersion:
+        """Register once for a table, and return it with the conversions of its open job."""
+        if table.id < 0:
+            return table
+        if table.id not in self._tables:
+            job = register_writer(self._store, self._id, table.id)
+            if not self._tables:
+                self._leases.hold_writer(self._id)
+            if job is None or not job.is_understood:
+                # One that only a newer Shelduck knows converts what comes without its columns.
+                self._tables[table.id] = ()
+            else:
+                self._tables[table.id] = job.work.conversions
+        return replace(table, conversions=self._tables[table.id])
+
+    def ended(self) -> None:
+        """Note that the commit has taken it out of the catalog."""
+        if self._tables:
+            self._leases.release_writer(self._id)
+            self._tables.clear()
+
+    def give_up(self) -> None:
+        """Take it out of the catalog without a commit."""
+        if not self._tables:
+            return
+        self.ended()
+        # A catalog that is away says more about what failed before; the lease ends by itself.
+        with suppress(ShelduckError):
+            write_with_retries(self._store, lambda connection: end_writers(connection, [self._id]))

@@ -1,0 +1,271 @@
+"""Which changes of others exclude mine: the total matrix, every ordered pair with a cell.
+
+Rows are what another commit did since mine began, columns what mine does. The cells are DuckLake's,
+so that our commits and DuckDB's meet as two of DuckDB's do, and stricter where the stock rules let
+a broken table through: a rename of a table that was dropped, a rename to a name that a view took,
+and NOT NULL against rows that were not checked. Two that delete or rewrite rows of one table
+exclude each other only where they touch one data file; which files those are, the log does not say,
+so the commit compares what was deleted from each with what it was when the change was made.
+
+A rename is logged as ``created_table``, so only its new name is visible here; whether a table still
+has its name is checked in the catalog, inside the commit.
+
+Kept as in DuckLake: an append conflicts with another's delete; one that is a commit of its own is
+staged anew then (docs/decisions/0010). Looser than in DuckLake: rows are deleted behind an ALTER,
+which leaves them where they are, and new rows that say for which columns they were written are
+fitted to those that it left, inside the commit (docs/decisions/0031).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+
+from shelduck.model.changes.change import (
+    AlterTable,
+    AppendFiles,
+    Change,
+    CreateSchema,
+    CreateTable,
+    CreateView,
+    DeleteRows,
+    DropSchema,
+    DropTable,
+    DropView,
+    Entry,
+    FlushInlined,
+    InlineRows,
+    RenameTable,
+    RenameView,
+    RewriteFiles,
+    Verb,
+    ViewChange,
+)
+from shelduck.model.tables.schema import SnapshotId
+
+
+class Rule(Enum):
+    """When a pair of changes is a conflict."""
+
+    NEVER = "never"
+    SAME_NAME = "the other took the name that mine gives"
+    SAME_SCHEMA = "both touch one schema: by id, or because the other put something into it"
+    SAME_TABLE = "both touch one table"
+    SAME_VIEW = "both touch one view"
+    CHECKED_TABLE = "the other added rows to a table whose rows were checked for mine (NOT NULL)"
+    SAME_FILE = "both touch one data file: what is there is compared inside the commit"
+    BROUGHT_BACK = "mine shows a column again, and the other wrote files anew without it"
+    SAME_COLUMNS = "the columns changed, and mine does not say for which ones it was written"
+
+
+_LETTERS = {
+    ".": Rule.NEVER,
+    "n": Rule.SAME_NAME,
+    "s": Rule.SAME_SCHEMA,
+    "t": Rule.SAME_TABLE,
+    "v": Rule.SAME_VIEW,
+    "r": Rule.CHECKED_TABLE,
+    "f": Rule.SAME_FILE,
+    "b": Rule.BROUGHT_BACK,
+    "c": Rule.SAME_COLUMNS,
+}
+
+_MINE: tuple[type[Change], ...] = (
+    CreateSchema,
+    DropSchema,
+    CreateTable,
+    DropTable,
+    RenameTable,
+    AlterTable,
+    AppendFiles,
+    InlineRows,
+    DeleteRows,
+    RewriteFiles,
+    CreateView,
+    DropView,
+    RenameView,
+    FlushInlined,
+)
+
+# A dropped schema names its tables one by one, so only what has no table id looks at the schema.
+# Tables and views share their names; macros have names of their own.
+# fmt: off
+_CELLS: dict[Verb, str] = {
+    # mine, in the order above:  create schema
+    #                            | drop schema
+    #                            | | create table
+    #                            | | | drop table
+    #                            | | | | rename table
+    #                            | | | | | alter table
+    #                            | | | | | | append files
+    #                            | | | | | | | inline rows
+    #                            | | | | | | | | delete rows
+    #                            | | | | | | | | | rewrite files
+    #                            | | | | | | | | | | create view
+    #                            | | | | | | | | | | | drop view
+    #                            | | | | | | | | | | | | rename view
+    # other:                     | | | | | | | | | | | | | flush inlined
+    Verb.DROPPED_SCHEMA:        ". s s . s . . . . . s . s .",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t",
+    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v .",
+    Verb.CREATED_SCHEMA:        "n . . . . . . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n .",
+    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n .",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . .",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . .",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . .",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f",
+    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t",
+    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . .",
+    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . .",
+    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f",
+    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f",
+    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f",
+    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f",
+    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f",
+}
+# fmt: on
+
+MATRIX: dict[tuple[type[Change], Verb], Rule] = {
+    (mine, other): _LETTERS[letter]
+    for other, letters in _CELLS.items()
+    for mine, letter in zip(_MINE, letters.split(), strict=True)
+}
+
+
+def find_conflict(mine: Sequence[Change], others: Sequence[tuple[SnapshotId, Entry]]) -> str | None:
+    """Return a message that names the first pair of changes that exclude each other, or None.
+
+    ``others`` are the entries of every snapshot after the one that ``mine`` was made on.
+    """
+    for snapshot, entry in others:
+        for change in mine:
+            rule = MATRIX[type(change), entry.verb]
+            if _MATCHES[rule](change, entry):
+                return (
+                    f"cannot {describe(change)}: another writer committed {entry} in snapshot"
+                    f" {snapshot}"
+                )
+    return None
+
+
+def describe(change: Change) -> str:
+    """Return the change in a few words, to stand after "cannot"."""
+    match change:
+        case CreateSchema():
+            return f"create schema {change.schema.name!r}"
+        case DropSchema():
+            return f"drop schema {change.schema.name!r}"
+        case CreateTable():
+            return f"create table {change.schema.name}.{change.name}"
+        case DropTable():
+            return f"drop table {change.table.full_name} (id {change.table.id})"
+        case RenameTable():
+            return (
+                f"rename table {change.table.full_name} (id {change.table.id}) to {change.new_name}"
+            )
+        case AlterTable():
+            return f"alter table {change.table.full_name} (id {change.table.id})"
+        case AppendFiles() | InlineRows():
+            return f"append to table {change.table}"
+        case DeleteRows():
+            return f"change rows of table {change.table.full_name} (id {change.table.id})"
+        case RewriteFiles():
+            return f"rewrite files of table {change.table.full_name} (id {change.table.id})"
+        case FlushInlined():
+            return f"flush table {change.table.full_name} (id {change.table.id})"
+        case CreateView() | DropView() | RenameView():
+            return _describe_view(change)
+
+
+def _describe_view(change: ViewChange) -> str:
+    match change:
+        case CreateView():
+            return f"create view {change.schema.name}.{change.name}"
+        case DropView():
+            return f"drop view {change.view.full_name} (id {change.view.id})"
+        case RenameView():
+            return f"rename view {change.view.full_name} (id {change.view.id}) to {change.new_name}"
+
+
+def _is_same_name(mine: Change, other: Entry) -> bool:
+    match mine:
+        case CreateSchema():
+            names: tuple[str, ...] = (mine.schema.name,)
+        case CreateTable():
+            names = (mine.schema.name, mine.name)
+        case RenameTable():
+            names = (mine.table.schema.name, mine.new_name)
+        case CreateView():
+            names = (mine.schema.name, mine.name)
+        case RenameView():
+            names = (mine.view.schema.name, mine.new_name)
+        case _:
+            return False
+    return _lowered(names) == _lowered(other.names)
+
+
+def _is_same_schema(mine: Change, other: Entry) -> bool:
+    match mine:
+        case DropSchema() | CreateTable() | CreateView():
+            schema = mine.schema
+        case RenameView():
+            schema = mine.view.schema
+        case RenameTable():
+            schema = mine.table.schema
+        case _:
+            return False
+    return other.id == schema.id or _lowered(other.names[:1]) == (schema.name.lower(),)
+
+
+def _is_same_table(mine: Change, other: Entry) -> bool:
+    match mine:
+        case DropTable() | RenameTable() | AlterTable():
+            return mine.table.id == other.id
+        case DeleteRows() | RewriteFiles() | FlushInlined():
+            return mine.table.id == other.id
+        case AppendFiles() | InlineRows():
+            return mine.table == other.id
+        case _:
+            return False
+
+
+def _is_same_view(mine: Change, other: Entry) -> bool:
+    return isinstance(mine, DropView | RenameView) and mine.view.id == other.id
+
+
+def _is_checked_table(mine: Change, other: Entry) -> bool:
+    return isinstance(mine, AlterTable) and mine.excludes_inserts and mine.table.id == other.id
+
+
+def _is_without_columns(mine: Change, other: Entry) -> bool:
+    if not isinstance(mine, AlterTable) or mine.table.id != other.id:
+        return False
+    seen = {f.id for f in mine.table.columns.walk()}
+    last = mine.table.max_column_id
+    return any(f.id <= last and f.id not in seen for f in mine.columns.walk())
+
+
+def _is_for_other_columns(mine: Change, other: Entry) -> bool:
+    is_bound = isinstance(mine, AppendFiles | InlineRows) and mine.planned is None
+    return is_bound and _is_same_table(mine, other)
+
+
+def _lowered(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(n.lower() for n in names)
+
+
+_MATCHES: dict[Rule, Callable[[Any, Entry], bool]] = {
+    Rule.NEVER: lambda _mine, _other: False,
+    Rule.SAME_NAME: _is_same_name,
+    Rule.SAME_SCHEMA: _is_same_schema,
+    Rule.SAME_TABLE: _is_same_table,
+    Rule.SAME_VIEW: _is_same_view,
+    Rule.CHECKED_TABLE: _is_checked_table,
+    Rule.SAME_FILE: lambda _mine, _other: False,
+    Rule.BROUGHT_BACK: _is_without_columns,
+    Rule.SAME_COLUMNS: _is_for_other_columns,
+}

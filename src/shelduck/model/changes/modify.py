@@ -1,0 +1,163 @@
+"""Doris' changes that restate: MODIFY COLUMN a whole column, ORDER BY the order of all of them.
+
+Each stands for simpler changes, which depend on the table that it meets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.changes.definition import Definition, Position
+from shelduck.model.changes.schema_change import (
+    ChangeType,
+    MoveColumn,
+    SchemaChange,
+    SetComment,
+    SetNullable,
+)
+from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema, path_text
+from shelduck.model.types.data_types import DataType, List, Map, Primitive, Struct
+from shelduck.model.types.literals import canonical_text
+
+_TEXT = Primitive("varchar")
+
+
+@dataclass(frozen=True, slots=True)
+class ModifyColumn(Definition):
+    """Say anew what a column is: its type and its place may change, NOT NULL may be lifted.
+
+    What is left out counts as said: without NOT NULL the column takes NULL, without DEFAULT it has
+    none. A comment that is left out stays. With ``rollup`` it moves inside that rollup.
+    """
+
+    rollup: str | None = None
+
+    def __str__(self) -> str:
+        return f"MODIFY COLUMN {self.text}" + _of_rollup(self.rollup)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderColumns:
+    """Put all columns of a table, or of its ``rollup``, into this order."""
+
+    names: tuple[str, ...]
+    rollup: str | None = None
+
+    def __str__(self) -> str:
+        return f"ORDER BY ({', '.join(path_text((n,)) for n in self.names)})" + _of_rollup(
+            self.rollup
+        )
+
+
+def _of_rollup(rollup: str | None) -> str:
+    return "" if rollup is None else f" FROM {path_text((rollup,))}"
+
+
+Restatement = ModifyColumn | OrderColumns
+
+
+def expanded(
+    change: Restatement,
+    columns: Schema,
+    comments: dict[FieldId | None, str],
+    table: str,
+) -> list[SchemaChange]:
+    """Return the simple changes that a restatement means for these columns.
+
+    Nothing for text that is text still: its length is not kept. Raises NotFound for a column that
+    is not there, and InvalidRequest for what only an explicit ALTER COLUMN may change, and where
+    nothing changes.
+    """
+    if isinstance(change, OrderColumns):
+        return _moves(change, columns, table)
+    old = columns.get(change.path, table)
+    _refuse_loss(change, old, table)
+    found: list[SchemaChange] = []
+    if change.type != old.type:
+        found.append(ChangeType(change.path, change.type))
+    if change.nullable and not old.nullable:
+        found.append(SetNullable(change.path, nullable=True))
+    if change.comment is not None and change.comment != comments.get(old.id):
+        found.append(SetComment(change.path, change.comment))
+    if change.position is not None:
+        found.append(MoveColumn(change.path, change.position))
+    # Where text is said to be text, its length may be all that was meant to change.
+    if not found and not any(leaf.type == _TEXT for leaf in old.leaves()):
+        raise InvalidRequest(
+            f"{change} changes nothing in {table}: the column already has this definition"
+        )
+    return found
+
+
+def _refuse_loss(change: ModifyColumn, old: Field, table: str) -> None:
+    here = f"{path_text(change.path)} of {table}"
+    if old.nullable and not change.nullable:
+        raise InvalidRequest(
+            f"cannot change {here} from nullable to NOT NULL with MODIFY COLUMN; use ALTER COLUMN"
+            f" {path_text(change.path)} SET NOT NULL, which checks the rows first"
+        )
+    if not _is_same_default(change.default, old):
+        before = "no default" if old.default is None else f"the default {old.default}"
+        raise InvalidRequest(
+            f"cannot change the default of {here} with MODIFY COLUMN: it has {before}; repeat"
+            f" that, or use ALTER COLUMN {path_text(change.path)} SET DEFAULT or DROP DEFAULT"
+        )
+
+    _refuse_lost_fields(old.type, change.type, here)
+
+
+def _refuse_lost_fields(old: DataType, new: DataType, here: str) -> None:
+    """Fields of structs stay, in their order, and others may come behind them."""
+    match old, new:
+        case Struct(before), Struct(after):
+            names = [m.name.lower() for m in before]
+            if names != [m.name.lower() for m in after[: len(before)]]:
+                raise InvalidRequest(
+                    f"cannot drop, rename or reorder the fields of {here} with MODIFY COLUMN,"
+                    " which can only add fields at the end; use DROP COLUMN, RENAME COLUMN, or"
+                    " ALTER COLUMN … FIRST or AFTER"
+                )
+            for one, other in zip(before, after, strict=False):
+                _refuse_lost_fields(one.type, other.type, f"{one.name} in {here}")
+        case List(before), List(after):
+            _refuse_lost_fields(before, after, f"elements of {here}")
+        case Map(key, value), Map(new_key, new_value):
+            _refuse_lost_fields(key, new_key, f"keys of {here}")
+            _refuse_lost_fields(value, new_value, f"values of {here}")
+
+
+def _is_same_default(given: Default | None, old: Field) -> bool:
+    if given is None or old.default is None:
+        return given is old.default
+    if given == old.default:
+        return True
+    if not (given.literal and old.default.literal) or isinstance(old.shape, Kind):
+        return False
+    try:
+        return canonical_text(old.shape, given.text) == old.default.text
+    except InvalidRequest:
+        return False
+
+
+def _moves(change: OrderColumns, columns: Schema, table: str) -> list[SchemaChange]:
+    known = {f.name.lower(): f.name for f in columns}
+    wanted = [name.lower() for name in change.names]
+    for name in change.names:
+        if name.lower() not in known:
+            raise NotFound.named("column", name, list(known.values()), where=table)
+    twice = [name for name, count in Counter(wanted).items() if count > 1]
+    if twice:
+        raise InvalidRequest(f"ORDER BY lists column {twice[0]!r} of {table} twice")
+    missing = [name for lowered, name in known.items() if lowered not in wanted]
+    if missing:
+        raise InvalidRequest(
+            f"ORDER BY must list all columns of {table}, but {missing[0]!r} is missing"
+        )
+    found: list[SchemaChange] = []
+    before: str | None = None
+    for name in wanted:
+        found.append(MoveColumn((known[name],), Position(before)))
+        before = known[name]
+    return found

@@ -1,0 +1,139 @@
+"""Changing the type of a field and of everything below it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.errors import Unsupported
+from shelduck.model.tables.properties import TYPE_WIDENING, Properties, allows_promotion
+from shelduck.model.tables.schema import Field, FieldId, Kind, Path, new_field, path_text
+from shelduck.model.tables.writable import unwritable_parts
+from shelduck.model.types.data_types import DataType, Decimal, Leaf, Primitive, Struct, type_text
+from shelduck.model.types.literals import as_float32, float_text
+from shelduck.model.types.promotions import Promotion, Verdict, promotion
+
+_TEXT = Primitive("varchar")
+
+
+class Retyping:
+    """Retypes one field after another, giving new members ids from ``next_id`` on.
+
+    Struct members are matched by name as DuckLake does: new ones are added, missing ones end, kept
+    ones keep their id. ``unsafe_bounds`` gathers leaves whose bounds lost their meaning.
+    ``properties`` are the table's: they say which promotions it allows.
+    """
+
+    def __init__(self, next_id: int, table: str, properties: Properties) -> None:
+        self.next_id = next_id
+        self.table = table
+        self._properties = properties
+        self.unsafe_bounds: frozenset[FieldId] = frozenset()
+
+    def field(self, old: Field, new: DataType, path: Path) -> Field:
+        """Return ``old`` with the type ``new``; Unsupported when values would not survive."""
+        if old.is_leaf and isinstance(new, Primitive | Decimal):
+            return self._leaf(old, new, path)
+        if isinstance(new, Struct) and old.shape is Kind.STRUCT:
+            return replace(old, children=self._members(old, new, path))
+        fresh = new_field(old.name, new, 0)
+        if old.is_leaf or fresh.shape is not old.shape:
+            raise Unsupported(
+                f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}: a"
+                " struct, list or map cannot become another kind of type, nor can another type"
+                " become one; add a new column and drop the old one"
+            )
+        children = tuple(
+            self.field(o, n.type, (*path, o.name))
+            for o, n in zip(old.children, fresh.children, strict=True)
+        )
+        return replace(old, children=children)
+
+    def _members(self, old: Field, new: Struct, path: Path) -> tuple[Field, ...]:
+        wanted = {m.name.lower(): m for m in new.members}
+        kept = [
+            self.field(child, wanted[child.name.lower()].type, (*path, child.name))
+            for child in old.children
+            if child.name.lower() in wanted
+        ]
+        present = {child.name.lower() for child in old.children}
+        for member in new.members:
+            if member.name.lower() not in present:
+                made = new_field(member.name, member.type, self.next_id)
+                self.next_id += sum(1 for _ in made.walk())
+                last = max((f.order for f in kept), default=0)
+                kept.append(replace(made, order=max(made.id, last + 1)))
+        return tuple(kept)
+
+    def _leaf(self, old: Field, new: Leaf, path: Path) -> Field:
+        found = promotion(old.type, new)
+        if not found.is_light:
+            raise self._refusal(old, new, path, found)
+        if not allows_promotion(self._properties, found):
+            raise Unsupported(
+                f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
+                f" {self._why_not(found)}; enable it with ALTER TABLE {self.table} SET"
+                f" TBLPROPERTIES ('{TYPE_WIDENING}' = 'true')"
+            )
+        if found.is_finer and old.default is not None and not old.default.literal:
+            raise self._other_default(old, new, path)
+        if not found.bounds_hold:
+            self.unsafe_bounds |= {old.id}
+        return replace(old, shape=new, initial_default=_same_value(old, new))
+
+    def _why_not(self, found: Promotion) -> str:
+        if self._properties.get(TYPE_WIDENING) == "false":
+            return "type widening is disabled"
+        assert not found.is_default
+        return (
+            "the DuckLake specification does not allow this promotion, and type widening is not"
+            " enabled"
+        )
+
+    def _refusal(self, old: Field, new: Leaf, path: Path, found: Promotion) -> Unsupported:
+        remedy = self._by_using(old, new, path)
+        if found.verdict is Verdict.CONVERT:
+            remedy = "; add a column of the new type, fill it and drop the old one"
+            if len(path) == 1:
+                added = path_text((f"new_{path[0]}",))
+                remedy += f": ALTER TABLE {self.table} ADD COLUMN {added} {type_text(new)}"
+        return Unsupported(
+            f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}:"
+            f" {found.reason}, and only widening works by metadata alone{remedy}"
+        )
+
+    def _by_using(self, old: Field, new: Leaf, path: Path) -> str:
+        """Return the clause that would make the values, by way of text; nothing where none can."""
+        if len(path) > 1 or any(found for t in (old.type, new) for found in unwritable_parts(t)):
+            return ""
+        if promotion(_TEXT, new).verdict is Verdict.REFUSED:
+            return ""
+        column = path_text(path)
+        # The job casts the text to the type, and checks that it is one of its values.
+        return (
+            f"; give a conversion, as in ALTER TABLE {self.table} ALTER COLUMN {column} TYPE"
+            f" {type_text(new)} USING CAST({column} AS STRING)"
+        )
+
+    def _other_default(self, old: Field, new: Leaf, path: Path) -> Unsupported:
+        assert old.default is not None
+        column = path_text(path)
+        return Unsupported(
+            f"cannot change {column} of {self.table} from {old.type} to {new}: its default"
+            f" {old.default.text} would produce other values than before; drop the default and set"
+            f" a new one: ALTER TABLE {self.table} ALTER COLUMN {column} DROP DEFAULT, ALTER"
+            f" COLUMN {column} TYPE {type_text(new)}, ALTER COLUMN {column} SET DEFAULT …"
+        )
+
+
+def _same_value(old: Field, new: Leaf) -> str | None:
+    """Return the initial default as text of ``new``: rows that exist keep their value.
+
+    Text of a float is the shortest one that means it among floats of its own width, so read as a
+    double it would be another number.
+    """
+    text = old.initial_default
+    if text is None or old.type == new or str(old.type) != "float32":
+        return text
+    value = as_float32(float(text))
+    assert value is not None
+    return float_text(new, value)

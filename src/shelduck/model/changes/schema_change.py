@@ -1,0 +1,399 @@
+"""Schema changes as values: what ALTER TABLE asks for, and its effect on a schema.
+
+`apply_changes` is the only place that says what a change does. The statement front end, the Python
+API and ``plan_alter`` build and read the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
+from shelduck.model.changes.definition import Definition, Position
+from shelduck.model.changes.retype import Retyping
+from shelduck.model.tables.properties import Properties
+from shelduck.model.tables.schema import (
+    NO_DEFAULT,
+    Default,
+    Field,
+    FieldId,
+    Kind,
+    Path,
+    Schema,
+    in_places,
+    new_field,
+    path_text,
+    require_free_name,
+)
+from shelduck.model.text.quoting import quote_text
+from shelduck.model.types.data_types import DataType
+from shelduck.model.types.literals import canonical_text
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn(Definition):
+    """Add a column or a struct field; rows that exist read ``default``.
+
+    With ``rollup`` it is added to that rollup of the table too.
+    """
+
+    if_not_exists: bool = False
+    rollup: str | None = None
+
+    def __str__(self) -> str:
+        return f"ADD COLUMN {self.text}{_of_rollup('TO', self.rollup)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """Drop a column or a struct field; its id is never used again.
+
+    With ``rollup`` only that rollup of the table loses it.
+    """
+
+    path: Path
+    if_exists: bool = False
+    rollup: str | None = None
+
+    def __str__(self) -> str:
+        return f"DROP COLUMN {path_text(self.path)}{_of_rollup('FROM', self.rollup)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """Give a column or a struct field another name; it keeps its id and its data."""
+
+    path: Path
+    new_name: str
+
+    def __str__(self) -> str:
+        return f"RENAME COLUMN {path_text(self.path)} TO {path_text((self.new_name,))}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeType:
+    """Change a type; a struct type is matched member by member by name.
+
+    ``using`` is a Spark SQL expression that makes the new values. ``on_error_null``: values that
+    the new type does not hold become NULL.
+    """
+
+    path: Path
+    type: DataType
+    using: str | None = None
+    on_error_null: bool = False
+
+    def __str__(self) -> str:
+        text = f"ALTER COLUMN {path_text(self.path)} TYPE {self.type}"
+        text += f" USING {self.using}" if self.using else ""
+        return f"{text} ON ERROR NULL" if self.on_error_null else text
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """Set the default of new rows, or take it away with None; rows that exist keep their values."""
+
+    path: Path
+    default: Default | None
+
+    def __str__(self) -> str:
+        if self.default is None:
+            return f"ALTER COLUMN {path_text(self.path)} DROP DEFAULT"
+        return f"ALTER COLUMN {path_text(self.path)} SET DEFAULT {self.default}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetNullable:
+    """Allow NULL in a top-level column, or forbid it."""
+
+    path: Path
+    nullable: bool
+
+    def __str__(self) -> str:
+        return f"ALTER COLUMN {path_text(self.path)} {'DROP' if self.nullable else 'SET'} NOT NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveColumn:
+    """Change where a column stands among its siblings."""
+
+    path: Path
+    position: Position
+
+    def __str__(self) -> str:
+        return f"ALTER COLUMN {path_text(self.path)} {self.position}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetComment:
+    """Comment a column, or the table when ``path`` is empty; None takes the comment away."""
+
+    path: Path
+    comment: str | None
+
+    def __str__(self) -> str:
+        what = f"COLUMN {path_text(self.path)}" if self.path else "TABLE"
+        text = "NULL" if self.comment is None else quote_text(self.comment)
+        return f"COMMENT ON {what} IS {text}"
+
+
+SchemaChange = (
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | ChangeType
+    | SetDefault
+    | SetNullable
+    | MoveColumn
+    | SetComment
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaDraft:
+    """A schema while changes are applied to it.
+
+    ``next_id`` is the first column id that the table has never used. ``unsafe_bounds`` are the
+    leaves whose min/max texts a promotion made meaningless; ``must_hold_no_null`` the columns that
+    became NOT NULL and whose rows have to be checked before the commit.
+    """
+
+    columns: Schema
+    next_id: int
+    comments: dict[FieldId | None, str]
+    properties: Properties = field(default_factory=dict)
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+    must_hold_no_null: frozenset[FieldId] = frozenset()
+
+
+def apply_changes(draft: SchemaDraft, changes: Sequence[SchemaChange], table: str) -> SchemaDraft:
+    """Return the draft after all changes in order.
+
+    Raises NotFound, AlreadyExists, InvalidRequest or Unsupported, naming ``table`` and the column.
+    """
+    for change in changes:
+        if type(change) not in _APPLY:
+            raise InvalidRequest(
+                f"cannot alter {table}: expected a change such as add_column(...) or"
+                f" drop_column(...), got {change!r}"
+            )
+        draft = _APPLY[type(change)](draft, change, table)
+    return draft
+
+
+def _add(draft: SchemaDraft, change: AddColumn, table: str) -> SchemaDraft:
+    parent = _parent(draft.columns, change.path, table)
+    siblings = parent.children if parent else draft.columns.fields
+    name = change.path[-1]
+    if any(f.name.lower() == name.lower() for f in siblings):
+        if change.if_not_exists:
+            return draft
+        raise AlreadyExists.named("column", path_text(change.path), table)
+    made = new_field(name, change.type, draft.next_id, nullable=change.nullable)
+    if change.default is not None:
+        made = replace(made, default=_checked_default(change.default, made, change.path, table))
+        if not change.default.literal:
+            raise Unsupported(
+                f"cannot add column {path_text(change.path)} to {table} with the default"
+                f" {change.default.text}: existing rows need one value, not an expression; add the"
+                " column with a literal default, then SET DEFAULT"
+            )
+        assert made.default is not None
+        made = replace(made, initial_default=made.default.text)
+    if not change.nullable and (parent or change.default is None):
+        raise InvalidRequest(
+            f"cannot add column {path_text(change.path)} as NOT NULL to {table}: existing rows"
+            " would hold NULL; give a literal DEFAULT (and only top-level columns can be NOT"
+            " NULL)"
+        )
+    used = sum(1 for _ in made.walk())
+    placed = _placed(siblings, made, change.position, table)
+    comments = dict(draft.comments)
+    if change.comment is not None:
+        comments[made.id] = change.comment
+    return replace(
+        draft,
+        columns=_with_siblings(draft.columns, change.path[:-1], placed),
+        next_id=draft.next_id + used,
+        comments=comments,
+    )
+
+
+def _drop(draft: SchemaDraft, change: DropColumn, table: str) -> SchemaDraft:
+    if change.if_exists and draft.columns.find(change.path) is None:
+        return draft
+    found = draft.columns.get(change.path, table)
+    parent = _parent(draft.columns, change.path, table)
+    siblings = parent.children if parent else draft.columns.fields
+    if len(siblings) == 1:
+        whole = f"field of {path_text(change.path[:-1])}" if parent else "column"
+        raise InvalidRequest(
+            f"cannot drop {path_text(change.path)}: it is the last {whole} of {table}"
+        )
+    gone = {f.id for f in found.walk()}
+    return replace(
+        draft,
+        columns=draft.columns.replace(change.path, None),
+        comments={k: v for k, v in draft.comments.items() if k not in gone},
+    )
+
+
+def _rename(draft: SchemaDraft, change: RenameColumn, table: str) -> SchemaDraft:
+    found = draft.columns.get(change.path, table)
+    parent = _parent(draft.columns, change.path, table)
+    siblings = parent.children if parent else draft.columns.fields
+    if not change.new_name:
+        raise InvalidRequest(
+            f"cannot rename column {path_text(change.path)} of {table}: the new name is empty"
+        )
+    require_free_name(change.new_name, table)
+    if any(f.name.lower() == change.new_name.lower() and f.id != found.id for f in siblings):
+        raise AlreadyExists.named("column", change.new_name, table)
+    return _put(draft, change.path, replace(found, name=change.new_name))
+
+
+def _change_type(draft: SchemaDraft, change: ChangeType, table: str) -> SchemaDraft:
+    found = draft.columns.get(change.path, table)
+    retyping = Retyping(draft.next_id, table, draft.properties)
+    made = retyping.field(found, change.type, change.path)
+    return replace(
+        _put(draft, change.path, made),
+        next_id=retyping.next_id,
+        unsafe_bounds=draft.unsafe_bounds | retyping.unsafe_bounds,
+    )
+
+
+def _set_default(draft: SchemaDraft, change: SetDefault, table: str) -> SchemaDraft:
+    found = draft.columns.get(change.path, table)
+    default = change.default
+    if default is not None:
+        default = _checked_default(default, found, change.path, table)
+    return _put(draft, change.path, replace(found, default=default))
+
+
+def _set_nullable(draft: SchemaDraft, change: SetNullable, table: str) -> SchemaDraft:
+    found = draft.columns.get(change.path, table)
+    if len(change.path) > 1:
+        raise Unsupported(
+            f"cannot change NOT NULL of {path_text(change.path)} of {table}: it is nested, and"
+            " DuckLake supports NOT NULL only for top-level columns"
+        )
+    if found.nullable == change.nullable:
+        return draft
+    checked = draft.must_hold_no_null - {found.id}
+    if not change.nullable:
+        checked |= {found.id}
+    draft = replace(draft, must_hold_no_null=checked)
+    return _put(draft, change.path, replace(found, nullable=change.nullable))
+
+
+def _move(draft: SchemaDraft, change: MoveColumn, table: str) -> SchemaDraft:
+    found = draft.columns.get(change.path, table)
+    parent = _parent(draft.columns, change.path, table)
+    siblings = parent.children if parent else draft.columns.fields
+    rest = tuple(f for f in siblings if f.id != found.id)
+    if change.position.after and change.position.after.lower() == found.name.lower():
+        raise InvalidRequest(f"cannot move column {path_text(change.path)} of {table} after itself")
+    placed = _placed(rest, found, change.position, table)
+    return replace(draft, columns=_with_siblings(draft.columns, change.path[:-1], placed))
+
+
+def _set_comment(draft: SchemaDraft, change: SetComment, table: str) -> SchemaDraft:
+    key = draft.columns.get(change.path, table).id if change.path else None
+    comments = {k: v for k, v in draft.comments.items() if k != key}
+    if change.comment is not None:
+        comments[key] = change.comment
+    return replace(draft, comments=comments)
+
+
+_APPLY: dict[type, Callable[[SchemaDraft, Any, str], SchemaDraft]] = {
+    AddColumn: _add,
+    DropColumn: _drop,
+    RenameColumn: _rename,
+    ChangeType: _change_type,
+    SetDefault: _set_default,
+    SetNullable: _set_nullable,
+    MoveColumn: _move,
+    SetComment: _set_comment,
+}
+
+
+def _of_rollup(word: str, rollup: str | None) -> str:
+    return "" if rollup is None else f" {word} {path_text((rollup,))}"
+
+
+def _parent(schema: Schema, path: Path, table: str) -> Field | None:
+    if len(path) == 1:
+        return None
+    parent = schema.get(path[:-1], table)
+    if parent.shape is not Kind.STRUCT:
+        raise InvalidRequest(
+            f"{path_text(path[:-1])} of {table} is {parent.type}: only structs have fields to add,"
+            " drop or rename"
+        )
+    return parent
+
+
+def _with_siblings(schema: Schema, parent: Path, siblings: tuple[Field, ...]) -> Schema:
+    if not parent:
+        return Schema(siblings)
+    found = schema.get(parent)
+    return schema.replace(parent, replace(found, children=siblings))
+
+
+def _put(draft: SchemaDraft, path: Path, made: Field) -> SchemaDraft:
+    return replace(draft, columns=draft.columns.replace(path, made))
+
+
+def _placed(
+    siblings: tuple[Field, ...], made: Field, position: Position | None, table: str
+) -> tuple[Field, ...]:
+    """Return the siblings with ``made`` in its place, renumbering no more orders than it must."""
+    if position is None:
+        last = max((f.order for f in siblings), default=0)
+        return (*siblings, replace(made, order=max(made.id, last + 1)))
+    at = 0
+    if position.after is not None:
+        lowered = position.after.lower()
+        names = [f.name.lower() for f in siblings]
+        if lowered not in names:
+            raise InvalidRequest(
+                f"cannot place a column after {position.after!r}, which does not exist in {table}"
+            )
+        at = names.index(lowered) + 1
+    order = siblings[at - 1].order + 1 if at else 1
+    return in_places([*siblings[:at], replace(made, order=order), *siblings[at:]])
+
+
+def with_default(column: Field, default: Default | None, table: str) -> Field:
+    """Return a new column with its default, checked; a literal is the initial default too."""
+    if default is None:
+        return column
+    checked = _checked_default(default, column, (column.name,), table)
+    initial = checked.text if checked.literal else None
+    return replace(column, default=checked, initial_default=initial)
+
+
+def _checked_default(default: Default, column: Field, path: Path, table: str) -> Default:
+    if not column.is_leaf:
+        raise Unsupported(
+            f"cannot set a default for {path_text(path)} of {table}, which is {column.type}:"
+            " DuckLake supports no defaults for structs, lists and maps; set the default of a"
+            " field of the struct, or leave it NULL"
+        )
+    if not default.literal:
+        return default
+    assert not isinstance(column.shape, Kind)
+    if default.text == NO_DEFAULT:
+        raise Unsupported(
+            f"{NO_DEFAULT!r} cannot be the default of {path_text(path)} of {table}: DuckLake"
+            " writes this text for columns without a default"
+        )
+    try:
+        return Default(canonical_text(column.shape, default.text))
+    except InvalidRequest as error:
+        raise InvalidRequest(
+            f"cannot set the default {default.text!r} of {path_text(path)} of {table}: {error}"
+        ) from error

@@ -1,0 +1,232 @@
+"""Rows that a transaction wrote and deleted, and that nobody else sees yet; no I/O.
+
+They lie over the base snapshot: `StagedRows.over` gives the data files as the transaction sees
+them. Its own files have negative ids (-1, -2, ...) and no first row id; the commit gives them one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from shelduck.model.changes.change import (
+    AppendFiles,
+    DeleteRows,
+    FileDeletes,
+    FlushInlined,
+    InlineRows,
+    RewriteFiles,
+    RowChange,
+)
+from shelduck.model.files.data_files import (
+    DataFile,
+    DeleteFile,
+    InlinedRows,
+    NameMapping,
+    NewDataFile,
+    NewDeleteFile,
+    without_bounds,
+)
+from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.tables.schema import FieldId, TableId
+from shelduck.model.tables.table import TableVersion
+
+
+@dataclass
+class StagedRows:
+    """What a transaction did to the rows of one table."""
+
+    files: list[NewDataFile | None] = field(default_factory=list)
+    """Files that it wrote; None once all rows of one are dead."""
+    deletes: dict[int, FileDeletes] = field(default_factory=dict)
+    """What it deleted from files that others see, by data file id."""
+    inlined: set[int] = field(default_factory=set)
+    """Row ids of inlined rows that it deleted."""
+    batches: list[InlinedBatch] = field(default_factory=list)
+    """Rows that it puts into the catalog."""
+    rewrites: list[RewriteFiles | FlushInlined] = field(default_factory=list)
+    looked: DeleteRows | None = None
+    """The first statement that chose rows by reading the table."""
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+    """Columns whose bounds in the catalog are not to be trusted any more."""
+    plans: list[TableVersion | None] = field(default_factory=list)
+    """For which columns rows were written, of each change that brought some."""
+
+    @property
+    def has_changes(self) -> bool:
+        """True when rows were written, deleted or moved."""
+        written = any(self.files) or self.batches or self.rewrites
+        return bool(written or self.deletes or self.inlined)
+
+    def copied(self) -> StagedRows:
+        """Return the same, which later changes of this one do not touch."""
+        return replace(
+            self,
+            files=list(self.files),
+            deletes=dict(self.deletes),
+            inlined=set(self.inlined),
+            batches=list(self.batches),
+            rewrites=list(self.rewrites),
+            plans=list(self.plans),
+        )
+
+    def stage(self, change: RowChange) -> None:
+        """Take one more change."""
+        match change:
+            case AppendFiles():
+                self.files.extend(change.files)
+                self.plans.append(change.planned)
+            case InlineRows():
+                self.batches.append(change.rows)
+                self.plans.append(change.planned)
+            case RewriteFiles() | FlushInlined():
+                self.rewrites.append(change)
+            case DeleteRows():
+                self.looked = self.looked or change
+                self.inlined.update(change.inlined)
+                for deleted in change.files:
+                    self._delete(deleted)
+
+    def changes(self, table: TableId) -> Iterator[RowChange]:
+        """Yield what a commit has to carry; ``table`` may be provisional."""
+        if self.looked is not None:
+            yield replace(
+                self.looked,
+                files=tuple(self.deletes.values()),
+                inlined=tuple(sorted(self.inlined)),
+            )
+        yield from self.rewrites
+        files = tuple(f for f in self.files if f is not None)
+        if files:
+            yield AppendFiles(table, files, self._planned())
+        for batch in self.batches:
+            yield InlineRows(table, batch, self._planned())
+
+    def _planned(self) -> TableVersion | None:
+        """Return the table that all new rows were written for, None where they were for several."""
+        first = self.plans[0]
+        if first is None or any(p is None or p.columns != first.columns for p in self.plans):
+            return None
+        return first
+
+    def over(self, table: TableVersion, files: Iterable[DataFile]) -> list[DataFile]:
+        """Return the data files of the base snapshot as the transaction left them, and its own."""
+        seen = [found for f in files if (found := self._seen(table, f)) is not None]
+        mappings = self._mapping_ids()
+        own = [
+            _data_file(table, -number, file, mappings.get(id(file.names)))
+            for number, file in enumerate(self.files, 1)
+            if file is not None
+        ]
+        return seen + own
+
+    def mappings(self) -> dict[int, NameMapping]:
+        """Return the name mappings of files that were adopted, under negative ids."""
+        numbers = self._mapping_ids()
+        return {
+            (number := numbers[id(f.names)]): NameMapping(number, f.names)
+            for f in self.files
+            if f is not None and f.names is not None
+        }
+
+    def _mapping_ids(self) -> dict[int, int]:
+        """Return a negative id for each name mapping, by the ``id()`` of a file's names."""
+        numbers: dict[int, int] = {}
+        for file in self.files:
+            if file is not None and file.names is not None:
+                numbers.setdefault(id(file.names), -len(numbers) - 1)
+        return numbers
+
+    def over_inlined(self, rows: Sequence[InlinedRows]) -> list[InlinedRows]:
+        """Return the inlined rows that the transaction has not deleted."""
+        return [_without(part, self.inlined) for part in rows] if self.inlined else list(rows)
+
+    def paths(self) -> Iterator[str]:
+        """Yield the paths, below the table's directory, of all files that the commit will know."""
+        for change in self.changes(TableId(0)):
+            yield from written_paths(change)
+
+    def distrust(self, columns: frozenset[FieldId]) -> None:
+        """Forget the bounds of columns whose type changed in a way that makes them unsafe."""
+        if columns:
+            self.unsafe_bounds |= columns
+            self.files = [f and without_bounds(f, columns) for f in self.files]
+
+    def _delete(self, change: FileDeletes) -> None:
+        number = change.data_file_id
+        if number < 0:
+            own = self.files[-number - 1]
+            assert own is not None
+            self.files[-number - 1] = (
+                None if change.ends_file else replace(own, deletes=change.delete_file)
+            )
+            return
+        before = self.deletes.get(number)
+        if before is None:
+            self.deletes[number] = change
+            return
+        # A delete file names all positions; positions for the catalog come on top of one.
+        kept = before.delete_file if change.positions else change.delete_file
+        positions = before.positions + change.positions if change.positions else ()
+        takes_inlined = before.takes_inlined or change.takes_inlined
+        self.deletes[number] = FileDeletes(number, before.seen, kept, positions, takes_inlined)
+
+    def _seen(self, table: TableVersion, file: DataFile) -> DataFile | None:
+        change = self.deletes.get(file.id)
+        if change is None:
+            return file
+        if change.ends_file:
+            return None
+        deleted = file.delete_file
+        if change.delete_file is not None:
+            deleted = _delete_file(table, change.delete_file)
+        inlined = () if change.takes_inlined else file.inlined_deletes
+        gone = tuple(sorted({*inlined, *change.positions}))
+        return file._replace(delete_file=deleted, inlined_deletes=gone)
+
+
+def written_paths(change: RowChange) -> Iterator[str]:
+    """Yield the paths, below the table's directory, of the files that a change publishes."""
+    match change:
+        case DeleteRows():
+            yield from (f.delete_file.path for f in change.files if f.delete_file is not None)
+            yield from (f.past.delete_file.path for f in change.files if f.past is not None)
+            return
+        case InlineRows():
+            return
+        case AppendFiles():
+            files = change.files
+        case RewriteFiles():
+            files = change.results
+        case FlushInlined():
+            files = change.results
+            yield from (merged.delete_file.path for merged in change.deletes)
+    for file in files:
+        yield file.path
+        if file.deletes is not None:
+            yield file.deletes.path
+
+
+def _data_file(
+    table: TableVersion, number: int, file: NewDataFile, mapping_id: int | None
+) -> DataFile:
+    return DataFile(
+        id=number,
+        path=table.path + file.path if mapping_id is None else file.path,
+        file_size_bytes=file.file_size_bytes,
+        record_count=file.record_count,
+        row_id_start=None,
+        begin_snapshot=table.snapshot.id,
+        mapping_id=mapping_id,
+        partition_values=file.path_values,
+        delete_file=_delete_file(table, file.deletes) if file.deletes is not None else None,
+        layout=file.layout,
+    )
+
+
+def _delete_file(table: TableVersion, file: NewDeleteFile) -> DeleteFile:
+    return DeleteFile(table.path + file.path, "parquet", file.delete_count)
+
+
+def _without(part: InlinedRows, gone: set[int]) -> InlinedRows:
+    return part.at([n for n, number in enumerate(part.row_ids) if number not in gone])

@@ -1,0 +1,23 @@
+"""Everything that one ALTER TABLE may ask for: columns, arrangement of new files, properties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shelduck.model.changes.modify import Restatement
+from shelduck.model.changes.schema_change import SchemaChange
+from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.properties import PropertyChange
+from shelduck.model.tables.sorting import ResetSorting, SetSorting
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteOlderFiles:
+    """Rewrite the existing files as the table is after the other changes of the statement."""
+
+    def __str__(self) -> str:
+        return "REWRITE"
+
+
+ArrangementChange = SetPartitioning | ResetPartitioning | SetSorting | ResetSorting
+TableChange = SchemaChange | ArrangementChange | PropertyChange | Restatement | RewriteOlderFiles

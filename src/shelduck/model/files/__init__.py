@@ -1,0 +1,1 @@
+"""What files and inlined rows hold, and where they lie."""

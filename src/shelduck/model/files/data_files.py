@@ -1,0 +1,198 @@
+"""Files of a table and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from shelduck.model.files.layout import Layout
+from shelduck.model.tables.schema import FieldId, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """Statistics of one leaf column in one file, bounds as DuckLake writes them.
+
+    ``value_count`` counts the non-null values; ``contains_nan`` is None except for floats.
+    """
+
+    column_id: FieldId
+    column_size_bytes: int
+    value_count: int
+    null_count: int
+    min_value: str | None = None
+    max_value: str | None = None
+    contains_nan: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewDeleteFile:
+    """A delete file that was written and waits to be committed.
+
+    It names every position of one data file that is dead by now, those of older delete files too.
+    ``path`` is relative to the table's directory. One that tells of every position in which
+    snapshot it died begins at the first of them, ``begin_snapshot``, instead of at the commit.
+    """
+
+    path: str
+    delete_count: int
+    file_size_bytes: int
+    footer_size: int | None
+    begin_snapshot: int | None = None
+    partial_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewDataFile:
+    """A Parquet file that was written and waits to be committed.
+
+    ``path`` is relative to the table's directory. ``layout`` is what the file physically holds.
+    ``partition_values`` are texts by the keys of the spec ``partition_id``. ``deletes`` are rows of
+    it that died before anybody saw them. The last three are for files that hold older rows: where
+    they begin instead of at the commit, the newest snapshot in them, and the first row id; rows
+    that carry their own ids need none, but take part in counting them.
+
+    A file of others that the table adopts has ``names``, its name mapping; its path is absolute
+    then, and ``path_values`` are the values of the mapping's partition names, in their order.
+    """
+
+    path: str
+    record_count: int
+    file_size_bytes: int
+    footer_size: int | None
+    stats: tuple[ColumnStats, ...]
+    layout: Layout
+    partition_id: int | None = None
+    partition_values: tuple[str | None, ...] = ()
+    deletes: NewDeleteFile | None = None
+    begin_snapshot: int | None = None
+    partial_max: int | None = None
+    row_id_start: int | None = None
+    names: tuple[MappedName, ...] | None = None
+    path_values: tuple[str | None, ...] = ()
+
+
+def without_bounds(file: NewDataFile, columns: Collection[FieldId]) -> NewDataFile:
+    """Return the file without bounds of ``columns``: they were written in another type."""
+    if not columns:
+        return file
+    stats = tuple(
+        replace(s, min_value=None, max_value=None) if s.column_id in columns else s
+        for s in file.stats
+    )
+    return replace(file, stats=stats)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFile:
+    """The positions that are deleted from one data file; ``path`` is absolute.
+
+    ``id`` is None for one that no snapshot knows yet.
+    """
+
+    path: str
+    format: str
+    delete_count: int
+    id: int | None = None
+
+
+class DataFile(NamedTuple):
+    """A data file as one snapshot sees it; ``path`` is absolute, sizes are bytes.
+
+    A named tuple, because tables have hundreds of thousands of them and a frozen dataclass takes
+    several times as long to make.
+    """
+
+    id: int
+    path: str
+    file_size_bytes: int
+    record_count: int | None
+    row_id_start: int | None
+    begin_snapshot: int
+    mapping_id: int | None = None
+    partial_max: int | None = None
+    delete_file: DeleteFile | None = None
+    inlined_deletes: tuple[int, ...] = ()
+    partition_values: tuple[str | None, ...] = ()
+    layout: Layout | None = None
+
+    @property
+    def dead_rows(self) -> int:
+        """How many rows are deleted."""
+        stored = self.delete_file.delete_count if self.delete_file is not None else 0
+        return stored + len(self.inlined_deletes)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletesSeen:
+    """What was deleted from a data file when somebody looked at it.
+
+    A commit that depends on it compares it with what is there, inside its lock.
+    """
+
+    delete_file_id: int | None = None
+    inlined: int = 0
+
+
+def deletes_seen(file: DataFile) -> DeletesSeen:
+    """Return what is deleted from a data file as its snapshot sees it."""
+    stored = file.delete_file.id if file.delete_file is not None else None
+    return DeletesSeen(stored, len(file.inlined_deletes))
+
+
+@dataclass(frozen=True, slots=True)
+class MappedName:
+    """One node of a name mapping: the name that a file uses for a field id.
+
+    A partition name is not in the file: its value is the file's partition value of that key.
+    """
+
+    source_name: str
+    field_id: FieldId
+    is_partition: bool
+    children: tuple[MappedName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NameMapping:
+    """How files that DuckLake adopted (``add_data_files``) are matched to columns: by name."""
+
+    id: int
+    names: tuple[MappedName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedHistory:
+    """All rows that one of the catalog's tables of inlined rows held at a snapshot, dead ones too.
+
+    ``end_snapshots`` run beside the rows, None for rows that were alive.
+    """
+
+    table_name: str
+    rows: InlinedRows
+    end_snapshots: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedRows:
+    """Rows of a table that live in the catalog, in the columns that they were written with.
+
+    Each row holds one value per column of ``columns``: None, ``bytes`` for blobs, DuckDB text (str)
+    for every other leaf, a dict by field name for structs, a list for lists, a list of (key, value)
+    pairs for maps. ``row_ids`` and ``begin_snapshots`` run beside ``rows``.
+    """
+
+    columns: Schema
+    rows: tuple[tuple[object, ...], ...]
+    row_ids: tuple[int, ...]
+    begin_snapshots: tuple[int, ...]
+
+    def at(self, places: Collection[int]) -> InlinedRows:
+        """Return the rows at these places, in their order."""
+        return InlinedRows(
+            self.columns,
+            tuple(self.rows[n] for n in places),
+            tuple(self.row_ids[n] for n in places),
+            tuple(self.begin_snapshots[n] for n in places),
+        )

@@ -1,0 +1,167 @@
+"""DuckDB's text form of structs, lists and maps, in which catalogs keep nested inlined values.
+
+``{'a': 1, 'b': 'x,''y'}`` is a struct, ``[a, NULL, 'b c']`` a list, ``{k=1}`` a map. Strings are
+quoted only where they must be; inside quotes a backslash protects the next character, outside it is
+itself. A bare ``NULL`` is null, a quoted one is text.
+
+DuckDB 1.5.5 writes a struct that is no part of a list or map as a SQL literal instead when it hands
+it to another database: a quote is doubled, a backslash is itself, and most types stand as
+``CAST('2024-01-01' AS DATE)``. It reads these back as its text form, which loses or refuses values.
+Shelduck writes the text form there too; a blank before it, which DuckDB skips, tells them apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from shelduck.errors import CorruptLake
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.types.literals import blob_bytes
+
+Item = TypeVar("Item")
+Nested = dict[str, object] | list[object] | list[tuple[object, object]]
+
+TEXT_FORM = " "
+"""Stands before a struct in its text form where the database otherwise holds SQL literals."""
+_BLANK = " \t\n\v\f\r"
+_QUOTES = ("'", '"')
+_CAST, _CAST_END = "CAST(", re.compile(r" AS \w[\w ]*\)")
+
+
+def parse_nested(field: Field, text: str, *, sql_structs: bool = False) -> Nested | None:
+    """Return the value that DuckDB's text of a nested ``field`` means.
+
+    A dict by field name for a struct, a list for a list, a list of (key, value) pairs for a map;
+    None for ``NULL``. Leaves are their DuckDB text, ``bytes`` for blobs, None for null. Members
+    that the text of a struct leaves out are None. ``sql_structs`` tells that structs are SQL
+    literals, but for those in lists and maps and behind `TEXT_FORM`. Raises CorruptLake for text
+    that is no value of the field.
+    """
+    reader = _Reader(field, text)
+    found = reader.value(field, "", sql=sql_structs and not text.startswith(TEXT_FORM))
+    reader.finish()
+    assert found is None or isinstance(found, dict | list)
+    return found
+
+
+class _Reader:
+    """Recursive descent over one text, led by the field's shape."""
+
+    def __init__(self, field: Field, text: str) -> None:
+        self.field = field
+        self.text = text
+        self.at = 0
+
+    def value(self, field: Field, ends: str, *, sql: bool = False) -> object:
+        """Read one value of ``field``; bare text stops before any of ``ends``."""
+        self._skip()
+        opening = "[" if field.shape is Kind.LIST else "{"
+        if field.is_leaf or self._peek() != opening:
+            return self._leaf(field, ends, sql=sql)
+        self.at += 1
+        if field.shape is Kind.LIST:
+            return self._items("]", lambda: self.value(field.children[0], ",]"))
+        if field.shape is Kind.MAP:
+            return self._items("}", lambda: self._pair(field))
+        members: dict[str, object] = {c.name: None for c in field.children}
+        self._items("}", lambda: self._member(field, members, sql=sql))
+        return members
+
+    def finish(self) -> None:
+        self._skip()
+        if self.at != len(self.text):
+            raise self._error("unexpected text after the value")
+
+    def _leaf(self, field: Field, ends: str, *, sql: bool) -> object:
+        is_cast = sql and self.text.startswith(_CAST, self.at)
+        self.at += len(_CAST) if is_cast else 0
+        quoted = is_cast or self._peek() in _QUOTES
+        word = self._quoted(sql=sql) if quoted else self._bare(ends)
+        if is_cast:
+            self._end_cast()
+        if not quoted and word.upper() == "NULL":
+            return None
+        if not field.is_leaf:
+            raise self._error(f"expected a {field.type}")
+        if str(field.shape) != "blob":
+            return word
+        value = blob_bytes(word)
+        if value is None:
+            raise self._error("expected a blob")
+        return value
+
+    def _pair(self, field: Field) -> tuple[object, object]:
+        key = self.value(field.children[0], "=")
+        self._expect("=")
+        return key, self.value(field.children[1], ",}")
+
+    def _member(self, field: Field, members: dict[str, object], *, sql: bool) -> None:
+        self._skip()
+        name = self._quoted(sql=sql) if self._peek() in _QUOTES else self._bare(":")
+        self._expect(":")
+        child = field.child(name)
+        if child is None:
+            raise self._error(f"there is no field {name!r}")
+        members[child.name] = self.value(child, ",}", sql=sql)
+
+    def _items(self, close: str, item: Callable[[], Item]) -> list[Item]:
+        items: list[Item] = []
+        self._skip()
+        while self._peek() != close:
+            if items:
+                self._expect(",")
+            items.append(item())
+            self._skip()
+            if self._peek() not in (",", close):
+                raise self._error(f"expected ',' or {close!r}")
+        self.at += 1
+        return items
+
+    def _bare(self, ends: str) -> str:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in ends:
+            self.at += 1
+        return self.text[start : self.at].strip(_BLANK)
+
+    def _quoted(self, *, sql: bool) -> str:
+        quote = self._peek()
+        if quote not in _QUOTES:
+            raise self._error("expected a quote")
+        out: list[str] = []
+        self.at += 1
+        while self._peek() != quote or (sql and self.text.startswith(quote * 2, self.at)):
+            is_escape = self._peek() == quote if sql else self._peek() == "\\"
+            self.at += is_escape
+            if self.at >= len(self.text):
+                raise self._error("a quote is not closed")
+            out.append(self.text[self.at])
+            self.at += 1
+        self.at += 1
+        return "".join(out)
+
+    def _end_cast(self) -> None:
+        found = _CAST_END.match(self.text, self.at)
+        if found is None:
+            raise self._error("expected the end of a cast")
+        self.at = found.end()
+
+    def _peek(self) -> str:
+        return self.text[self.at] if self.at < len(self.text) else ""
+
+    def _skip(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] in _BLANK:
+            self.at += 1
+
+    def _expect(self, character: str) -> None:
+        self._skip()
+        if self._peek() != character:
+            raise self._error(f"expected {character!r}")
+        self.at += 1
+
+    def _error(self, why: str) -> CorruptLake:
+        return CorruptLake(
+            f"column {self.field.name!r} ({self.field.type}) holds an inlined value that cannot be"
+            f" parsed at character {self.at}: {why}: {self.text[:200]!r}"
+        )

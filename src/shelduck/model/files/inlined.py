@@ -1,0 +1,100 @@
+"""Rows that a commit puts into the catalog instead of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.files.nested_text import survives
+from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.types.bounds import bound, bound_text, cut_bounds
+from shelduck.model.types.data_types import FLOATS, Leaf
+
+_TEXTS = ("varchar", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedBatch:
+    """Rows in the columns of a table, their values as in `InlinedRows`.
+
+    ``row_ids`` are of rows that live on under their id (an update's); None, or no entry at all, is
+    a row that gets the next id.
+    """
+
+    columns: Schema
+    rows: tuple[tuple[object, ...], ...]
+    row_ids: tuple[int | None, ...] = ()
+
+    @property
+    def new_rows(self) -> int:
+        """How many rows get an id of their own."""
+        return len(self.rows) - sum(1 for i in self.row_ids if i is not None)
+
+    @property
+    def can_be_kept(self) -> bool:
+        """Tell whether every reader finds the values as they are, in whatever database."""
+        nested = [(n, f) for n, f in enumerate(self.columns) if not f.is_leaf]
+        return all(survives(f, row[n]) for n, f in nested for row in self.rows)
+
+
+def batch_stats(batch: InlinedBatch) -> tuple[ColumnStats, ...]:
+    """Return the statistics of every leaf, as those of a file with these rows would be.
+
+    Bounds are in the words of files, which both encodings' readers understand: DuckDB's word for an
+    inlined ``true`` would break the table once the column is promoted to a number.
+    """
+    found = []
+    for place, column in enumerate(batch.columns):
+        values: dict[int, list[object]] = {leaf.id: [] for leaf in column.leaves()}
+        for row in batch.rows:
+            for leaf, value in _leaves(column, row[place]):
+                values[leaf.id].append(value)
+        found += [_stats(leaf, values[leaf.id]) for leaf in column.leaves()]
+    return tuple(found)
+
+
+def _leaves(field: Field, value: object) -> Iterator[tuple[Field, object]]:
+    if field.is_leaf:
+        yield field, value
+    elif value is None:
+        yield from ((leaf, None) for leaf in field.leaves())
+    elif field.shape is Kind.STRUCT:
+        members = cast("dict[str, object]", value)
+        for child in field.children:
+            yield from _leaves(child, members.get(child.name))
+    elif field.shape is Kind.LIST:
+        for item in cast("list[object]", value):
+            yield from _leaves(field.children[0], item)
+    else:
+        for pair in cast("list[tuple[object, object]]", value):
+            for child, part in zip(field.children, pair, strict=True):
+                yield from _leaves(child, part)
+
+
+def _stats(field: Field, values: list[object]) -> ColumnStats:
+    assert not isinstance(field.shape, Kind)
+    known = [v for v in values if v is not None]
+    low, high, has_nan = _bounds(field.shape, known)
+    return ColumnStats(
+        column_id=field.id,
+        column_size_bytes=0,
+        value_count=len(known),
+        null_count=len(values) - len(known),
+        min_value=low,
+        max_value=high,
+        contains_nan=has_nan if str(field.shape) in FLOATS else None,
+    )
+
+
+def _bounds(leaf: Leaf, values: list[object]) -> tuple[str | None, str | None, bool]:
+    nans = str(leaf) in FLOATS and "nan" in values
+    # Any: all are of one type, and a bool compares with a bool.
+    found: list[Any] = [
+        v if isinstance(v, bytes) else bound(leaf, str(v)) for v in values if not nans or v != "nan"
+    ]
+    if not found or any(v is None for v in found):
+        return None, None, nans
+    low, high = bound_text(leaf, min(found)), bound_text(leaf, max(found))
+    return (*cut_bounds(low, high), nans) if str(leaf) in _TEXTS else (low, high, nans)

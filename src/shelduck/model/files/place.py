@@ -1,0 +1,137 @@
+"""Where a file lies: a directory that is known, and a path below it, in one spelling.
+
+Paths of a catalog are raw: nothing in them is encoded, so ``%2B`` is three characters of a name
+wherever the file lies. What has a scheme is the scheme, the bucket or host, and a raw key. It looks
+like a URI and must never be parsed as one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shelduck.errors import CorruptLake
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*)(?:/|$))?(.*)", re.DOTALL)
+_ODD = re.compile(r"(?:^|/)\.{0,2}/|(?:^|/)\.{1,2}$")
+# Names of one and the same storage.
+_STORAGE = {"s3a": "s3", "s3n": "s3"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file or directory below ``root``: what may be deleted.
+
+    ``root`` ends in '/'. ``key`` is the path below it: no part of it is empty, ``.`` or ``..``, or
+    ends in a blank. `below` makes one of any spelling. Raises CorruptLake for anything else.
+    """
+
+    root: str
+    key: str
+
+    def __post_init__(self) -> None:
+        if not self.root.endswith("/") or normal(self.root) != self.root:
+            raise CorruptLake(f"{self.root!r} is not the normalized path of a directory")
+        if not self.key or any(_is_unsafe(part) for part in self.key.split("/")):
+            raise CorruptLake(f"{self.key!r} is not the path of a file inside {self.root}")
+
+    def __str__(self) -> str:
+        return self.root + self.key
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.key.rpartition("/")[2]
+
+
+def place_below(root: str, path: str) -> Place:
+    """Return the place that ``path`` means below ``root``; CorruptLake when it leaves ``root``."""
+    return Place(normal(root), _below(root, path))
+
+
+def place_in(root: str, path: str) -> Place | None:
+    """Return the place of an absolute path when it is below ``root``, else None."""
+    here, there = normal(root), normal(path)
+    if storage_path(there).startswith(storage_path(here)) and not there.endswith("/"):
+        return Place(here, storage_path(there)[len(storage_path(here)) :])
+    return None
+
+
+def place_of_stranger(path: str) -> Place:
+    """Return the place of a file that the lake did not write, wherever it lies.
+
+    Raises CorruptLake when the path is not absolute or not in its plain spelling.
+    """
+    if normal(path) != path or not (path.startswith("/") or _ADDRESS.match(path)):
+        raise CorruptLake(f"{path!r} is not an absolute, normalized path")
+    directory, slash, name = path.rpartition("/")
+    return Place(directory + slash, name)
+
+
+def joined(base: str, path: str) -> str:
+    """Return ``path`` below the directory ``base``; CorruptLake when it leaves ``base``.
+
+    A path that is plain already, as all that writers make are, costs next to nothing.
+    """
+    return base + (_below(base, path) if _ODD.search(path) else path)
+
+
+def normal(path: str) -> str:
+    """Return an absolute path in its plain spelling: without ``.``, ``..`` and ``//``.
+
+    A scheme is in lower case, and a local path has none. What is a directory by its last '/' stays
+    one.
+    """
+    scheme, host, key = split_address(path)
+    if scheme:
+        head = f"{scheme}://{host}/"
+    else:
+        head, key = "/" * key.startswith("/"), key.removeprefix("/")
+    if not _ODD.search(key):
+        return head + key
+    parts: list[str] = []
+    for part in key.split("/"):
+        if part == ".." and parts:
+            parts.pop()
+        elif part not in ("", ".", ".."):
+            parts.append(part)
+    is_directory = bool(parts) and key.rpartition("/")[2] in ("", ".", "..")
+    return head + "/".join(parts) + "/" * is_directory
+
+
+def storage_path(path: str) -> str:
+    """Return what is equal for all spellings of one absolute path, links apart."""
+    scheme, host, key = split_address(path)
+    if scheme in _STORAGE:
+        return normal(f"{_STORAGE[scheme]}://{host}/{key}")
+    return normal(path)
+
+
+def split_address(path: str) -> tuple[str, str, str]:
+    """Return the scheme in lower case, the bucket or host, and the raw key of a path.
+
+    A local path is all key: scheme and host are empty, whether it begins with ``file:`` or not.
+    """
+    match = _ADDRESS.match(path)
+    if match is None:
+        return "", "", path
+    if match[1].lower() == "file":
+        return "", "", "/" + path[len("file:") :].lstrip("/")
+    return match[1].lower(), match[2] or "", match[3]
+
+
+def _below(root: str, path: str) -> str:
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            if not parts:
+                raise CorruptLake(f"the path {path!r} in the catalog leads out of {root}")
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts) + "/" * (path.endswith("/") and bool(parts))
+
+
+def _is_unsafe(part: str) -> bool:
+    # File systems that drop blanks at the end of a name would find another file.
+    return part in ("", ".", "..") or part != part.rstrip() or "\0" in part

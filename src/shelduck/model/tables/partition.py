@@ -1,0 +1,158 @@
+"""Partitioning: the transforms of DuckLake 1.0, which columns they take, and directory names.
+
+A transform is kept as text: ``identity``, ``year``, ``month``, ``day``, ``hour`` (calendar fields:
+a month is 1 to 12) or ``bucket(N)``. Every file of a table holds one value of each key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
+from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.temporal import TIMESTAMP_NAMES
+
+IDENTITY = "identity"
+BUCKET = "bucket"
+CALENDAR = ("year", "month", "day", "hour")
+NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
+_MOST_BUCKETS = 2**31 - 1
+_BUCKET = re.compile(r"bucket\((\d+)\)")
+_NEVER_KEYS = frozenset({"geometry", "variant", "unknown"})
+_CLOCKS = ("time", "timetz")
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """What is made of a column's value: ``kind`` is a word above, ``buckets`` the N of bucket."""
+
+    kind: str = IDENTITY
+    buckets: int = 0
+
+    def __str__(self) -> str:
+        return f"bucket({self.buckets})" if self.kind == BUCKET else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBy:
+    """One partition key as it is asked for: a top-level column by name, and its transform."""
+
+    column: str
+    transform: Transform = Transform()
+
+    def __str__(self) -> str:
+        name = quote_name(self.column)
+        if self.transform.kind == IDENTITY:
+            return name
+        count = f"{self.transform.buckets}, " if self.transform.kind == BUCKET else ""
+        return f"{self.transform.kind}({count}{name})"
+
+
+@dataclass(frozen=True, slots=True)
+class SetPartitioning:
+    """Partition the files that are written from now on; those that exist stay as they are."""
+
+    keys: tuple[PartitionBy, ...]
+
+    def __str__(self) -> str:
+        return f"SET PARTITIONED BY ({', '.join(map(str, self.keys))})"
+
+
+@dataclass(frozen=True, slots=True)
+class ResetPartitioning:
+    """Partition the files that are written from now on no more."""
+
+    def __str__(self) -> str:
+        return "RESET PARTITIONED BY"
+
+
+def parse_transform(text: str) -> Transform:
+    """Return the transform that the catalog's text means; Unsupported for one of later versions."""
+    match = _BUCKET.fullmatch(text)
+    if match and 0 < int(match[1]) <= _MOST_BUCKETS:
+        return Transform(BUCKET, int(match[1]))
+    if text == IDENTITY or text in CALENDAR:
+        return Transform(text)
+    raise Unsupported(
+        f"the partition transform {text!r} is not supported: Shelduck has identity, year, month,"
+        " day, hour and bucket(N); write to this table with the version of DuckDB that made it"
+    )
+
+
+def resolve_keys(
+    keys: Sequence[PartitionBy], columns: Schema, table: str
+) -> tuple[PartitionColumn, ...]:
+    """Return the keys by column id.
+
+    Raises NotFound for a column that is not there, InvalidRequest for a key that is given twice or
+    a transform that makes no sense of the column's type.
+    """
+    if not keys:
+        raise InvalidRequest(
+            f"SET PARTITIONED BY of {table} needs at least one key; to remove the partitioning,"
+            " use RESET PARTITIONED BY"
+        )
+    found: list[PartitionColumn] = []
+    for key in keys:
+        column = columns.get((key.column,), table)
+        why = refusal(column, key.transform)
+        if why:
+            raise InvalidRequest(f"cannot partition {table} by {key}: {why}")
+        made = PartitionColumn(column.id, str(key.transform))
+        if made in found:
+            raise InvalidRequest(f"cannot partition {table} by {key} twice")
+        found.append(made)
+    return tuple(found)
+
+
+def refusal(column: Field, transform: Transform) -> str | None:
+    """Return why a column cannot be a key under a transform, None when it can."""
+    if isinstance(column.shape, Kind) or str(column.shape) in _NEVER_KEYS:
+        return f"a column of type {column.type} cannot be a partition key"
+    if transform.kind == BUCKET and not 0 < transform.buckets <= _MOST_BUCKETS:
+        return f"the number of buckets must be from 1 to {_MOST_BUCKETS}"
+    if transform.kind not in CALENDAR:
+        return None
+    name = str(column.shape)
+    if name in TIMESTAMP_NAMES or (name == "date" and transform.kind != "hour"):
+        return None
+    if name in _CLOCKS and transform.kind == "hour":
+        return None
+    return f"{transform.kind} does not apply to a column of type {column.type}"
+
+
+def named_keys(partition: Sequence[PartitionColumn], columns: Schema) -> list[PartitionBy]:
+    """Return the keys of a table by the names that its columns have today."""
+    named = [(columns.by_id(FieldId(key.column_id)), key.transform) for key in partition]
+    return [PartitionBy(f.name, parse_transform(text)) for f, text in named if f is not None]
+
+
+def partition_directory(keys: Sequence[PartitionBy], values: Sequence[str | None]) -> str:
+    """Return the directory of a partition below the table's, ending in '/', as DuckDB names it.
+
+    DuckDB compacts files of one partition only where they lie in one directory.
+    """
+    return "".join(
+        f"{quote(name, safe='')}={NULL_DIRECTORY if value is None else quote(value, safe='')}/"
+        for name, value in zip(directory_keys(keys), values, strict=True)
+    )
+
+
+def directory_keys(keys: Sequence[PartitionBy]) -> list[str]:
+    """Return what stands before the ``=`` in the directory of each key, as DuckDB names them.
+
+    The column's name for ``identity``, else the transform's; where that is taken, the column's name
+    is added to it.
+    """
+    found: list[str] = []
+    for key in keys:
+        name = key.column if key.transform.kind == IDENTITY else key.transform.kind
+        while name.lower() in {n.lower() for n in found}:
+            name = f"{name}_{key.column}"
+        found.append(name)
+    return found

@@ -1,0 +1,238 @@
+"""Table properties: their names, what they may hold, and what they allow.
+
+They are kept as tags of the table, so they have a history and travel with it; DuckDB ignores them.
+Delta's names mean what they mean in Delta. Other names are the user's own.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from shelduck.errors import InvalidRequest, NewerFormat, NotFound
+from shelduck.model.tables.keys import KEYS, table_keys
+from shelduck.model.tables.options import OPTION_NAMES
+from shelduck.model.tables.rollup import ROLLUP, ROLLUPS, rollup_names, rollup_of
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import quote_text
+from shelduck.model.types.data_types import FLOATS, SIGNED, DataType, Decimal
+from shelduck.model.types.promotions import Promotion, Verdict, promotion
+
+TYPE_WIDENING = "delta.enableTypeWidening"
+TYPE_WIDENING_FEATURE = "delta.feature.typeWidening"
+AUTOMATIC_WIDENING = "shelduck.allowAutomaticWidening"
+# The snapshot up to which type changes are forgotten: the feature was dropped on top of it.
+FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
+
+_COMMENT = "comment"
+_HIDDEN = frozenset({FORGOTTEN_TYPES, KEYS, ROLLUP, ROLLUPS})
+_OURS = ("delta.", "shelduck.")
+# Properties of later versions that older code may pass over.
+_HINTS = "shelduck.hint."
+_OF_CLUSTERS = frozenset(
+    {
+        "replication_num",
+        "replication_allocation",
+        "storage_medium",
+        "in_memory",
+        # All columns have ids, and rows of one key are merged when they are written.
+        "light_schema_change",
+        "enable_unique_key_merge_on_write",
+    }
+)
+_FLAGS = ("true", "false")
+# How alike two names are, of 1, when one is taken for a slip of the other.
+_NEAR = 0.9
+
+Properties = Mapping[str, str]
+
+
+class AutomaticWidening(Enum):
+    """Which types a write that may change the schema widens by itself."""
+
+    ALWAYS = "always"
+    SAME_FAMILY = "same_family"
+    NEVER = "never"
+
+
+_VALUES = {
+    TYPE_WIDENING: _FLAGS,
+    TYPE_WIDENING_FEATURE: ("supported",),
+    AUTOMATIC_WIDENING: tuple(mode.value for mode in AutomaticWidening),
+}
+_SPELLINGS = {"same_family_type": AutomaticWidening.SAME_FAMILY.value, "enabled": "supported"}
+
+
+@dataclass(frozen=True, slots=True)
+class SetProperties:
+    """Set properties of a table; the others stay."""
+
+    values: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{quote_text(k)} = {quote_text(v)}" for k, v in self.values)
+        return f"SET TBLPROPERTIES ({inside})"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetProperties:
+    """Take properties of a table away."""
+
+    keys: tuple[str, ...]
+    if_exists: bool = False
+
+    def __str__(self) -> str:
+        exists = "IF EXISTS " if self.if_exists else ""
+        return f"UNSET TBLPROPERTIES {exists}({', '.join(map(quote_text, self.keys))})"
+
+
+PropertyChange = SetProperties | UnsetProperties
+
+
+def apply_properties(known: Properties, change: PropertyChange, table: str) -> dict[str, str]:
+    """Return the properties after a change.
+
+    Raises NotFound for an unknown name that begins as Delta's and Shelduck's do or is all but one
+    of theirs, and for one to unset that is not set; InvalidRequest for a value that a property does
+    not take.
+    """
+    found = dict(known)
+    if isinstance(change, SetProperties):
+        found.update(checked_properties(dict(change.values), table))
+        return found
+    for given in change.keys:
+        key = next((k for k in shown_properties(found) if k.lower() == given.lower()), None)
+        if key is None:
+            if change.if_exists:
+                continue
+            raise NotFound.named("property", given, shown_properties(found), where=table)
+        if key == TYPE_WIDENING_FEATURE:
+            raise InvalidRequest(
+                f"{key} of {table} belongs to a table feature; to remove it and rewrite the files"
+                f" with older types, use ALTER TABLE {table} DROP FEATURE typeWidening"
+            )
+        del found[key]
+    return found
+
+
+def checked_properties(values: Properties, table: str) -> dict[str, str]:
+    """Return properties as they are kept: known names and values in their own spelling.
+
+    Type widening that is enabled records its feature, as Delta does.
+    """
+    found = dict(_checked(key, value, table) for key, value in values.items())
+    if found.get(TYPE_WIDENING) == "true":
+        found[TYPE_WIDENING_FEATURE] = "supported"
+    return found
+
+
+def refuse_doris(values: Properties, table: str) -> None:
+    """Raise InvalidRequest for a property of Doris' CREATE TABLE that says something of a lake.
+
+    What places copies of a table on the machines of a cluster is of no matter here.
+    """
+    for key in values:
+        if key.lower() not in _OF_CLUSTERS:
+            raise InvalidRequest(
+                f"{table} cannot have the property {key!r} of Doris; leave it out, or use"
+                " TBLPROPERTIES (…) to store any text with the table"
+            )
+
+
+def shown_properties(properties: Properties) -> dict[str, str]:
+    """Return the properties that are for people, by name."""
+    return {k: properties[k] for k in sorted(properties) if k not in _HIDDEN}
+
+
+def require_known(table: TableVersion) -> None:
+    """Raise NewerFormat where only a newer Shelduck knows what the rows of a table have to be."""
+    table_keys(table)
+    rollup_of(table)
+    rollup_names(table)
+    ours = {key for key in table.properties if key.startswith("shelduck.")}
+    newer = {key for key in ours - _HIDDEN - set(_VALUES) if not key.startswith(_HINTS)}
+    if newer:
+        name = f"property {min(newer)} of table {table.full_name}"
+        raise NewerFormat(f"{name} was made by a newer Shelduck; upgrade")
+
+
+def allows_promotion(properties: Properties, found: Promotion) -> bool:
+    """Tell whether a light change of a type is allowed on a table with these properties.
+
+    The promotions of the DuckLake specification are, unless type widening was switched off; all
+    others are when it was switched on.
+    """
+    enabled = properties.get(TYPE_WIDENING)
+    if found.verdict is Verdict.SAME:
+        return True
+    return enabled == "true" or (enabled is None and found.is_default)
+
+
+def widens_by_itself(properties: Properties, source: DataType, target: DataType) -> bool:
+    """Tell whether a write that may change the schema widens ``source`` to ``target``."""
+    found = promotion(source, target)
+    if not found.is_light or not allows_promotion(properties, found):
+        return False
+    # A mode that only a newer Shelduck knows widens nothing.
+    mode = properties.get(AUTOMATIC_WIDENING, AutomaticWidening.ALWAYS.value)
+    if mode == AutomaticWidening.SAME_FAMILY.value:
+        return _family(source) == _family(target) is not None
+    return mode == AutomaticWidening.ALWAYS.value
+
+
+def without_type_widening(properties: Properties, snapshot: int) -> dict[str, str]:
+    """Return the properties of a table that leaves the feature on top of ``snapshot``."""
+    gone = (TYPE_WIDENING, TYPE_WIDENING_FEATURE)
+    kept = {k: v for k, v in properties.items() if k not in gone}
+    return kept | {FORGOTTEN_TYPES: str(snapshot)}
+
+
+def forgotten_at(properties: Properties) -> int:
+    """Return the snapshot up to which changes of types do not count any more, 0 for none."""
+    return int(properties.get(FORGOTTEN_TYPES, "0"))
+
+
+def _checked(key: str, value: str, table: str) -> tuple[str, str]:
+    if not key or key.lower() == _COMMENT:
+        raise InvalidRequest(
+            f"{table} cannot have the property {key!r}; set a comment with COMMENT ON TABLE"
+            f" {table} IS '…'"
+        )
+    if key.lower() in OPTION_NAMES:
+        raise InvalidRequest(
+            f"{key} is an option, not a table property; set it with CALL"
+            f" set_option({quote_text(key)}, {quote_text(value)}, table_name =>"
+            f" {quote_text(table)})"
+        )
+    known = next((k for k in _VALUES if k.lower() == key.lower()), None)
+    if known is None:
+        if key.lower().startswith(_OURS) or _is_all_but_known(key):
+            raise NotFound.named("property", key, _VALUES, where=table)
+        return key, value
+    text = value.lower()
+    text = _SPELLINGS.get(text, text)
+    if text not in _VALUES[known]:
+        raise InvalidRequest(
+            f"property {known} of {table} cannot be {value!r}; use {' or '.join(_VALUES[known])}"
+        )
+    return known, text
+
+
+def _is_all_but_known(key: str) -> bool:
+    """Tell a known name that is mistyped or lacks its prefix: it would be kept without effect."""
+    names = [n.lower() for known in _VALUES for n in (known, known.partition(".")[2])]
+    return bool(difflib.get_close_matches(key.lower(), names, n=1, cutoff=_NEAR))
+
+
+def _family(data_type: DataType) -> str | None:
+    """Return the family in which Delta 4.0 widens by itself."""
+    name = str(data_type)
+    if isinstance(data_type, Decimal):
+        return "decimal"
+    if name in SIGNED:
+        return "integer"
+    if name in FLOATS:
+        return "float"
+    return "temporal" if name in ("date", "timestamp_s", "timestamp_ms", "timestamp") else None

@@ -1,0 +1,175 @@
+"""Rollups: tables that hold what a query over one base table gives, kept by every write of it.
+
+A rollup of a table ``t`` is the ordinary table ``t$name``. What it holds of its base is kept in a
+property of it, by column ids; the base has a property with the names of its rollups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from shelduck.model.tables.keys import Aggregation, TableKeys
+from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, record, word
+
+ROLLUP = "shelduck.rollup"
+"""The property of a rollup that says of what it is one."""
+ROLLUPS = "shelduck.rollups"
+"""The property of a base that names its rollups."""
+
+
+class Measure(Enum):
+    """How a column of a rollup is made of all rows of one of its keys.
+
+    COUNT counts values that are not NULL, or rows where it has no column. The others are what
+    `Aggregation` calls so. The catalog keeps the values.
+    """
+
+    SUM = "SUM"
+    MIN = "MIN"
+    MAX = "MAX"
+    COUNT = "COUNT"
+    REPLACE = "REPLACE"
+    REPLACE_IF_NOT_NULL = "REPLACE_IF_NOT_NULL"
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """How measures of parts become that of the whole."""
+        return Aggregation.SUM if self is Measure.COUNT else Aggregation(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSpec:
+    """One measure as people write it: ``name`` is that of the rollup's column.
+
+    ``column`` is None for COUNT(*).
+    """
+
+    name: str
+    measure: Measure
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RollupSpec:
+    """A rollup as people write it.
+
+    ``columns`` are those of the base that it holds, keys first; ``duplicate_keys`` are those that
+    it is sorted by, None for the first ones. With ``measures``, which only DUPLICATE tables need,
+    it holds one row for each combination of values of ``columns``.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    measures: tuple[MeasureSpec, ...] = ()
+    duplicate_keys: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RollupColumn:
+    """One column of a rollup: ``source`` is the base's column, None for COUNT(*).
+
+    ``measure`` is None for a value that is taken as it is.
+    """
+
+    id: FieldId
+    source: FieldId | None
+    measure: Measure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """What a rollup holds of its base, which is known by its uuid."""
+
+    base: str
+    name: str
+    columns: tuple[RollupColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddRollup:
+    """Make a rollup of a table; ``source`` is another rollup that it may be made from."""
+
+    spec: RollupSpec
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropRollup:
+    """Drop a rollup of a table."""
+
+    name: str
+
+
+RollupChange = AddRollup | DropRollup
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The rollups that a base has."""
+
+    names: tuple[str, ...]
+
+
+def _of_names(found: list[str]) -> dict[str, list[str]]:
+    """Return version 1 of a list of names, which had no more to it once."""
+    return {"names": found}
+
+
+_COLUMN = record(RollupColumn, id=NUMBER, source=maybe(NUMBER), measure=maybe(word(Measure)))
+STORED_ROLLUP: Stored[Rollup] = Stored(
+    "rollup definition",
+    record(Rollup, base=TEXT, name=TEXT, columns=each(_COLUMN, by="id")),
+)
+_STORED_NAMES: Stored[_Listed] = Stored("rollup list", record(_Listed, names=each(TEXT)), _of_names)
+_read = lru_cache(maxsize=256)(STORED_ROLLUP.read)
+
+
+def rollup_of(table: TableVersion) -> Rollup | None:
+    """Return what a table is a rollup of, None for one that is none.
+
+    Raises NewerFormat, naming the table, for one that only a newer Shelduck knows.
+    """
+    text = table.properties.get(ROLLUP)
+    return None if text is None else _read(text, f"table {table.full_name}")
+
+
+def keeps_rows(rollup: Rollup, own: TableKeys | None, base: TableKeys | None) -> bool:
+    """Tell whether a rollup has one row for each row of its base.
+
+    ``own`` and ``base`` are the key models of the two tables. Measures do not tell: a rollup of
+    keys alone combines rows as well. A rollup with one row per key keeps the rows of its base only
+    if its keys tell those rows apart.
+    """
+    if own is None or not own.folds:
+        return all(c.measure is None for c in rollup.columns)
+    if base is None or not base.folds:
+        return False
+    return {c.source for c in rollup.columns if c.id in own.columns} >= {*base.columns}
+
+
+def rollup_names(table: TableVersion) -> tuple[str, ...]:
+    """Return the names of a base's rollups; raises NewerFormat as `rollup_of` does."""
+    text = table.properties.get(ROLLUPS)
+    return () if text is None else _STORED_NAMES.read(text, f"table {table.full_name}").names
+
+
+def with_rollup(properties: Mapping[str, str], rollup: Rollup) -> dict[str, str]:
+    """Return the properties of a rollup."""
+    return dict(properties) | {ROLLUP: STORED_ROLLUP.write(rollup, properties.get(ROLLUP))}
+
+
+def with_rollup_names(properties: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """Return the properties of a base with these rollups."""
+    rest = {k: v for k, v in properties.items() if k != ROLLUPS}
+    before = properties.get(ROLLUPS)
+    return rest | {ROLLUPS: _STORED_NAMES.write(_Listed(names), before)} if names else rest
+
+
+def rollup_table(base: str, name: str) -> str:
+    """Return the name of the table that is a rollup."""
+    return f"{base}${name}"

@@ -1,0 +1,296 @@
+"""A table's columns as a tree of fields with ids, and how to find one of them.
+
+A nested column is a field with children: a struct's members by name, a list's ``element``, a map's
+``key`` and ``value``. Every node has its own id (DuckLake's ``column_id``), never used again in the
+table. Names are compared without case, as Spark and DuckDB do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import NewType
+
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.text.quoting import quote_name, quote_text
+from shelduck.model.types.data_types import (
+    DataType,
+    Leaf,
+    List,
+    Map,
+    Member,
+    Primitive,
+    Struct,
+)
+
+FieldId = NewType("FieldId", int)
+TableId = NewType("TableId", int)
+SchemaId = NewType("SchemaId", int)
+SnapshotId = NewType("SnapshotId", int)
+
+Path = tuple[str, ...]
+
+
+class Kind(Enum):
+    """The three nested kinds, by their ``column_type`` text."""
+
+    STRUCT = "struct"
+    LIST = "list"
+    MAP = "map"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+# Columns that scans, changes of rows and files hold beside those of a table begin with these.
+_RESERVED = ("__shelduck_", "_ducklake_internal_")
+_SPENT = "__shelduck_spent"
+NO_DEFAULT = "NULL"
+"""What DuckLake writes where a column has no default: this text, not SQL NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The value that new rows get when a write leaves the column out.
+
+    ``text`` is DuckDB text: of the value when ``literal``, else of a SQL expression.
+    """
+
+    text: str
+    literal: bool = True
+
+    def __str__(self) -> str:
+        return quote_text(self.text) if self.literal else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One node of a schema; ``shape`` is a leaf type or the nested kind.
+
+    ``initial_default`` is the value (DuckDB text) that files without this id read as; None is NULL.
+    """
+
+    id: FieldId
+    name: str
+    shape: Leaf | Kind
+    children: tuple[Field, ...] = ()
+    nullable: bool = True
+    initial_default: str | None = None
+    default: Default | None = None
+    order: int = 0
+
+    @property
+    def type(self) -> DataType:
+        """The field's type without ids."""
+        if self.shape is Kind.STRUCT:
+            return Struct(tuple(Member(c.name, c.type, c.nullable) for c in self.children))
+        if self.shape is Kind.LIST:
+            return List(self.children[0].type)
+        if self.shape is Kind.MAP:
+            return Map(self.children[0].type, self.children[1].type)
+        assert not isinstance(self.shape, Kind)
+        return self.shape
+
+    @property
+    def is_leaf(self) -> bool:
+        """True when values, not other fields, hang below this field."""
+        return not isinstance(self.shape, Kind)
+
+    def child(self, name: str) -> Field | None:
+        """Return the child of that name, without regard to case."""
+        lowered = name.lower()
+        return next((c for c in self.children if c.name.lower() == lowered), None)
+
+    def walk(self) -> Iterator[Field]:
+        """Yield this field and all below it in pre-order, the order in which ids are given."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def leaves(self) -> Iterator[Field]:
+        """Yield the leaves below this field, or itself."""
+        return (f for f in self.walk() if f.is_leaf)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table at one snapshot, in order."""
+
+    fields: tuple[Field, ...]
+    _by_id: dict[FieldId, Field] = field(
+        default_factory=dict, init=False, repr=False, compare=False, hash=False
+    )
+
+    def __post_init__(self) -> None:
+        self._by_id.update({f.id: f for f in self.walk()})
+
+    @property
+    def names(self) -> list[str]:
+        """Top-level column names in order."""
+        return [f.name for f in self.fields]
+
+    def walk(self) -> Iterator[Field]:
+        """Yield every field, nested ones included, in pre-order."""
+        for top in self.fields:
+            yield from top.walk()
+
+    def leaves(self) -> Iterator[Field]:
+        """Yield every leaf in pre-order."""
+        for top in self.fields:
+            yield from top.leaves()
+
+    def by_id(self, field_id: int) -> Field | None:
+        """Return the field with that id."""
+        return self._by_id.get(FieldId(field_id))
+
+    def find(self, path: Path) -> Field | None:
+        """Return the field at ``path``, which goes by ``element``, ``key``, ``value`` and names."""
+        fields = self.fields
+        found: Field | None = None
+        for part in path:
+            lowered = part.lower()
+            found = next((f for f in fields if f.name.lower() == lowered), None)
+            if found is None:
+                return None
+            fields = found.children
+        return found
+
+    def get(self, path: Path, table: str = "the table") -> Field:
+        """Return the field at ``path`` or raise NotFound naming the nearest ones."""
+        found = self.find(path)
+        if found is not None:
+            return found
+        parent = self.find(path[:-1])
+        known = [path_text((*path[:-1], f.name)) for f in parent.children] if parent else self.names
+        raise NotFound.named("column", path_text(path), known, where=table)
+
+    def replace(self, path: Path, new: Field | None) -> Schema:
+        """Return the schema with the field at ``path`` put in place of the old one, or removed."""
+        return Schema(_replaced(self.fields, path, new))
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{quote_name(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in self.fields
+        )
+
+
+def path_text(path: Path) -> str:
+    """Return a path as it is written in a statement: ``s.f``, quoted where it must be."""
+    return ".".join(quote_name(p) for p in path)
+
+
+def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = True) -> Field:
+    """Return a field of ``data_type`` whose nodes get ids from ``next_id`` on, in pre-order.
+
+    Raises InvalidRequest for an empty name, which SQL has no way to write, and a reserved one.
+    """
+    if not name:
+        raise InvalidRequest("the name of a column is empty")
+    require_free_name(name)
+    parts = _parts(data_type)
+    children: list[Field] = []
+    below = next_id + 1
+    for member in parts:
+        child = new_field(member.name, member.type, below, nullable=member.nullable)
+        below += sum(1 for _ in child.walk())
+        children.append(child)
+    shape: Leaf | Kind
+    if isinstance(data_type, Struct):
+        shape = Kind.STRUCT
+    elif isinstance(data_type, List):
+        shape = Kind.LIST
+    elif isinstance(data_type, Map):
+        shape = Kind.MAP
+    else:
+        shape = data_type
+    return Field(FieldId(next_id), name, shape, tuple(children), nullable, order=next_id)
+
+
+def require_free_name(name: str, table: str | None = None) -> None:
+    """Refuse a column's name that readers and writers of rows need for columns of their own."""
+    if is_reserved(name):
+        where = "" if table is None else f" of {table}"
+        raise InvalidRequest(
+            f"column name {name!r}{where} is reserved, like all names that begin with"
+            f" {' or '.join(_RESERVED)}; choose another name"
+        )
+
+
+def is_reserved(name: str) -> bool:
+    """Tell whether a column's name is one that only Shelduck and DuckLake give."""
+    return name.lower().startswith(_RESERVED)
+
+
+def in_places(fields: Sequence[Field]) -> tuple[Field, ...]:
+    """Return fields that lie side by side with orders that grow; as few change as can be.
+
+    No order is as high as the id of a column that is added later: DuckDB takes the id for its
+    order. Fields in the order of their ids have those as orders.
+    """
+    found: list[Field] = []
+    for f in fields:
+        last = found[-1].order if found else 0
+        found.append(f if f.order > last else replace(f, order=last + 1))
+    ids = [f.id for f in fields]
+    if ids == sorted(ids) or found[-1].order > max(ids):
+        return tuple(replace(f, order=n) for f, n in zip(fields, sorted(ids), strict=True))
+    return tuple(found)
+
+
+def spent(columns: Schema, last: int, known: int = 0) -> tuple[Field, ...]:
+    """Return what takes the ids up to ``last`` that ``columns`` leave free: none, or one field.
+
+    Those up to ``known`` are taken. A column that came and went before anybody saw it may be in
+    files all the same.
+    """
+    if last <= max(known, *(f.id for f in columns.walk())):
+        return ()
+    return (Field(FieldId(last), _SPENT, Primitive("varchar"), order=last),)
+
+
+def retyped(before: Schema, after: Schema) -> frozenset[FieldId]:
+    """Return the leaves that both have, with another type."""
+    types = {f.id: f.shape for f in before.leaves()}
+    return frozenset(f.id for f in after.leaves() if types.get(f.id, f.shape) != f.shape)
+
+
+def new_schema(columns: list[Member]) -> Schema:
+    """Return a schema with ids from 1 on; refuse none, and names that differ only by case."""
+    if not columns:
+        raise InvalidRequest("a table needs at least one column")
+    fields: list[Field] = []
+    next_id = 1
+    for column in columns:
+        if any(f.name.lower() == column.name.lower() for f in fields):
+            raise InvalidRequest(f"column {column.name!r} is listed twice")
+        made = new_field(column.name, column.type, next_id, nullable=column.nullable)
+        next_id += sum(1 for _ in made.walk())
+        fields.append(made)
+    return Schema(tuple(fields))
+
+
+def _parts(data_type: DataType) -> tuple[Member, ...]:
+    if isinstance(data_type, Struct):
+        return data_type.members
+    if isinstance(data_type, List):
+        return (Member("element", data_type.element),)
+    if isinstance(data_type, Map):
+        return (Member("key", data_type.key), Member("value", data_type.value))
+    return ()
+
+
+def _replaced(fields: tuple[Field, ...], path: Path, new: Field | None) -> tuple[Field, ...]:
+    lowered = path[0].lower()
+    out: list[Field] = []
+    for f in fields:
+        if f.name.lower() != lowered:
+            out.append(f)
+        elif len(path) > 1:
+            out.append(replace(f, children=_replaced(f.children, path[1:], new)))
+        elif new is not None:
+            out.append(new)
+    return tuple(out)

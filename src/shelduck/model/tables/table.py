@@ -1,0 +1,81 @@
+"""A table as one snapshot sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from shelduck.model.tables.options import TableOptions
+from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
+from shelduck.model.tables.shadow import Conversion
+from shelduck.model.text.quoting import quote_name
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One commit. ``changes_made`` is the catalog's text, None when there was nothing to say."""
+
+    id: SnapshotId
+    time: datetime
+    schema_version: int
+    next_catalog_id: int
+    next_file_id: int
+    changes_made: str | None = None
+    author: str | None = None
+    commit_message: str | None = None
+    commit_extra_info: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaInfo:
+    """A schema (namespace) of the lake; ``path`` is its absolute directory, ending in '/'."""
+
+    id: SchemaId
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionColumn:
+    """One key of a partition spec: the column's id and DuckLake's text of the transform."""
+
+    column_id: FieldId
+    transform: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """One table at one snapshot: identity, place and columns.
+
+    ``path`` is the absolute directory of its files, ending in '/'. ``first_names`` maps a field id
+    to the first name it ever had, which is what our files call it; ``max_column_id`` counts ended
+    columns too, so that ids are never used again. Comments are by field id, the table's own under
+    None.
+    """
+
+    id: TableId
+    uuid: str
+    schema: SchemaInfo
+    name: str
+    path: str
+    columns: Schema
+    snapshot: Snapshot
+    begin_snapshot: SnapshotId
+    max_column_id: int
+    first_names: dict[FieldId, str]
+    comments: dict[FieldId | None, str]
+    partition_id: int | None = None
+    partition: tuple[PartitionColumn, ...] = ()
+    sort: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+    options: TableOptions = field(default_factory=TableOptions)
+    """What holds for writes; options have no history."""
+    conversions: tuple[Conversion, ...] = ()
+    """What an open job converts: files that are written now hold its columns too."""
+    has_reserved: bool = False
+    """False when no job has ever reserved a column, so that there is none to ask for."""
+
+    @property
+    def full_name(self) -> str:
+        """The table's name with its schema, quoted where it must be."""
+        return f"{quote_name(self.schema.name)}.{quote_name(self.name)}"

@@ -1,0 +1,44 @@
+"""A view as one snapshot sees it, and what makes a new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shelduck.model.tables.schema import SnapshotId
+from shelduck.model.tables.table import SchemaInfo, Snapshot
+from shelduck.model.text.quoting import quote_name
+
+SPARK_SQL = "shelduck.spark_sql"
+"""The key of the tag that keeps Spark's own text: DuckDB parses every row of ``ducklake_view``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """What a view says: ``sql`` is DuckDB's text, ``spark_sql`` Spark's (None: it has none).
+
+    ``columns`` are the names that it gives to its query's columns, empty when they keep theirs.
+    """
+
+    sql: str
+    columns: tuple[str, ...] = ()
+    spark_sql: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewVersion:
+    """One view at one snapshot. A view that is replaced gets another id, a renamed one keeps it."""
+
+    id: int
+    uuid: str
+    schema: SchemaInfo
+    name: str
+    definition: ViewDefinition
+    snapshot: Snapshot
+    begin_snapshot: SnapshotId
+    dialect: str = "duckdb"
+
+    @property
+    def full_name(self) -> str:
+        """The view's name with its schema, quoted where it must be."""
+        return f"{quote_name(self.schema.name)}.{quote_name(self.name)}"

@@ -1,0 +1,69 @@
+"""Whether files can be written that hold the values of a type: one answer for all who write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from shelduck.errors import Unsupported
+from shelduck.model.tables.schema import Field, Path, path_text
+from shelduck.model.types.data_types import DataType, Leaf, List, Map, Primitive, Struct
+from shelduck.model.types.promotions import NOT_WRITTEN
+
+_MOST_TOLD = 3
+
+
+def is_writable(leaf: Leaf) -> bool:
+    """True when Spark can store the type in a way that every DuckLake reader reads back."""
+    return str(leaf) not in NOT_WRITTEN
+
+
+def unwritable_parts(data_type: DataType, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield the parts of a type of which Spark cannot write values, and why."""
+    match data_type:
+        case Primitive():
+            if not is_writable(data_type):
+                yield path, f"Spark has no data type that preserves the values of {data_type}"
+        case Struct(members):
+            for member in members:
+                yield from unwritable_parts(member.type, (*path, member.name))
+        case List(element):
+            yield from unwritable_parts(element, (*path, "element"))
+        case Map(key, value):
+            if _holds_map(key):
+                yield (*path, "key"), "Spark does not support maps in the keys of a map"
+            yield from unwritable_parts(key, (*path, "key"))
+            yield from unwritable_parts(value, (*path, "value"))
+        case _:
+            pass
+
+
+def why_not_written(columns: Iterable[Field], table: str) -> str | None:
+    """Return why no files of these columns are written, naming columns; None where they are."""
+    found = [part for f in columns for part in unwritable_parts(f.type, (f.name,))]
+    if not found:
+        return None
+    told = "; ".join(f"{path_text(path)}: {reason}" for path, reason in found[:_MOST_TOLD])
+    more = f"; and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
+    return (
+        f"Shelduck cannot write files of {table}: {told}{more}; drop the column, or write to this"
+        " table with DuckDB"
+    )
+
+
+def require_writable(columns: Iterable[Field], table: str, what: str) -> None:
+    """Raise Unsupported, saying ``what`` it is for, where files of the columns are not written."""
+    why = why_not_written(columns, table)
+    if why is not None:
+        raise Unsupported(f"{what}: {why}")
+
+
+def _holds_map(data_type: DataType) -> bool:
+    match data_type:
+        case Map():
+            return True
+        case List(element):
+            return _holds_map(element)
+        case Struct(members):
+            return any(_holds_map(m.type) for m in members)
+        case _:
+            return False

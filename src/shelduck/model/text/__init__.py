@@ -1,0 +1,1 @@
+"""Names, quotes and spans of time as people and catalogs write them."""

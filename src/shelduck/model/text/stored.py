@@ -1,0 +1,244 @@
+"""Texts that outlive a process: JSON by names of its own, with a version.
+
+A form maps names in the text to names in Python. Reading ignores names that the form does not have,
+and rewriting the text keeps them (docs/decisions/0034).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from shelduck.errors import CorruptLake, NewerFormat
+
+Value = TypeVar("Value")
+
+_VERSION = "version"
+_VARIANT = "is"
+_REQUIRED = object()
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def _same(new: Any, _: Any) -> Any:
+    return new
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a value becomes plain JSON, and is made of it again.
+
+    A part of a record that is ``absent`` is not written, and one that is not there means that.
+    ``keep`` adds to what was just written what the form does not name of an older text.
+    """
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+    absent: Any = _REQUIRED
+    keep: Callable[[Any, Any], Any] = _same
+    kind: type | None = None
+    attribute: str = ""
+
+    def called(self, attribute: str) -> Form:
+        """Return the form of a part that Python calls something else than the text does."""
+        return replace(self, attribute=attribute)
+
+
+def plain(kind: type, absent: Any = _REQUIRED) -> Form:
+    """Return the form of a value that JSON has."""
+
+    def read(found: Any) -> Any:
+        if type(found) is not kind:
+            raise TypeError(f"{found!r} is no {kind.__name__}")
+        return found
+
+    return Form(lambda value: value, read, absent)
+
+
+NUMBER = plain(int)
+TEXT = plain(str)
+FLAG = plain(bool, absent=False)
+
+
+def word(kind: type[Enum]) -> Form:
+    """Return the form of an enumeration whose values are the words that are kept."""
+
+    def read(found: Any) -> Any:
+        try:
+            return kind(TEXT.read(found))
+        except ValueError:
+            raise _Newer(
+                f"{found!r} is not one of {', '.join(one.value for one in kind)}"
+            ) from None
+
+    return Form(lambda value: value.value, read)
+
+
+def maybe(form: Form) -> Form:
+    """Return the form of a value that may be None."""
+
+    def through(act: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda value: None if value is None else act(value)
+
+    return Form(through(form.write), through(form.read), absent=None)
+
+
+def each(form: Form, *, by: str = "") -> Form:
+    """Return the form of a tuple; its records are identified ``by`` one of their parts."""
+
+    def read(found: Any) -> Any:
+        return tuple(form.read(one) for one in _list(found))
+
+    def keep(new: Any, old: Any) -> Any:
+        before = {one[by]: one for one in old} if by else {}
+        return [form.keep(one, before[one[by]]) if by and one[by] in before else one for one in new]
+
+    return Form(lambda value: [form.write(one) for one in value], read, absent=(), keep=keep)
+
+
+def pair(first: Form, second: Form) -> Form:
+    """Return the form of a tuple of two."""
+
+    def read(found: Any) -> Any:
+        one, other = _list(found)
+        return first.read(one), second.read(other)
+
+    return Form(lambda value: [first.write(value[0]), second.write(value[1])], read)
+
+
+def record(kind: type, /, **parts: Form) -> Form:
+    """Return the form of a dataclass: its parts, each under the name that it has in the text."""
+
+    def write(value: Any) -> Any:
+        held = {name: getattr(value, form.attribute or name) for name, form in parts.items()}
+        return {n: parts[n].write(part) for n, part in held.items() if part != parts[n].absent}
+
+    def read(found: Any) -> Any:
+        given = {name: form for name, form in parts.items() if name in _object(found)}
+        left_out = {name: form.absent for name, form in parts.items() if name not in given}
+        missing = [name for name, value in left_out.items() if value is _REQUIRED]
+        if missing:
+            raise KeyError(*missing)
+        values = {name: form.read(found[name]) for name, form in given.items()} | left_out
+        return kind(**{parts[name].attribute or name: value for name, value in values.items()})
+
+    def keep(new: Any, old: Any) -> Any:
+        held = {n: parts[n].keep(v, old[n]) for n, v in new.items() if n in parts and n in old}
+        return new | held | {n: v for n, v in old.items() if n not in parts}
+
+    return Form(write, read, keep=keep, kind=kind)
+
+
+def one_of(**variants: Form) -> Form:
+    """Return the form of records of several kinds; a name in the text tells the kind."""
+    names = {form.kind: name for name, form in variants.items()}
+
+    def write(value: Any) -> Any:
+        name = names[type(value)]
+        return {_VARIANT: name} | variants[name].write(value)
+
+    def read(found: Any) -> Any:
+        name = TEXT.read(_object(found)[_VARIANT])
+        if name not in variants:
+            raise _Newer(f"{name!r} is not one of {', '.join(variants)}")
+        return variants[name].read(found)
+
+    return Form(write, read)
+
+
+def later(form: Callable[[], Form]) -> Form:
+    """Return a form that contains itself, so that it is made when it is needed."""
+    return Form(lambda value: form().write(value), lambda found: form().read(found))
+
+
+def without_classes(names: Mapping[str, str] = _NONE) -> Callable[[Any], Any]:
+    """Return what makes a text of version 1 of one that has none, and names Python's classes.
+
+    ``names`` are those of variants, by the classes of that time.
+    """
+
+    def upgraded(found: Any) -> Any:
+        if isinstance(found, list):
+            return [upgraded(one) for one in found]
+        if not isinstance(found, dict):
+            return found
+        if found.keys() == {_VARIANT, "value"}:
+            return found["value"]
+        parts = {name: upgraded(part) for name, part in found.items() if name != _VARIANT}
+        variant = names.get(found.get(_VARIANT, ""))
+        return parts if variant is None else {_VARIANT: variant} | parts
+
+    return upgraded
+
+
+_UPGRADED = without_classes()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Generic[Value]):
+    """One kind of text. ``what`` it is of its object is said in errors.
+
+    A higher ``version`` is for what older readers must not pass over. ``upgraded`` makes version 1
+    of a text without one.
+    """
+
+    what: str
+    form: Form
+    upgraded: Callable[[Any], Any] = _UPGRADED
+    version: int = 1
+
+    def write(self, value: Value, before: str | None = None) -> str:
+        """Return the text of a value, in the place of the text ``before``.
+
+        That stays as it is where it means the same, and else what it says beyond the form.
+        """
+        told = {_VERSION: self.version} | self.form.write(value)
+        if before is not None:
+            old = self._plain(before)
+            if self.form.read(old) == value:
+                return before
+            told = self.form.keep(told, old)
+        return json.dumps(told, separators=(",", ":"))
+
+    def read(self, text: str, of: str) -> Value:
+        """Return the value that a text means; ``of`` names the object that it belongs to.
+
+        Raises NewerFormat where only a newer Shelduck can tell, and CorruptLake where none could.
+        """
+        try:
+            found: Value = self.form.read(self._plain(text))
+        except _Newer as newer:
+            raise NewerFormat(
+                f"the {self.what} of {of} was made by a newer Shelduck; upgrade ({newer})"
+            ) from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptLake(f"cannot decode the {self.what} of {of}: {text[:80]!r}") from error
+        return found
+
+    def _plain(self, text: str) -> Any:
+        found = json.loads(text)
+        if not isinstance(found, dict) or _VERSION not in found:
+            return self.upgraded(found)
+        number = NUMBER.read(found.pop(_VERSION))
+        if number > self.version:
+            raise _Newer(f"format version {number}, supported: {self.version}")
+        return found
+
+
+class _Newer(Exception):
+    """A text says what only newer code can know."""
+
+
+def _list(found: Any) -> list[Any]:
+    if not isinstance(found, list):
+        raise TypeError(f"{found!r} is no list")
+    return found
+
+
+def _object(found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise TypeError(f"{found!r} is no object")
+    return found

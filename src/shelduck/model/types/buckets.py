@@ -1,0 +1,94 @@
+"""The bucket of a value, as DuckDB computes it: Murmur3 (x86, 32 bits, seed 0) of its bytes."""
+
+from __future__ import annotations
+
+from decimal import Decimal as Number
+
+from shelduck.model.types.bounds import Comparable
+from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types.temporal import TIMESTAMP_NAMES
+
+_MASK = 0xFFFFFFFF
+# Decimals of more digits are hashed as text.
+LONG_DIGITS = 18
+# Microseconds in one unit of the types that are hashed in units of their own.
+UNITS = {"timestamp_s": 10**6, "timestamp_ms": 10**3}
+_AS_LONG = frozenset(
+    {"boolean", "date", "time", *TIMESTAMP_NAMES, "int8", "int16", "int32", "int64"}
+)
+_AS_TEXT = frozenset({*SIGNED, *UNSIGNED, "uuid", "json", "varchar"}) - _AS_LONG
+
+
+def bucket_of(leaf: Leaf, value: Comparable, buckets: int) -> int | None:
+    """Return the bucket of a value (as `bound` returns it) of a column of that type.
+
+    None for a value or type whose hash is not known for certain.
+    """
+    hashed = _hashed(leaf, value)
+    return None if hashed is None else (murmur3_32(hashed) & 0x7FFFFFFF) % buckets
+
+
+def has_same_buckets(old: Leaf, new: Leaf) -> bool:
+    """Tell whether every value has the same hash in both types."""
+    return old == new or (_hashing(old) == _hashing(new) and _hashing(old) is not None)
+
+
+def _hashing(leaf: Leaf) -> str | None:
+    """Return a word for the types whose values are hashed alike, None for a type of its own."""
+    if isinstance(leaf, Decimal):
+        width = "long" if leaf.precision <= LONG_DIGITS else "text"
+        return f"decimal {leaf.scale} as {width}"
+    name = str(leaf)
+    if name in ("int8", "int16", "int32", "int64"):
+        return "long"
+    if name in UNSIGNED or name in SIGNED or name in ("varchar", "json", "uuid"):
+        return "text"
+    if name in ("timestamp", "timestamptz"):
+        return "microseconds"
+    return "double" if name in FLOATS else None
+
+
+def murmur3_32(data: bytes) -> int:
+    """Return the hash as an unsigned number; DuckDB's ``murmur3_32`` has the same bits, signed."""
+    found = 0
+    whole = len(data) & ~3
+    for at in range(0, whole, 4):
+        found = _rotated(found ^ _scrambled(data[at : at + 4]), 13)
+        found = (found * 5 + 0xE6546B64) & _MASK
+    if whole < len(data):
+        found ^= _scrambled(data[whole:])
+    found ^= len(data)
+    found = (found ^ found >> 16) * 0x85EBCA6B & _MASK
+    found = (found ^ found >> 13) * 0xC2B2AE35 & _MASK
+    return found ^ found >> 16
+
+
+def _scrambled(block: bytes) -> int:
+    mixed = int.from_bytes(block, "little") * 0xCC9E2D51 & _MASK
+    return _rotated(mixed, 15) * 0x1B873593 & _MASK
+
+
+def _rotated(value: int, by: int) -> int:
+    return (value << by | value >> 32 - by) & _MASK
+
+
+def _hashed(leaf: Leaf, value: Comparable) -> bytes | None:
+    if isinstance(leaf, Decimal):
+        if leaf.precision > LONG_DIGITS or not isinstance(value, Number | int):
+            return None
+        return _long(Number(value).scaleb(leaf.scale))
+    name = str(leaf)
+    if name in _AS_LONG and isinstance(value, int):
+        return _long(Number(value) / UNITS.get(name, 1))
+    if name == "blob" and isinstance(value, bytes):
+        return value
+    if name in _AS_TEXT and isinstance(value, str | int):
+        return str(value).encode()
+    return None
+
+
+def _long(value: Number) -> bytes | None:
+    """Return the eight bytes of a whole number; None for what no value of the type can be."""
+    if value != value.to_integral_value() or not -(2**63) <= value < 2**63:
+        return None
+    return int(value).to_bytes(8, "little", signed=True)

@@ -1,0 +1,364 @@
+"""Data types: DuckLake's names inside, Spark's and DuckDB's spellings understood.
+
+Inside, a type carries the DuckLake name (``int64``, ``timestamptz``). Text that people write is
+read as Spark reads it: ``TIMESTAMP`` is an instant (DuckLake ``timestamptz``), ``TIMESTAMP_NTZ`` is
+DuckLake's ``timestamp``; see docs/decisions/0002. Text from the catalog goes through
+`ducklake_type`, where ``timestamp`` means what DuckLake means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.text.quoting import quote_name
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A type without parameters, by its DuckLake name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """An exact number of ``precision`` digits, ``scale`` of them after the point."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One named field of a struct type."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named members in order."""
+
+    members: tuple[Member, ...]
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{quote_name(m.name)}: {m.type}" for m in self.members)
+        return f"struct<{inside}>"
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Values of one type, in order."""
+
+    element: DataType
+
+    def __str__(self) -> str:
+        return f"array<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Keys to values."""
+
+    key: DataType
+    value: DataType
+
+    def __str__(self) -> str:
+        return f"map<{self.key}, {self.value}>"
+
+
+Leaf = Primitive | Decimal
+DataType = Primitive | Decimal | Struct | List | Map
+
+PRIMITIVES = frozenset(
+    """boolean int8 int16 int32 int64 int128 uint8 uint16 uint32 uint64 uint128 float32 float64
+    date time time_ns timetz timestamp timestamp_s timestamp_ms timestamp_ns timestamptz interval
+    varchar json blob uuid geometry variant unknown""".split()
+)
+
+SIGNED = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int128": 128}
+UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint128": 128}
+FLOATS = ("float32", "float64")
+
+_SPELLINGS = {
+    "bool": "boolean",
+    "tinyint": "int8",
+    "byte": "int8",
+    "smallint": "int16",
+    "short": "int16",
+    "int": "int32",
+    "integer": "int32",
+    "bigint": "int64",
+    "long": "int64",
+    "hugeint": "int128",
+    "utinyint": "uint8",
+    "usmallint": "uint16",
+    "uinteger": "uint32",
+    "ubigint": "uint64",
+    "uhugeint": "uint128",
+    "float": "float32",
+    "real": "float32",
+    "double": "float64",
+    "string": "varchar",
+    "text": "varchar",
+    "char": "varchar",
+    "character": "varchar",
+    "binary": "blob",
+    "bytea": "blob",
+    "varbinary": "blob",
+    "timestamp": "timestamptz",
+    "timestamp_ltz": "timestamptz",
+    "timestamp_ntz": "timestamp",
+    "timestamp_us": "timestamp",
+    "datetime": "timestamp",
+    "datetimev2": "timestamp",
+    "datev2": "date",
+}
+_SPARK_WORDS = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INT",
+    "int64": "BIGINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "varchar": "STRING",
+    "blob": "BINARY",
+    "timestamptz": "TIMESTAMP",
+    "timestamp": "TIMESTAMP_NTZ",
+}
+_CLOCKS = ("time", "timestamp_ntz", "datetime", "datetimev2")
+_LENGTH_IGNORED = frozenset({"varchar", "char", "character", "string", "text", "binary", "blob"})
+
+
+def ducklake_type(text: str) -> Leaf:
+    """Return the leaf type that a ``ducklake_column.column_type`` names.
+
+    Raises InvalidRequest for an unknown name; nested kinds are not leaves.
+    """
+    lowered = text.strip().lower()
+    lowered = {"timestamp_us": "timestamp"}.get(lowered, lowered)
+    if lowered in PRIMITIVES:
+        return Primitive(lowered)
+    match = re.fullmatch(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)", lowered)
+    if match:
+        return Decimal(int(match[1]), int(match[2]))
+    raise InvalidRequest(f"unknown DuckLake column type {text!r}")
+
+
+def parse_type(text: str) -> DataType:
+    """Return the type that ``text`` means in Spark SQL, DuckDB SQL or DuckLake's own words.
+
+    >>> str(parse_type("array<struct<a: INT, b: STRING>>"))
+    'array<struct<a: int32, b: varchar>>'
+    >>> str(parse_type("MAP(VARCHAR, INTEGER[])"))
+    'map<varchar, array<int32>>'
+    """
+    return _TypeParser(text).parse()
+
+
+def declared_type(text: str) -> DataType:
+    """Return the type that a column is to have.
+
+    Raises Unsupported for a field of a struct that is NOT NULL: DuckLake would forget it.
+    """
+    found = parse_type(text)
+    for member in _members_in(found):
+        if not member.nullable:
+            raise Unsupported(
+                f"field {member.name!r} of {text!r} cannot be NOT NULL: DuckLake supports NOT NULL"
+                " only for top-level columns; leave it out"
+            )
+    return found
+
+
+def _members_in(data_type: DataType) -> Iterator[Member]:
+    match data_type:
+        case Struct(members):
+            for member in members:
+                yield member
+                yield from _members_in(member.type)
+        case List(element):
+            yield from _members_in(element)
+        case Map(key, value):
+            yield from _members_in(key)
+            yield from _members_in(value)
+
+
+def type_text(data_type: DataType) -> str:
+    """Return a type in Spark's words, or in DuckLake's where Spark has none."""
+    match data_type:
+        case Primitive(name):
+            return _SPARK_WORDS.get(name, name.upper())
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision},{scale})"
+        case List(element):
+            return f"ARRAY<{type_text(element)}>"
+        case Map(key, value):
+            return f"MAP<{type_text(key)}, {type_text(value)}>"
+        case Struct(members):
+            inside = ", ".join(
+                f"{quote_name(m.name)}: {type_text(m.type)}{'' if m.nullable else ' NOT NULL'}"
+                for m in members
+            )
+            return f"STRUCT<{inside}>"
+
+
+_TOKEN = re.compile(r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"]|"")*")|([^\W\d]\w*)|(\d+)|(.))""", re.DOTALL)
+_CLOSING = {"<": ">", "(": ")"}
+
+
+class _TypeParser:
+    """Recursive descent over one type text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [m.group(0).strip() for m in _TOKEN.finditer(text) if m.group(0).strip()]
+        self.at = 0
+
+    def parse(self) -> DataType:
+        found = self._type()
+        if self.at != len(self.tokens):
+            raise self._error()
+        return found
+
+    def _type(self) -> DataType:
+        found = self._base(self._take().lower())
+        while self._peek() == "[":
+            self._take()
+            if self._peek() != "]":
+                raise InvalidRequest(
+                    f"DuckLake does not support arrays of a fixed size: {self.text!r}; use"
+                    " array<...>"
+                )
+            self._take()
+            found = List(found)
+        return found
+
+    def _base(self, word: str) -> DataType:
+        if word in ("array", "list") and self._peek() in _CLOSING:
+            return List(self._inside(1)[0])
+        if word == "map" and self._peek() in _CLOSING:
+            key, value = self._inside(2)
+            return Map(key, value)
+        if word in ("struct", "row") and self._peek() in _CLOSING:
+            return self._struct()
+        if word in ("decimal", "numeric", "dec", "decimalv2", "decimalv3"):
+            return self._decimal()
+        return self._primitive(word)
+
+    def _inside(self, count: int) -> list[DataType]:
+        close = _CLOSING[self._take()]
+        types = [self._type()]
+        while len(types) < count:
+            self._expect(",")
+            types.append(self._type())
+        self._expect(close)
+        return types
+
+    def _struct(self) -> Struct:
+        close = _CLOSING[self._take()]
+        members: list[Member] = []
+        while True:
+            name = _unquote(self._take())
+            if self._peek() == ":":
+                self._take()
+            kind = self._type()
+            nullable = True
+            if self._peek().lower() == "not":
+                self._take()
+                self._expect("null")
+                nullable = False
+            members.append(Member(name, kind, nullable))
+            if self._peek() != ",":
+                break
+            self._take()
+        self._expect(close)
+        names = [m.name.lower() for m in members]
+        if len(set(names)) != len(names):
+            raise InvalidRequest(f"two fields of a struct have the same name: {self.text!r}")
+        return Struct(tuple(members))
+
+    def _decimal(self) -> Decimal:
+        precision, scale = (10, 0) if self._peek() != "(" else (0, 0)
+        if self._peek() == "(":
+            self._take()
+            precision = self._number()
+            if self._peek() == ",":
+                self._take()
+                scale = self._number()
+            self._expect(")")
+        if not 1 <= precision <= 38 or scale > precision:
+            raise InvalidRequest(
+                f"{self.text!r} is not a valid decimal: its precision is 1 to 38, and its scale at"
+                " most the precision"
+            )
+        return Decimal(precision, scale)
+
+    def _primitive(self, word: str) -> Primitive:
+        zoned = self._zone_words() if word in ("time", "timestamp") else None
+        if word == "double" and self._peek().lower() == "precision":
+            self._take()
+        if self._peek() == "(" and (word in _LENGTH_IGNORED or word in _CLOCKS):
+            self._take()
+            digits = self._number()
+            self._expect(")")
+            if word in _CLOCKS and digits > 6:
+                raise InvalidRequest(
+                    f"{self.text!r} is too precise: times have microseconds, {word}(6) at most"
+                )
+        if zoned is not None:
+            name = ("timestamptz" if zoned else "timestamp") if word == "timestamp" else "time"
+            return Primitive("timetz" if word == "time" and zoned else name)
+        name = _SPELLINGS.get(word, word)
+        if name not in PRIMITIVES or name == "unknown":
+            raise InvalidRequest(f"unknown data type {word!r} in {self.text!r}")
+        return Primitive(name)
+
+    def _zone_words(self) -> bool | None:
+        if self._peek().lower() not in ("with", "without"):
+            return None
+        zoned = self._take().lower() == "with"
+        self._expect("time")
+        self._expect("zone")
+        return zoned
+
+    def _number(self) -> int:
+        token = self._take()
+        if not token.isdigit():
+            raise self._error()
+        return int(token)
+
+    def _peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def _take(self) -> str:
+        if self.at >= len(self.tokens):
+            raise self._error()
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def _expect(self, token: str) -> None:
+        if self._take().lower() != token:
+            raise self._error()
+
+    def _error(self) -> InvalidRequest:
+        return InvalidRequest(f"cannot parse the data type {self.text!r}", about="text")
+
+
+def _unquote(token: str) -> str:
+    if len(token) > 1 and token[0] in '`"' and token[-1] == token[0]:
+        return token[1:-1].replace(token[0] * 2, token[0])
+    if not re.fullmatch(r"\w+", token):
+        raise InvalidRequest(f"{token!r} is not a valid field name; put it in backticks")
+    return token

@@ -1,0 +1,245 @@
+"""Text of single values, as DuckLake keeps it in defaults, bounds and partition values."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from decimal import Decimal as Number
+from typing import NoReturn
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.types import temporal
+from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+
+_TRUE = frozenset({"true", "t", "yes", "y", "1"})
+_FALSE = frozenset({"false", "f", "no", "n", "0"})
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_UUID = re.compile(
+    r"\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})\}?"
+)
+_FINITE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+_SPECIAL_FLOATS = {
+    "nan": "nan",
+    "inf": "inf",
+    "infinity": "inf",
+    "+inf": "inf",
+    "+infinity": "inf",
+    "-inf": "-inf",
+    "-infinity": "-inf",
+}
+_BLOB_PART = re.compile(rb"\\x([0-9A-Fa-f]{2})|([^\\])", re.DOTALL)
+_BLOB_PLAIN = frozenset(range(32, 127)) - frozenset(b"\\'\"")
+
+
+def canonical_text(leaf: Leaf, text: str) -> str:
+    """Return ``text`` as DuckLake writes a value of that type; InvalidRequest if it is none.
+
+    Nothing is rounded or cut: a value that the type cannot hold exactly is refused, but a float is
+    rounded to the nearest one, as every float is. A ``timestamptz`` without an offset is UTC.
+
+    >>> from shelduck.model.types.data_types import Decimal, Primitive
+    >>> canonical_text(Decimal(5, 2), "1.5")
+    '1.50'
+    >>> canonical_text(Primitive("timestamptz"), "2024-01-01 00:00:00+02")
+    '2023-12-31 22:00:00+00'
+    """
+    if isinstance(leaf, Decimal):
+        return _decimal(leaf, text)
+    name = leaf.name
+    if name in SIGNED or name in UNSIGNED:
+        return _integer(leaf, text)
+    if name in FLOATS:
+        return _float(leaf, text)
+    if name == "varchar":
+        return text
+    canonical = _BY_NAME.get(name)
+    if canonical is None:
+        raise InvalidRequest(f"literals of type {leaf} are not supported: {text!r}")
+    return canonical(leaf, text)
+
+
+def integer_range(leaf: Leaf) -> tuple[int, int] | None:
+    """Return the least and the greatest value of an integer type, None for other types."""
+    name = str(leaf)
+    if name in SIGNED:
+        return -(2 ** (SIGNED[name] - 1)), 2 ** (SIGNED[name] - 1) - 1
+    if name in UNSIGNED:
+        return 0, 2 ** UNSIGNED[name] - 1
+    return None
+
+
+def float_text(leaf: Leaf, value: float) -> str:
+    """Return the shortest text that reads back as the same float of the leaf's width."""
+    if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN
+        return str(value)
+    if str(leaf) != "float32":
+        return repr(value)
+    for digits in range(1, 10):
+        candidate = float(f"{value:.{digits}g}")
+        if as_float32(candidate) == value:
+            return repr(candidate)
+    return repr(value)
+
+
+def as_float32(value: float) -> float | None:
+    """Return the nearest float of 32 bits, None when it lies beyond them."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return None
+
+
+def blob_bytes(text: str) -> bytes | None:
+    r"""Return the bytes of DuckDB's escaped text (``a\x00\xFF``), None when it is none."""
+    if not text.isascii():
+        return None
+    raw = text.encode()
+    out = bytearray()
+    at = 0
+    while at < len(raw):
+        match = _BLOB_PART.match(raw, at)
+        if match is None:
+            return None
+        out += bytes.fromhex(match[1].decode()) if match[1] else match[2]
+        at = match.end()
+    return bytes(out)
+
+
+def blob_text(value: bytes) -> str:
+    r"""Return bytes in DuckDB's escaped form: ``a\x00\xFF``."""
+    return "".join(chr(b) if b in _BLOB_PLAIN else f"\\x{b:02X}" for b in value)
+
+
+def _refuse(leaf: Leaf, text: str, why: str = "") -> NoReturn:
+    raise InvalidRequest(f"{text!r} is not a value of type {leaf}{': ' + why if why else ''}")
+
+
+def _boolean(leaf: Leaf, text: str) -> str:
+    word = text.strip().lower()
+    if word in _TRUE:
+        return "true"
+    if word in _FALSE:
+        return "false"
+    _refuse(leaf, text)
+
+
+def _integer(leaf: Leaf, text: str) -> str:
+    limits = integer_range(leaf)
+    assert limits is not None
+    if not _INTEGER.fullmatch(text.strip()):
+        _refuse(leaf, text, "expected a whole number")
+    value = int(text)
+    if not limits[0] <= value <= limits[1]:
+        _refuse(leaf, text, f"the range is {limits[0]} to {limits[1]}")
+    return str(value)
+
+
+def _decimal(leaf: Decimal, text: str) -> str:
+    # Python reads digits of all scripts, and underscores among them.
+    if not _FINITE.fullmatch(text.strip()):
+        _refuse(leaf, text)
+    value = Number(text.strip())
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    if abs(exponent) > 1000:
+        _refuse(leaf, text, "it is out of range")
+    unscaled = int("".join(map(str, digits)))
+    shift = exponent + leaf.scale
+    whole, lost = (unscaled * 10**shift, 0) if shift >= 0 else divmod(unscaled, 10**-shift)
+    if lost:
+        _refuse(leaf, text, f"it has more than {leaf.scale} digits after the point")
+    if whole >= 10**leaf.precision:
+        _refuse(leaf, text, "it has too many digits before the point")
+    padded = str(whole).rjust(leaf.scale + 1, "0")
+    written = padded if leaf.scale == 0 else f"{padded[: -leaf.scale]}.{padded[-leaf.scale :]}"
+    return f"-{written}" if sign and whole else written
+
+
+def _float(leaf: Leaf, text: str) -> str:
+    word = text.strip().lower()
+    if word in _SPECIAL_FLOATS:
+        return _SPECIAL_FLOATS[word]
+    if not _FINITE.fullmatch(word):
+        _refuse(leaf, text)
+    value: float | None = float(word)
+    if str(leaf) == "float32":
+        value = as_float32(float(word))
+    if value is None or abs(value) == float("inf"):
+        _refuse(leaf, text, "it is out of range; write 'inf' for infinity")
+    return float_text(leaf, value)
+
+
+def _date(leaf: Leaf, text: str) -> str:
+    number = temporal.date_number(text)
+    if number is None:
+        _refuse(leaf, text, "write it as 2024-01-31")
+    return temporal.date_text(number)
+
+
+def _timestamp(leaf: Leaf, text: str) -> str:
+    if temporal.is_infinite(text):
+        return text.strip().lower()
+    number = temporal.timestamp_number(text, leaf)
+    if number is None:
+        digits = temporal.fraction_digits(leaf)
+        _refuse(
+            leaf,
+            text,
+            f"write it as 2024-01-31 23:59:59, at most {digits} digits after the second"
+            + ("" if str(leaf) == "timestamptz" else ", without a time zone"),
+        )
+    return temporal.timestamp_text(number, leaf)
+
+
+def _time(leaf: Leaf, text: str) -> str:
+    number = temporal.time_number(text, leaf)
+    if number is None:
+        _refuse(leaf, text, "write it as 23:59:59.999999")
+    return temporal.time_text(number, leaf)
+
+
+def _timetz(leaf: Leaf, text: str) -> str:
+    found = temporal.zoned_time_text(text, leaf)
+    if found is None:
+        _refuse(leaf, text, "write it as 23:59:59.999999+00")
+    return found
+
+
+def _uuid(leaf: Leaf, text: str) -> str:
+    match = _UUID.fullmatch(text.strip().lower())
+    if match is None:
+        _refuse(leaf, text)
+    return "-".join(match.groups())
+
+
+def _json(leaf: Leaf, text: str) -> str:
+    try:
+        json.loads(
+            text, parse_constant=lambda word: _refuse(leaf, text, f"{word} is not valid JSON")
+        )
+    except ValueError as broken:
+        if isinstance(broken, InvalidRequest):
+            raise
+        _refuse(leaf, text, str(broken))
+    return text
+
+
+def _blob(leaf: Leaf, text: str) -> str:
+    value = blob_bytes(text)
+    if value is None:
+        _refuse(leaf, text, "write backslashes and bytes beyond ASCII as \\xFF")
+    return blob_text(value)
+
+
+_BY_NAME = {
+    "boolean": _boolean,
+    "date": _date,
+    "time": _time,
+    "time_ns": _time,
+    "timetz": _timetz,
+    "uuid": _uuid,
+    "json": _json,
+    "blob": _blob,
+    **dict.fromkeys(temporal.TIMESTAMP_NAMES, _timestamp),
+}

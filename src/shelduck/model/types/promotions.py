@@ -1,0 +1,327 @@
+"""Which type changes keep every value, what each costs, and who else makes it without new bytes.
+
+One table of facts answers for statements, plans, error texts and docs/types.md. The light pairs
+(SAME, SAFE, EXACT) are a partial order, and along them values and their order stay: a wider type
+holds every value of a narrower one. Sources: DuckLake 1.0's promotion table, Delta's type widening
+protocol, Iceberg's table spec (v3), and what DuckDB 1.5.5 and Spark 4.3 were measured to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from shelduck.model.types.accepted import (
+    TEMPORAL,
+    Engine,
+    accepting,
+    is_decimal_wider,
+    whole_digits,
+)
+from shelduck.model.types.data_types import (
+    FLOATS,
+    SIGNED,
+    UNSIGNED,
+    DataType,
+    Decimal,
+    Leaf,
+    Primitive,
+)
+
+_UNITS = ("timestamp_s", "timestamp_ms", "timestamp")
+_INTEGERS = frozenset({*SIGNED, *UNSIGNED})
+# Digits of a float's significand: integers of at most so many bits are exact.
+_SIGNIFICAND = {"float32": 24, "float64": 53}
+# Types whose values Spark writes and reads, so that a job could convert them one by one.
+_CONVERTIBLE = _INTEGERS | {*FLOATS, *TEMPORAL, "boolean", "varchar", "json", "uuid", "blob"}
+# Types that Spark cannot store in a way that every DuckLake reader reads back.
+NOT_WRITTEN = frozenset({"timestamp_ns", "time_ns", "interval", "geometry", "variant", "unknown"})
+_TO_TEXT = frozenset({"varchar", "json"})
+
+
+class Verdict(Enum):
+    """What a type change asks for."""
+
+    SAME = "same"
+    SAFE = "safe"
+    """Metadata only, and right in every DuckLake reader."""
+    EXACT = "exact"
+    """Metadata only and right here; DuckDB 1.5.5 may filter old files wrongly."""
+    CONVERT = "convert"
+    """New bytes: every value has to be converted and checked."""
+    REFUSED = "refused"
+    """The values have no counterpart, or nobody could write them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """The verdict on one pair, with the reason in words for people.
+
+    ``bounds_hold`` is False when min/max texts of old files no longer bound the new values;
+    ``same_grain`` is True when the new type has no value between two neighbours of the old one.
+    ``accepted_by`` are the engines that make the change without new bytes, but Doris, which writes
+    new ones.
+    """
+
+    verdict: Verdict
+    reason: str
+    bounds_hold: bool = True
+    same_grain: bool = False
+    accepted_by: frozenset[Engine] = frozenset()
+
+    @property
+    def is_light(self) -> bool:
+        """True when metadata is all that changes."""
+        return self.verdict in (Verdict.SAME, Verdict.SAFE, Verdict.EXACT)
+
+    @property
+    def is_finer(self) -> bool:
+        """True when the new type has values between those of the old one."""
+        return self.is_light and self.verdict is not Verdict.SAME and not self.same_grain
+
+    @property
+    def is_default(self) -> bool:
+        """True when every table allows it: it is a promotion of the DuckLake specification."""
+        return self.verdict is Verdict.SAME or Engine.DUCKLAKE in self.accepted_by
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the table of facts: pairs for which ``holds`` is true, and what is true of them.
+
+    ``name`` is the row's heading in docs/types.md; ``{source}`` and ``{target}`` stand for the
+    types in a reason.
+    """
+
+    name: str
+    holds: Callable[[Leaf, Leaf], bool]
+    verdict: Verdict
+    reason: str
+    bounds_hold: bool = True
+    same_grain: bool = False
+
+
+def _is_signed_wider(source: Leaf, target: Leaf) -> bool:
+    return _has_more_bits(SIGNED.get(str(source)), SIGNED.get(str(target)))
+
+
+def _is_unsigned_wider(source: Leaf, target: Leaf) -> bool:
+    return _has_more_bits(UNSIGNED.get(str(source)), UNSIGNED.get(str(target)))
+
+
+def _is_unsigned_to_signed(source: Leaf, target: Leaf) -> bool:
+    return _has_more_bits(UNSIGNED.get(str(source)), SIGNED.get(str(target)))
+
+
+def _has_more_bits(bits: int | None, wanted: int | None) -> bool:
+    return bits is not None and wanted is not None and bits < wanted <= 64
+
+
+def _is_finer_unit(source: Leaf, target: Leaf) -> bool:
+    one, other = str(source), str(target)
+    return one in _UNITS and other in _UNITS and _UNITS.index(one) < _UNITS.index(other)
+
+
+def _is_more_digits(source: Leaf, target: Leaf) -> bool:
+    return is_decimal_wider(source, target) and _scale(source) == _scale(target)
+
+
+def _is_more_scale(source: Leaf, target: Leaf) -> bool:
+    return is_decimal_wider(source, target) and _scale(source) < _scale(target)
+
+
+def _is_to_whole_decimal(source: Leaf, target: Leaf) -> bool:
+    return _fits_decimal(source, target) and _scale(target) == 0
+
+
+def _fits_decimal(source: Leaf, target: Leaf) -> bool:
+    digits = whole_digits(str(source))
+    if not isinstance(target, Decimal) or digits is None:
+        return False
+    return target.precision - target.scale >= digits
+
+
+def _is_unsigned_in_float(source: Leaf, target: Leaf) -> bool:
+    return str(source) in UNSIGNED and _fits_float(source, target)
+
+
+def _fits_float(source: Leaf, target: Leaf) -> bool:
+    bits = (SIGNED | UNSIGNED).get(str(source), 128)
+    return bits < _SIGNIFICAND.get(str(target), 0)
+
+
+def _is_to_128_bits(_: Leaf, target: Leaf) -> bool:
+    return str(target) in ("int128", "uint128")
+
+
+def _is_not_written(_: Leaf, target: Leaf) -> bool:
+    return str(target) in NOT_WRITTEN
+
+
+def _is_zoned(source: Leaf, target: Leaf) -> bool:
+    return str(target) == "timestamptz" and str(source) in ("date", *_UNITS)
+
+
+def _is_rounded(source: Leaf, target: Leaf) -> bool:
+    return _is_number(source) and _is_number(target)
+
+
+def _is_convertible(source: Leaf, target: Leaf) -> bool:
+    one, other = _family(source), _family(target)
+    if one is None or other is None:
+        return False
+    if one == other or "text" in (one, other):
+        return True
+    numbers = {"number", "boolean"}
+    return {one, other} <= numbers or (str(source), str(target)) == ("int32", "date")
+
+
+_LOSSY = "{target} cannot hold every {source}"
+RULES = (
+    Rule(
+        "a wider signed integer",
+        _is_signed_wider,
+        Verdict.SAFE,
+        "{target} holds every {source}",
+        same_grain=True,
+    ),
+    Rule(
+        "a wider unsigned integer",
+        _is_unsigned_wider,
+        Verdict.SAFE,
+        "{target} holds every {source}",
+        same_grain=True,
+    ),
+    Rule(
+        "an unsigned integer to a wider signed one",
+        _is_unsigned_to_signed,
+        Verdict.SAFE,
+        "{target} holds every {source}",
+        same_grain=True,
+    ),
+    Rule(
+        "a finer unit of time",
+        _is_finer_unit,
+        Verdict.SAFE,
+        "a finer unit holds every value",
+    ),
+    Rule(
+        "more digits before the point",
+        _is_more_digits,
+        Verdict.SAFE,
+        "more digits before the point hold every value",
+        same_grain=True,
+    ),
+    Rule(
+        "an integer to a decimal without a scale",
+        _is_to_whole_decimal,
+        Verdict.SAFE,
+        "{target} can represent every {source}",
+    ),
+    Rule(
+        "float32 to float64",
+        lambda s, t: (str(s), str(t)) == FLOATS,
+        Verdict.EXACT,
+        "float64 holds every float32, but its shortest decimal text is another number, so the"
+        " bounds of old files are dropped and DuckDB 1.5.5 may filter old rows wrongly",
+        bounds_hold=False,
+    ),
+    Rule(
+        "an integer to a decimal with a scale",
+        _fits_decimal,
+        Verdict.EXACT,
+        "{target} can represent every {source}, but DuckDB 1.5.5 rounds the values that it"
+        " compares with old files",
+    ),
+    Rule(
+        "more digits after the point",
+        _is_more_scale,
+        Verdict.EXACT,
+        "{target} can represent every {source}, but DuckDB 1.5.5 rounds the values that it"
+        " compares with old files",
+    ),
+    Rule(
+        "an unsigned integer to a float that holds it",
+        _is_unsigned_in_float,
+        Verdict.EXACT,
+        "{target} holds every {source}",
+    ),
+    Rule(
+        "an integer to a float that holds it",
+        _fits_float,
+        Verdict.EXACT,
+        "{target} holds every {source}, but DuckDB 1.5.5 rounds the values that it compares with"
+        " old files",
+    ),
+    Rule(
+        "a date to a timestamp",
+        lambda s, t: str(s) == "date" and str(t) in _UNITS,
+        Verdict.EXACT,
+        "a date becomes the midnight at its start, but DuckDB 1.5.5 compares old files with dates",
+    ),
+    Rule(
+        "to an integer of 128 bits",
+        _is_to_128_bits,
+        Verdict.REFUSED,
+        "DuckDB stores {target} as a double, which loses digits; use DECIMAL(38,0)",
+    ),
+    Rule(
+        "to a type that Shelduck cannot write",
+        _is_not_written,
+        Verdict.REFUSED,
+        "Spark has no data type that preserves the values of {target}",
+    ),
+    Rule(
+        "to an instant",
+        _is_zoned,
+        Verdict.CONVERT,
+        "the instant of a {source} depends on the time zone of the reader",
+    ),
+    Rule("numbers that may not fit", _is_rounded, Verdict.CONVERT, _LOSSY),
+    Rule(
+        "values in another form",
+        _is_convertible,
+        Verdict.CONVERT,
+        "values of {source} are stored in another form than those of {target}",
+    ),
+)
+NO_RULE = Rule(
+    "all other pairs",
+    lambda *_: True,
+    Verdict.REFUSED,
+    "{source} cannot be cast to {target}",
+)
+
+
+def promotion(source: DataType, target: DataType) -> Promotion:
+    """Return what changing a leaf from ``source`` to ``target`` needs."""
+    if source == target:
+        return Promotion(Verdict.SAME, "the type is the same", accepted_by=frozenset(Engine))
+    if not isinstance(source, Primitive | Decimal) or not isinstance(target, Primitive | Decimal):
+        return Promotion(Verdict.REFUSED, f"{source} and {target} are not both primitive types")
+    rule = next((r for r in RULES if r.holds(source, target)), NO_RULE)
+    reason = rule.reason.format(source=source, target=target)
+    return Promotion(
+        rule.verdict, reason, rule.bounds_hold, rule.same_grain, accepting(source, target)
+    )
+
+
+def _scale(leaf: Leaf) -> int:
+    return leaf.scale if isinstance(leaf, Decimal) else 0
+
+
+def _is_number(leaf: Leaf) -> bool:
+    return isinstance(leaf, Decimal) or str(leaf) in _INTEGERS or str(leaf) in FLOATS
+
+
+def _family(leaf: Leaf) -> str | None:
+    """Return which values a type has, None for types that nothing is converted from or to."""
+    name = str(leaf)
+    if _is_number(leaf):
+        return "number"
+    if name not in _CONVERTIBLE:
+        return None
+    if name in _TO_TEXT:
+        return "text"
+    return "temporal" if name in TEMPORAL else name

@@ -1,0 +1,190 @@
+"""Texts of dates, times and timestamps as DuckDB writes them, and the numbers that they mean.
+
+Numbers are what Parquet and Spark hold: days, microseconds or nanoseconds since 1970-01-01 in the
+proleptic Gregorian calendar, of any year. ``infinity`` is the number by which DuckDB stores it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from shelduck.model.types.data_types import Leaf
+
+DAY = 86_400
+DAY_MICROS = DAY * 10**6
+INFINITE_DATE = 2**31 - 1
+_INFINITE_TIMESTAMP = 2**63 - 1
+_DATE = r"(?P<year>\d{1,7})-(?P<month>\d{1,2})-(?P<day>\d{1,2})(?P<bc>\s*\(BC\))?"
+_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
+_ZONE = r"(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2}(?::\d{2})?)?)"
+_DATE_ONLY = re.compile(_DATE, re.IGNORECASE | re.ASCII)
+_TIME_ONLY = re.compile(rf"{_CLOCK}(?:\s*{_ZONE})?", re.IGNORECASE | re.ASCII)
+_TIMESTAMP = re.compile(rf"{_DATE}(?:(?:\s+|T){_CLOCK}(?:\s*{_ZONE})?)?", re.IGNORECASE | re.ASCII)
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+ZONELESS = ("timestamp", "timestamp_s", "timestamp_ms")
+MICROSECONDS = (*ZONELESS, "timestamptz")
+TIMESTAMP_NAMES = (*MICROSECONDS, "timestamp_ns")
+_DIGITS = {"timestamp_s": 0, "timestamp_ms": 3, "timestamp_ns": 9, "time_ns": 9}
+
+
+def units_per_second(leaf: Leaf) -> int:
+    """Return how many of a leaf's numbers make a second: nanoseconds for ``_ns``, else micros."""
+    return 10**9 if str(leaf).endswith("_ns") else 10**6
+
+
+def fraction_digits(leaf: Leaf) -> int:
+    """Return how many digits after the second a type holds."""
+    return _DIGITS.get(str(leaf), 6)
+
+
+def date_number(text: str) -> int | None:
+    """Return the days since 1970-01-01, or None when ``text`` is no date."""
+    infinite = _infinity(text, INFINITE_DATE)
+    match = _DATE_ONLY.fullmatch(text.strip())
+    if infinite is not None or match is None:
+        return infinite
+    days = _days(match)
+    return days if days is not None and abs(days) < INFINITE_DATE else None
+
+
+def date_text(days: int) -> str:
+    """Return DuckDB's text of a date: ``2024-01-02``, ``0044-03-15 (BC)``, ``infinity``."""
+    if abs(days) == INFINITE_DATE:
+        return "infinity" if days > 0 else "-infinity"
+    year, month, day = _civil(days)
+    suffix = " (BC)" if year < 1 else ""
+    return f"{year if year > 0 else 1 - year:04d}-{month:02d}-{day:02d}{suffix}"
+
+
+def time_number(text: str, leaf: Leaf) -> int | None:
+    """Return the units since midnight, or None when ``text`` is no time of that type."""
+    match = _TIME_ONLY.fullmatch(text.strip())
+    if match is None or match["zone"]:
+        return None
+    return _clock(match, leaf)
+
+
+def time_text(number: int, leaf: Leaf) -> str:
+    """Return DuckDB's text of a time: ``01:02:03.000004``."""
+    seconds, fraction = divmod(number, units_per_second(leaf))
+    digits = len(str(units_per_second(leaf))) - 1
+    tail = f".{fraction:0{digits}d}".rstrip("0").rstrip(".")
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{tail}"
+
+
+def zoned_time_text(text: str, leaf: Leaf) -> str | None:
+    """Return the canonical text of a time with an offset (none is ``+00``), or None."""
+    match = _TIME_ONLY.fullmatch(text.strip())
+    number = _clock(match, leaf) if match else None
+    if match is None or number is None:
+        return None
+    offset = _offset(match["zone"] or "+00")
+    if offset is None:
+        return None
+    return time_text(number, leaf) + _offset_text(offset)
+
+
+def timestamp_number(text: str, leaf: Leaf) -> int | None:
+    """Return the units since the epoch, UTC for ``timestamptz``; None when ``text`` is none.
+
+    A naive type takes no offset but zero. A ``timestamptz`` without an offset is taken as UTC.
+    """
+    infinite = _infinity(text, _INFINITE_TIMESTAMP)
+    if infinite is not None:
+        # Seconds and milliseconds are stored in other units than they are written to Parquet.
+        return None if str(leaf) in ("timestamp_s", "timestamp_ms") else infinite
+    match = _TIMESTAMP.fullmatch(text.strip())
+    if match is None:
+        return None
+    days = _days(match)
+    clock = _clock(match, leaf) if match["hour"] else 0
+    offset = _offset(match["zone"]) if match["zone"] else 0
+    if days is None or clock is None or offset is None:
+        return None
+    if offset and str(leaf) != "timestamptz":
+        return None
+    number = days * DAY * units_per_second(leaf) + clock - offset * units_per_second(leaf)
+    return number if abs(number) < _INFINITE_TIMESTAMP else None
+
+
+def timestamp_text(number: int, leaf: Leaf) -> str:
+    """Return DuckDB's text of a timestamp; a ``timestamptz`` is written in UTC with ``+00``."""
+    if abs(number) == _INFINITE_TIMESTAMP:
+        return "infinity" if number > 0 else "-infinity"
+    days, clock = divmod(number, DAY * units_per_second(leaf))
+    zone = "+00" if str(leaf) == "timestamptz" else ""
+    return f"{date_text(days)} {time_text(clock, leaf)}{zone}"
+
+
+def is_infinite(text: str) -> bool:
+    """True for DuckDB's words for the ends of time."""
+    return _infinity(text, 1) is not None
+
+
+def _infinity(text: str, number: int) -> int | None:
+    return {"infinity": number, "-infinity": -number}.get(text.strip().lower())
+
+
+def _clock(match: re.Match[str], leaf: Leaf) -> int | None:
+    hour, minute, second = (int(match[p] or 0) for p in ("hour", "minute", "second"))
+    fraction = (match["fraction"] or "").rstrip("0")
+    if len(fraction) > fraction_digits(leaf) or minute > 59 or second > 59:
+        return None
+    units = units_per_second(leaf)
+    number = ((hour * 60 + minute) * 60 + second) * units
+    number += int(fraction.ljust(len(str(units)) - 1, "0") or "0")
+    # DuckDB has 24:00:00 as a time of day, but not as part of a timestamp.
+    midnight = number == DAY * units and "day" not in match.groupdict()
+    return number if number < DAY * units or midnight else None
+
+
+def _offset(zone: str) -> int | None:
+    if zone.upper() in ("Z", "UTC"):
+        return 0
+    digits = zone[1:].replace(":", "").ljust(6, "0")
+    hours, minutes, seconds = int(digits[:2]), int(digits[2:4]), int(digits[4:6])
+    if hours > 15 or minutes > 59 or seconds > 59:
+        return None
+    return (hours * 3600 + minutes * 60 + seconds) * (-1 if zone[0] == "-" else 1)
+
+
+def _offset_text(offset: int) -> str:
+    hours, rest = divmod(abs(offset), 3600)
+    minutes, seconds = divmod(rest, 60)
+    text = f"{'-' if offset < 0 else '+'}{hours:02d}"
+    if minutes or seconds:
+        text += f":{minutes:02d}"
+    return text + (f":{seconds:02d}" if seconds else "")
+
+
+def _days(match: re.Match[str]) -> int | None:
+    year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
+    if match["bc"]:
+        year = 1 - year
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if not 1 <= month <= 12 or not 1 <= day <= _MONTH_DAYS[month - 1] + (leap and month == 2):
+        return None
+    # Years begin in March here, so that the leap day is the last of its year.
+    shifted = year - (month <= 2)
+    era, year_of_era = divmod(shifted, 400)
+    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return (
+        era * 146_097
+        + year_of_era * 365
+        + year_of_era // 4
+        - year_of_era // 100
+        + (day_of_year - 719_468)
+    )
+
+
+def _civil(days: int) -> tuple[int, int, int]:
+    era, day_of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
+    ) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * day_of_year + 2) // 153
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    day = day_of_year - (153 * shifted + 2) // 5 + 1
+    return era * 400 + year_of_era + (month <= 2), month, day

@@ -1,0 +1,1 @@
+"""What a table holds for one reader."""

@@ -1,0 +1,54 @@
+"""CHANGES: what happened to the rows of a table, snapshot by snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.changes import FeedRange, feed_files, require_closed
+from shelduck.catalog.read.inlined import inlined_changes
+from shelduck.catalog.read.read import name_mappings
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.pruning import Pruner
+from shelduck.planning.changes import FeedSnapshots, Span, classify, plan_changes
+from shelduck.spark.files.layouts import read_layouts
+from shelduck.spark.scan.changes import Feed, change_frame
+from shelduck.spark.session import DataFrame, SparkSession
+
+
+def read_changes(
+    spark: SparkSession,
+    store: Store,
+    table: TableVersion,
+    layouts: LayoutMemory,
+    found: FeedRange,
+) -> DataFrame:
+    """Return the changes of a range of snapshots; ``table`` is as its last snapshot sees it.
+
+    Raises NotFound when rows that were deleted in the range have expired, and what reading the
+    table raises.
+    """
+    snapshots = classify(((s.id, entries) for s, entries in found.snapshots), table.id)
+    require_closed(found, table)
+    feed = look_up(store, table, layouts, found.span, snapshots)
+    return change_frame(spark, feed, {int(s.id): s.time for s, _ in found.snapshots})
+
+
+def look_up(
+    store: Store,
+    table: TableVersion,
+    layouts: LayoutMemory,
+    span: Span,
+    snapshots: FeedSnapshots,
+) -> Feed:
+    """Return where the changes of a span are, as ``table`` has its columns."""
+    with store.read() as connection:
+        files = feed_files(connection, table, span)
+        wanted = {f.file.mapping_id for f in files if f.file.mapping_id is not None}
+        mappings = name_mappings(connection, wanted)
+        came, went = inlined_changes(connection, table, span.first, span.last)
+    known = layouts.fill([f.file for f in files], read_layouts)
+    files = [replace(f, file=file) for f, file in zip(files, known, strict=True)]
+    plan = plan_changes(span, snapshots, files)
+    return Feed(table, plan, mappings, came, went, Pruner(store, table))

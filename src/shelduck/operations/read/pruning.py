@@ -1,0 +1,134 @@
+"""Leaving files out by the catalog's statistics, from the filters that Spark pushes down."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
+from shelduck.model.files.data_files import ColumnStats, DataFile
+from shelduck.model.files.predicate import And, Or, Predicate, Unknown
+from shelduck.model.tables.partition import parse_transform
+from shelduck.model.tables.schema import Field, FieldId, Kind, Path
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.types.buckets import has_same_buckets
+from shelduck.planning.equals import buckets_of, equal_values
+from shelduck.planning.prune import matching_files
+from shelduck.planning.ranges import whole_number_ranges
+from shelduck.planning.scan import ScanGroup
+from shelduck.sql.query.predicates import parse_filter
+
+# So many files are asked for by id; beyond that whole columns are read once.
+_FEW = 500
+# In which the bridge writes instants, whatever the session says.
+_TIME_ZONE = "UTC"
+
+
+class Pruner:
+    """Answers which files of a scan group may hold rows that pass Spark's filters.
+
+    Statistics of a column are read from the catalog when a filter first asks for them and kept for
+    the life of the DataFrame: files and their statistics belong to one snapshot.
+    """
+
+    def __init__(
+        self, store: Store, table: TableVersion, unsafe_bounds: frozenset[FieldId] = frozenset()
+    ) -> None:
+        self._unsafe = unsafe_bounds
+        self._store = store
+        self._table = table
+        self._lock = threading.Lock()
+        self._stats: dict[int, Mapping[int, ColumnStats]] = {}
+
+    def __call__(self, group: ScanGroup, filters: list[str]) -> set[int] | None:
+        """Return the ids of the files that may match all filters, None when that is all of them."""
+        names = [column.name for column in group.read]
+        parts = tuple(parse_filter(text, names, _TIME_ZONE) for text in filters)
+        predicate = And(tuple(p for p in parts if not isinstance(p, Unknown)))
+        found = {path: _field_id(group, path) for path in _paths(predicate)}
+        # What an open transaction changed the type of has bounds that the catalog will clear.
+        ids = {path: None if i in self._unsafe else i for path, i in found.items()}
+        columns = {i for i in ids.values() if i is not None}
+        if not columns:
+            return None
+        ranges = {
+            column: span
+            for path, span in whole_number_ranges(predicate).items()
+            if (column := ids[path]) is not None
+        }
+        with self._store.read() as connection:
+            outside = read.files_outside(connection, self._table, ranges)
+            outside |= self._in_other_buckets(connection, group, predicate, ids)
+            files = [f for f in group.files if f.id not in outside]
+            stats = self._stats_of(connection, columns, files)
+        return matching_files(predicate, group, stats, files)
+
+    def _in_other_buckets(
+        self,
+        connection: read.Connection,
+        group: ScanGroup,
+        predicate: Predicate,
+        ids: Mapping[Path, FieldId | None],
+    ) -> set[int]:
+        """Return files whose buckets hold no value that the filter asks for."""
+        wanted = {ids[path]: literals for path, literals in equal_values(predicate).items()}
+        columns = [c for i in wanted if i is not None and (c := self._leaf(i)) is not None]
+        outside: set[int] = set()
+        if not columns:
+            return outside
+        keys = read.bucketed_by(connection, self._table, [c.id for c in columns])
+        for column in columns:
+            assert not isinstance(column.shape, Kind)
+            for transform in keys.get(column.id, ()):
+                count = parse_transform(transform).buckets
+                buckets = buckets_of(column.shape, wanted[column.id], count)
+                if buckets is not None:
+                    found = read.files_in_other_buckets(
+                        connection, self._table, column.id, transform, buckets
+                    )
+                    outside |= {f.id for f in group.files if f.id in found and _hashes(f, column)}
+        return outside
+
+    def _leaf(self, column: FieldId) -> Field | None:
+        found = self._table.columns.by_id(column)
+        return found if found is not None and found.is_leaf else None
+
+    def _stats_of(
+        self, connection: read.Connection, columns: set[FieldId], files: list[DataFile]
+    ) -> Mapping[int, Mapping[int, ColumnStats]]:
+        if len(files) <= _FEW:
+            return read.file_bounds(connection, self._table, columns, [f.id for f in files])
+        with self._lock:
+            missing = {c for c in columns if c not in self._stats}
+            self._stats.update(read.file_bounds(connection, self._table, missing))
+            return dict(self._stats)
+
+
+def _hashes(file: DataFile, column: Field) -> bool:
+    """Tell whether a file holds a column in a type whose values hash as those of today do."""
+    fields = file.layout.fields if file.layout is not None else ()
+    stored = next((f.shape for f in fields if f.id == column.id), None)
+    if stored is None or isinstance(stored, Kind) or isinstance(column.shape, Kind):
+        return False
+    return has_same_buckets(stored, column.shape)
+
+
+def _paths(predicate: Predicate) -> Iterator[Path]:
+    if isinstance(predicate, And | Or):
+        for part in predicate.parts:
+            yield from _paths(part)
+    elif not isinstance(predicate, Unknown):
+        yield predicate.path
+
+
+def _field_id(group: ScanGroup, path: Path) -> FieldId | None:
+    """Return the id of the field that a path of the group's read schema means."""
+    nodes = group.nodes
+    found = None
+    for name in path:
+        found = next((n for n in nodes if n.is_read and n.name == name), None)
+        if found is None:
+            return None
+        nodes = found.children
+    return found.field.id if found is not None else None

@@ -1,0 +1,103 @@
+"""The rows of a table as somebody sees them: files, what is deleted from them, inlined rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
+from shelduck.model.changes.staged import StagedRows
+from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping
+from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.pruning import Pruner
+from shelduck.planning.scan import plan_scan
+from shelduck.spark.files.layouts import read_layouts
+from shelduck.spark.scan.read import Origin, read_rows
+from shelduck.spark.scan.rollup_rule import Chooser
+from shelduck.spark.session import DataFrame, SparkSession
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Where the rows of one table version are; ``files`` have their layouts."""
+
+    store: Store
+    table: TableVersion
+    files: tuple[DataFile, ...]
+    mappings: Mapping[int, NameMapping]
+    inlined: tuple[InlinedRows, ...]
+    unsafe_bounds: frozenset[FieldId] = frozenset()
+
+    def by_layout(
+        self, look: Callable[[DataFile, NameMapping | None], Found]
+    ) -> tuple[dict[int, Found], dict[int, int]]:
+        """Look at one file of each layout: tables have few layouts, and many files.
+
+        Returns what was found by the number of a layout, and the number of each file by its id.
+        """
+        found: dict[int, Found] = {}
+        number_of: dict[int, int] = {}
+        numbers: dict[object, int] = {}
+        for file in self.files:
+            # Most files share the very object, which is quicker to find than an equal one.
+            same, alike = (id(file.layout), file.mapping_id), (file.layout, file.mapping_id)
+            if same not in numbers:
+                numbers[same] = numbers.setdefault(alike, len(found))
+            number = numbers[same]
+            if number not in found:
+                names = None if file.mapping_id is None else self.mappings[file.mapping_id]
+                found[number] = look(file, names)
+            number_of[file.id] = number
+        return found, number_of
+
+    def frame(
+        self,
+        spark: SparkSession,
+        columns: Sequence[str] | None = None,
+        origins: Sequence[Origin] = (),
+        choose: Chooser | None = None,
+    ) -> DataFrame:
+        """Return the rows, with the chosen columns, and where each comes from behind them.
+
+        ``choose`` may say of a query that it is answered from a rollup.
+        """
+        plan = plan_scan(
+            self.table,
+            self.files,
+            self.mappings,
+            columns,
+            snapshots=Origin.SNAPSHOT_ID in origins,
+        )
+        pruner = Pruner(self.store, self.table, self.unsafe_bounds)
+        return read_rows(
+            spark, plan, prune=pruner, inlined=self.inlined, origins=origins, choose=choose
+        )
+
+
+def table_rows(
+    store: Store, table: TableVersion, layouts: LayoutMemory, staged: StagedRows | None = None
+) -> TableRows:
+    """Look up the rows of a table version, and those that a transaction staged over it."""
+    files: list[DataFile] = []
+    mappings: dict[int, NameMapping] = {}
+    inlined: list[InlinedRows] = []
+    if table.id >= 0:
+        with store.read() as connection:
+            files = read.data_files(connection, table)
+            wanted = {f.mapping_id for f in files if f.mapping_id is not None}
+            mappings = read.name_mappings(connection, wanted)
+            inlined = read.inlined_rows(connection, table)
+    unsafe: frozenset[FieldId] = frozenset()
+    if staged is not None:
+        unsafe = staged.unsafe_bounds
+        files = staged.over(table, files)
+        mappings |= staged.mappings()
+        inlined = staged.over_inlined(inlined)
+    known = layouts.fill(files, read_layouts)
+    return TableRows(store, table, tuple(known), mappings, tuple(inlined), unsafe)

@@ -1,0 +1,1 @@
+"""Files replaced by others with the same rows, adopted, or removed."""

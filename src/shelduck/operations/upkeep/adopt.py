@@ -1,0 +1,211 @@
+"""ADD FILES: Parquet files that exist become part of a table where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shelduck.catalog.read.paths import hive_parts
+from shelduck.errors import AlreadyExists, InvalidRequest
+from shelduck.model.files.data_files import ColumnStats, NewDataFile
+from shelduck.model.files.layout import Layout
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.types.bounds import bound, bound_text
+from shelduck.model.types.data_types import FLOATS
+from shelduck.model.types.literals import canonical_text
+from shelduck.planning.adoption import Adopted, match_file
+from shelduck.spark.files.foreign import ForeignFile, column_places, foreign_stats, read_foreign
+from shelduck.spark.files.listing import find_parquet
+from shelduck.spark.session import SparkSession
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptRules:
+    """What is let pass.
+
+    ``hive_partitioning``: take columns from ``name=value`` directories where the names are columns
+    (None), never (False), or demand that there are some (True).
+    """
+
+    allow_missing: bool = False
+    ignore_extra_columns: bool = False
+    hive_partitioning: bool | None = None
+
+
+def adopt_files(
+    spark: SparkSession,
+    table: TableVersion,
+    places: Sequence[str],
+    rules: AdoptRules,
+    *,
+    known: Collection[str],
+    own_path: str,
+) -> tuple[NewDataFile, ...]:
+    """Return the files at these places, checked against the table and ready to be committed.
+
+    ``known`` are the paths of the table's files; ``own_path`` is where the lake keeps its own.
+    Raises AlreadyExists for a file that is known, and one InvalidRequest that lists every file and
+    column that does not fit. Files without rows are left out.
+    """
+    files = find_parquet(places)
+    again = next((f.path for f in files if f.path in known), None)
+    if again is not None:
+        raise AlreadyExists(
+            f"file {again} is already part of {table.full_name}; nothing was added", about="file"
+        )
+    inside = next((f.path for f in files if f.path.startswith(own_path)), None)
+    if inside is not None:
+        raise InvalidRequest(
+            f"{inside} is below the lake's data path {own_path}, where maintenance deletes files"
+            " that no snapshot uses; move it elsewhere, or read it and append the rows"
+        )
+    work = _Adoption(table, rules)
+    made = [work.adopt(file) for file in read_foreign(spark, files)]
+    work.raise_problems(len(files))
+    return tuple(file for file in made if file is not None)
+
+
+@dataclass
+class _Adoption:
+    """One call: what was learned of layouts, and what does not fit."""
+
+    table: TableVersion
+    rules: AdoptRules
+    problems: list[str] = field(default_factory=list)
+    _matched: dict[tuple[int, tuple[str, ...]], tuple[Adopted, Mapping[str, int], Layout]] = field(
+        default_factory=dict
+    )
+
+    def adopt(self, file: ForeignFile) -> NewDataFile | None:
+        values = self._path_values(file.path)
+        adopted, places = self._match(file, tuple(values))
+        texts = self._texts(file.path, values, adopted)
+        self.problems += [f"{file.path}: {p}" for p in adopted.problems]
+        metadata = file.footer.metadata
+        if adopted.problems or texts is None or metadata.num_rows == 0:
+            return None
+        rows = metadata.num_rows
+        stats = foreign_stats(metadata, adopted.leaves, places)
+        self._check_null(file.path, stats, adopted, texts)
+        absent = [ColumnStats(f.id, 0, 0, rows) for f in adopted.missing if self._reads_null(f)]
+        of_path = [constant_stats(f, text, rows) for f, text in texts]
+        partition_id, partition = self._partition(texts)
+        return NewDataFile(
+            path=file.path,
+            record_count=rows,
+            file_size_bytes=file.size,
+            footer_size=file.footer.size,
+            stats=(*stats, *absent, *of_path),
+            layout=file.layout,
+            partition_id=partition_id,
+            partition_values=partition,
+            names=adopted.names,
+            path_values=tuple(text for _, text in texts),
+        )
+
+    def raise_problems(self, files: int) -> None:
+        """Raise InvalidRequest that lists what was found, if anything was."""
+        if not self.problems:
+            return
+        shown = "\n".join(f"  {p}" for p in self.problems[:_SHOWN])
+        more = len(self.problems) - _SHOWN
+        rest = f"\n  … and {more} more" if more > 0 else ""
+        raise InvalidRequest(
+            f"cannot add {files} file(s) to {self.table.full_name}, nothing was"
+            f" added:\n{shown}{rest}"
+        )
+
+    def _path_values(self, path: str) -> dict[str, str | None]:
+        """Return the values of columns that the path gives, by their names there."""
+        if self.rules.hive_partitioning is False:
+            return {}
+        found: dict[str, str | None] = {}
+        for name, value in hive_parts(path):
+            known = {n.lower() for n in found}
+            if name.lower() not in known and self.table.columns.find((name,)) is not None:
+                found[name] = value
+        if not found and self.rules.hive_partitioning:
+            self.problems.append(f"{path}: no parent directory has a name such as column=value")
+        return found
+
+    def _match(self, file: ForeignFile, keys: tuple[str, ...]) -> tuple[Adopted, Mapping[str, int]]:
+        known = self._matched.get((id(file.layout), keys))
+        if known is None:
+            adopted = match_file(
+                file.layout,
+                self.table.columns,
+                keys,
+                allow_missing=self.rules.allow_missing,
+                ignore_extra=self.rules.ignore_extra_columns,
+            )
+            # The layout is kept so that its id stays its own.
+            known = adopted, column_places(file.footer.metadata), file.layout
+            self._matched[id(file.layout), keys] = known
+        return known[0], known[1]
+
+    def _texts(
+        self, path: str, values: Mapping[str, str | None], adopted: Adopted
+    ) -> list[tuple[Field, str | None]] | None:
+        """Return the path's columns with their values as DuckLake writes them."""
+        found: list[tuple[Field, str | None]] = []
+        for column, value in zip(adopted.from_path, values.values(), strict=True):
+            if isinstance(column.shape, Kind):
+                return None
+            try:
+                text = None if value is None else canonical_text(column.shape, value)
+            except InvalidRequest:
+                self.problems.append(
+                    f"{path}: column {column.name!r} is {column.shape}, but {value!r} in the path"
+                )
+                return None
+            found.append((column, text))
+        return found
+
+    def _check_null(
+        self,
+        path: str,
+        stats: Sequence[ColumnStats],
+        adopted: Adopted,
+        texts: Sequence[tuple[Field, str | None]],
+    ) -> None:
+        nulls = {s.column_id: s.null_count for s in stats}
+        nulls.update({f.id: int(text is None) for f, text in texts})
+        missing = {f.id for f in adopted.missing}
+        for column in self.table.columns:
+            if column.nullable or column.id in missing or not column.is_leaf:
+                continue
+            if nulls.get(column.id) != 0:
+                told = (
+                    "contains NULL" if nulls.get(column.id) else "may contain NULL (no statistics)"
+                )
+                self.problems.append(
+                    f"{path}: column {column.name!r} is NOT NULL, but the file {told}"
+                )
+
+    def _reads_null(self, leaf: Field) -> bool:
+        # Nested columns count differently from writer to writer, so nothing is told of those.
+        return leaf.initial_default is None and leaf in self.table.columns.fields
+
+    def _partition(
+        self, texts: Sequence[tuple[Field, str | None]]
+    ) -> tuple[int | None, tuple[str | None, ...]]:
+        """Return the partition of the file, none when its path does not tell every key."""
+        by_id = {f.id: text for f, text in texts}
+        keys = self.table.partition
+        if not keys or any(k.transform != "identity" or k.column_id not in by_id for k in keys):
+            return None, ()
+        return self.table.partition_id, tuple(by_id[k.column_id] for k in keys)
+
+
+def constant_stats(column: Field, text: str | None, rows: int) -> ColumnStats:
+    """Return the statistics of a column that has one value in all rows of a file."""
+    if text is None:
+        return ColumnStats(column.id, 0, 0, rows)
+    assert not isinstance(column.shape, Kind)
+    value = bound(column.shape, text)
+    edge = None if value is None else bound_text(column.shape, value)
+    nan = text == "nan" if str(column.shape) in FLOATS else None
+    return ColumnStats(column.id, 0, rows, 0, edge, edge, nan)

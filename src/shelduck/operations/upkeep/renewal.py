@@ -1,0 +1,86 @@
+"""Files that begin with the snapshot that shows their columns, so that DuckDB compacts all of them.
+
+DuckDB 1.5 writes a compacted file with the columns of the snapshot in which its source began. Files
+that were converted for columns which nobody saw yet began too early. Where a rewrite wrote them it
+is postponed; the others are copied, with what is deleted from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
+from shelduck.catalog.read import upkeep as read_upkeep
+from shelduck.catalog.read.described import described
+from shelduck.model.changes.change import PostponedRewrites, RewriteFiles, RewrittenFile
+from shelduck.model.files.data_files import DataFile, NewDataFile, deletes_seen
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.done import Counts, Done, discard
+from shelduck.operations.upkeep.compact import Survey
+from shelduck.planning.postponing import postponable
+from shelduck.spark.files.storage import copy_files
+from shelduck.spark.write.placing import directory_beside
+from shelduck.spark.write.write import fresh_name
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What lets all files of a table begin with the next snapshot: rewrites moved, files copied."""
+
+    postponed: PostponedRewrites
+    copies: Done
+
+
+def renew(store: Store, found: Survey, since: int) -> Renewal:
+    """Copy the files that no rewrite after the snapshot ``since`` wrote, or that changed since.
+
+    Five statements, however many files. Nothing is committed.
+    """
+    table = found.table
+    with store.read() as connection:
+        logged = read.logged(connection, since, table.snapshot.id)
+        lots = postponable(table.id, logged, found.rows.files)
+        results = frozenset[int]().union(*lots.values())
+        ended = read_upkeep.ended_in(connection, table.id, lots)
+        early = [f for f in found.rows.files if f.id not in results]
+        known = described(connection, early, found.partitions)
+    postponed = PostponedRewrites(frozenset(lots), ended, results)
+    return Renewal(postponed, _copied(table, early, known))
+
+
+def _copied(table: TableVersion, files: Sequence[DataFile], known: Sequence[NewDataFile]) -> Done:
+    if not files:
+        return Done(table)
+    write = fresh_name(table)
+    copies = tuple(_placed(table, write, n, file) for n, file in enumerate(known))
+    pairs = [pair for old, new in zip(known, copies, strict=True) for pair in _pairs(old, new)]
+    paths = tuple(target for _, target in pairs)
+    try:
+        copy_files((source, table.path + target) for source, target in pairs)
+    except BaseException:
+        discard(table, paths)
+        raise
+    sources = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in files)
+    change = RewriteFiles(table, sources, copies, keeps_history=False)
+    size = sum(f.file_size_bytes for f in copies)
+    return Done(table, (change,), paths, Counts(files=len(copies), bytes=size))
+
+
+def _placed(table: TableVersion, write: str, number: int, file: NewDataFile) -> NewDataFile:
+    """Return what a copy is: a partition's files stay in its directory, where DuckDB wants them."""
+    name = f"{write}/{number}.parquet"
+    if file.partition_id is not None:
+        name = f"{directory_beside(table.path, file.path)}{write}-{number}.parquet"
+    deletes = file.deletes
+    if deletes is not None:
+        deletes = replace(deletes, path=f"{write}/{number}-deletes.parquet")
+    return replace(file, path=name, deletes=deletes)
+
+
+def _pairs(old: NewDataFile, new: NewDataFile) -> list[tuple[str, str]]:
+    pairs = [(old.path, new.path)]
+    if old.deletes is not None and new.deletes is not None:
+        pairs.append((old.deletes.path, new.deletes.path))
+    return pairs

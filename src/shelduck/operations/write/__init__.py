@@ -1,0 +1,1 @@
+"""Verbs over rows: changes prepared for one commit."""

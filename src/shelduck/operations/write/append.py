@@ -1,0 +1,53 @@
+"""APPEND: rows in, files out, ready for a commit."""
+
+from __future__ import annotations
+
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.done import Done, appended, discard, inlined
+from shelduck.operations.progress import write_progress
+from shelduck.operations.write.write_rows import Register, write_rows
+from shelduck.spark.rows.assign import assign
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.write.small import small_rows
+from shelduck.spark.write.small_files import rows_of_files
+from shelduck.sql.ddl.defaults import expression_for_spark
+
+
+def append_rows(
+    spark: SparkSession,
+    rows: DataFrame,
+    table: TableVersion,
+    *,
+    by_position: bool = False,
+    show_progress: bool | None = None,
+    inline_limit: int = 0,
+    in_one_task: bool = False,
+    register: Register | None = None,
+) -> Done:
+    """Write rows as new files of a table and return what was written; nothing is committed.
+
+    At most ``inline_limit`` rows are kept for the catalog instead, and no file is left. They are
+    taken without a Spark job where Spark's plan holds them already. ``register`` is called before
+    files are written.
+
+    Raises InvalidRequest, before any work when names or types do not fit, and while writing when a
+    value does not; no file is left behind then.
+    """
+    fitting = assign(rows, table, render_expression=expression_for_spark, by_position=by_position)
+    if inline_limit:
+        batch = small_rows(fitting, table.columns, inline_limit)
+        if batch is not None and batch.can_be_kept:
+            return inlined(table, batch)
+    if in_one_task:
+        fitting = fitting.coalesce(1)
+    if register is not None:
+        table = register(table)
+    with write_progress(spark, table.full_name, show=show_progress) as progress:
+        done = appended(table, write_rows(spark, fitting, table, progress=progress))
+    if table.conversions or not 0 < done.counts.rows <= inline_limit:
+        return done
+    batch = rows_of_files([table.path + path for path in done.paths], table.columns)
+    if not batch.can_be_kept:
+        return done
+    discard(table, done.paths)
+    return inlined(table, batch)

@@ -1,0 +1,90 @@
+"""DELETE and TRUNCATE: which rows die, as delete files and ended files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from shelduck.model.changes.change import DeleteRows, FileDeletes
+from shelduck.model.files.data_files import DataFile, deletes_seen
+from shelduck.operations.done import Counts, Done
+from shelduck.operations.read.rows import TableRows
+from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
+from shelduck.spark.scan.matching import row_ids
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.session import DataFrame, SparkSession
+
+ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
+
+
+class Choice(Protocol):
+    """Says which rows of a frame are meant."""
+
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """Return them, with the columns of their origins at least."""
+
+
+def delete_rows(spark: SparkSession, rows: TableRows, where: Choice, *, few: int = 0) -> Done:
+    """Return the deletion of the rows that match; nothing is committed.
+
+    Up to ``few`` rows of files go to the catalog instead of delete files.
+    """
+    dead: dict[int, DeadRows] = {}
+    inlined: tuple[int, ...] = ()
+    if rows.files:
+        found = where.rows(replace(rows, inlined=()).frame(spark, origins=ORIGINS))
+        dead = write_delete_files(spark, found, rows.files, rows.table, few=few)
+    if any(part.rows for part in rows.inlined):
+        inlined = row_ids(where.rows(replace(rows, files=()).frame(spark, origins=ORIGINS)))
+    return deleted(rows, dead, inlined)
+
+
+def truncate_rows(spark: SparkSession, rows: TableRows) -> Done:
+    """Return the deletion of all rows; no row is read, and no file written."""
+    inlined = tuple(sorted(number for part in rows.inlined for number in part.row_ids))
+    if not rows.files and not inlined:
+        return Done(rows.table)
+    alive = [_live_rows(f) for f in rows.files]
+    if any(count is None for count in alive):
+        count = replace(rows, inlined=()).frame(spark).count()
+    else:
+        count = sum(n for n in alive if n is not None)
+    files = tuple(FileDeletes(f.id, deletes_seen(f)) for f in rows.files)
+    counts = Counts(deleted=count + len(inlined))
+    return Done(rows.table, (DeleteRows(rows.table, files, inlined),), counts=counts)
+
+
+def deleted(rows: TableRows, dead: Mapping[int, DeadRows], inlined: tuple[int, ...]) -> Done:
+    """Return what died as a change, nothing when nothing did."""
+    if not dead and not inlined:
+        return Done(rows.table)
+    files = file_deletes(rows.files, dead)
+    counts = Counts(deleted=sum(d.rows for d in dead.values()) + len(inlined))
+    change = DeleteRows(rows.table, files, inlined)
+    return Done(rows.table, (change,), tuple(_paths(dead.values())), counts)
+
+
+def file_deletes(
+    files: Iterable[DataFile], dead: Mapping[int, DeadRows]
+) -> tuple[FileDeletes, ...]:
+    """Return what becomes of each file with dead rows, by id."""
+    by_id = {f.id: f for f in files}
+    return tuple(
+        FileDeletes(
+            number,
+            deletes_seen(by_id[number]),
+            found.delete_file,
+            found.positions,
+            found.takes_inlined,
+        )
+        for number, found in sorted(dead.items())
+    )
+
+
+def _paths(dead: Iterable[DeadRows]) -> Iterable[str]:
+    return (d.delete_file.path for d in dead if d.delete_file is not None)
+
+
+def _live_rows(file: DataFile) -> int | None:
+    return None if file.record_count is None else file.record_count - file.dead_rows

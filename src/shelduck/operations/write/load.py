@@ -1,0 +1,128 @@
+"""LOAD: rows into a table with a key model, each key once, in one snapshot (merge on write)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from shelduck.model.changes.change import DeleteRows
+from shelduck.operations.done import Counts, Done, appended
+from shelduck.operations.progress import write_progress
+from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.delete import ORIGINS
+from shelduck.operations.write.unique_keys import folding_of
+from shelduck.operations.write.update import require_free_names
+from shelduck.operations.write.versions import Versions, write_versions
+from shelduck.operations.write.write_rows import write_rows
+from shelduck.spark.merge.folding import Folding
+from shelduck.spark.merge.key_ranges import near_keys
+from shelduck.spark.merge.load_rows import (
+    alive_rows,
+    counted,
+    folded_again,
+    fresh_rows,
+    matched_rows,
+    rows_of_keys,
+    tally,
+    with_order,
+)
+from shelduck.spark.merge.merge_clauses import Action
+from shelduck.spark.merge.merge_rows import by_action
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.write.kept import kept
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A load, and its rows after they were folded, kept, None where there were none."""
+
+    done: Done
+    rows: DataFrame | None = None
+
+
+def load_rows(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    *,
+    few: int = 0,
+    show_progress: bool | None = None,
+) -> Loaded:
+    """Return the load of ``new`` into a UNIQUE or AGGREGATE table; nothing is committed.
+
+    ``new`` are rows as `shelduck.spark.merge.load_rows.ordered` leaves them. Rows of one key are
+    folded first; then the table's rows of these keys are looked up in the files whose range of keys
+    meets theirs, and replaced or combined. A row that changes keeps its row id.
+
+    Raises InvalidRequest for a value that does not fit its column, sums among them.
+    """
+    folding = folding_of(rows.table)
+    assert folding is not None
+    require_free_names(rows.table)
+    if not rows.files and not any(part.row_ids for part in rows.inlined):
+        return _first(spark, folding, new, show_progress)
+    source = kept(folding.folded(new))
+    loaded, alive = counted(source, folding)
+    if not loaded:
+        return Loaded(Done(rows.table))
+    needed = None
+    if folding.is_unique:
+        needed = [f.name for f in (*folding.key_fields, folding.sequence) if f is not None]
+    target = rows.frame(spark, needed, ORIGINS).where(near_keys(source, folding.key_fields))
+    matched = kept(matched_rows(target, source, folding, loaded))
+    seen = tally(matched, loaded, alive)
+    counts = Counts(seen.inserted, seen.updated, seen.deleted)
+    if not counts.rows:
+        return Loaded(Done(rows.table))
+    changed = counts.updated or counts.deleted
+    versions = Versions(
+        counts,
+        updated=by_action(matched, Action.UPDATE) if counts.updated else None,
+        inserted=fresh_rows(source, matched, folding) if counts.inserted else None,
+        dead=by_action(matched, Action.UPDATE, Action.DELETE) if changed else None,
+    )
+    done = write_versions(spark, rows, versions, few=few, show_progress=show_progress)
+    return Loaded(done, source)
+
+
+def _first(
+    spark: SparkSession, folding: Folding, new: DataFrame, show_progress: bool | None
+) -> Loaded:
+    """Return the load into a table without rows: nothing is kept, and none is looked up."""
+    table = folding.table
+    alive = alive_rows(folding.folded(new), folding)
+    with write_progress(spark, table.full_name, show=show_progress) as progress:
+        done = appended(table, write_rows(spark, alive, table, progress=progress))
+    if done.is_nothing:
+        return Loaded(done)
+    # Rows that others add meanwhile may have the same keys.
+    return Loaded(replace(done, changes=(DeleteRows(table), *done.changes)))
+
+
+def fold_rows(
+    spark: SparkSession,
+    rows: TableRows,
+    since: int,
+    changes: DataFrame | None,
+    *,
+    show_progress: bool | None = None,
+) -> Done:
+    """Return the folding of rows that others put into the table after snapshot ``since``.
+
+    Keys of which there is one row are left alone. Of the others the row came last that ``changes``,
+    the change feed since then, has last; without a feed the one of the newest file. Rows of one
+    snapshot follow each other by their row ids. The row that is left keeps the smallest.
+    """
+    folding = folding_of(rows.table)
+    assert folding is not None
+    require_free_names(rows.table)
+    frame = rows.frame(spark, None, (*ORIGINS, Origin.SNAPSHOT_ID))
+    found = kept(with_order(rows_of_keys(frame, folding, since), changes))
+    again = kept(folded_again(found, folding))
+    left = again.count()
+    if not left:
+        return Done(rows.table)
+    dead = kept(rows_of_keys(found, folding, None, among=again))
+    counts = Counts(updated=left, deleted=dead.count() - left)
+    versions = Versions(counts, updated=again, dead=dead)
+    return write_versions(spark, rows, versions, show_progress=show_progress)

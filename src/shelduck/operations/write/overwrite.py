@@ -1,0 +1,134 @@
+"""INSERT OVERWRITE and REPLACE WHERE: rows that take the place of others, in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
+from shelduck.model.changes.staged import StagedRows
+from shelduck.model.files.data_files import NewDataFile
+from shelduck.operations.done import Done, discard
+from shelduck.operations.progress import write_progress
+from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.delete import delete_rows, truncate_rows
+from shelduck.operations.write.unique_keys import folded_rows, require_apart
+from shelduck.operations.write.write_rows import write_rows
+from shelduck.spark.rows.assign import assign
+from shelduck.spark.scan.matching import Where
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.write.replacing import InPartitions, counting_misfits
+from shelduck.sql.ddl.defaults import expression_for_spark
+
+Deleting = Callable[[tuple[NewDataFile, ...]], Done]
+
+
+def overwrite_table(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    *,
+    by_position: bool = False,
+    show_progress: bool | None = None,
+) -> Done:
+    """Return the replacement of all rows; no row of the table is read."""
+    fitting = _fitting(new, rows, by_position=by_position)
+    return _replaced(
+        spark, rows, fitting, lambda _: truncate_rows(spark, rows), show_progress=show_progress
+    )
+
+
+def overwrite_where(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    where: Where,
+    *,
+    by_position: bool = False,
+    few: int = 0,
+    show_progress: bool | None = None,
+) -> Done:
+    """Return the replacement of the rows that match; InvalidRequest when a new row does not."""
+    fitting = _fitting(new, rows, by_position=by_position)
+    fitting = require_apart(spark, rows, fitting, where)
+    fitting, misfits = counting_misfits(fitting, where)
+
+    def delete(files: tuple[NewDataFile, ...]) -> Done:
+        # Spark may not count at all where there is no row.
+        if files and (count := misfits()):
+            raise InvalidRequest(
+                f"{count} of the rows for {rows.table.full_name} do not satisfy the condition of"
+                " the rows that they replace; nothing was replaced; filter the rows, or widen the"
+                " condition"
+            )
+        return delete_rows(spark, rows, where, few=few)
+
+    return _replaced(spark, rows, fitting, delete, show_progress=show_progress)
+
+
+def overwrite_partitions(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    *,
+    by_position: bool = False,
+    few: int = 0,
+    show_progress: bool | None = None,
+) -> Done:
+    """Return the replacement of all rows in partitions that new rows are in.
+
+    Which rows are in them is asked of the rows, so that files of older partition keys are right
+    too; files that hold nothing else end.
+    """
+    table = rows.table
+    if not table.partition:
+        raise InvalidRequest(
+            f"table {table.full_name} is not partitioned; replace all of its rows, or those that"
+            " match a condition"
+        )
+
+    def delete(files: tuple[NewDataFile, ...]) -> Done:
+        if not files:
+            return Done(table)
+        own = StagedRows(files=list(files)).over(table, [])
+        written = replace(rows, files=tuple(own), inlined=())
+        names = {f.name for f in table.columns if f.id in {k.column_id for k in table.partition}}
+        chosen = InPartitions(spark, table, written.frame(spark, sorted(names)), files)
+        return delete_rows(spark, rows, chosen, few=few)
+
+    fitting = _fitting(new, rows, by_position=by_position)
+    return _replaced(spark, rows, fitting, delete, show_progress=show_progress)
+
+
+def _fitting(new: DataFrame, rows: TableRows, *, by_position: bool) -> DataFrame:
+    render = expression_for_spark
+    return folded_rows(
+        rows, assign(new, rows.table, render_expression=render, by_position=by_position)
+    )
+
+
+def _replaced(
+    spark: SparkSession,
+    rows: TableRows,
+    fitting: DataFrame,
+    delete: Deleting,
+    *,
+    show_progress: bool | None,
+) -> Done:
+    table = rows.table
+    with write_progress(spark, table.full_name, show=show_progress) as progress:
+        written = write_rows(spark, fitting, table, progress=progress)
+    try:
+        gone = delete(written.files)
+    except BaseException:
+        discard(table, [f.path for f in written.files])
+        raise
+    if not written.files:
+        return gone
+    changes: tuple[RowChange, ...] = gone.changes or (DeleteRows(table),)
+    counts = replace(
+        gone.counts, inserted=written.rows, files=len(written.files), bytes=written.bytes
+    )
+    paths = (*(f.path for f in written.files), *gone.paths)
+    return Done(table, (*changes, AppendFiles(table.id, written.files, table)), paths, counts)

@@ -1,0 +1,193 @@
+"""RESTORE: the rows and columns of an older snapshot as the newest one.
+
+What is deleted stays deleted for those who look at older snapshots, so a row never comes back to
+its old place: rows that are gone are read where they were and written anew with their row ids. Rows
+that are still there stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
+from shelduck.model.changes.change import (
+    AlterTable,
+    AppendFiles,
+    DeleteRows,
+    FileDeletes,
+    RowChange,
+)
+from shelduck.model.files.data_files import DataFile, InlinedRows, deletes_seen
+from shelduck.model.files.layout import SNAPSHOT_FIELD
+from shelduck.model.tables.schema import retyped
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.done import Counts, Done, discard
+from shelduck.operations.progress import write_progress
+from shelduck.operations.read.changes import look_up
+from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.operations.write.delete import file_deletes
+from shelduck.planning.changes import ChangePlan, FeedSnapshots, Span
+from shelduck.spark.deletes.delete_files import write_delete_files
+from shelduck.spark.files.physical import ROW_ID_COLUMN
+from shelduck.spark.scan.changes import Feed
+from shelduck.spark.session import SparkSession
+from shelduck.spark.write.returning import later_rows, lost_rows
+from shelduck.spark.write.write import write_files
+
+
+@dataclass(frozen=True)
+class Restoration:
+    """What takes a table from ``now`` to ``then``; nothing has been read of any row yet.
+
+    ``younger`` files end, in ``mixed`` ones rows that came since are deleted, and of ``inlined``
+    rows the same. ``feed`` tells where the rows are that went since.
+    """
+
+    now: TableRows
+    then: TableVersion
+    feed: Feed
+    younger: tuple[DataFile, ...] = ()
+    mixed: tuple[DataFile, ...] = ()
+    inlined: tuple[int, ...] = ()
+    alteration: AlterTable | None = None
+    sources: tuple[DataFile, ...] = field(default=())
+
+    @property
+    def has_losses(self) -> bool:
+        """True when rows may have to be written anew."""
+        return bool(self.sources or any(part.rows for part in self.feed.went))
+
+
+def plan_restore(
+    store: Store, now: TableVersion, then: TableVersion, layouts: LayoutMemory
+) -> Restoration:
+    """Return what differs between two snapshots of a table, from the catalog alone."""
+    rows = table_rows(store, now, layouts)
+    before = then.snapshot.id
+    span = Span(before + 1, now.snapshot.id, then.snapshot.next_file_id)
+    # Read as the newest snapshot sees it, but in the columns of the older one.
+    target = replace(then, snapshot=now.snapshot, path=now.path, first_names=now.first_names)
+    feed = look_up(store, target, layouts, span, FeedSnapshots())
+    with store.read() as connection:
+        stored = read.inlined_rows(connection, then)
+    gone, came = _difference(stored, rows.inlined)
+    plan = _of_older_files(feed.plan, before)
+    return Restoration(
+        rows,
+        then,
+        replace(feed, plan=plan, came=(), went=gone, prune=None),
+        younger=tuple(f for f in rows.files if f.begin_snapshot > before),
+        mixed=tuple(f for f in rows.files if _may_mix(f, before)),
+        inlined=came,
+        alteration=_alteration(now, then),
+        sources=(*(f for f, _ in plan.ended), *plan.thinned),
+    )
+
+
+def restore_rows(
+    spark: SparkSession,
+    found: Restoration,
+    target: TableVersion,
+    *,
+    show_progress: bool | None = None,
+) -> Done:
+    """Write what a restoration needs; nothing is committed.
+
+    ``target`` is the table as it will be, in whose columns and layout rows are written.
+    """
+    table = found.now.table
+    paths: list[str] = []
+    try:
+        changes: list[RowChange] = []
+        counts = Counts()
+        deletes, removed = _deletes(spark, found)
+        paths += [f.delete_file.path for f in deletes if f.delete_file is not None]
+        if found.has_losses:
+            with write_progress(spark, table.full_name, show=show_progress) as progress:
+                rows = lost_rows(spark, found.feed, found.then.snapshot.id, ROW_ID_COLUMN)
+                written = write_files(
+                    spark, rows, target, progress=progress, lineage=(ROW_ID_COLUMN,)
+                )
+            paths += [f.path for f in written.files]
+            counts = Counts(inserted=written.rows, files=len(written.files), bytes=written.bytes)
+            if written.files:
+                changes.append(AppendFiles(table.id, written.files))
+    except BaseException:
+        discard(table, paths)
+        raise
+    looked = DeleteRows(table, tuple(deletes), found.inlined)
+    if not (deletes or found.inlined or changes or found.alteration):
+        return Done(table)
+    counts += Counts(deleted=removed + len(found.inlined))
+    return Done(table, (looked, *changes), tuple(paths), counts)
+
+
+def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes], int]:
+    """Return what ends and what is deleted, and how many rows that is."""
+    ended = [FileDeletes(f.id, deletes_seen(f)) for f in found.younger]
+    count = sum((f.record_count or 0) - f.dead_rows for f in found.younger)
+    if not found.mixed:
+        return ended, count
+    rows = replace(found.now, files=found.mixed, inlined=())
+    dead = later_rows(spark, rows.frame, found.then.snapshot.id)
+    written = write_delete_files(spark, dead, found.mixed, found.now.table)
+    ended += file_deletes(found.mixed, written)
+    return ended, count + sum(w.rows for w in written.values())
+
+
+def _may_mix(file: DataFile, before: int) -> bool:
+    """Tell whether an older file may hold rows that came since."""
+    assert file.layout is not None
+    if file.begin_snapshot > before or (file.partial_max or before + 1) <= before:
+        return False
+    return file.layout.has_field(SNAPSHOT_FIELD)
+
+
+def _of_older_files(plan: ChangePlan, before: int) -> ChangePlan:
+    return replace(
+        plan,
+        born=(),
+        born_partly=(),
+        ended=tuple((f, end) for f, end in plan.ended if f.begin_snapshot <= before),
+        thinned=tuple(f for f in plan.thinned if f.begin_snapshot <= before),
+    )
+
+
+def _difference(
+    then: Sequence[InlinedRows], now: Sequence[InlinedRows]
+) -> tuple[tuple[InlinedRows, ...], tuple[int, ...]]:
+    """Return the rows of the catalog that went since, and the ids of those that came since."""
+    old = {version for part in then for version in _versions(part)}
+    new = {version for part in now for version in _versions(part)}
+    gone = tuple(_only(part, old - new) for part in then)
+    return tuple(part for part in gone if part.rows), tuple(sorted(n for n, _ in new - old))
+
+
+def _versions(part: InlinedRows) -> list[tuple[int, int]]:
+    return list(zip(part.row_ids, part.begin_snapshots, strict=True))
+
+
+def _only(part: InlinedRows, chosen: set[tuple[int, int]]) -> InlinedRows:
+    return part.at([n for n, version in enumerate(_versions(part)) if version in chosen])
+
+
+def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
+    """Return the change that gives the columns of then back, None when they are the same."""
+    same_layout = (now.partition, now.sort) == (then.partition, then.sort)
+    same_properties = now.properties == then.properties
+    same_columns = (now.columns, now.comments) == (then.columns, then.comments)
+    if same_columns and same_layout and same_properties:
+        return None
+    return AlterTable(
+        now,
+        then.columns,
+        then.comments,
+        # Values of the later type are in the bounds of these.
+        retyped(now.columns, then.columns),
+        partition=None if now.partition == then.partition else then.partition,
+        sort=None if now.sort == then.sort else then.sort,
+        properties=None if same_properties else then.properties,
+    )

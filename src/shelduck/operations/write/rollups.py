@@ -1,0 +1,119 @@
+"""Rollups kept: rows of a rollup that follow what happened to its base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from shelduck.model.changes.change import AppendFiles
+from shelduck.model.changes.staged import StagedRows
+from shelduck.model.files.data_files import DataFile, deletes_seen
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.operations.done import Counts, Done
+from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.append import append_rows
+from shelduck.operations.write.delete import ORIGINS, truncate_rows
+from shelduck.operations.write.load import Loaded, load_rows
+from shelduck.operations.write.overwrite import overwrite_table
+from shelduck.operations.write.unique_keys import folding_of
+from shelduck.operations.write.versions import Versions, write_versions
+from shelduck.spark.merge.folding import GONE
+from shelduck.spark.merge.key_ranges import near_keys
+from shelduck.spark.merge.load_rows import ordered, without_rows
+from shelduck.spark.merge.rollup_rows import RollupRows
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.write.kept import kept
+
+
+def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Loaded) -> Done:
+    """Return what a load into the base adds to a rollup that was right before it."""
+    parts = rollup.parts(_loaded_rows(spark, rollup.base, rows, loaded))
+    if folding_of(rollup.table) is None:
+        return append_rows(spark, parts, rows.table, show_progress=False)
+    new = ordered(parts, GONE if GONE in parts.columns else None)
+    return load_rows(spark, rows, new, show_progress=False).done
+
+
+def made_anew(spark: SparkSession, rows: TableRows, rollup: RollupRows, base: TableRows) -> Done:
+    """Return a rollup of all rows of its base, in the place of what it holds."""
+    frame = base.frame(spark)
+    if not base.files and not any(part.rows for part in base.inlined):
+        return truncate_rows(spark, rows)
+    return overwrite_table(spark, rows, rollup.parts(frame), show_progress=False)
+
+
+def followed(
+    spark: SparkSession,
+    rows: TableRows,
+    rollup: RollupRows,
+    base: TableRows,
+    touched: Sequence[DataFrame],
+) -> Done:
+    """Return a rollup in which the rows of some keys are made anew from those of the base.
+
+    ``touched`` are rows of the base, as they were or as they are, that came or went.
+    """
+    if not touched:
+        return Done(rows.table)
+    keys = kept(reduce(DataFrame.unionAll, [rollup.keys_of(f) for f in touched]).distinct())
+    if keys.isEmpty():
+        return Done(rows.table)
+    near = near_keys(keys, rollup.key_fields)
+    dead = kept(rollup.own_of_keys(rows.frame(spark, None, ORIGINS).where(near), keys))
+    sources = rollup.sources
+    theirs = keys.toDF(*[f.name for f in sources])
+    alive = rollup.of_keys(base.frame(spark).where(near_keys(theirs, sources)), keys)
+    content = kept(rollup.content(alive))
+    counts = Counts(inserted=content.count(), deleted=dead.count())
+    if not counts.rows:
+        return Done(rows.table)
+    versions = Versions(
+        counts,
+        inserted=content if counts.inserted else None,
+        dead=dead if counts.deleted else None,
+    )
+    return write_versions(spark, rows, versions, show_progress=False)
+
+
+def touched_rows(spark: SparkSession, before: TableRows, after: TableRows) -> list[DataFrame]:
+    """Return the rows that a statement took from a table, and those that it added.
+
+    Files that both have with the same deletes are not read.
+    """
+    was = {f.id: f for f in before.files}
+    now = {f.id: f for f in after.files}
+    changed = [i for i, f in was.items() if i not in now or _differ(f, now[i])]
+    found: list[DataFrame] = []
+    names = before.table.columns.names
+    lost = replace(before, files=tuple(was[i] for i in changed))
+    if changed or _inlined_rows(before) != _inlined_rows(after):
+        left = replace(after, files=tuple(now[i] for i in changed if i in now))
+        gone = without_rows(lost.frame(spark, None, ORIGINS), left.frame(spark, None, ORIGINS))
+        found.append(gone.select(*map(backticked, names)))
+    new = tuple(f for f in after.files if f.id not in was)
+    if new:
+        found.append(replace(after, files=new, inlined=()).frame(spark, names))
+    if _inlined_rows(after) > _inlined_rows(before):
+        found.append(replace(after, files=()).frame(spark, names))
+    return found
+
+
+def _differ(was: DataFile, now: DataFile) -> bool:
+    return deletes_seen(was) != deletes_seen(now) or was.delete_file != now.delete_file
+
+
+def _inlined_rows(rows: TableRows) -> int:
+    return sum(len(part.row_ids) for part in rows.inlined)
+
+
+def _loaded_rows(
+    spark: SparkSession, base: TableVersion, rows: TableRows, loaded: Loaded
+) -> DataFrame:
+    """Return the rows that were loaded: those that were folded, or those in new files."""
+    if loaded.rows is not None:
+        return loaded.rows
+    new = [f for c in loaded.done.changes if isinstance(c, AppendFiles) for f in c.files]
+    files = tuple(StagedRows(files=list(new)).over(base, []))
+    return replace(rows, table=base, files=files, inlined=()).frame(spark)

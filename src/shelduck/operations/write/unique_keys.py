@@ -1,0 +1,96 @@
+"""Making sure that a statement leaves each key of a table with a key model once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.tables.keys import table_keys
+from shelduck.model.tables.schema import Path
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.delete import ORIGINS
+from shelduck.operations.write.versions import Versions
+from shelduck.spark.merge.folding import Folding
+from shelduck.spark.merge.key_ranges import near_keys
+from shelduck.spark.merge.load_rows import ordered, some_of_keys, some_twice, without_rows
+from shelduck.spark.scan.matching import Where
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.write.kept import kept
+
+
+def folding_of(table: TableVersion) -> Folding | None:
+    """Return how rows of a table are folded, None for one that keeps all of them.
+
+    Raises Unsupported where another writer has dropped a key: rows of several keys would be one.
+    """
+    keys = table_keys(table)
+    if keys is None or not keys.folds:
+        return None
+    if len(keys.key_fields(table.columns)) < len(keys.columns):
+        raise Unsupported(
+            f"another writer dropped a key column of {table.full_name}, so rows with different"
+            " keys look the same; use RESTORE TABLE with a version that has the column, or create"
+            " a new table AS SELECT"
+        )
+    return Folding(table, keys)
+
+
+def sets_keys(table: TableVersion, paths: Iterable[Path]) -> bool:
+    """Tell whether one of the assigned columns is a key that rows have once."""
+    folding = folding_of(table)
+    names = {path[0].lower() for path in paths}
+    return folding is not None and any(f.name.lower() in names for f in folding.key_fields)
+
+
+def require_unique(spark: SparkSession, rows: TableRows, versions: Versions, what: str) -> None:
+    """Raise InvalidRequest where rows of a statement have a key that another row has then."""
+    folding = folding_of(rows.table)
+    parts = [part for part in (versions.updated, versions.inserted) if part is not None]
+    if folding is None or not parts:
+        return
+    keys = folding.key_fields
+    names = [f.name for f in keys]
+    new = reduce(DataFrame.unionAll, [folding.only_keys(part) for part in parts])
+    found = some_twice(new, keys)
+    if not found:
+        left = rows.frame(spark, names, ORIGINS).where(near_keys(new, keys))
+        if versions.dead is not None:
+            left = without_rows(left, versions.dead)
+        found = some_of_keys(left, new, keys)
+    _refuse(found, rows.table, what)
+
+
+def folded_rows(rows: TableRows, fitting: DataFrame) -> DataFrame:
+    """Return assigned rows as they stand in the table: of one with a key model each key once."""
+    folding = folding_of(rows.table)
+    if folding is None:
+        return fitting
+    return folding.without_sign(folding.folded(ordered(fitting)))
+
+
+def require_apart(spark: SparkSession, rows: TableRows, new: DataFrame, where: Where) -> DataFrame:
+    """Return new rows, kept, whose keys no row has that the condition leaves.
+
+    Raises InvalidRequest where one does. Rows of a table without a key model are left as they are.
+    """
+    folding = folding_of(rows.table)
+    if folding is None:
+        return new
+    new = kept(new)
+    keys = folding.key_fields
+    frame = rows.frame(spark, None, ORIGINS)
+    left = without_rows(frame, where.rows(frame))
+    _refuse(some_of_keys(left, new, keys), rows.table, "INSERT … REPLACE WHERE")
+    return new
+
+
+def _refuse(found: tuple[object, ...], table: TableVersion, what: str) -> None:
+    if found:
+        told = ", ".join(map(str, found))
+        raise InvalidRequest(
+            f"{what} would leave several rows with the key ({told}) in {table.full_name}, where"
+            " keys are unique; load the rows with INSERT INTO instead, which replaces the old"
+            " ones"
+        )

@@ -1,0 +1,96 @@
+"""New versions of rows: what dies is deleted, what takes its place is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
+from shelduck.model.files.data_files import NewDataFile
+from shelduck.operations.done import Counts, Done, discard
+from shelduck.operations.progress import write_progress
+from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.delete import deleted
+from shelduck.operations.write.write_rows import write_rows
+from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
+from shelduck.spark.files.physical import ROW_ID_COLUMN
+from shelduck.spark.scan.matching import row_ids
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.write import kept
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Rows that were computed once, with the table's columns and where they come from behind them.
+
+    ``updated`` take the place of rows that are among ``dead``; ``inserted`` come from nowhere. None
+    are none. ``counts`` say how many rows were inserted, updated and deleted.
+    """
+
+    counts: Counts
+    updated: DataFrame | None = None
+    inserted: DataFrame | None = None
+    dead: DataFrame | None = None
+
+
+def write_versions(
+    spark: SparkSession,
+    rows: TableRows,
+    versions: Versions,
+    *,
+    few: int = 0,
+    show_progress: bool | None = None,
+) -> Done:
+    """Write rows and deletes of one statement; nothing is committed.
+
+    Rows that are updated keep their row ids, so they and rows without one go to files of their own:
+    at most two writes. Up to ``few`` dead rows of files go to the catalog instead of delete files.
+    """
+    table = rows.table
+    files: list[NewDataFile] = []
+    with write_progress(spark, table.full_name, show=show_progress) as progress:
+        try:
+            for frame, lineage in _writes(rows, versions):
+                files += write_rows(spark, frame, table, progress=progress, lineage=lineage).files
+            gone = _deletes(spark, rows, versions, few)
+        except BaseException:
+            discard(table, [f.path for f in files])
+            raise
+    changes: tuple[RowChange, ...] = gone.changes or (DeleteRows(table),)
+    if files:
+        changes = (*changes, AppendFiles(table.id, tuple(files), table))
+    counts = replace(versions.counts, files=len(files), bytes=sum(f.file_size_bytes for f in files))
+    return Done(table, changes, (*(f.path for f in files), *gone.paths), counts)
+
+
+def _writes(rows: TableRows, versions: Versions) -> Iterator[tuple[DataFrame, tuple[str, ...]]]:
+    """Yield what is to be written, each with the columns of lineage that it has."""
+    table, counts = rows.table, versions.counts
+    updated, inserted = versions.updated, versions.inserted
+    if updated is not None:
+        own = kept.with_row_id(updated) if kept.may_lack_row_ids(rows.files) else updated
+        few = kept.in_few_files(own, counts.updated, rows.files)
+        yield kept.versions(few, table, with_row_ids=True), (ROW_ID_COLUMN,)
+        if own is not updated:
+            fresh = kept.versions(kept.without_row_id(updated), table, with_row_ids=False)
+            if inserted is not None:
+                fresh = fresh.unionAll(kept.versions(inserted, table, with_row_ids=False))
+            inserted = fresh
+    if inserted is not None:
+        few = kept.in_few_files(inserted, counts.inserted + counts.updated, rows.files)
+        yield kept.versions(few, table, with_row_ids=False), ()
+
+
+def _deletes(spark: SparkSession, rows: TableRows, versions: Versions, few: int) -> Done:
+    dead, most = versions.dead, versions.counts.updated + versions.counts.deleted
+    if dead is None:
+        return Done(rows.table)
+    found: dict[int, DeadRows] = {}
+    inlined: tuple[int, ...] = ()
+    if rows.files:
+        found = write_delete_files(
+            spark, kept.of_files(dead), rows.files, rows.table, few=few, most=most
+        )
+    if any(part.rows for part in rows.inlined):
+        inlined = row_ids(kept.of_catalog(dead))
+    return deleted(rows, found, inlined)

@@ -1,0 +1,63 @@
+"""Rows of writers into files, which also hold what an open job of the table converts.
+
+A value that the new type cannot hold fails the write that brings it, and does the job no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.planning.shadows import Shadow, known_shadows, shadow_name, with_shadows
+from shelduck.spark.rows.shadow_rows import LOST, add_shadows
+from shelduck.spark.session import AnalysisException, DataFrame, SparkSession
+from shelduck.spark.write.write import Progress, WrittenFiles, write_files
+
+Register = Callable[[TableVersion], TableVersion]
+"""Tells the catalog that files are about to be written, and returns the table as they shall be."""
+
+
+def write_rows(
+    spark: SparkSession,
+    rows: DataFrame,
+    table: TableVersion,
+    *,
+    progress: Progress | None = None,
+    lineage: Sequence[str] = (),
+) -> WrittenFiles:
+    """Write assigned rows as `write_files` does, and beside them the columns of an open job.
+
+    A job whose columns are not there any more, or whose expression names such a column, gets
+    nothing: it ends by itself.
+    """
+    shadows = known_shadows(table, table.conversions)
+    with_both = None if isinstance(shadows, str) else _with_shadows(rows, table, shadows, lineage)
+    if isinstance(shadows, str) or with_both is None:
+        return write_files(spark, rows, table, progress=progress, lineage=lineage)
+    target = with_shadows(table, shadows)
+    try:
+        return write_files(spark, with_both, target, progress=progress, lineage=lineage)
+    except InvalidRequest as error:
+        if LOST not in str(error):
+            raise
+        raise InvalidRequest(
+            f"{error}; a job is changing types of {table.full_name}, and new rows must fit the new"
+            f" types, too; correct them, or use CANCEL ALTER TABLE COLUMN FROM {table.full_name}"
+        ) from error
+
+
+def _with_shadows(
+    rows: DataFrame, table: TableVersion, shadows: Sequence[Shadow], lineage: Sequence[str]
+) -> DataFrame | None:
+    if not shadows:
+        return None
+    names = (*table.columns.names, *(shadow_name(s) for s in shadows), *lineage)
+    try:
+        found = add_shadows(rows, shadows).select(*map(backticked, names))
+        # Over Spark Connect only the schema shows what an expression cannot name.
+        _ = found.schema
+    except AnalysisException:
+        return None
+    return found

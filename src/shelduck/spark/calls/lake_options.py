@@ -1,0 +1,166 @@
+"""Options of readers and writers of a lake's table: each is honoured, or refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from shelduck.errors import InvalidRequest
+
+MERGE_SCHEMA = "mergeSchema"
+OVERWRITE_SCHEMA = "overwriteSchema"
+OVERWRITE_MODE = "partitionOverwriteMode"
+REPLACE_WHERE = "replaceWhere"
+
+_INSTEAD = {
+    "compression": "set it for a table with CALL set_option('parquet_compression', …)",
+    "compressioncodec": "set it for a table with CALL set_option('parquet_compression', …)",
+    "maxrecordsperfile": "set the size of files with CALL set_option('target_file_size', …)",
+    "target-file-size-bytes": "set it for a table with CALL set_option('target_file_size', …)",
+    "path": "the files of a table are below the lake's data path",
+    "usermetadata": "use lake.transaction(message=…) to keep a message with the commit",
+    "txnappid": "use lake.transaction(once=(series, number)) to write exactly once",
+    "txnversion": "use lake.transaction(once=(series, number)) to write exactly once",
+    "replacewhere": "use df.writeTo(name).overwrite(condition), or INSERT INTO … REPLACE WHERE",
+    "mergeschema": "use df.writeTo(name).append() or lake.table(name).append",
+    "overwriteschema": "use df.write.mode('overwrite').saveAsTable(name), which replaces columns",
+    "partitionoverwritemode": "use df.writeTo(name).overwritePartitions()",
+    "start-snapshot-id": 'use .option("readChangeFeed", "true").option("startingVersion", n)',
+    "end-snapshot-id": 'use .option("readChangeFeed", "true").option("endingVersion", n)',
+    "branch": "a lake has snapshots, not branches",
+    "tag": "a lake has snapshots, not tags",
+}
+
+_VERSIONS = ("versionAsOf", "snapshot-id")
+_TIMES = ("timestampAsOf", "as-of-timestamp")
+_FEED = ("readChangeFeed", "readChangeData")
+_STARTS = ("startingVersion", "startingTimestamp")
+_ENDS = ("endingVersion", "endingTimestamp")
+
+
+def refuse_others(given: Mapping[str, str], known: tuple[str, ...], what: str) -> None:
+    """Raise InvalidRequest, naming it, for an option that is not among the known ones."""
+    lowered = {name.lower() for name in known}
+    for name in given:
+        if name.lower() in lowered:
+            continue
+        instead = _INSTEAD.get(name.lower())
+        listed = f"known options: {', '.join(known)}" if known else "there are no options"
+        raise InvalidRequest(
+            f"{what} does not support the option {name!r}; {instead or f'leave it out ({listed})'}",
+            about="option",
+        )
+
+
+def is_true(value: object, name: str) -> bool:
+    """Return what an option means that is true or false."""
+    text = str(value).strip().lower()
+    if text not in ("true", "false"):
+        raise InvalidRequest(f"option {name} must be true or false, not {value!r}", about="option")
+    return text == "true"
+
+
+def refuse_made(given: Mapping[str, str], what: str) -> None:
+    """Raise InvalidRequest for an option of a table that is made or replaced.
+
+    It gets all columns of its rows anyway.
+    """
+    schemas = (MERGE_SCHEMA.lower(), OVERWRITE_SCHEMA.lower())
+    refuse_written({n: v for n, v in given.items() if n.lower() not in schemas}, what)
+
+
+def refuse_written(given: Mapping[str, str], what: str) -> None:
+    """Raise InvalidRequest for an option that a plain write of rows does not do.
+
+    One that asks for what happens anyway is done.
+    """
+    harmless = {
+        MERGE_SCHEMA.lower(): "false",
+        OVERWRITE_SCHEMA.lower(): "false",
+        OVERWRITE_MODE.lower(): "static",
+    }
+    asked = {
+        name: value
+        for name, value in given.items()
+        if harmless.get(name.lower()) != value.strip().lower()
+    }
+    refuse_others(asked, (), what)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the options of a reader ask for: a snapshot, a change feed, or the rows as they are."""
+
+    version: int | None = None
+    timestamp: str | None = None
+    changes: tuple[int | str, int | str | None] | None = None
+
+
+def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
+    """Return what the options of a reader ask for; InvalidRequest for one that asks nothing known.
+
+    Delta's words and Iceberg's are known for snapshots, Delta's for the change feed.
+    """
+    what = f"a reader of {table}"
+    refuse_others(given, (*_VERSIONS, *_TIMES, *_FEED, *_STARTS, *_ENDS), what)
+    values = {name.lower(): value for name, value in given.items()}
+    version, time = _one(values, _VERSIONS), _one(values, _TIMES)
+    start, end = _one(values, _STARTS), _one(values, _ENDS)
+    feed = _one(values, _FEED)
+    if feed is None or not is_true(feed[1], feed[0]):
+        for found in (start, end):
+            if found is not None:
+                raise InvalidRequest(
+                    f"{what}: {found[0]} applies only to a change feed; add"
+                    ' .option("readChangeFeed", "true")',
+                    about="option",
+                )
+        if version is not None and time is not None:
+            raise InvalidRequest(
+                f"{what}: use either {version[0]} or {time[0]}, not both", about="option"
+            )
+        return ReadOptions(
+            None if version is None else _whole(*version), None if time is None else _moment(*time)
+        )
+    for found in (version, time):
+        if found is not None:
+            raise InvalidRequest(
+                f"{what}: a change feed is read from startingVersion to endingVersion; leave out"
+                f" {found[0]}",
+                about="option",
+            )
+    if start is None:
+        raise InvalidRequest(
+            f"{what}: a change feed needs startingVersion or startingTimestamp", about="option"
+        )
+    return ReadOptions(changes=(_end(*start), None if end is None else _end(*end)))
+
+
+def _one(values: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] | None:
+    found = [(name, values[name.lower()]) for name in names if name.lower() in values]
+    if len(found) > 1:
+        raise InvalidRequest(
+            f"{found[0][0]} and {found[1][0]} exclude each other; leave one out", about="option"
+        )
+    return found[0] if found else None
+
+
+def _end(name: str, text: str) -> int | str:
+    return _whole(name, text) if name.endswith("Version") else text
+
+
+def _whole(name: str, text: str) -> int:
+    if not text.strip().isdecimal():
+        raise InvalidRequest(
+            f"option {name} must be the id of a snapshot, not {text!r}", about="option"
+        )
+    return int(text)
+
+
+def _moment(name: str, text: str) -> str:
+    """Return the text of a time; Iceberg counts milliseconds."""
+    if name != "as-of-timestamp":
+        return text
+    when = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=_whole(name, text))
+    return when.isoformat()

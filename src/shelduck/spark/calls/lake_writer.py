@@ -1,0 +1,134 @@
+"""``df.writeTo`` and ``df.write`` of a table of a lake, where Spark's own writers do not suffice.
+
+Partitions are replaced, and columns added (``mergeSchema``), by the lake itself: Spark asks for
+writers in the JVM for the one, and compares columns before a catalog hears of rows for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2
+
+from shelduck.errors import Unsupported
+from shelduck.spark.bridge.jvm import options_of
+from shelduck.spark.calls.lake_options import (
+    MERGE_SCHEMA,
+    OVERWRITE_MODE,
+    REPLACE_WHERE,
+    is_true,
+    refuse_others,
+    refuse_written,
+)
+from shelduck.spark.calls.lake_table import LakeTable
+from shelduck.spark.query import replaces_partitions
+
+Sparks = Callable[..., Any]
+
+
+class LakeWriter(DataFrameWriterV2):
+    """What ``df.writeTo`` returns for a table of a lake."""
+
+    def __init__(self, df: DataFrame, name: str, table: LakeTable) -> None:
+        super().__init__(df, name)
+        self._table = table
+        self._given: dict[str, str] = {}
+
+    def option(self, key: str, value: Any) -> DataFrameWriterV2:
+        """Take an option; ``mergeSchema`` is for `append`."""
+        self._given[key] = _text(value)
+        return super().option(key, value)
+
+    def options(self, **options: Any) -> DataFrameWriterV2:
+        """Take options, as `option` does."""
+        self._given.update({key: _text(value) for key, value in options.items()})
+        return super().options(**options)
+
+    def append(self) -> None:
+        """Append the rows; with ``mergeSchema`` columns that the table lacks are added."""
+        if _takes_columns(self._given):
+            _refuse_rest(self._given, self._table)
+            self._table.append(self._df)
+        else:
+            super().append()
+
+    def overwritePartitions(self) -> None:  # noqa: N802 - Spark's own name
+        """Replace the partitions that rows are in, as one commit."""
+        refuse_written(self._given, f"a write into {self._table.name}")
+        self._table.overwrite_partitions(self._df, by_position=False)
+
+
+def save_as_table(
+    sparks: Sparks, writer: DataFrameWriter, table: LakeTable, *how: Any, **more: Any
+) -> None:
+    """Save rows as a table: Spark's way, but for rows that bring new columns."""
+    given = given_by_name(("format", "mode", "partitionBy"), how, more)
+    writer.mode(given.pop("mode", None))
+    kind, keys = given.pop("format", None), given.pop("partitionBy", None)
+    writer.options(**given)
+    told = options_of(writer._jwrite)  # noqa: SLF001 - nothing else tells them
+    is_there, mode = table.is_there, _mode(writer)
+    if is_there and mode == "APPEND" and _takes_columns(told):
+        _refuse_rest(told, table)
+        table.append(writer._df)  # noqa: SLF001 - Spark's, as the lake needs it
+        return
+    where = _value(told, REPLACE_WHERE)
+    if where is not None and mode == "OVERWRITE" and is_there:
+        refuse_others(told, (REPLACE_WHERE,), f"a write into {table.name}")
+        table.overwrite(writer._df, where)  # noqa: SLF001
+        return
+    if is_there and mode == "OVERWRITE" and _wants_partitions(told):
+        raise Unsupported(
+            f"saveAsTable replaces all rows of {table.name} and ignores partitionOverwriteMode;"
+            " use df.writeTo(name).overwritePartitions(), or leave out the option"
+        )
+    sparks(kind, None, keys)
+
+
+def insert_into(
+    sparks: Sparks, writer: DataFrameWriter, table: LakeTable, overwrite: bool | None = None
+) -> None:
+    """Insert rows by the places of their columns; partitions are replaced where Spark would."""
+    if overwrite is not None:
+        writer.mode("overwrite" if overwrite else "append")
+    told = options_of(writer._jwrite)  # noqa: SLF001 - nothing else tells them
+    is_said = _value(told, OVERWRITE_MODE) is not None
+    dynamic = _wants_partitions(told) if is_said else replaces_partitions(writer._spark)  # noqa: SLF001
+    if _mode(writer) == "OVERWRITE" and dynamic and table.is_partitioned:
+        refuse_others(told, (OVERWRITE_MODE,), f"a write into {table.name}")
+        table.overwrite_partitions(writer._df, by_position=True)  # noqa: SLF001
+    else:
+        sparks()
+
+
+def _wants_partitions(given: Mapping[str, str]) -> bool:
+    return str(_value(given, OVERWRITE_MODE)).upper() == "DYNAMIC"
+
+
+def _takes_columns(given: Mapping[str, str]) -> bool:
+    value = _value(given, MERGE_SCHEMA)
+    return value is not None and is_true(value, MERGE_SCHEMA)
+
+
+def _refuse_rest(given: Mapping[str, str], table: LakeTable) -> None:
+    rest = {name: value for name, value in given.items() if name.lower() != MERGE_SCHEMA.lower()}
+    refuse_written(rest, f"a write into {table.name}")
+
+
+def _mode(writer: DataFrameWriter) -> str:
+    return str(writer._jwrite.curmode()).upper()  # noqa: SLF001 - nothing else tells it
+
+
+def _value(given: Mapping[str, str], key: str) -> str | None:
+    return next((value for name, value in given.items() if name.lower() == key.lower()), None)
+
+
+def _text(value: Any) -> str:
+    """Return the text by which Spark keeps the value of an option."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def given_by_name(names: Sequence[str], how: Sequence[Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return by name what a call of Spark's was given by place or by name."""
+    return dict(zip(names, how, strict=False)) | more

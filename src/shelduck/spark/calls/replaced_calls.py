@@ -1,0 +1,92 @@
+"""Calls of Spark that name a table and get to no catalog: what a lake does in their place.
+
+Each is Spark's own for all tables that are no lake's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from inspect import signature
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from shelduck.errors import Unsupported
+from shelduck.spark.bridge.jvm import options_of
+from shelduck.spark.calls.lake_options import ReadOptions, read_options
+from shelduck.spark.calls.lake_stream import to_table
+from shelduck.spark.calls.lake_table import FindTable, LakeTable
+from shelduck.spark.calls.lake_writer import LakeWriter, insert_into, save_as_table
+from shelduck.spark.calls.merge_writer import LakeMerge
+from shelduck.spark.calls.replacing import replace_method
+
+_FOLLOW = (
+    "readStream does not support tables of a lake; use lake.table({0!r}).follow(handle,"
+    " checkpoint), or read the changes with table_changes({0!r}, first)"
+)
+
+
+def replace_calls(spark: SparkSession, find: FindTable) -> None:
+    """Have calls that name a lake's table do what Spark would, until methods are given back."""
+    frame = spark.range(0)
+    calls: list[tuple[type, str, Callable[..., Any]]] = [
+        (type(frame), "mergeInto", _merge_into),
+        (type(frame), "writeTo", _write_to),
+        (type(frame.write), "saveAsTable", save_as_table),
+        (type(frame.write), "insertInto", insert_into),
+        (type(spark.read), "table", _read_table),
+        (type(spark.readStream), "table", _refusing(_FOLLOW)),
+        (DataStreamWriter, "toTable", to_table),
+    ]
+    for kind, method, instead in calls:
+        replace_method(kind, method, partial(_replaced, instead, find))
+
+
+def _replaced(
+    instead: Callable[..., Any], find: FindTable, original: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a call whose first argument is a table's name; ``instead`` gets Spark's own too."""
+    _, named, *_ = signature(original).parameters
+
+    def call(self: Any, *arguments: Any, **more: Any) -> Any:
+        name = arguments[0] if arguments else more.get(named)
+        session = self.sparkSession if hasattr(self, "sparkSession") else self._spark
+        table = find(session, name) if isinstance(name, str) else None
+        if table is None:
+            return original(self, *arguments, **more)
+        others = {key: value for key, value in more.items() if key != named}
+        sparks = partial(original, self, name)
+        return instead(sparks, self, table, *arguments[1:], **others)
+
+    return call
+
+
+def _read_table(
+    sparks: Callable[..., DataFrame], reader: DataFrameReader, table: LakeTable
+) -> DataFrame:
+    """Return a table's rows: Spark asks no catalog about the options of a reader."""
+    given = options_of(reader._jreader)  # noqa: SLF001 - nothing else tells them
+    wanted = read_options(given, table.name)
+    if wanted == ReadOptions():
+        return sparks()
+    if wanted.changes is not None:
+        return table.changes(*wanted.changes)
+    return table.read(wanted.version, wanted.timestamp)
+
+
+def _merge_into(_: Any, df: DataFrame, table: LakeTable, condition: Column) -> LakeMerge:
+    return LakeMerge(df, condition, table.merge)
+
+
+def _write_to(sparks: Any, df: DataFrame, table: LakeTable) -> LakeWriter:
+    [name] = sparks.args[1:]
+    return LakeWriter(df, name, table)
+
+
+def _refusing(told: str) -> Callable[..., Any]:
+    def refuse(_sparks: Any, _self: Any, table: LakeTable, *_arguments: Any, **_more: Any) -> Any:
+        raise Unsupported(told.format(table.name))
+
+    return refuse

@@ -1,0 +1,356 @@
+"""Delete files: the dead positions of data files, one Parquet file for each data file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Conflict, CorruptLake
+from shelduck.model.files.data_files import DataFile, NewDeleteFile
+from shelduck.model.files.layout import SNAPSHOT_FIELD
+from shelduck.model.files.place import place_below
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.deletes.delete_positions import write_positions
+from shelduck.spark.deletes.position_files import (
+    FILE,
+    PATH,
+    POSITION,
+    stored_positions,
+    write_position_files,
+)
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.storage import delete_directory, spark_path
+from shelduck.spark.reader_options import EXACT_PATH
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.write.write import fresh_name
+
+_THREADS = 16
+# Positions that come to the driver: 16 bytes each.
+_MOST_COLLECTED = 1_000_000
+_IDS = {PATH: 2147483646, POSITION: 2147483645}
+
+
+@dataclass(frozen=True, slots=True)
+class DeadRows:
+    """The rows of one data file that were deleted.
+
+    ``rows`` counts those that were alive before. If they are few, ``positions`` lists them, else a
+    delete file together with the older ones; with neither, no row of the file is left.
+    ``takes_inlined``: the delete file also lists the positions that the catalog keeps.
+    """
+
+    rows: int
+    delete_file: NewDeleteFile | None = None
+    positions: tuple[int, ...] = ()
+    takes_inlined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """One delete file and how many positions it lists."""
+
+    file: NewDeleteFile
+    rows: int
+
+
+def write_delete_files(
+    spark: SparkSession,
+    dead: DataFrame,
+    files: Sequence[DataFile],
+    table: TableVersion,
+    *,
+    few: int = 0,
+    most: int | None = None,
+) -> dict[int, DeadRows]:
+    """Write delete files for rows of ``files`` and return them by data file id.
+
+    ``dead`` has the columns `Origin.FILE_ID` and `Origin.POSITION`, each row once and none that was
+    dead before; it is computed once. Up to ``few`` rows in total are returned as positions
+    instead, if the catalog knows every file. ``most`` is how many rows ``dead`` has, or a bound.
+
+    One Spark job collects up to a million positions, which are written here, and a second one those
+    of older delete files. Spark itself writes more of them, by at most two jobs. If anything fails,
+    all written files are removed.
+
+    Raises Conflict if a delete file holds deletes of snapshots later than the table's.
+    """
+    work = _Work(spark, table, {f.id: f for f in files}, few)
+    positions = dead.select(
+        F.col(Origin.FILE_ID).alias(FILE), F.col(Origin.POSITION).alias(POSITION)
+    )
+    try:
+        if _bound(files, most) <= _MOST_COLLECTED:
+            return work.collect(positions)
+        return work.run(positions)
+    except BaseException:
+        for directory in work.directories:
+            delete_directory(place_below(table.path, directory))
+        raise
+
+
+@dataclass
+class _Work:
+    """One statement's delete files; ``directories`` are those that it has created."""
+
+    spark: SparkSession
+    table: TableVersion
+    files: Mapping[int, DataFile]
+    few: int
+    directories: list[str] = field(default_factory=list)
+
+    def collect(self, dead: DataFrame) -> dict[int, DeadRows]:
+        """Collect the positions, and write them here."""
+        new = _by_file(dead)
+        counts = {number: len(positions) for number, positions in new.items()}
+        if self._are_few(counts):
+            return self._few(counts, lambda number: new[number])
+        touched = self._touched(new)
+        if sum(_stored(file) for file in touched) > _MOST_COLLECTED:
+            return self.run(self._frame(new))
+        total = self._merged(new, touched)
+        found: dict[int, DeadRows] = {}
+        for number, rows in counts.items():
+            file = self.files[number]
+            if self._is_end(file, len(total[number]) - _taken(file)):
+                found[number] = DeadRows(rows)
+        self._require_all_dead(found)
+        left = {number: total[number] for number in new if number not in found}
+        for number, written in self._written_here(left).items():
+            takes = _takes_inlined(self.files[number])
+            found[number] = DeadRows(counts[number], written, takes_inlined=takes)
+        return found
+
+    def _frame(self, positions: Mapping[int, pa.Array]) -> DataFrame:
+        parts = [
+            pa.table({FILE: pa.repeat(pa.scalar(number, pa.int64()), len(each)), POSITION: each})
+            for number, each in positions.items()
+        ]
+        return self.spark.createDataFrame(pa.concat_tables(parts))
+
+    def _merged(
+        self, new: Mapping[int, pa.Array], touched: Sequence[DataFile]
+    ) -> dict[int, pa.Array]:
+        """Return positions with those of the delete files that theirs replace."""
+        if not touched:
+            return dict(new)
+        older = _by_file(stored_positions(self.spark, touched, self.table))
+        total = dict(new)
+        for file in touched:
+            both = pa.concat_arrays([new[file.id], older.get(file.id, new[file.id].slice(0, 0))])
+            self._require_known(file, len(both), len(new[file.id]))
+            if _takes_inlined(file):
+                both = pa.concat_arrays([both, pa.array(file.inlined_deletes, pa.int64())])
+            total[file.id] = both.sort()
+        return total
+
+    def _written_here(self, positions: Mapping[int, pa.Array]) -> dict[int, NewDeleteFile]:
+        if not positions:
+            return {}
+        directory = fresh_name(self.table)
+        self.directories.append(directory)
+
+        def write(number: int) -> NewDeleteFile:
+            name = f"{directory}/{FILE}={number}.parquet"
+            return write_positions(self.table, name, self.files[number].path, positions[number])
+
+        with ThreadPoolExecutor(min(_THREADS, len(positions))) as pool:
+            return dict(zip(positions, pool.map(write, positions), strict=True))
+
+    def run(self, dead: DataFrame) -> dict[int, DeadRows]:
+        """Let Spark write the positions."""
+        new = self._write(dead, self.files.values())
+        counts = {number: written.rows for number, written in new.items()}
+        if self._are_few(counts):
+            found = self._few(counts, lambda n: _positions(self.table.path + new[n].file.path))
+            self._remove(set(), set())
+            return found
+        touched = self._touched(new)
+        total = new | self._with_older(touched, new)
+        found = {}
+        for number, written in total.items():
+            rows = new[number].rows
+            file = self.files[number]
+            if self._is_end(file, written.rows - _taken(file)):
+                found[number] = DeadRows(rows)
+            else:
+                takes = _takes_inlined(file)
+                found[number] = DeadRows(rows, written.file, takes_inlined=takes)
+        self._require_all_dead(found)
+        kept = {d.delete_file.path for d in found.values() if d.delete_file is not None}
+        self._remove({w.file.path for w in (*new.values(), *total.values())} - kept, kept)
+        return found
+
+    def _touched(self, numbers: Iterable[int]) -> list[DataFile]:
+        """Return those of the data files that have a delete file, which new ones replace."""
+        return [self.files[n] for n in numbers if self.files[n].delete_file is not None]
+
+    def _are_few(self, counts: Mapping[int, int]) -> bool:
+        return sum(counts.values()) <= self.few and all(number >= 0 for number in counts)
+
+    def _few(
+        self, counts: Mapping[int, int], positions: Callable[[int], pa.Array]
+    ) -> dict[int, DeadRows]:
+        """Return positions for the catalog to keep."""
+        found: dict[int, DeadRows] = {}
+        for number, rows in counts.items():
+            file = self.files[number]
+            _require_no_later(file, self.table)
+            if self._is_end(file, rows + _stored(file)):
+                found[number] = DeadRows(rows)
+            else:
+                found[number] = DeadRows(rows, positions=tuple(positions(number).to_pylist()))
+        self._require_all_dead(found)
+        return found
+
+    def _remove(self, files: Collection[str], kept: Collection[str]) -> None:
+        """Remove files with their own directories, and directories without kept files."""
+        used = {path.partition("/")[0] for path in kept}
+        for directory in self.directories:
+            if directory not in used:
+                delete_directory(place_below(self.table.path, directory))
+        for path in files:
+            if path.partition("/")[0] in used:
+                delete_directory(place_below(self.table.path, path.rpartition("/")[0]))
+
+    def _is_end(self, file: DataFile, dead: int) -> bool:
+        # Positions that the catalog itself keeps are in no delete file.
+        return file.record_count == dead + len(file.inlined_deletes)
+
+    def _require_all_dead(self, found: Mapping[int, DeadRows]) -> None:
+        """Raise CorruptLake if a file that would end has more or fewer rows than the catalog says.
+
+        Its footer is read: with a count that is too low, live rows would be lost.
+        """
+        ended = [self.files[n] for n, d in found.items() if d.delete_file is None]
+        ended = [f for f in ended if not found[f.id].positions]
+        if not ended:
+            return
+        with ThreadPoolExecutor(min(_THREADS, len(ended))) as pool:
+            for file, rows in zip(ended, pool.map(_row_count, ended), strict=True):
+                if rows != file.record_count:
+                    raise CorruptLake(
+                        f"data file {file.path} of {self.table.full_name} has {rows} rows, but the"
+                        f" catalog says {file.record_count}; restore the file, or correct"
+                        " record_count in ducklake_data_file"
+                    )
+
+    def _with_older(
+        self, touched: Sequence[DataFile], new: Mapping[int, _Written]
+    ) -> dict[int, _Written]:
+        """Write delete files that also list the older positions; return them by data file id."""
+        if not touched:
+            return {}
+        place = spark_path(self.table.path + self.directories[0])
+        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint").options(**EXACT_PATH)
+        fresh = written.parquet(place).where(F.col(FILE).isin([f.id for f in touched]))
+        both = fresh.select(FILE, POSITION).unionAll(
+            stored_positions(self.spark, touched, self.table)
+        )
+        inlined = [(f.id, p) for f in touched if _takes_inlined(f) for p in f.inlined_deletes]
+        if inlined:
+            more = self.spark.createDataFrame(inlined, f"{FILE} bigint, {POSITION} bigint")
+            both = both.unionAll(more)
+        total = self._write(both, touched)
+        for file in touched:
+            self._require_known(file, total[file.id].rows - _taken(file), new[file.id].rows)
+        return total
+
+    def _require_known(self, file: DataFile, dead: int, new: int) -> None:
+        """Raise Conflict where files name other positions than the catalog has counted."""
+        if dead != new + _stored(file):
+            raise Conflict(
+                f"another commit deleted rows from data file {file.id} of"
+                f" {self.table.full_name}; read the table again and repeat the change"
+            )
+
+    def _write(self, positions: DataFrame, files: Iterable[DataFile]) -> dict[int, _Written]:
+        """Write the columns ``file`` and ``pos``; return the files by data file id."""
+        directory = fresh_name(self.table)
+        self.directories.append(directory)
+        place = place_below(self.table.path, directory)
+        paths = [(f.id, f.path) for f in files]
+        written = write_position_files(self.spark, positions, paths, place, _IDS)
+        return {
+            number: _Written(
+                NewDeleteFile(f"{directory}/{f.name}", f.rows, f.size, f.footer_size), f.rows
+            )
+            for number, f in written.items()
+        }
+
+
+def _bound(files: Sequence[DataFile], most: int | None) -> int:
+    """Return how many rows can die at most."""
+    counts = [f.record_count for f in files]
+    known = [n for n in counts if n is not None]
+    bounds = [sum(known)] if len(known) == len(counts) else []
+    return min([*bounds, *([] if most is None else [most])], default=_MOST_COLLECTED + 1)
+
+
+def _by_file(rows: DataFrame) -> dict[int, pa.Array]:
+    """Collect positions in their order, by data file id; one Spark job."""
+    # At most `_MOST_COLLECTED`, or what the delete files hold that these replace.
+    order = [(FILE, "ascending"), (POSITION, "ascending")]
+    found = rows.select(FILE, POSITION).toArrow().sort_by(order)
+    parts: dict[int, pa.Array] = {}
+    start = 0
+    for each in found[FILE].value_counts().to_pylist():
+        parts[each["values"]] = found[POSITION].slice(start, each["counts"]).combine_chunks()
+        start += each["counts"]
+    return parts
+
+
+def _row_count(file: DataFile) -> int:
+    files, name = filesystem(file.path)
+    with files.open_input_file(name) as source:
+        return int(parquet.read_metadata(source).num_rows)
+
+
+def _stored(file: DataFile) -> int:
+    """Return how many positions a file's delete file lists."""
+    return 0 if file.delete_file is None else file.delete_file.delete_count
+
+
+def _taken(file: DataFile) -> int:
+    """Return how many positions of a new delete file the catalog kept until then."""
+    return len(file.inlined_deletes) if _takes_inlined(file) else 0
+
+
+def _takes_inlined(file: DataFile) -> bool:
+    """Tell whether a new delete file, which replaces a committed one, takes inlined positions."""
+    older = file.delete_file
+    return older is not None and older.id is not None and bool(file.inlined_deletes)
+
+
+def _positions(path: str) -> pa.Array:
+    files, name = filesystem(path)
+    with files.open_input_file(name) as source:
+        return parquet.read_table(source, columns=[POSITION])[POSITION].combine_chunks()
+
+
+def _require_no_later(file: DataFile, table: TableVersion) -> None:
+    """Raise Conflict if a delete file was replaced, under its id, by one of a later snapshot."""
+    if file.delete_file is None or file.delete_file.format != "parquet":
+        return
+    files, name = filesystem(file.delete_file.path)
+    with files.open_input_file(name) as source:
+        metadata = parquet.read_metadata(source)
+    columns = [n for n, c in enumerate(metadata.schema.to_arrow_schema()) if _is_snapshot(c)]
+    for group in range(metadata.num_row_groups):
+        for column in columns:
+            known = metadata.row_group(group).column(column).statistics
+            if known is None or not known.has_min_max or known.max > table.snapshot.id:
+                raise Conflict(
+                    f"another commit may have deleted rows from data file {file.id} of"
+                    f" {table.full_name}; read the table again and repeat the change"
+                )
+
+
+def _is_snapshot(column: object) -> bool:
+    metadata = getattr(column, "metadata", None) or {}
+    return bool(metadata.get(b"PARQUET:field_id") == str(SNAPSHOT_FIELD).encode())

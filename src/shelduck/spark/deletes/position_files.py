@@ -1,0 +1,120 @@
+"""Files of positions: for each data file one Parquet file of the rows that are dead in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import CorruptLake
+from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.place import Place
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
+from shelduck.spark.files.footers import read_footers
+from shelduck.spark.files.physical import FIELD_ID
+from shelduck.spark.files.storage import delete_directory, list_data_files, spark_path
+from shelduck.spark.scan.public_read import deleted_positions
+from shelduck.spark.write.plain_write import write_plain_parts
+
+PATH, POSITION, FILE = "file_path", "pos", "file"
+_COMPRESSION = "snappy"
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFile:
+    """A file that was written: its path below the directory, its rows, its bytes."""
+
+    name: str
+    rows: int
+    size: int
+    footer_size: int
+
+
+def write_position_files(
+    spark: SparkSession,
+    positions: DataFrame,
+    paths: Iterable[tuple[int, str]],
+    directory: Place,
+    ids: Mapping[str, int],
+) -> dict[int, PositionFile]:
+    """Write columns ``file`` and ``pos`` into a fresh directory; return the files by data file id.
+
+    Each holds the columns `PATH` and `POSITION` under the given field ids, positions in order.
+    ``paths`` are what data files are called there. The directory is gone again when nothing was
+    written.
+    """
+    place = str(directory)
+    named = spark.createDataFrame(list(paths), f"{FILE} bigint, {PATH} string")
+    rows = positions.join(F.broadcast(named), FILE).select(
+        *[F.col(name).alias(name, metadata={FIELD_ID: ids[name]}) for name in (PATH, POSITION)],
+        FILE,
+    )
+    _save(spark, rows.repartition(FILE).sortWithinPartitions(FILE, POSITION), place, ids)
+    listed = list_data_files(place)
+    found: dict[int, PositionFile] = {}
+    for file, footer in zip(listed, read_footers(spark, f"{place}/", listed), strict=True):
+        number = int(file.name.partition("/")[0].removeprefix(f"{FILE}="))
+        if number in found:
+            raise CorruptLake(f"{place} has two delete files for data file {number}")
+        found[number] = PositionFile(file.name, footer.metadata.num_rows, file.size, footer.size)
+    if not found:
+        delete_directory(directory)
+    return found
+
+
+def stored_positions(
+    spark: SparkSession, files: Sequence[DataFile], table: TableVersion
+) -> DataFrame:
+    """Return what the delete files of ``files`` name up to the table's snapshot: file, pos."""
+    bridge = bridge_for(spark)
+    snapshot = table.snapshot.id
+    if bridge is None:
+        return deleted_positions(spark, files, snapshot, FILE, POSITION)
+
+    def lister(_: list[str]) -> Iterable[FileEntry]:
+        for file in files:
+            assert file.delete_file is not None
+            stored = file.delete_file
+            deletes = Deletes(stored.path, snapshot, count=stored.delete_count)
+            yield FileEntry(file.path, file.file_size_bytes, (file.id,), deletes, file.record_count)
+
+    rows = bridge.relation(
+        T.StructType([]),
+        T.StructType([T.StructField(FILE, T.LongType())]),
+        lister,
+        with_deletes=True,
+        wants_deleted=True,
+        size_in_bytes=sum(f.file_size_bytes for f in files),
+        table=table.full_name,
+    )
+    return rows.select(FILE, F.col("_metadata.row_index").alias(POSITION))
+
+
+def dead_positions(
+    spark: SparkSession, files: Sequence[DataFile], table: TableVersion
+) -> DataFrame | None:
+    """Return every dead position of ``files``, those in the catalog too; None when there is none.
+
+    Columns ``file`` and ``pos``, each position once.
+    """
+    stored = [f for f in files if f.delete_file is not None]
+    inlined = [(f.id, place) for f in files for place in f.inlined_deletes]
+    found = stored_positions(spark, stored, table) if stored else None
+    if not inlined:
+        return found
+    more = spark.createDataFrame(inlined, f"{FILE} bigint, {POSITION} bigint")
+    return more if found is None else found.unionAll(more).distinct()
+
+
+def _save(spark: SparkSession, rows: DataFrame, place: str, ids: Mapping[str, int]) -> None:
+    bridge = bridge_for(spark)
+    if bridge is None:
+        write_plain_parts(spark, rows, FILE, spark_path(place), _COMPRESSION)
+        return
+    options = bridge.id_options({(name,): number for name, number in ids.items()})
+    writer = rows.write.format(bridge.write_format).partitionBy(FILE)
+    writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **options).save(spark_path(place))

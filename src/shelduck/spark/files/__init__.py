@@ -1,0 +1,1 @@
+"""Files and their footers, by raw keys on any file system."""

@@ -1,0 +1,102 @@
+"""Footers of files: read in threads for a few files or on one machine, else in the executors."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+
+from shelduck.errors import CorruptLake
+from shelduck.spark.files.arrow_map import BatchFunction, map_batches
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.storage import TAIL, Listed, read_tail
+
+_IN_THREADS = 64
+_THREADS = 16
+_FILES_PER_TASK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """A footer, parsed, and its length in bytes as DuckLake counts it."""
+
+    metadata: parquet.FileMetaData
+    size: int
+
+
+def read_footers(spark: SparkSession, directory: str, listed: list[Listed]) -> Iterator[Footer]:
+    """Yield the footer of each file of ``directory``, which ends in '/', in the given order."""
+    if len(listed) <= _IN_THREADS or is_one_machine(spark):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            yield from pool.map(lambda f: _read_footer(directory + f.name, f.size), listed)
+        return
+    yield from _from_executors(spark, directory, listed)
+
+
+def is_one_machine(spark: SparkSession) -> bool:
+    """Tell whether the executors are this very machine: workers there cost more than they read."""
+    return str(spark.conf.get("spark.master", "")).startswith("local")
+
+
+def _read_footer(path: str, size: int) -> Footer:
+    tail = read_tail(path, size)
+    length = _footer_length(path, tail)
+    if length + 8 > len(tail):
+        tail = read_tail(path, size, length + 8)
+    return _parsed(tail, length)
+
+
+def _footer_length(path: str, tail: bytes) -> int:
+    """Return the length of the footer that ends a file; CorruptLake when it ends otherwise."""
+    if tail[-4:] != b"PAR1":
+        raise CorruptLake(f"{path} is not a Parquet file, or is encrypted")
+    (length,) = struct.unpack("<I", tail[-8:-4])
+    return int(length)
+
+
+def _parsed(tail: bytes, length: int) -> Footer:
+    # pyarrow reads metadata from the end, and asks only that a file is not shorter than it.
+    source = pa.BufferReader(b"PAR1" + tail[-8 - length :])
+    return Footer(parquet.read_metadata(source), length)
+
+
+def _from_executors(spark: SparkSession, directory: str, listed: list[Listed]) -> Iterator[Footer]:
+    names = [(n, f.name, f.size) for n, f in enumerate(listed)]
+    frame = spark.createDataFrame(names, "place int, name string, size bigint")
+    tasks = -(-len(listed) // _FILES_PER_TASK)
+    found = map_batches(frame.repartition(tasks), _tail_reader(directory), "place int, tail binary")
+    # These rows are metadata of files, not rows of a table.
+    tails = {row.place: bytes(row.tail) for row in found.collect()}
+    for place, file in enumerate(listed):
+        tail = tails[place]
+        yield _parsed(tail, _footer_length(directory + file.name, tail))
+
+
+def _tail_reader(directory: str) -> BatchFunction:
+    files, base = filesystem(directory)
+    usual = TAIL
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            tails = []
+            for name, size in zip(
+                batch.column(1).to_pylist(), batch.column(2).to_pylist(), strict=True
+            ):
+                with files.open_input_file(f"{base.rstrip('/')}/{name}") as file:
+                    length = min(size, usual)
+                    tail = file.read_at(length, size - length)
+                    needed = int.from_bytes(tail[-8:-4], "little") + 8
+                    if length < needed <= size:
+                        tail = file.read_at(needed, size - needed)
+                tails.append(tail[-needed:])
+            yield pa.RecordBatch.from_arrays(
+                [batch.column(0), pa.array(tails, pa.binary())], ["place", "tail"]
+            )
+
+    return read

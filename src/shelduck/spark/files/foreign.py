@@ -1,0 +1,134 @@
+"""Footers of files that others wrote: what the files hold, and the statistics that can be trusted.
+
+Writers differ in what they count and how they order. A bound is kept only where every writer means
+the same by it; whether a float column holds a NaN is never known, because some leave it out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow.parquet
+from pyspark.sql import SparkSession
+
+from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal
+from shelduck.spark.files.footers import Footer, read_footers
+from shelduck.spark.files.layouts import layout_of
+from shelduck.spark.files.listing import FoundFile
+from shelduck.spark.files.stats import column_stats
+from shelduck.spark.files.storage import Listed
+
+_ROOT = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*://[^/]*/")
+_SMALLEST = 12
+_TEXTS = frozenset({"varchar", "json"})
+_AS_STORED = frozenset({"boolean", "date", "timestamp", "timestamptz", "blob", *FLOATS})
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignFile:
+    """A file with its footer. Files of one schema share one ``layout`` object."""
+
+    path: str
+    size: int
+    footer: Footer
+    layout: Layout
+
+
+def read_foreign(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[ForeignFile]:
+    """Yield the files with their footers, in the given order.
+
+    Footers are read in threads, or in the executors when there are many. Raises InvalidRequest for
+    what is no Parquet file or encrypted, before any is yielded for a file that is too small.
+    """
+    small = next((f for f in files if f.size < _SMALLEST), None)
+    if small is not None:
+        raise InvalidRequest(f"{small.path} is not a Parquet file: it has {small.size} bytes")
+    seen: list[tuple[Any, Layout]] = []
+    for file, footer in _footers(spark, files):
+        schema = footer.metadata.schema
+        layout = next((known for other, known in seen if schema.equals(other)), None)
+        if layout is None:
+            layout = layout_of(footer.metadata)
+            seen.insert(0, (schema, layout))
+        yield ForeignFile(file.path, file.size, footer, layout)
+
+
+def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[tuple[FoundFile, Footer]]:
+    by_root: dict[str, list[FoundFile]] = defaultdict(list)
+    for file in files:
+        match = _ROOT.match(file.path)
+        if match is None:
+            raise InvalidRequest(f"{file.path!r} is not an absolute path")
+        by_root[match[0]].append(file)
+    for root, inside in by_root.items():
+        listed = [Listed(f.path[len(root) :], f.size) for f in inside]
+        try:
+            yield from zip(inside, read_footers(spark, root, listed), strict=True)
+        except CorruptLake as error:
+            raise InvalidRequest(str(error)) from error
+
+
+def column_places(metadata: pyarrow.parquet.FileMetaData) -> Mapping[str, int]:
+    """Return which column of a file each path in its schema is; ambiguous paths are left out."""
+    schema = metadata.schema
+    paths = [schema.column(n).path for n in range(metadata.num_columns)]
+    count = Counter(paths)
+    return {path: n for n, path in enumerate(paths) if count[path] == 1}
+
+
+def foreign_stats(
+    metadata: pyarrow.parquet.FileMetaData,
+    leaves: Sequence[tuple[Field, PhysicalField, str]],
+    places: Mapping[str, int],
+) -> tuple[ColumnStats, ...]:
+    """Return the statistics of the leaves of a table that the file holds under these paths."""
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    found = []
+    for field, stored, path in leaves:
+        at = places.get(path)
+        if at is None:
+            continue
+        chunks = [group.column(at) for group in groups]
+        stats = _counted(field, stored, chunks)
+        if stats is not None:
+            found.append(stats)
+    return tuple(found)
+
+
+def _counted(field: Field, stored: PhysicalField, chunks: list[Any]) -> ColumnStats | None:
+    bounded = _means_the_same(field, stored) and not _wraps(stored, chunks)
+    stats = column_stats(field, chunks, with_bounds=bounded)
+    if stats is not None and str(field.shape) in FLOATS and stats.value_count > 0:
+        return replace(stats, contains_nan=True)
+    return stats
+
+
+def _means_the_same(field: Field, stored: PhysicalField) -> bool:
+    """Tell whether the footer's bounds are bounds of the column's values, in its own unit."""
+    leaf, kept = field.shape, stored.shape
+    if isinstance(leaf, Kind) or isinstance(kept, Kind) or stored.encoding:
+        return False
+    if isinstance(leaf, Decimal) or isinstance(kept, Decimal):
+        return leaf == kept
+    whole = SIGNED.keys() | UNSIGNED.keys()
+    if leaf.name in whole and kept.name in whole:
+        return not {leaf.name, kept.name} & {"int128", "uint128"}
+    if leaf.name in _TEXTS:
+        return kept.name in _TEXTS
+    return leaf == kept and leaf.name in _AS_STORED
+
+
+def _wraps(stored: PhysicalField, chunks: list[Any]) -> bool:
+    """Tell whether a bound of an unsigned column is shown as a negative number."""
+    if str(stored.shape) not in UNSIGNED:
+        return False
+    known = [s for c in chunks if (s := c.statistics) is not None and s.has_min_max]
+    return any(s.min_raw < 0 or s.max_raw < 0 for s in known)

@@ -1,0 +1,144 @@
+"""The names, ids and types by which a table's columns are written into a file.
+
+A column is called by the first name that its id ever had, whatever it is called today, so that a
+rename changes nothing in the files and filters on them stay right. Where another id had that name
+first, ``_<id>`` makes it unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
+from shelduck.model.tables.schema import Field, FieldId, Kind
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.model.types.data_types import Primitive
+from shelduck.spark.types import spark_type
+
+FIELD_ID = "parquet.field.id"
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalSchema:
+    """A table's columns as its files name them.
+
+    ``names`` gives the name of every top-level column and struct member; list and map parts have
+    Parquet's own.
+    """
+
+    fields: tuple[Field, ...]
+    names: dict[FieldId, str]
+
+    @property
+    def ids(self) -> dict[tuple[str, ...], int]:
+        """Every node's id by its path of names in the Parquet schema."""
+        found: dict[tuple[str, ...], int] = {}
+        for f in self.fields:
+            self._collect(f, (self.names[f.id],), found)
+        return found
+
+    @property
+    def has_repeated(self) -> bool:
+        """True when lists or maps are among the columns, at any depth."""
+        return any(f.shape in (Kind.LIST, Kind.MAP) for top in self.fields for f in top.walk())
+
+    def columns(self, *, with_ids: bool) -> list[Column]:
+        """Return the columns to select from a DataFrame of the table's columns, in order.
+
+        ``with_ids`` puts the ids of columns and struct members into the metadata of their fields.
+        """
+        return [
+            F.col(backticked(f.name))
+            .cast(self.spark_type(f, with_ids=with_ids))
+            .alias(self.names[f.id], metadata=_metadata(f, with_ids=with_ids))
+            for f in self.fields
+        ]
+
+    def spark_type(self, field: Field, *, with_ids: bool) -> T.DataType:
+        """Return the Spark type of a field with the names of the file."""
+        if field.shape is Kind.LIST:
+            return T.ArrayType(self.spark_type(field.children[0], with_ids=with_ids))
+        if field.shape is Kind.MAP:
+            key, value = (self.spark_type(c, with_ids=with_ids) for c in field.children)
+            return T.MapType(key, value)
+        if field.shape is Kind.STRUCT:
+            return T.StructType(
+                [
+                    T.StructField(
+                        self.names[c.id],
+                        self.spark_type(c, with_ids=with_ids),
+                        metadata=_metadata(c, with_ids=with_ids),
+                    )
+                    for c in field.children
+                ]
+            )
+        return spark_type(field.type, field.name)
+
+    def _collect(self, f: Field, path: tuple[str, ...], found: dict[tuple[str, ...], int]) -> None:
+        found[path] = f.id
+        if f.shape is Kind.STRUCT:
+            below = [(c, (*path, self.names[c.id])) for c in f.children]
+        elif f.shape is Kind.LIST:
+            below = [(f.children[0], (*path, "list", "element"))]
+        else:
+            below = [
+                (c, (*path, "key_value", part))
+                for c, part in zip(f.children, ("key", "value"), strict=bool(f.children))
+            ]
+        for child, child_path in below:
+            self._collect(child, child_path, found)
+
+
+ROW_ID_COLUMN = "_ducklake_internal_row_id"
+SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
+_LINEAGE_FIELDS = {ROW_ID_COLUMN: ROW_ID_FIELD, SNAPSHOT_COLUMN: SNAPSHOT_FIELD}
+
+
+def lineage_fields(names: Sequence[str]) -> tuple[Field, ...]:
+    """Return the columns of a file that tell its rows' own ids and snapshots, by their names."""
+    return tuple(Field(FieldId(_LINEAGE_FIELDS[n]), n, Primitive("int64")) for n in names)
+
+
+def physical_schema(table: TableVersion, lineage: Sequence[str] = ()) -> PhysicalSchema:
+    """Return how the columns of a table are named in files written now, ``lineage`` ones last."""
+    live = {f.id for f in table.columns.walk()}
+    ended = {i: name.lower() for i, name in table.first_names.items() if i not in live}
+    names: dict[FieldId, str] = {}
+    _name(table.columns.fields, table.first_names, ended, names)
+    extra = lineage_fields(lineage)
+    names.update({f.id: f.name for f in extra})
+    return PhysicalSchema((*table.columns.fields, *extra), names)
+
+
+def _name(
+    siblings: Iterable[Field],
+    first_names: dict[FieldId, str],
+    ended: dict[FieldId, str],
+    names: dict[FieldId, str],
+) -> None:
+    taken: set[str] = set()
+    for f in sorted(siblings, key=lambda f: f.id):
+        name = first_names.get(f.id, f.name)
+        # What an ended column of another place was called is not known apart, so it counts too.
+        while name.lower() in taken or any(
+            i < f.id and n == name.lower() for i, n in ended.items()
+        ):
+            name = f"{name}_{f.id}"
+        taken.add(name.lower())
+        names[f.id] = name
+        if f.shape is Kind.STRUCT:
+            _name(f.children, first_names, ended, names)
+        elif f.shape in (Kind.LIST, Kind.MAP):
+            for child in f.children:
+                _name(child.children, first_names, ended, names)
+                names.setdefault(child.id, child.name)
+
+
+def _metadata(field: Field, *, with_ids: bool) -> dict[str, int]:
+    return {FIELD_ID: int(field.id)} if with_ids else {}

@@ -1,0 +1,114 @@
+"""Statistics of files that Spark wrote, from their footers, as DuckLake keeps them.
+
+What a footer does not tell for certain is left out: a bound that is too narrow would hide rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal as Number
+from typing import Any
+
+import pyarrow.parquet
+
+from shelduck.errors import CorruptLake
+from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.types.bounds import BOUND_BYTES, bound_text, cut_bounds
+from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
+from shelduck.model.types.literals import integer_range
+from shelduck.model.types.temporal import MICROSECONDS
+
+_CUT_TYPES = frozenset({"varchar", "json"})
+_NUMBERS = frozenset({"date", *MICROSECONDS})
+
+
+def file_stats(
+    metadata: pyarrow.parquet.FileMetaData, leaves: Sequence[Field], extra: int = 0
+) -> tuple[ColumnStats, ...]:
+    """Return the statistics of each leaf column; a column whose nulls are not counted has none.
+
+    ``leaves`` are the leaves of the table that the file was written for, in the file's order;
+    ``extra`` columns behind them, which tell where rows come from, have no statistics.
+    """
+    if metadata.num_columns != len(leaves) + extra:
+        raise CorruptLake(
+            f"a file with {metadata.num_columns} columns was written for a table with"
+            f" {len(leaves) + extra}"
+        )
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    found = (column_stats(leaf, [g.column(n) for g in groups]) for n, leaf in enumerate(leaves))
+    return tuple(stats for stats in found if stats is not None)
+
+
+def column_stats(
+    field: Field, chunks: list[Any], *, with_bounds: bool = True
+) -> ColumnStats | None:
+    """Return the statistics of a leaf from its column chunks; None when nulls are not counted.
+
+    Without ``with_bounds`` the footer's bounds are not looked at.
+    """
+    assert not isinstance(field.shape, Kind)
+    statistics = [c.statistics for c in chunks]
+    if any(s is None or not s.has_null_count for s in statistics):
+        return None
+    null_count = sum(s.null_count for s in statistics)
+    values = sum(c.num_values for c in chunks) - null_count
+    filled = [s for c, s in zip(chunks, statistics, strict=True) if c.num_values > s.null_count]
+    low, high, contains_nan = (
+        _bounds(field.shape, filled) if with_bounds else (None, None, bool(filled))
+    )
+    return ColumnStats(
+        column_id=field.id,
+        column_size_bytes=sum(c.total_compressed_size for c in chunks),
+        value_count=values,
+        null_count=null_count,
+        min_value=low,
+        max_value=high,
+        contains_nan=contains_nan if str(field.shape) in FLOATS else None,
+    )
+
+
+def _bounds(leaf: Leaf, statistics: list[Any]) -> tuple[str | None, str | None, bool]:
+    """Return the bounds over all row groups that hold values, and whether a NaN may be there."""
+    known = bool(statistics) and all(s.has_min_max for s in statistics)
+    if not known:
+        return None, None, bool(statistics)
+    if str(leaf) in FLOATS:
+        ends = [float(v) for s in statistics for v in (s.min_raw, s.max_raw)]
+        # A NaN hides what lies below it, and only the footer's bounds show that there is one.
+        if any(math.isnan(v) for v in ends):
+            return None, None, True
+    read = _reader(leaf)
+    if read is None:
+        return None, None, False
+    try:
+        low = bound_text(leaf, min(read(s.min_raw) for s in statistics))
+        high = bound_text(leaf, max(read(s.max_raw) for s in statistics))
+    except UnicodeDecodeError:
+        return None, None, False
+    if str(leaf) in _CUT_TYPES:
+        return *cut_bounds(low, high), False
+    if str(leaf) == "blob" and high is not None and len(high) > BOUND_BYTES:
+        return None, None, False
+    return low, high, False
+
+
+def _reader(leaf: Leaf) -> Callable[[Any], Any] | None:
+    """Return how a footer's raw bound becomes a value that compares."""
+    name = str(leaf)
+    if isinstance(leaf, Decimal):
+        scale = leaf.scale
+        return lambda raw: Number(f"{_unscaled(raw)}E-{scale}")
+    if integer_range(leaf) is not None:
+        return _unscaled
+    if name in FLOATS or name in _NUMBERS or name == "boolean":
+        return lambda raw: raw
+    if name in _CUT_TYPES or name in ("uuid", "time"):
+        return lambda raw: raw.decode()
+    return bytes if name == "blob" else None
+
+
+def _unscaled(raw: int | bytes) -> int:
+    return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)

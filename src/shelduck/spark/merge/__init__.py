@@ -1,0 +1,1 @@
+"""MERGE, and loads into tables with key models."""

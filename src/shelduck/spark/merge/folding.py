@@ -1,0 +1,182 @@
+"""Rows of one key become one row, by the key model of their table.
+
+Which of several rows is the last is told by the column `ORDER`; in a table with a sequence column
+by that one first. Sums are made in types that hold them, and one that its column cannot hold fails
+the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.tables.keys import Aggregation, KeyModel, TableKeys
+from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.spark.rows import store_rules
+from shelduck.spark.types import spark_type
+
+ORDER = "__shelduck_order"
+"""A number for each row: of rows with the same key the greatest is the last."""
+GONE = "__shelduck_gone"
+"""True where a load says that the key is deleted; only UNIQUE tables have it."""
+
+_SMALL = (T.ByteType, T.ShortType, T.IntegerType)
+_FRACTIONAL = (T.FloatType, T.DoubleType)
+_KEPT_SCALE = 6
+"""Fraction digits that Spark keeps when it adds decimals of 38 digits (`adjustPrecisionScale`)."""
+
+
+@dataclass(frozen=True)
+class Folding:
+    """How rows of one table are folded."""
+
+    table: TableVersion
+    keys: TableKeys
+
+    @property
+    def columns(self) -> Schema:
+        """The table's columns."""
+        return self.table.columns
+
+    @property
+    def key_fields(self) -> list[Field]:
+        """The key columns in their order."""
+        return self.keys.key_fields(self.columns)
+
+    @property
+    def values(self) -> list[Field]:
+        """The columns that are no keys."""
+        return [f for f in self.columns if f.id not in self.keys.columns]
+
+    @property
+    def sequence(self) -> Field | None:
+        """The column by which the last row is known."""
+        return None if self.keys.sequence is None else self.columns.by_id(self.keys.sequence)
+
+    @property
+    def is_unique(self) -> bool:
+        """True when the last row counts as a whole."""
+        return self.keys.model is KeyModel.UNIQUE
+
+    def folded(self, rows: DataFrame, also: Sequence[Column] = ()) -> DataFrame:
+        """Return one row for each key: the table's columns, then what ``also`` makes of a group.
+
+        ``rows`` have the table's columns and `ORDER`. Those of a UNIQUE table have `GONE`, which
+        stands behind the columns then.
+        """
+        keys = [backticked(f.name) for f in self.key_fields]
+        names = [f"__shelduck_folded_{n}" for n in range(len(self.values))]
+        if self.is_unique:
+            whole = F.struct(*[F.col(backticked(f.name)) for f in self.values], F.col(GONE))
+            last = F.max_by(whole, self._rank()).alias("__shelduck_last")
+            found = rows.groupBy(*keys).agg(last, *also)
+            rest = found.columns[len(keys) + 1 :]
+            made = [F.col(f"__shelduck_last.{backticked(f.name)}") for f in self.values]
+            rest = [f"__shelduck_last.{GONE}", *rest]
+        else:
+            parts = [self._combined(f).alias(n) for f, n in zip(self.values, names, strict=True)]
+            found = rows.select(*keys).distinct()
+            if parts or also:
+                found = rows.groupBy(*keys).agg(*parts, *also)
+            rest = found.columns[len(keys) + len(names) :]
+            made = [F.col(n) for n in names]
+        value_of = {f.id: value for f, value in zip(self.values, made, strict=True)}
+        columns = [
+            value_of.get(f.id, F.col(backticked(f.name))).alias(f.name) for f in self.columns
+        ]
+        return found.select(*columns, *rest)
+
+    def without_sign(self, rows: DataFrame) -> DataFrame:
+        """Return the table's columns of folded rows."""
+        return rows.select(*[backticked(f.name) for f in self.columns])
+
+    def only_keys(self, rows: DataFrame) -> DataFrame:
+        """Return the key columns of rows."""
+        return rows.select(*[backticked(f.name) for f in self.key_fields])
+
+    def updated(self, field: Field, old: Column, new: Column) -> Column:
+        """Return what a column of a row becomes when a folded row of its key is loaded."""
+        match self.keys.aggregation(field.id):
+            case Aggregation.SUM:
+                total = self._narrow(_added(_wide(old, field), _wide(new, field), field), field)
+                return F.when(old.isNull(), new).when(new.isNull(), old).otherwise(total)
+            case Aggregation.MIN:
+                return F.least(old, new)
+            case Aggregation.MAX:
+                return F.greatest(old, new)
+            case Aggregation.REPLACE_IF_NOT_NULL:
+                return F.coalesce(new, old)
+            case _:
+                return new
+
+    def is_newer(self, old: Column, new: Column) -> Column:
+        """Return whether a loaded row comes after one of the table, by their sequence values."""
+        return old.isNull() | F.coalesce(new >= old, F.lit(False))
+
+    def _rank(self) -> Column:
+        if self.sequence is None:
+            return F.col(ORDER)
+        # NULL is before all others.
+        return F.struct(F.col(backticked(self.sequence.name)), F.col(ORDER))
+
+    def _combined(self, field: Field) -> Column:
+        value = F.col(backticked(field.name))
+        match self.keys.aggregation(field.id):
+            case Aggregation.SUM:
+                total = self._narrow(F.try_sum(_wide(value, field)), field)
+                return F.when(F.count(value) > 0, total)
+            case Aggregation.MIN:
+                return F.min(value)
+            case Aggregation.MAX:
+                return F.max(value)
+            case Aggregation.REPLACE_IF_NOT_NULL:
+                return F.max_by(value, F.when(value.isNotNull(), F.col(ORDER)))
+            case _:
+                return F.max_by(value, F.col(ORDER))
+
+    def _narrow(self, total: Column, field: Field) -> Column:
+        """Return a sum in the column's type; one that does not fit fails what computes it."""
+        assert not isinstance(field.shape, Kind)
+        place = f"{quote_name(field.name)} of {self.table.full_name} (its sum)"
+        kind = _wide_type(field)
+        sure = F.coalesce(total, store_rules.fail(f"column {place} has more than 38 digits", kind))
+        convert = store_rules.conversion(kind, field.shape, place)
+        return convert(sure) if convert else sure
+
+
+def _wide(value: Column, field: Field) -> Column:
+    return value.cast(_wide_type(field))
+
+
+def _added(one: Column, other: Column, field: Field) -> Column:
+    """Return the exact sum of two wide values, NULL where it has more than 38 digits.
+
+    Spark gives the sum of two decimals of 38 digits one fraction digit less. Without their points
+    they are whole numbers, and these it adds as they are.
+    """
+    kind = _wide_type(field)
+    if not isinstance(kind, T.DecimalType) or kind.scale <= _KEPT_SCALE:
+        return F.try_add(one, other)
+    total = F.try_add(_without_point(one), _without_point(other))
+    return F.concat(total.cast("string"), F.lit(f"E-{kind.scale}")).cast(kind)
+
+
+def _without_point(value: Column) -> Column:
+    # As text it is 0.0000000012 or, without ANSI rules, 1.2E-9; all of its digits are in both.
+    return F.regexp_replace(value.cast("string"), r"\.|E.*", "").cast(T.DecimalType(38, 0))
+
+
+def _wide_type(field: Field) -> T.DataType:
+    """Return a type that holds sums of a column."""
+    kind = spark_type(field.type, field.name)
+    if isinstance(kind, _SMALL):
+        return T.LongType()
+    if isinstance(kind, _FRACTIONAL):
+        return T.DoubleType()
+    return T.DecimalType(38, kind.scale if isinstance(kind, T.DecimalType) else 0)

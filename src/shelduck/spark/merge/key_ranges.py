@@ -1,0 +1,200 @@
+"""Where the keys of a load lie, as a condition by which files of the table are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from functools import reduce
+from itertools import pairwise
+from operator import and_, or_
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.tables.schema import Field
+from shelduck.model.text.quoting import backticked
+from shelduck.spark.write.kept import few_rows
+
+# Into so many ranges the first key is cut, and each of them once more.
+_RANGES = 16
+_MOST_RANGES = 2 * _RANGES
+# More digits than decimals of Spark have, and sums of two; Python's own arithmetic has 28.
+_EXACT = 80
+# Python puts their values into another order, or has none.
+_NOT_IN_ORDER = (T.FloatType, T.DoubleType, T.TimestampNTZType, T.StructType, T.ArrayType)
+_COUNTED = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DecimalType)
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A key column, and how its values come to Python and back without being bent.
+
+    Dates and instants do as numbers: Python knows fewer of them, and instants in one time zone.
+    """
+
+    column: Column
+    kind: T.DataType
+
+    @property
+    def plain(self) -> Column:
+        """The values as Python holds them."""
+        return self.as_plain(self.column)
+
+    @property
+    def is_counted(self) -> bool:
+        """True where there are values in the middle of two others."""
+        return isinstance(self.kind, (*_COUNTED, T.DateType, T.TimestampType))
+
+    def as_plain(self, value: Column) -> Column:
+        """Return a value of the column as Python holds it."""
+        if isinstance(self.kind, T.DateType):
+            return F.unix_date(value)
+        if isinstance(self.kind, T.TimestampType):
+            return F.unix_micros(value)
+        return value.cast("string") if isinstance(self.kind, T.TimestampNTZType) else value
+
+    def fitting(self, value: Any) -> Any:
+        """Return a value with no more digits than the column's type has.
+
+        Spark's estimates have more; so have small decimals by the way in which they come to Python.
+        """
+        if not isinstance(self.kind, T.DecimalType):
+            return value
+        with localcontext(prec=_EXACT, rounding=ROUND_FLOOR):
+            return value.quantize(Decimal(1).scaleb(-self.kind.scale))
+
+    def middle(self, low: Any, high: Any) -> Any:
+        """Return a value between two ends, None where there is none."""
+        if low is None or low == high:
+            return None
+        if isinstance(low, int):
+            return (low + high) // 2
+        with localcontext(prec=_EXACT):
+            return self.fitting((low + high) / 2)
+
+    def within(self, low: Any, high: Any) -> Column:
+        """Return whether a value lies between two others."""
+        if low == high:
+            return self.column == self._back(low)
+        return self.column.between(self._back(low), self._back(high))
+
+    def _back(self, value: Any) -> Column:
+        if isinstance(self.kind, T.DateType):
+            return F.date_from_unix_date(F.lit(value))
+        if isinstance(self.kind, T.TimestampType):
+            return F.timestamp_micros(F.lit(value))
+        return F.lit(self.fitting(value)).cast(self.kind)
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """Between which values some keys lie: ranges of the first, and the two ends of each other.
+
+    ``nulls`` says of each key whether it is NULL somewhere.
+    """
+
+    ranges: list[tuple[Any, Any]]
+    others: list[tuple[Any, Any]]
+    nulls: list[bool]
+
+
+def near_keys(rows: DataFrame, keys: Sequence[Field]) -> Column:
+    """Return a condition that holds for every key of ``rows``, and for few others.
+
+    Ranges of the first key, and one of each other: one small job over ``rows``, which are kept, or
+    four where they are more than a thousand.
+    """
+    names = [backticked(f.name) for f in keys]
+    kinds = rows.select(*names).schema
+    columns = [_Key(F.col(n), f.dataType) for n, f in zip(names, kinds, strict=True)]
+    ends = _ends_of_few(rows, columns) or _ends_of_many(rows, columns)
+    first, *rest = columns
+    ranges = [first.within(low, high) for low, high in ends.ranges]
+    if ends.nulls[0]:
+        ranges.append(first.column.isNull())
+    whole = [reduce(or_, ranges)] if ranges else []
+    for key, (low, high), has_null in zip(rest, ends.others, ends.nulls[1:], strict=True):
+        if not isinstance(key.kind, T.TimestampNTZType) and not has_null:
+            whole.append(key.within(low, high))
+    return reduce(and_, whole, F.lit(True))
+
+
+def _ends_of_few(rows: DataFrame, keys: Sequence[_Key]) -> _Ends | None:
+    """Return the ends of up to a thousand keys, None where there are more."""
+    if any(isinstance(key.kind, _NOT_IN_ORDER) for key in keys):
+        return None
+    found = few_rows(rows.select(*[key.as_plain(key.column) for key in keys]))
+    if found is None:
+        return None
+    each = [sorted({v for v in values if v is not None}) for values in _columns(found, len(keys))]
+    nulls = [any(row[n] is None for row in found) for n in range(len(keys))]
+    others = [(values[0], values[-1]) if values else (None, None) for values in each[1:]]
+    return _Ends(_ranges(each[0], is_counted=keys[0].is_counted), others, nulls)
+
+
+def _columns(found: Sequence[Row], count: int) -> list[list[Any]]:
+    # Bytes come as arrays, which no set takes.
+    return [
+        [bytes(row[n]) if isinstance(row[n], bytearray) else row[n] for row in found]
+        for n in range(count)
+    ]
+
+
+def _ranges(values: Sequence[Any], *, is_counted: bool) -> list[tuple[Any, Any]]:
+    """Return ranges that hold sorted values, and little between them."""
+    cuts = list(range(1, len(values)))
+    if len(values) > _MOST_RANGES and is_counted:
+        cuts.sort(key=lambda n: values[n - 1] - values[n])
+        cuts = sorted(cuts[: _MOST_RANGES - 1])
+    elif len(values) > _MOST_RANGES:
+        cuts = [n * len(values) // _MOST_RANGES for n in range(1, _MOST_RANGES)]
+    edges = [0, *cuts, len(values)]
+    return [(values[start], values[end - 1]) for start, end in pairwise(edges) if start < end]
+
+
+def _ends_of_many(rows: DataFrame, keys: Sequence[_Key]) -> _Ends:
+    """Return the ends of keys that are often few, and far apart.
+
+    Ranges of as many keys each are cut once more in the middle of their values, so that what lies
+    between two clusters of keys is left out.
+    """
+    first = keys[0]
+    cuts = _cuts(rows, first) if first.is_counted else []
+    parts = _parts(rows, keys, cuts)
+    if cuts:
+        middles = {first.middle(part["low0"], part["high0"]) for part in parts} - {None}
+        parts = _parts(rows, keys, sorted({*cuts, *middles}))
+    ranges = [(part["low0"], part["high0"]) for part in parts if part["low0"] is not None]
+    nulls = [any(part[f"nulls{n}"] for part in parts) for n in range(len(keys))]
+    others = []
+    for n in range(1, len(keys)):
+        lows, highs = ([p[f"{end}{n}"] for p in parts] for end in ("low", "high"))
+        others.append((None, None) if nulls[n] else (min(lows), max(highs)))
+    return _Ends(ranges, others, nulls)
+
+
+def _cuts(rows: DataFrame, key: _Key) -> list[Any]:
+    """Return values between which about as many keys lie each."""
+    parts = [n / _RANGES for n in range(1, _RANGES)]
+    found = rows.select(F.percentile_approx(key.plain, parts, 1000)).collect()[0][0]
+    # Of decimals that are great Spark makes NULL.
+    return sorted({key.fitting(cut) for cut in found or [] if cut is not None})
+
+
+def _parts(rows: DataFrame, keys: Sequence[_Key], cuts: Sequence[Any]) -> list[Row]:
+    """Return the ends of each key between cuts of the first one; a row for each."""
+    beyond = [F.when(keys[0].plain > F.lit(cut), 1).otherwise(0) for cut in cuts]
+    place = reduce(lambda n, more: n + more, beyond, F.lit(0))
+    bounds = [
+        part
+        for n, key in enumerate(keys)
+        for part in (
+            key.as_plain(F.min(key.column)).alias(f"low{n}"),
+            key.as_plain(F.max(key.column)).alias(f"high{n}"),
+            F.count_if(key.column.isNull()).alias(f"nulls{n}"),
+        )
+    ]
+    return rows.groupBy(place.alias("place")).agg(*bounds).collect()

@@ -1,0 +1,191 @@
+"""Rows that are loaded into a table with a key model, and the table's rows that they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.tables.schema import Field
+from shelduck.model.text.quoting import backticked
+from shelduck.spark.merge.folding import GONE, ORDER, Folding
+from shelduck.spark.merge.merge_clauses import Action
+from shelduck.spark.merge.merge_rows import ACTION
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.write.kept import FEW, few_rows
+
+_OLD = "__shelduck_old_{}"
+_COUNT = "__shelduck_count"
+_ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
+# More of them are too many for the memory of every executor.
+_MOST_BROADCAST = 500_000
+
+
+def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
+    """Return rows with `ORDER` and `GONE` behind them; ``gone`` is the last column, if any.
+
+    Of two rows the later one is that which Spark reads later: rows of one task are in their order,
+    and tasks in the order of what they read.
+    """
+    sign, rest = F.lit(False), rows.columns
+    if gone is not None:
+        sign, rest = F.coalesce(F.col(backticked(gone)).cast("boolean"), sign), rest[:-1]
+    return rows.select(
+        *map(backticked, rest), F.monotonically_increasing_id().alias(ORDER), sign.alias(GONE)
+    )
+
+
+def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded: int) -> DataFrame:
+    """Return what becomes of the table's rows whose key is loaded.
+
+    ``source`` are folded rows, ``loaded`` of them. The table's columns, the origins, `ACTION`,
+    which is NULL for a row that came later than the loaded one, and `GONE`.
+    """
+    given = F.broadcast(source) if loaded <= _MOST_BROADCAST else source
+    old = [f for f in folding.columns if f.name in target.columns]
+    was = {f.id: F.col(_OLD.format(n)) for n, f in enumerate(old)}
+    ours = target.select(
+        *[F.col(backticked(f.name)).alias(_OLD.format(n)) for n, f in enumerate(old)], *_ORIGINS
+    )
+    joined = ours.join(
+        given, _same([(was[f.id], F.col(backticked(f.name))) for f in folding.key_fields])
+    )
+    action, gone = F.lit(Action.UPDATE.value), F.lit(False)
+    columns = [F.col(backticked(f.name)) for f in folding.columns]
+    if folding.is_unique:
+        gone = F.col(GONE)
+        action = F.when(gone, F.lit(Action.DELETE.value)).otherwise(action)
+        sequence = folding.sequence
+        if sequence is not None:
+            newer = folding.is_newer(was[sequence.id], F.col(backticked(sequence.name)))
+            action = F.when(newer, action)
+    else:
+        keys = set(folding.keys.columns)
+        columns = [
+            c if f.id in keys else folding.updated(f, was[f.id], c).alias(f.name)
+            for f, c in zip(folding.columns, columns, strict=True)
+        ]
+    return joined.select(*columns, *_ORIGINS, action.alias(ACTION), gone.alias(GONE))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many rows a load inserts, updates and deletes."""
+
+    inserted: int
+    updated: int
+    deleted: int
+
+
+def counted(source: DataFrame, folding: Folding) -> tuple[int, int]:
+    """Count the folded rows, and those of them whose key is not deleted; one small job for few."""
+    gone = F.col(GONE) if folding.is_unique else F.lit(False)
+    few = few_rows(source.select(gone))
+    if few is not None:
+        return len(few), sum(not row[0] for row in few)
+    return source.count(), alive_rows(source, folding).count()
+
+
+def tally(matched: DataFrame, loaded: int, alive: int) -> Tally:
+    """Count what a load of so many rows does, by one small job: keys are once in ``matched``."""
+    if loaded <= FEW:
+        matched = matched.coalesce(1)
+    # A few rows of numbers.
+    met = {tuple(row[:2]): row[2] for row in matched.groupBy(ACTION, GONE).count().collect()}
+
+    def of(action: Action) -> int:
+        return sum(n for (number, _), n in met.items() if number == action.value)
+
+    known = sum(n for (_, gone), n in met.items() if not gone)
+    return Tally(alive - known, of(Action.UPDATE), of(Action.DELETE))
+
+
+def alive_rows(source: DataFrame, folding: Folding) -> DataFrame:
+    """Return folded rows whose key is not deleted, as rows of the table."""
+    alive = source.where(~F.col(GONE)) if folding.is_unique else source
+    return folding.without_sign(alive)
+
+
+def fresh_rows(source: DataFrame, matched: DataFrame, folding: Folding) -> DataFrame:
+    """Return the loaded rows whose key the table does not have, as its rows."""
+    return _joined(alive_rows(source, folding), matched, folding.key_fields, "left_anti")
+
+
+def rows_of_keys(
+    frame: DataFrame, folding: Folding, since: int | None, among: DataFrame | None = None
+) -> DataFrame:
+    """Return the rows whose key is that of a row ``among`` others.
+
+    By default the others are the rows of ``frame`` that came after snapshot ``since``.
+    """
+    if among is None:
+        among = frame.where(F.col(Origin.SNAPSHOT_ID) > F.lit(since))
+    return _joined(frame, among, folding.key_fields, "left_semi")
+
+
+def with_order(rows: DataFrame, changes: DataFrame | None) -> DataFrame:
+    """Return rows of a table with `ORDER`: when each came, by a change feed if there is one.
+
+    A row that is not in the feed was there before, whatever file it is in by now.
+    """
+    if changes is None:
+        order = F.struct(F.col(Origin.SNAPSHOT_ID), F.col(Origin.ROW_ID))
+        return rows.withColumn(ORDER, order)
+    came = changes.where(F.col("_change_type").isin("insert", "update_postimage"))
+    when = came.groupBy(F.col("_row_id").alias("__shelduck_row")).agg(
+        F.max("_commit_version").alias("__shelduck_came")
+    )
+    found = rows.join(when, F.col(Origin.ROW_ID) == F.col("__shelduck_row"), "left")
+    order = F.struct(F.coalesce(F.col("__shelduck_came"), F.lit(-1)), F.col(Origin.ROW_ID))
+    return found.select(*map(backticked, rows.columns), order.alias(ORDER))
+
+
+def folded_again(rows: DataFrame, folding: Folding) -> DataFrame:
+    """Return one row, with its row id, for each key of which there are several."""
+    marked = rows.withColumn(GONE, F.lit(False))
+    also = [F.min(Origin.ROW_ID).alias(Origin.ROW_ID), F.count("*").alias(_COUNT)]
+    found = folding.folded(marked, also).where(F.col(_COUNT) > 1)
+    return found.select(*[backticked(f.name) for f in folding.columns], Origin.ROW_ID)
+
+
+def some_twice(rows: DataFrame, keys: Sequence[Field]) -> tuple[object, ...]:
+    """Return a key that several of the rows have, nothing when there is none."""
+    names = [backticked(f.name) for f in keys]
+    counted = rows.groupBy(*names).agg(F.count("*").alias(_COUNT)).where(F.col(_COUNT) > 1)
+    # One row at most.
+    return next((tuple(row) for row in counted.select(*names).limit(1).collect()), ())
+
+
+def some_of_keys(rows: DataFrame, among: DataFrame, keys: Sequence[Field]) -> tuple[object, ...]:
+    """Return a key that one of the rows and one ``among`` others have, nothing without one."""
+    names = [backticked(f.name) for f in keys]
+    found = _joined(rows, among, keys, "left_semi").select(*names).limit(1)
+    # One row at most.
+    return next((tuple(row) for row in found.collect()), ())
+
+
+def without_rows(rows: DataFrame, gone: DataFrame) -> DataFrame:
+    """Return the rows that are not among ``gone`` ones, by their origins."""
+    names = [_OLD.format(n) for n in range(len(_ORIGINS))]
+    others = gone.select(*[F.col(o).alias(n) for o, n in zip(_ORIGINS, names, strict=True)])
+    pairs = [(F.col(n), F.col(o)) for o, n in zip(_ORIGINS, names, strict=True)]
+    return rows.join(others, _same(pairs), "left_anti")
+
+
+def _joined(rows: DataFrame, others: DataFrame, keys: Sequence[Field], how: str) -> DataFrame:
+    """Return the rows with a key that is, or is not, among others."""
+    names = [_OLD.format(n) for n in range(len(keys))]
+    found = others.select(
+        *[F.col(backticked(f.name)).alias(n) for f, n in zip(keys, names, strict=True)]
+    ).distinct()
+    pairs = [(F.col(n), F.col(backticked(f.name))) for f, n in zip(keys, names, strict=True)]
+    return rows.join(found, _same(pairs), how)
+
+
+def _same(pairs: Sequence[tuple[Column, Column]]) -> Column:
+    """Return whether keys are the same; NULL is a key like any other."""
+    return reduce(and_, [old.eqNullSafe(new) for old, new in pairs])

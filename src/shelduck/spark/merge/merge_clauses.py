@@ -1,0 +1,191 @@
+"""MERGE as a value: how rows of the source meet rows of the table, and what happens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.schema import Field, Kind, Path, path_text
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.spark.rows.assignments import SetValue
+from shelduck.spark.scan.matching import Condition, as_condition
+
+
+class When(Enum):
+    """Which rows a clause is for."""
+
+    MATCHED = "MATCHED"
+    NOT_MATCHED = "NOT MATCHED"
+    NOT_MATCHED_BY_SOURCE = "NOT MATCHED BY SOURCE"
+
+
+class Action(Enum):
+    """What happens to a row."""
+
+    UPDATE = 1
+    INSERT = 2
+    DELETE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MergeClause:
+    """One WHEN … THEN.
+
+    ``values`` are what UPDATE and INSERT assign, None for ``*``: each column its namesake in the
+    source. Of the clauses for one kind of rows the first whose condition is true takes a row.
+    """
+
+    when: When
+    action: Action
+    values: tuple[SetValue, ...] | None = ()
+    condition: Condition | None = None
+
+    def __str__(self) -> str:
+        return f"WHEN {self.when.value} THEN {self.action.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A whole MERGE. ``on`` is a condition, or the names of columns that are equal in both.
+
+    ``target_qualifier`` are the names that may stand before ``target_alias``: those of a catalog
+    and a schema. Without ``source_alias`` the source's columns keep the names that they have in it.
+    """
+
+    on: Condition | tuple[str, ...]
+    clauses: tuple[MergeClause, ...]
+    target_alias: str
+    source_alias: str | None
+    schema_evolution: bool = False
+    target_qualifier: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.clauses:
+            raise InvalidRequest("MERGE has no clause; add at least one WHEN clause")
+        source = self.source_alias
+        if source is not None and self.target_alias.lower() == source.lower():
+            raise InvalidRequest(
+                f"MERGE uses the alias {source!r} for both the table and the source; give one of"
+                " them another alias"
+            )
+        for when in When:
+            for clause in self.of(when)[:-1]:
+                if clause.condition is None:
+                    raise InvalidRequest(
+                        f"MERGE has another clause after {clause}, which has no condition and"
+                        " takes every row; add a condition"
+                    )
+
+    def of(self, when: When) -> list[MergeClause]:
+        """Return the clauses for one kind of rows, in order."""
+        return [c for c in self.clauses if c.when is when]
+
+    @property
+    def join(self) -> str:
+        """The cheapest join of the table with the source that shows all rows with a clause."""
+        if not self.of(When.NOT_MATCHED_BY_SOURCE):
+            if not self.of(When.NOT_MATCHED):
+                return "inner"
+            return "right_outer"
+        return "full_outer" if self.of(When.NOT_MATCHED) else "left_outer"
+
+    @property
+    def only_inserts(self) -> bool:
+        """True when rows of the table stay as they are."""
+        return all(c.when is When.NOT_MATCHED for c in self.clauses)
+
+    @property
+    def may_match_twice(self) -> bool:
+        """True when it does not matter how many rows of the source match one of the table."""
+        matched = self.of(When.MATCHED)
+        is_delete = [c.action is Action.DELETE and c.condition is None for c in matched]
+        return not matched or is_delete == [True]
+
+    def on_column(self, source: DataFrame) -> Column:
+        """Return the condition of the join."""
+        if isinstance(self.on, tuple):
+            equal = [
+                F.col(f"{backticked(self.target_alias)}.{backticked(name)}")
+                == self.source_column(source, name)
+                for name in self.on
+            ]
+            found = equal[0]
+            for part in equal[1:]:
+                found = found & part
+            return found
+        return as_condition(self.on)
+
+    def source_column(self, source: DataFrame, name: str) -> Column:
+        """Return a column of the source, as conditions and values may say it."""
+        if self.source_alias is None:
+            return source[backticked(name)]
+        return F.col(f"{backticked(self.source_alias)}.{backticked(name)}")
+
+
+def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:
+    """Return the columns of the source that a table has to have for a merge that evolves it.
+
+    They are all where a clause takes all, else those that a clause assigns under their name.
+    """
+    if any(c.values is None for c in merge.clauses):
+        return source
+    named = {v.path[0].lower() for c in merge.clauses for v in c.values or ()}
+    return T.StructType([f for f in source.fields if f.name.lower() in named])
+
+
+def assigned(
+    clause: MergeClause, table: TableVersion, source: DataFrame, merge: Merge
+) -> tuple[SetValue, ...]:
+    """Return what a clause assigns, ``*`` spelled out.
+
+    Columns and struct fields that the source lacks stay as they are, or get their default, when the
+    schema evolves; else they are InvalidRequest.
+    """
+    if clause.values is not None:
+        return clause.values
+    found: list[SetValue] = []
+    missing: list[Path] = []
+    schema = source.schema
+    for field in table.columns:
+        given = _named(schema, field.name)
+        if given is None:
+            missing.append((field.name,))
+            continue
+        value = merge.source_column(source, given.name)
+        found += _spread(field, given.dataType, (field.name,), value, missing)
+    if missing and not merge.schema_evolution:
+        names = ", ".join(path_text(p) for p in missing)
+        raise InvalidRequest(
+            f"{clause} * of {table.full_name}: the source does not have {names}; list the columns,"
+            " or use schema evolution to leave them unchanged"
+        )
+    return tuple(found)
+
+
+def _spread(
+    field: Field, given: T.DataType, path: Path, value: Column, missing: list[Path]
+) -> Sequence[SetValue]:
+    """Return the assignment of a whole value, or of its fields where the source lacks some."""
+    if field.shape is not Kind.STRUCT or not isinstance(given, T.StructType):
+        return [SetValue(path, value)]
+    before = len(missing)
+    below: list[SetValue] = []
+    for child in field.children:
+        part = _named(given, child.name)
+        if part is None:
+            missing.append((*path, child.name))
+            continue
+        inner = value.getField(part.name)
+        below += _spread(child, part.dataType, (*path, child.name), inner, missing)
+    return [SetValue(path, value)] if len(missing) == before else below
+
+
+def _named(struct: T.StructType, name: str) -> T.StructField | None:
+    return next((f for f in struct.fields if f.name.lower() == name.lower()), None)

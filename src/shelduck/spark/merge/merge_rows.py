@@ -1,0 +1,99 @@
+"""Rows of a table joined with a source, and what a MERGE makes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.merge.merge_clauses import Action, Merge, assigned
+from shelduck.spark.merge.merge_scopes import CLAUSE, Names, taken_rows
+from shelduck.spark.rows.assign import Assigning, RenderExpression
+from shelduck.spark.rows.assignments import Assignments
+from shelduck.spark.types import spark_type
+
+ACTION = "_action"
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Rows by action, and how many rows of the table more than one row of the source changes."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    contested: int = 0
+
+
+def merged_rows(
+    target: DataFrame,
+    source: DataFrame,
+    table: TableVersion,
+    merge: Merge,
+    *,
+    origins: Sequence[str],
+    render_expression: RenderExpression,
+) -> DataFrame:
+    """Return a row for each change: `ACTION`, the table's new columns, then the origins.
+
+    ``target`` has the table's columns and the origins. Rows that no clause takes are left out;
+    those to delete have no columns, those to insert no origins. Types that do not fit are
+    InvalidRequest at once.
+    """
+    assignments = [Assignments(table, assigned(c, table, source, merge)) for c in merge.clauses]
+    names = Names.of(table, [len(a.values) for a in assignments])
+    values = [
+        dict(zip(a.given(given), a.expressions(), strict=True))
+        for a, given in zip(assignments, names.values, strict=True)
+    ]
+    found = taken_rows(target, source, table, merge, names=names, values=values, origins=origins)
+    assigning = Assigning(table.full_name, render_expression)
+    made = [
+        (n, a.columns(assigning, found.schema, names.values[n], None if is_new else names.now))
+        for n, (a, clause) in enumerate(zip(assignments, merge.clauses, strict=True))
+        if (is_new := clause.action is Action.INSERT) or clause.action is Action.UPDATE
+    ]
+    assigning.finish()
+    actions = _case([(n, F.lit(c.action.value)) for n, c in enumerate(merge.clauses)], T.LongType())
+    columns = [
+        _case([(n, parts[at]) for n, parts in made], spark_type(f.type, f.name)).alias(f.name)
+        for at, f in enumerate(table.columns)
+    ]
+    return found.select(actions.alias(ACTION), *columns, *origins)
+
+
+def tally(rows: DataFrame, origins: Sequence[str]) -> Tally:
+    """Count what `merged_rows` returned, by one job.
+
+    A row of the table that is to be both updated and deleted is contested, and counted as updated.
+    """
+    by_row = rows.groupBy(*origins).agg(F.count("*").alias("times"), F.min(ACTION).alias(ACTION))
+    found = by_row.groupBy(ACTION).agg(
+        F.sum("times"), F.count("*"), F.count(F.when(F.col("times") > 1, 1))
+    )
+    # Three rows of numbers.
+    counts = {row[0]: row[1:] for row in found.collect()}
+    inserted, _, _ = counts.get(Action.INSERT.value, (0, 0, 0))
+    _, updated, twice_updated = counts.get(Action.UPDATE.value, (0, 0, 0))
+    _, deleted, twice_deleted = counts.get(Action.DELETE.value, (0, 0, 0))
+    return Tally(inserted, updated, deleted, twice_updated + twice_deleted)
+
+
+def by_action(rows: DataFrame, *actions: Action) -> DataFrame:
+    """Return the rows with one of these actions."""
+    return rows.where(F.col(ACTION).isin([a.value for a in actions]))
+
+
+def _case(parts: Sequence[tuple[int, Column]], kind: T.DataType) -> Column:
+    """Return the part whose number is the row's clause, NULL for no part."""
+    if not parts:
+        return F.lit(None).cast(kind)
+    number, value = parts[0]
+    case = F.when(F.col(CLAUSE) == number, value)
+    for other, its_value in parts[1:]:
+        case = case.when(F.col(CLAUSE) == other, its_value)
+    return case

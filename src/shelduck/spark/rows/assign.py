@@ -1,0 +1,268 @@
+"""Store assignment: rows of a DataFrame as rows of one table, or one error that tells all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import CorruptLake, InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import is_writable
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.data_types import Leaf
+from shelduck.spark.bridge import DAMAGED
+from shelduck.spark.rows import store_rules
+from shelduck.spark.types import spark_type
+
+RenderExpression = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How values become values of a field: ``convert`` None means that they are already.
+
+    ``plain`` steps are one cast that cannot fail, so a cast of the whole value does them all.
+    """
+
+    convert: Callable[[Column], Column] | None = None
+    plain: bool = True
+
+
+def assign(
+    df: DataFrame,
+    table: TableVersion,
+    *,
+    render_expression: RenderExpression,
+    by_position: bool = False,
+    keep: Sequence[str] = (),
+) -> DataFrame:
+    """Return the rows of ``df`` in the columns, order and Spark types of ``table``.
+
+    Columns are matched by name without case, or by their place; struct fields always by name. What
+    the DataFrame leaves out gets its default. ``render_expression`` turns the text of a default
+    that is an expression (DuckDB's SQL) into Spark's SQL. Every difference that types or names
+    show is told in one InvalidRequest before anything runs; a single value that does not fit, and
+    a null in a NOT NULL column, fail the job that writes the rows (see `failure_of`). ``keep`` are
+    columns of ``df``, its last ones, that are none of the table's and stand behind them.
+    """
+    given = T.StructType(df.schema.fields[: len(df.columns) - len(keep)])
+    source = df.toDF(*[f"c{n}" for n in range(len(given))], *keep)
+    assigning = Assigning(table.full_name, render_expression)
+    positions = (
+        assigning.by_position(given, table.columns.fields)
+        if by_position
+        else assigning.by_name(given, table.columns.fields)
+    )
+    columns = [
+        assigning.column(f, source.schema[at] if at is not None else None)
+        for f, at in zip(table.columns.fields, positions, strict=True)
+    ]
+    assigning.finish()
+    return source.select(
+        *[c.alias(f.name) for f, c in zip(table.columns.fields, columns, strict=True)], *keep
+    )
+
+
+def failure_of(error: BaseException) -> ShelduckError | None:
+    """Return what was found wrong with rows in a failed job, None when the job failed otherwise.
+
+    A value that store assignment does not take is InvalidRequest, a file that is not as the catalog
+    says CorruptLake.
+    """
+    text = str(error)
+    for mark, kind in ((DAMAGED, CorruptLake), (store_rules.MARK, InvalidRequest)):
+        _, found, rest = text.partition(mark)
+        if found:
+            return kind(rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0])
+    return None
+
+
+@dataclass
+class Assigning:
+    """One assignment to a table's columns, and what is wrong with it so far."""
+
+    table: str
+    render_expression: RenderExpression
+    problems: list[str] = field(default_factory=list)
+
+    def by_name(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
+        """Return where each column stands among the given ones, by name; None where it does not."""
+        places: dict[str, int] = {}
+        known = {f.name.lower() for f in columns}
+        for n, name in enumerate(given.names):
+            if name.lower() in places:
+                self.problems.append(f"column {quote_name(name)} is given twice")
+            elif name.lower() not in known:
+                self.problems.append(f"the table has no column {quote_name(name)}")
+            places[name.lower()] = n
+        return [places.get(f.name.lower()) for f in columns]
+
+    def by_position(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
+        """Return where each column stands among the given ones: at its own place."""
+        if len(given) != len(columns):
+            self.problems.append(
+                f"the table has {len(columns)} columns, but {len(given)} are given; name the"
+                " columns, or pass all of them"
+            )
+        return [n if n < len(given) else None for n in range(len(columns))]
+
+    def column(self, target: Field, given: T.StructField | None) -> Column:
+        """Return the value of a top-level column from a given one, its default without one."""
+        path = quote_name(target.name)
+        if given is None:
+            value = self.missing(target, path, top=True)
+        else:
+            value = F.col(given.name)
+            step = self.step(given.dataType, target, path)
+            value = step.convert(value) if step.convert else value
+        if target.nullable or (given is not None and not given.nullable):
+            return value
+        why = f"column {path} of {self.table} is NOT NULL, got NULL"
+        return F.coalesce(value, store_rules.fail(why, self._spark_type(target)))
+
+    def missing(self, target: Field, path: str, *, top: bool) -> Column:
+        """Return what a column or field gets that is not given."""
+        self.check_writable(target, path)
+        default = target.default
+        if default is None:
+            if top and not target.nullable:
+                self.problems.append(f"column {path} is missing: it is NOT NULL and has no default")
+            return F.lit(None).cast(self._spark_type(target))
+        assert not isinstance(target.shape, Kind)
+        try:
+            if default.literal:
+                return store_rules.default_value(target.shape, default.text, target.name)
+            expression = F.expr(self.render_expression(default.text))
+            return expression.cast(self._spark_type(target))
+        except ShelduckError as error:
+            self.problems.append(f"column {path} is missing and its default fails: {error}")
+            return F.lit(None)
+
+    def step(self, given: T.DataType, target: Field, path: str) -> Step:
+        """Return how values of a Spark type become values of a field."""
+        if not target.is_leaf:
+            if isinstance(given, T.NullType):
+                self.check_writable(target, path)
+                kind = self._spark_type(target)
+                return Step(lambda value: value.cast(kind))
+            return self._nested_step(given, target, path)
+        assert not isinstance(target.shape, Kind)
+        return self._leaf_step(given, target.shape, path)
+
+    def _leaf_step(self, given: T.DataType, leaf: Leaf, path: str) -> Step:
+        if not is_writable(leaf):
+            self.problems.append(_unwritable(path, leaf))
+            return Step()
+        why = store_rules.refusal(given, leaf)
+        if why:
+            self.problems.append(f"column {path}: {why}")
+            return Step()
+        place = f"{path} of {self.table}"
+        return Step(
+            store_rules.conversion(given, leaf, place), store_rules.is_plain_cast(given, leaf)
+        )
+
+    def _nested_step(self, given: T.DataType, target: Field, path: str) -> Step:
+        if isinstance(given, T.ArrayType) and target.shape is Kind.LIST:
+            inner = self.step(given.elementType, target.children[0], f"{path}.element")
+            return self._whole(target, [inner], lambda v: F.transform(v, _applied(inner)))
+        if isinstance(given, T.MapType) and target.shape is Kind.MAP:
+            key = self.step(given.keyType, target.children[0], f"{path}.key")
+            value = self.step(given.valueType, target.children[1], f"{path}.value")
+            return self._whole(target, [key, value], lambda v: _mapped(v, key, value))
+        if isinstance(given, T.StructType) and target.shape is Kind.STRUCT:
+            return self._struct_step(given, target, path)
+        self.problems.append(
+            f"column {path}: {given.simpleString()} cannot be stored as {target.type}"
+        )
+        return Step()
+
+    def _whole(self, target: Field, inner: list[Step], build: Callable[[Column], Column]) -> Step:
+        if all(s.convert is None for s in inner):
+            return Step()
+        if all(s.plain for s in inner):
+            kind = self._spark_type(target)
+            return Step(lambda value: value.cast(kind))
+        return Step(build, plain=False)
+
+    def _struct_step(self, given: T.StructType, target: Field, path: str) -> Step:
+        places = {name.lower(): n for n, name in enumerate(given.names)}
+        for name in given.names:
+            if target.child(name) is None:
+                self.problems.append(f"column {path} has no field {quote_name(name)}")
+        if len(places) < len(given):
+            self.problems.append(f"column {path} has two fields with the same name")
+        steps: list[tuple[int | None, Step]] = []
+        for child in target.children:
+            at = places.get(child.name.lower())
+            below = f"{path}.{quote_name(child.name)}"
+            if at is None:
+                steps.append((None, _constant(self.missing(child, below, top=False))))
+            else:
+                steps.append((at, self.step(given[at].dataType, child, below)))
+        if [at for at, _ in steps] == list(range(len(given))) and all(s.plain for _, s in steps):
+            kind = self._spark_type(target)
+            same_names = given.names == [c.name for c in target.children]
+            if same_names and all(s.convert is None for _, s in steps):
+                return Step()
+            return Step(lambda value: value.cast(kind))
+        return Step(lambda value: _built(value, given, target, steps), plain=False)
+
+    def check_writable(self, target: Field, path: str) -> None:
+        """Note the leaves of a field that Spark cannot write."""
+        self.problems.extend(
+            _unwritable(path, leaf.shape)
+            for leaf in target.leaves()
+            if not isinstance(leaf.shape, Kind) and not is_writable(leaf.shape)
+        )
+
+    def _spark_type(self, target: Field) -> T.DataType:
+        try:
+            return spark_type(target.type, target.name)
+        except Unsupported:
+            # Told among the problems already; the column is never made.
+            return T.NullType()
+
+    def finish(self) -> None:
+        """Raise InvalidRequest that lists everything that was found wrong."""
+        if self.problems:
+            listed = "".join(f"\n  - {problem}" for problem in self.problems)
+            raise InvalidRequest(f"the rows do not fit {self.table}:{listed}")
+
+
+def _unwritable(path: str, leaf: Leaf) -> str:
+    return (
+        f"column {path} is {leaf}, which Spark cannot write in a form that DuckLake's readers"
+        " understand; write to this table with DuckDB"
+    )
+
+
+def _constant(value: Column) -> Step:
+    return Step(lambda _: value, plain=False)
+
+
+def _applied(step: Step) -> Callable[[Column], Column]:
+    return lambda value: step.convert(value) if step.convert else value
+
+
+def _mapped(value: Column, key: Step, item: Step) -> Column:
+    if key.convert:
+        value = F.transform_keys(value, lambda k, _: _applied(key)(k))
+    if item.convert:
+        value = F.transform_values(value, lambda _, v: _applied(item)(v))
+    return value
+
+
+def _built(
+    value: Column, given: T.StructType, target: Field, steps: list[tuple[int | None, Step]]
+) -> Column:
+    members = []
+    for child, (at, step) in zip(target.children, steps, strict=True):
+        member = value if at is None else value.getField(given.names[at])
+        members.append(_applied(step)(member).alias(child.name))
+    return F.when(value.isNotNull(), F.struct(*members))

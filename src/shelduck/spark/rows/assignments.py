@@ -1,0 +1,166 @@
+"""Values that a statement assigns to columns and struct fields, by store assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.spark.rows.assign import Assigning, RenderExpression
+
+Value = Column | str
+
+
+@dataclass(frozen=True, slots=True)
+class SetValue:
+    """One assignment to a column or a struct's field; the value is None for the default."""
+
+    path: Path
+    value: Value | None
+
+    def __post_init__(self) -> None:
+        if self.value is not None and not isinstance(self.value, Column | str):
+            raise InvalidRequest(
+                f"{path_text(self.path)} must be set to SQL text or a Spark column, such as"
+                f' "upper(name)" or lit(5), not to {self.value!r}'
+            )
+
+    @property
+    def expression(self) -> Column | None:
+        """The value as a Spark column, None for the default."""
+        return F.expr(self.value) if isinstance(self.value, str) else self.value
+
+
+class Assignments:
+    """Assignments to columns of one table, checked before anything runs.
+
+    Raises NotFound for a path that the table has not, and InvalidRequest for one inside a list or
+    map and for two of which one is a part of the other.
+    """
+
+    def __init__(self, table: TableVersion, values: Sequence[SetValue]) -> None:
+        self.table = table
+        self.values = tuple(values)
+        self._places: dict[Path, int] = {}
+        for number, given in enumerate(values):
+            path = _known_path(table.columns, given.path, table.full_name)
+            for other in self._places:
+                shorter = min(len(path), len(other))
+                if path[:shorter] == other[:shorter]:
+                    raise InvalidRequest(f"{path_text(given.path)} is assigned twice")
+            self._places[path] = number
+
+    def given(self, names: Sequence[str]) -> list[str]:
+        """Return which of ``names``, one for each assignment, stand for a value: not defaults."""
+        return [n for n, v in zip(names, self.values, strict=True) if v.value is not None]
+
+    def expressions(self) -> list[Column]:
+        """Return the assigned values; a default has none."""
+        return [value for v in self.values if (value := v.expression) is not None]
+
+    def columns(
+        self,
+        assigning: Assigning,
+        schema: T.StructType,
+        names: Sequence[str],
+        now: Sequence[str] | None,
+    ) -> list[Column]:
+        """Return the new value of each column of the table, from columns of a DataFrame.
+
+        ``schema`` are its types; ``names`` are its columns with the assigned values, ``now`` those
+        with today's, None for a new row, which gets defaults.
+        """
+        given = [
+            None if value.value is None else schema[name]
+            for name, value in zip(names, self.values, strict=True)
+        ]
+        made = []
+        for place, field in enumerate(self.table.columns):
+            below = {p[1:]: given[n] for p, n in self._places.items() if p[0] == field.name}
+            if () in below or (now is None and not below):
+                made.append(assigning.column(field, below.get(())))
+            else:
+                today = None if now is None else F.col(now[place])
+                made.append(_inside(assigning, field, (field.name,), today, below))
+        return made
+
+
+def updated_rows(
+    matches: DataFrame,
+    assignments: Assignments,
+    *,
+    keep: Sequence[str],
+    render_expression: RenderExpression,
+) -> DataFrame:
+    """Return the rows after the assignments: the table's columns, then those to ``keep``.
+
+    ``matches`` are rows of the table. A value that does not fit fails the job that computes it (see
+    `shelduck.spark.rows.assign.failure_of`); types that do not fit are InvalidRequest at once.
+    """
+    table = assignments.table
+    # Spark takes a name that no column has for one of these: nobody writes such.
+    now = [f"__shelduck_now_{n}" for n in range(len(table.columns.names))]
+    names = [f"__shelduck_value_{n}" for n in range(len(assignments.values))]
+    today = [F.col(backticked(f.name)).alias(c) for f, c in zip(table.columns, now, strict=True)]
+    values = [
+        # Spark lets a generator, which makes several rows of one, stand in no other expression.
+        F.when(F.lit(True), value).alias(name)
+        for name, value in zip(assignments.given(names), assignments.expressions(), strict=True)
+    ]
+    found = matches.select(*today, *keep, *values)
+    assigning = Assigning(table.full_name, render_expression)
+    changed = assignments.columns(assigning, found.schema, names, now)
+    assigning.finish()
+    return found.select(
+        *[c.alias(f.name) for f, c in zip(table.columns, changed, strict=True)], *keep
+    )
+
+
+def _inside(
+    assigning: Assigning,
+    field: Field,
+    path: Path,
+    now: Column | None,
+    below: Mapping[Path, T.StructField | None],
+) -> Column:
+    """Return the value of a field of which all, nothing or a part below it is assigned."""
+    if () in below:
+        given = below[()]
+        if given is None:
+            return assigning.missing(field, path_text(path), top=False)
+        step = assigning.step(given.dataType, field, path_text(path))
+        value = F.col(given.name)
+        return step.convert(value) if step.convert else value
+    if not below:
+        if now is None:
+            return assigning.missing(field, path_text(path), top=False)
+        assigning.check_writable(field, path_text(path))
+        return now
+    parts = []
+    for child in field.children:
+        deeper = {p[1:]: given for p, given in below.items() if p[0] == child.name}
+        today = None if now is None else now.getField(child.name)
+        part = _inside(assigning, child, (*path, child.name), today, deeper)
+        parts.append(part.alias(child.name))
+    return F.struct(*parts)
+
+
+def _known_path(columns: Schema, path: Path, table: str) -> Path:
+    """Return the path as the table spells it."""
+    found: list[str] = []
+    for length in range(1, len(path) + 1):
+        field = columns.get(path[:length], table)
+        if length < len(path) and field.shape is not Kind.STRUCT:
+            raise InvalidRequest(
+                f"{path_text(path)} of {table} is neither a column nor a field of a struct; assign"
+                f" all of {path_text(path[:length])}"
+            )
+        found.append(field.name)
+    return tuple(found)

@@ -1,0 +1,314 @@
+"""Values of one type made into values of another, one by one, or told to have no counterpart.
+
+Nothing is rounded or cut: a value survives when it comes back the same. What does not survive is
+NULL here; whoever asks decides whether that is allowed. Casts are Spark's, moments without an
+offset are those of the session's time zone.
+"""
+
+from __future__ import annotations
+
+import decimal as dec
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.types.data_types import (
+    FLOATS,
+    SIGNED,
+    UNSIGNED,
+    DataType,
+    Decimal,
+    Leaf,
+    Primitive,
+)
+from shelduck.model.types.literals import integer_range
+from shelduck.spark.rows.nested_conversions import converted_parts, lost_parts
+from shelduck.spark.rows.store_rules import FORMS
+from shelduck.spark.types import spark_type
+
+_INTEGERS = frozenset({*SIGNED, *UNSIGNED})
+# Integers that are decimals of Spark.
+_WIDE = frozenset({"int128", "uint64", "uint128"})
+_TEXTS = frozenset({"varchar", "json"})
+_MOMENTS = frozenset({"date", "timestamp_s", "timestamp_ms", "timestamp", "timestamptz"})
+# Digits of a number that a double tells from all other numbers of so many.
+_EXACT_DIGITS = 15
+_FLOAT_DIGITS = {"float32": 6, "float64": _EXACT_DIGITS}
+# Days from 1970 that microseconds count.
+_MOST_DAYS = 106_751_990
+_STEPS = {"timestamp_s": 1_000_000, "timestamp_ms": 1000}
+_DAY_OF_NUMBER = 8
+# As Doris reads dates: the form of the text, and what Spark calls it. There is no year 0.
+_DATES = (
+    (r"(?!0000)\d{4}-\d{1,2}-\d{1,2}", "y-M-d"),
+    (r"\d{2}-\d{1,2}-\d{1,2}", "yy-M-d"),
+    (r"(?!0000)\d{8}", "yyyyMMdd"),
+    (r"\d{6}", "yyMMdd"),
+    (r"(?!0000)\d{4}/\d{1,2}/\d{1,2}", "y/M/d"),
+    (r"\d{2}/\d{1,2}/\d{1,2}", "yy/M/d"),
+)
+# What Spark's casts of text read right. They take more: control characters and digits of other
+# scripts, 1d and 0x1p3, a time without a day, an offset that is then forgotten. Blanks may stand
+# around values of types that have none in them; texts and bytes keep theirs.
+_INTEGER = r"[+-]?\d+"
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?"
+_NO_NUMBER = r"(?i)[+-]?inf(inity)?|nan"
+_BOOLEAN = r"[A-Za-z]+|[01]"
+_LOCAL = r"(?!0000)\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{1,2}(:\d{1,2}(\.(?=\d)\d{0,6}0*)?)?)?"
+_OFFSET = r" ?(Z|UTC|GMT|[+-]\d{1,2}(:?\d{2})?)"
+_LIMITS: dict[type[T.DataType], float] = {
+    T.ByteType: 2.0**7,
+    T.ShortType: 2.0**15,
+    T.IntegerType: 2.0**31,
+    T.LongType: 2.0**63,
+}
+_MICROSECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+
+
+def converted(value: Column, source: DataType, target: DataType) -> Column:
+    """Return ``value`` as the target's Spark type; NULL for what has no counterpart there.
+
+    Inside nested values it is the leaf that is NULL, or a map whose keys do not survive as keys.
+    The pair must be one that `shelduck.model.changes.conversion` does not refuse.
+    """
+    if isinstance(source, Primitive | Decimal) and isinstance(target, Primitive | Decimal):
+        return _leaf(value, source, target)
+    return converted_parts(value, source, target, _leaf)
+
+
+def lost(value: Column, source: DataType, target: DataType) -> Column:
+    """Tell whether ``value``, or any part inside it, does not survive as the target; never NULL."""
+    if isinstance(source, Primitive | Decimal) and isinstance(target, Primitive | Decimal):
+        return _leaf(value, source, target).isNull() & value.isNotNull()
+    return lost_parts(value, source, target, _leaf)
+
+
+def needs_fit(target: Leaf) -> bool:
+    """Tell whether Spark's type has values that are none of the target: see `fitted`."""
+    name = str(target)
+    return name in FORMS or name == "json" or name in UNSIGNED or name in _STEPS
+
+
+def fitted(value: Column, target: Leaf) -> Column:
+    """Return a value of the target's Spark type; NULL where it is none of the target.
+
+    Spark's types hold more than some of DuckLake's: any text where a UUID is wanted, numbers below
+    zero, fractions of a second.
+    """
+    name = str(target)
+    if name in FORMS or name == "json":
+        return _leaf(value, Primitive("varchar"), target)
+    return _in_range(_stepped(value, target), target)
+
+
+def _leaf(value: Column, source: Leaf, target: Leaf) -> Column:
+    wanted = spark_type(target)
+    if str(target) in FORMS:
+        text = F.lower(F.trim(value.cast("string"))) if str(target) == "uuid" else F.trim(value)
+        return F.when(text.rlike(rf"\A{FORMS[str(target)]}\z"), text)
+    if str(source) in _TEXTS:
+        return _of_text(value, target, wanted)
+    if str(target) in _TEXTS:
+        return _to_text(value, source, target)
+    if str(source) in _MOMENTS or str(target) in _MOMENTS:
+        return _moment(value, source, target, wanted)
+    return _in_range(_same_back(value, source, target, wanted), target)
+
+
+def _of_text(text: Column, target: Leaf, wanted: T.DataType) -> Column:
+    name = str(target)
+    if name == "varchar":
+        return text
+    if name == "json":
+        return _if_json(text)
+    if name == "blob":
+        return text.cast("binary")
+    if name == "date":
+        return _date(F.trim(text))
+    if name in _INTEGERS:
+        return _in_range(F.when(_has_form(text, _INTEGER), text.try_cast(wanted)), target)
+    if isinstance(wanted, T.DecimalType):
+        plain = rf"[+-]?\d*\.?\d{{0,{wanted.scale}}}"
+        return _number(text, wanted, _has_form(text, plain))
+    if name in FLOATS:
+        few = rf"[+-]?(?=[\d.]{{1,{_FLOAT_DIGITS[name]}}}\s*\z)\d*\.?\d*"
+        plain = rf"{few}|{_NO_NUMBER}"
+        return _number(text, wanted, _has_form(text, plain))
+    if name == "boolean":
+        return F.when(_has_form(text, _BOOLEAN), text.try_cast(wanted))
+    return _stepped(_moment_of_text(text, target, wanted), target)
+
+
+def _has_form(text: Column, form: str) -> Column:
+    return text.rlike(rf"\A\s*({form})\s*\z")
+
+
+def _if_json(text: Column) -> Column:
+    # Spark's parsers stop after the first value, so each of two closing brackets is asked for.
+    is_one = F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))) == 1
+    is_valid = F.try_parse_json(F.concat(F.lit('{"v":'), text, F.lit("}"))).isNotNull()
+    return F.when(is_valid & is_one, text)
+
+
+def _number(text: Column, wanted: T.DataType, is_exact: Column) -> Column:
+    """Return the number that a text says, where no digit of it is lost.
+
+    ``is_exact`` says of which texts that is known, and spares them the comparison of digits.
+    """
+    found = text.try_cast(wanted)
+    same = _has_form(text, _NUMBER) & _says_all(found, text, wanted)
+    return F.when(is_exact, found).when(same, found)
+
+
+def _says_all(found: Column, text: Column, kind: T.DataType) -> Column:
+    """Tell whether a number has the digits of the text that it was rounded from."""
+    same = _digits(text) == _digits(found.cast("string"))
+    if isinstance(kind, T.FloatType):
+        same |= _digits(text) == _digits(found.cast("double").cast("string"))
+    return same
+
+
+def _digits(number: Column) -> Column:
+    """Return the digits of a number's text that count; the magnitude is not told."""
+    return F.btrim(F.regexp_replace(number, r"(?s)[eE].*|[^0-9]", ""), F.lit("0"))
+
+
+def _moment_of_text(text: Column, target: Leaf, wanted: T.DataType) -> Column:
+    if str(target) != "timestamptz":
+        return F.when(_has_form(text, _LOCAL), text.try_cast(wanted))
+    local = _there_and_back(text.try_cast("timestamp_ntz"), wanted, "timestamp_ntz")
+    found = F.when(_has_form(text, _LOCAL), local)
+    return found.when(_has_form(text, _LOCAL + _OFFSET), text.try_cast(wanted))
+
+
+def _date(text: Column) -> Column:
+    found = F.lit(None).cast("date")
+    for form, words in reversed(_DATES):
+        read = F.try_to_timestamp(text, F.lit(words)).cast("date")
+        found = F.when(text.rlike(f"^{form}$"), read).otherwise(found)
+    # Spark casts ISO dates at half the price of parsing them, but takes other forms too: that the
+    # hyphens are in their places and no T is behind excludes those. Bytes are quicker to look at
+    # than characters, and what is no ASCII is no date.
+    is_usual = (
+        (F.octet_length(text) == len("yyyy-MM-dd"))
+        & _has_hyphen(text, len("yyyy-"))
+        & _has_hyphen(text, len("yyyy-MM-"))
+        & (text >= "0001")
+        & ~text.endswith("T")
+    )
+    return F.when(is_usual, text.try_cast("date")).otherwise(found)
+
+
+def _has_hyphen(text: Column, at: int) -> Column:
+    return F.substring(text.cast("binary"), at, 1) == F.lit(b"-")
+
+
+def _to_text(value: Column, source: Leaf, target: Leaf) -> Column:
+    if str(source) == "blob":
+        text = F.try_validate_utf8(value.cast("string"))
+        return _if_json(text) if str(target) == "json" else text
+    if str(target) == "json" and str(source) in (*_MOMENTS, "uuid", "time", "timetz"):
+        return _json_text(value, source)
+    text = value.cast("string")
+    if str(target) == "json" and str(source) in FLOATS:
+        return F.when(F.abs(value) < float("inf"), text)
+    if str(source) == "timestamptz":
+        # An hour that a time zone repeats is the same text twice.
+        return F.when(text.try_cast("timestamp") == value, text)
+    return text
+
+
+def _json_text(value: Column, source: Leaf) -> Column:
+    listed = F.to_json(F.array(value))
+    if str(source) in ("timestamp", "timestamptz"):
+        # Spark writes milliseconds where it is not told otherwise.
+        known = ("timestampFormat", "timestampNTZFormat")
+        zone = {"timestampFormat": "XXX", "timestampNTZFormat": ""}
+        finer = F.to_json(F.array(value), {k: _MICROSECONDS + zone[k] for k in known})
+        micros = F.extract(F.lit("second"), value) * 1000 % 1
+        listed = F.when(micros == 0, listed).otherwise(finer)
+    return F.when(value.isNotNull(), listed.substr(F.lit(2), F.length(listed) - 2))
+
+
+def _moment(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) -> Column:
+    if str(source) in _INTEGERS:
+        digits = F.lpad(value.cast("string"), _DAY_OF_NUMBER, "0")
+        return _date(F.when(value.between(0, 10**_DAY_OF_NUMBER - 1), digits))
+    if str(target) == "date":
+        return value.cast(wanted)
+    if str(source) == "date":
+        value = F.when(F.abs(F.unix_date(value)) < _MOST_DAYS, value)
+    if "timestamptz" in (str(source), str(target)):
+        return _stepped(_there_and_back(value, wanted, spark_type(source)), target)
+    return _stepped(value.cast(wanted), target)
+
+
+def _there_and_back(value: Column, wanted: T.DataType, own: T.DataType | str) -> Column:
+    """Return a moment in another kind of time; time zones skip local times, and repeat others."""
+    found = value.cast(wanted)
+    return F.when(found.cast(own) == value, found)
+
+
+def _stepped(found: Column, target: Leaf) -> Column:
+    step = _STEPS.get(str(target))
+    if step is None:
+        return found
+    micros = F.unix_micros(found.cast("timestamp"))
+    return F.when(micros % step == 0, found)
+
+
+def _same_back(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) -> Column:
+    """Return the value that a cast makes where the same value comes back from it."""
+    if str(source) in FLOATS and str(target) in _INTEGERS:
+        # By way of an integer no digit is made up, as it is on the way to Spark's decimals.
+        whole = wanted if isinstance(wanted, T.IntegralType) else T.LongType()
+        return _cast_there_and_back(value, source, whole).cast(wanted)
+    if str(source) in _WIDE and str(target) in FLOATS:
+        # Decimals come back from a float with the digits that it prints: 4294967300 for 2**32.
+        return _cast_there_and_back(value.try_cast("long"), Primitive("int64"), wanted)
+    if str(source) == "float64" and isinstance(wanted, T.DecimalType):
+        return _of_double(value, wanted)
+    return _cast_there_and_back(value, source, wanted)
+
+
+def _of_double(value: Column, wanted: T.DecimalType) -> Column:
+    """Return the decimal whose nearest double ``value`` is.
+
+    Of numbers of up to 15 digits a double tells one from the other, so its digits are counted in
+    doubles, exactly, and at a third of the price of Spark's cast.
+    """
+    scale = wanted.scale
+    slow = _cast_there_and_back(value, Primitive("float64"), wanted)
+    if scale > _EXACT_DIGITS:
+        return slow
+    digits = F.rint(value * float(10**scale))
+    unit = F.expr(f"{dec.Decimal(1).scaleb(-scale):f}BD")
+    made = (digits.try_cast("long").cast("decimal(18,0)") * unit).try_cast(wanted)
+    is_exact = F.abs(value) < float(10 ** (_EXACT_DIGITS - scale))
+    return F.when(is_exact, F.when(digits / float(10**scale) == value, made)).otherwise(slow)
+
+
+def _cast_there_and_back(value: Column, source: Leaf, wanted: T.DataType) -> Column:
+    found = value.try_cast(wanted)
+    if isinstance(wanted, T.FloatType) and isinstance(spark_type(source), T.DecimalType):
+        # On its way back a float gets digits of a double, which may round to what was lost.
+        return F.when(_says_all(found, value.cast("string"), wanted), found)
+    back = found.try_cast(spark_type(source))
+    if str(source) in FLOATS:
+        same, number, whole = back.eqNullSafe(value), value, wanted
+    else:
+        same, number, whole = back == value, found, spark_type(source)
+    # Spark makes the greatest integer of the float above it, and that float of the integer.
+    limit = _LIMITS.get(type(whole))
+    if limit is not None and isinstance(wanted, T.NumericType):
+        same &= number < limit
+    return F.when(same, found)
+
+
+def _in_range(found: Column, target: Leaf) -> Column:
+    limits = integer_range(target)
+    if isinstance(target, Decimal) or limits is None or str(target) in SIGNED:
+        return found
+    least, most = (F.lit(str(min(n, 10**38 - 1))).cast("decimal(38,0)") for n in limits)
+    return F.when((found >= least) & (found <= most), found)

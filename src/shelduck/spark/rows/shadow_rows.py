@@ -1,0 +1,220 @@
+"""Converted columns beside a table's own, and the values that cannot be converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.types.data_types import Decimal, Primitive
+from shelduck.planning.shadows import Shadow, shadow_name
+from shelduck.spark.named_errors import AnalysisException, SparkError, data_fault, first_line
+from shelduck.spark.rows.assign import Assigning
+from shelduck.spark.rows.conversions import converted, fitted, lost, needs_fit
+from shelduck.spark.rows.shown import shown
+from shelduck.spark.rows.store_rules import fail
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.types import spark_type, struct_type
+
+LOST = " cannot be converted to "
+_MOST_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class BadValues:
+    """Values of one file that a conversion cannot make: how many, and one of them as text."""
+
+    file_id: int
+    count: int
+    example: str | None
+
+
+def add_shadows(rows: DataFrame, shadows: Sequence[Shadow], *, counted: bool = False) -> DataFrame:
+    """Return the rows with the converted columns; a value that does not survive fails the query.
+
+    With ``counted`` it becomes NULL instead in the columns of which `counts_losses` is true: Spark
+    then logs no stack traces, and whoever writes the rows compares the counts of NULL.
+    """
+    return rows.withColumns(
+        {
+            shadow_name(s): _made(rows, s) if counted and counts_losses(s) else _checked(rows, s)
+            for s in shadows
+        }
+    )
+
+
+def counts_losses(shadow: Shadow) -> bool:
+    """Tell whether a lost value is one more NULL in the converted column than in the old one."""
+    is_leaf = shadow.old.is_leaf and shadow.field.is_leaf
+    return is_leaf and shadow.old.nullable and not _has_own_rules(shadow)
+
+
+def require_resolved(spark: SparkSession, table: TableVersion, shadows: Sequence[Shadow]) -> None:
+    """Raise InvalidRequest where Spark cannot make sense of an expression; no job."""
+    for shadow in shadows:
+        if shadow.conversion.using is None:
+            continue
+        rows = spark.createDataFrame([], struct_type(table.columns))
+        try:
+            _ = add_shadows(rows, [shadow]).schema
+        except AnalysisException as error:
+            raise InvalidRequest(
+                f"USING {shadow.conversion.using} of {quote_name(shadow.old.name)} of"
+                f" {table.full_name} is not valid: {first_line(error)}"
+            ) from error
+
+
+def bad_values(rows: DataFrame, shadow: Shadow) -> list[BadValues]:
+    """Return the files that hold values which the conversion cannot make, by file id; one job.
+
+    ``rows`` have the origin FILE_ID.
+    """
+    file = F.col(Origin.FILE_ID)
+    found = (
+        rows.where(_is_bad(rows, shadow))
+        .groupBy(file)
+        .agg(F.count(F.lit(1)), F.min(_text(shadow)))
+        .orderBy(file)
+    )
+    return [BadValues(*row) for row in found.collect()]
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A value of which an expression fails: as text, and what Spark says of it."""
+
+    example: str | None
+    reason: str
+
+
+def failing_part(count: int, first: Callable[[int], DataFrame], shadow: Shadow) -> int | None:
+    """Return the first of ``count`` parts with a value of which the expression fails; else None.
+
+    ``first`` gives the rows of so many first parts, which are halved until one is left.
+    """
+    if shadow.conversion.using is None or _failure(first(count), shadow) is None:
+        return None
+    least, most = 0, count
+    while most - least > 1:
+        half = (least + most) // 2
+        if _failure(first(half), shadow) is None:
+            least = half
+        else:
+            most = half
+    return least
+
+
+def failing_value(rows: DataFrame, last: int, shadow: Shadow) -> Failing | None:
+    """Return the first value of one file of which an expression fails; a job for each halving.
+
+    ``rows`` have the origin POSITION, ``last`` is the greatest one.
+    """
+    place = F.col(Origin.POSITION)
+    at = failing_part(last + 1, lambda count: rows.where(place < count), shadow)
+    if at is None:
+        return None
+    row = rows.where(place == at)
+    reason = _failure(row, shadow)
+    [found] = row.select(_text(shadow)).collect()
+    return Failing(found[0], reason or "")
+
+
+def _failure(rows: DataFrame, shadow: Shadow) -> str | None:
+    """Return what Spark says when it makes the values of all rows, None when it can."""
+    try:
+        rows.select(F.max(_made(rows, shadow).cast("string"))).collect()
+    except SparkError as error:
+        told = data_fault(error)
+        if told is None:
+            raise
+        return told
+    return None
+
+
+def _source(shadow: Shadow) -> Column:
+    return F.col(backticked(shadow.old.name))
+
+
+def _made(rows: DataFrame, shadow: Shadow) -> Column:
+    using = shadow.conversion.using
+    if using is None:
+        return converted(_source(shadow), shadow.old.type, shadow.field.type)
+    if not shadow.field.is_leaf:
+        return _assigned(rows, shadow, using)
+    made = _cast(shadow, using)
+    target = shadow.field.type
+    assert isinstance(target, Primitive | Decimal)
+    return fitted(made, target) if needs_fit(target) else made
+
+
+def _cast(shadow: Shadow, using: str) -> Column:
+    wanted = spark_type(shadow.field.type)
+    made = F.expr(using)
+    return made.try_cast(wanted) if shadow.conversion.on_error_null else made.cast(wanted)
+
+
+def _assigned(rows: DataFrame, shadow: Shadow, using: str) -> Column:
+    """Return what an expression makes as a nested column, struct fields by name as in any write."""
+    [given] = rows.select(F.expr(using)).schema
+    assigning = Assigning(f"the job that changes {shadow.old.name}", str)
+    step = assigning.step(given.dataType, shadow.field, shadow.old.name)
+    assigning.finish()
+    return step.convert(F.expr(using)) if step.convert else F.expr(using)
+
+
+def _is_bad(rows: DataFrame, shadow: Shadow) -> Column:
+    """Tell a value that is lost; an expression of the user's own may make NULL where that fits."""
+    bad = F.lit(False)
+    if not _has_own_rules(shadow):
+        bad = lost(_source(shadow), shadow.old.type, shadow.field.type)
+    elif _may_misfit(shadow):
+        bad = _misfits(rows, shadow)
+    return bad if shadow.old.nullable else bad | _made(rows, shadow).isNull()
+
+
+def _has_own_rules(shadow: Shadow) -> bool:
+    return shadow.conversion.using is not None or shadow.conversion.on_error_null
+
+
+def _may_misfit(shadow: Shadow) -> bool:
+    """Tell whether an expression may make values of Spark's type that are none of the column's."""
+    if shadow.conversion.using is None or shadow.conversion.on_error_null:
+        return False
+    target = shadow.field.type
+    return isinstance(target, Primitive | Decimal) and needs_fit(target)
+
+
+def _misfits(rows: DataFrame, shadow: Shadow) -> Column:
+    assert shadow.conversion.using is not None
+    return _cast(shadow, shadow.conversion.using).isNotNull() & _made(rows, shadow).isNull()
+
+
+def _text(shadow: Shadow) -> Column:
+    return F.left(shown(_source(shadow), shadow.old.type), F.lit(_MOST_SHOWN))
+
+
+def _checked(rows: DataFrame, shadow: Shadow) -> Column:
+    wanted = spark_type(shadow.field.type)
+    told = F.concat(
+        F.lit(f"column {shadow.old.name}: "),
+        F.coalesce(_text(shadow), F.lit("NULL")),
+        F.lit(f"{LOST}{shadow.field.type}"),
+    )
+    failing, made = fail(told, wanted), _made(rows, shadow)
+    if _has_own_rules(shadow):
+        if not shadow.old.nullable:
+            return F.coalesce(made, failing)
+        if not _may_misfit(shadow):
+            return made
+        return F.coalesce(made, F.when(_misfits(rows, shadow), failing))
+    if not (shadow.old.is_leaf and shadow.field.is_leaf):
+        return F.when(_is_bad(rows, shadow), failing).otherwise(made)
+    # What Spark shall compute once stands there once.
+    if shadow.old.nullable:
+        failing = F.when(_source(shadow).isNotNull(), failing)
+    return F.coalesce(made, failing)

@@ -1,0 +1,213 @@
+"""Which Spark values a leaf column takes, and how each is checked on its way in.
+
+The table is in docs/types.md. Nothing is cut or rounded in silence: what a type may not hold is
+either refused by type before a job runs, or fails the write at the first such value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Unsupported
+from shelduck.model.tables.writable import is_writable
+from shelduck.model.types.data_types import UNSIGNED, Decimal, Leaf
+from shelduck.model.types.literals import canonical_text, integer_range
+from shelduck.model.types.temporal import MICROSECONDS
+from shelduck.spark.types import spark_type
+from shelduck.spark.values import literal, literal_text
+
+MARK = "shelduck: "
+Conversion = Callable[[Column], Column]
+
+_TEXT = (T.StringType, T.CharType, T.VarcharType)
+_FRACTIONAL = (T.FloatType, T.DoubleType)
+_CLOCK = r"(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?|24:00:00)"
+FORMS = {
+    "uuid": r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    "time": _CLOCK,
+    "timetz": _CLOCK + r"[+-](0\d|1[0-5])(:[0-5]\d){0,2}",
+}
+_STEPS = {"timestamp_s": 1, "timestamp_ms": 1000}
+_WIDTHS: dict[type[T.DataType], int] = {
+    T.ByteType: 8,
+    T.ShortType: 16,
+    T.IntegerType: 32,
+    T.LongType: 64,
+}
+# No infinity, no year before Christ or beyond 9999.
+_USUAL_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}( [^(]*)?")
+_CAST_YOURSELF = "cast it explicitly if that is what you want"
+
+
+def fail(message: str | Column, data_type: T.DataType) -> Column:
+    """Return a column of ``data_type`` whose every value fails the write with ``message``."""
+    text = F.concat(F.lit(MARK), F.lit(message) if isinstance(message, str) else message)
+    return F.raise_error(text).cast(data_type)
+
+
+def default_value(leaf: Leaf, text: str, column: str) -> Column:
+    """Return the value to store that the text of a default means.
+
+    Raises InvalidRequest when the type cannot hold it, Unsupported for a moment that Spark can not.
+    """
+    return literal(_stored_text(leaf, text, column), leaf)
+
+
+def default_text(leaf: Leaf, text: str, column: str) -> str:
+    """Return Spark SQL for what `default_value` returns, and raise what it raises."""
+    return literal_text(leaf, _stored_text(leaf, text, column))
+
+
+def _stored_text(leaf: Leaf, text: str, column: str) -> str:
+    canonical = canonical_text(leaf, text)
+    is_odd = str(leaf) in ("date", *MICROSECONDS) and not _USUAL_MOMENT.fullmatch(canonical)
+    if is_odd or not is_writable(leaf):
+        raise Unsupported(
+            f"the default of column {column!r} is {canonical!r} ({leaf}), which Spark cannot write"
+        )
+    return canonical
+
+
+def refusal(source: T.DataType, leaf: Leaf) -> str | None:
+    """Return why no value of ``source`` may be stored as ``leaf``, None when some may."""
+    if isinstance(source, T.NullType) or _is_taken(source, leaf):
+        return None
+    return f"{source.simpleString()} cannot be stored as {leaf}; {_CAST_YOURSELF}"
+
+
+def conversion(source: T.DataType, leaf: Leaf, column: str) -> Conversion | None:
+    """Return how a value of ``source`` becomes one of ``leaf``; None when it is one already.
+
+    ``column`` is how errors of single values name the place. The types must be allowed by
+    `refusal`.
+    """
+    target = spark_type(leaf, column)
+    name = str(leaf)
+    if isinstance(source, T.NullType):
+        return lambda value: value.cast(target)
+    if name in FORMS:
+        return _formed(leaf, column)
+    if name in _STEPS:
+        return _stepped(leaf, column, target)
+    if name in UNSIGNED:
+        # Every Spark number has negative values, so a narrower type is no proof.
+        greatest = min(2 ** UNSIGNED[name], 10**38) - 1
+        return _ranged(leaf, column, target, (0, greatest))
+    if source == target:
+        return None
+    if _needs_check(source, target):
+        if isinstance(target, _FRACTIONAL):
+            limit = 2 ** (24 if isinstance(target, T.FloatType) else 53)
+            return _ranged(leaf, column, target, (-limit, limit))
+        return _round_trip(leaf, column, source, target)
+    return lambda value: value.cast(target)
+
+
+def is_plain_cast(source: T.DataType, leaf: Leaf) -> bool:
+    """True when the conversion is a cast that no value can fail, so it works on whole arrays."""
+    name = str(leaf)
+    if isinstance(source, T.NullType):
+        return True
+    if name in FORMS or name in _STEPS or name in UNSIGNED:
+        return False
+    return not _needs_check(source, spark_type(leaf))
+
+
+def _is_taken(source: T.DataType, leaf: Leaf) -> bool:
+    target = spark_type(leaf)
+    name = str(leaf)
+    if isinstance(source, _TEXT):
+        plain = not isinstance(source, T.StringType) or source.collation == "UTF8_BINARY"
+        return isinstance(target, T.StringType) and plain
+    if isinstance(source, T.DecimalType) and isinstance(target, _FRACTIONAL):
+        return True
+    if integer_range(leaf) is not None:
+        return isinstance(source, T.IntegralType) or (
+            isinstance(source, T.DecimalType) and source.scale == 0
+        )
+    if isinstance(leaf, Decimal):
+        return isinstance(source, T.IntegralType | T.DecimalType)
+    if isinstance(target, _FRACTIONAL):
+        return isinstance(source, T.IntegralType | T.FloatType) or source == target
+    if name.startswith("timestamp") and name != "timestamp_ns":
+        return isinstance(source, T.DateType | T.TimestampType | T.TimestampNTZType)
+    return source == target
+
+
+def _needs_check(source: T.DataType, target: T.DataType) -> bool:
+    width = _WIDTHS.get(type(source))
+    if width is not None and type(target) in _WIDTHS:
+        return width > _WIDTHS[type(target)]
+    if isinstance(target, T.DecimalType):
+        digits = target.precision - target.scale
+        if isinstance(source, T.DecimalType):
+            return source.scale > target.scale or source.precision - source.scale > digits
+        return len(str(2 ** (width - 1))) > digits if width is not None else False
+    if isinstance(source, T.DecimalType):
+        return type(target) in _WIDTHS
+    if isinstance(target, T.FloatType):
+        return width is not None and width > 16
+    if isinstance(target, T.DoubleType):
+        return width == 64
+    return False
+
+
+def _checked(good: Column, value: Column, stored: Column, why: str, target: T.DataType) -> Column:
+    message = F.concat(F.lit(MARK + why), F.lit(", got "), F.left(value.cast("string"), F.lit(200)))
+    return F.when(value.isNull() | good, stored).otherwise(F.raise_error(message).cast(target))
+
+
+def _round_trip(leaf: Leaf, column: str, source: T.DataType, target: T.DataType) -> Conversion:
+    why = f"column {column} is {leaf}, which must hold every value exactly"
+
+    def convert(value: Column) -> Column:
+        stored = value.try_cast(target)
+        back = stored.try_cast(source)
+        return _checked(F.coalesce(back == value, F.lit(False)), value, stored, why, target)
+
+    return convert
+
+
+def _ranged(leaf: Leaf, column: str, target: T.DataType, limits: tuple[int, int]) -> Conversion:
+    holds = "is exact only for whole" if isinstance(target, _FRACTIONAL) else "holds"
+    why = f"column {column} is {leaf}, which {holds} numbers from {limits[0]} to {limits[1]}"
+
+    def convert(value: Column) -> Column:
+        good = value.between(_exact(limits[0]), _exact(limits[1]))
+        return _checked(good, value, value.try_cast(target), why, target)
+
+    return convert
+
+
+def _exact(number: int) -> Column:
+    if number < 2**63:
+        return F.lit(number)
+    return F.lit(str(number)).cast(T.DecimalType(38, 0))
+
+
+def _formed(leaf: Leaf, column: str) -> Conversion:
+    why = f"column {column} is {leaf}"
+
+    def convert(value: Column) -> Column:
+        text = value.cast("string")
+        stored = F.lower(text) if str(leaf) == "uuid" else text
+        good = stored.rlike(f"\\A{FORMS[str(leaf)]}\\z")
+        return _checked(good, text, stored, why, T.StringType())
+
+    return convert
+
+
+def _stepped(leaf: Leaf, column: str, target: T.DataType) -> Conversion:
+    why = f"column {column} is {leaf}, which cannot hold a finer fraction of a second"
+
+    def convert(value: Column) -> Column:
+        stored = value.cast(target)
+        good = (F.extract(F.lit("second"), stored) * _STEPS[str(leaf)]) % 1 == 0
+        return _checked(good, value, stored, why, target)
+
+    return convert

@@ -1,0 +1,133 @@
+"""Which positions of data files were deleted, and in which snapshot each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Unsupported
+from shelduck.planning.changes import FeedDeletes, FeedFile
+from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
+from shelduck.spark.files.physical import SNAPSHOT_COLUMN
+from shelduck.spark.reader_options import LISTED_FILES
+from shelduck.spark.scan.public_read import DELETE_SCHEMA, FILE_ID
+
+DIED_FILE = "__shelduck_died_file"
+DIED_AT = "__shelduck_died_at"
+DIED_IN = "__shelduck_died_in"
+
+_KEY, _PATH, _OWNER = "__shelduck_key", "__shelduck_path", "__shelduck_owner"
+# How much of the end of a path tells files apart: our own lie two directories below the table's.
+_PARTS = 3
+_BEGIN = "__shelduck_begin"
+_SHAPE = f"{DIED_FILE} bigint, {DIED_AT} bigint, {DIED_IN} bigint"
+
+
+def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int) -> DataFrame:
+    """Return the positions deleted up to snapshot ``last``: file, position, first snapshot.
+
+    Delete files are read by Spark. Raises Unsupported for deletion vectors over Spark Connect.
+    """
+    found = list(files)
+    inlined = [(f.file.id, place, at) for f in found for place, at in f.positions if at <= last]
+    stored = [(f, d) for f in found for d in f.deletes]
+    frames = [spark.createDataFrame(inlined, _SHAPE)] if inlined else []
+    frames += _stored(spark, [(f, d) for f, d in stored if d.file.format == "parquet"])
+    vectors = [(f, d) for f, d in stored if d.file.format != "parquet"]
+    if vectors:
+        frames.append(_vectors(spark, vectors))
+    if not frames:
+        return spark.createDataFrame([], _SHAPE)
+    every = reduce(DataFrame.unionAll, frames).where(F.col(DIED_IN) <= F.lit(last))
+    if all(len(f.deletes) + bool(f.positions) < 2 for f in found):
+        return every
+    # A later delete file names the positions of those before it again.
+    return every.groupBy(DIED_FILE, DIED_AT).agg(F.min(DIED_IN).alias(DIED_IN))
+
+
+def _stored(
+    spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]]
+) -> Iterator[DataFrame]:
+    for batch in _apart(deletes):
+        owners = spark.createDataFrame(
+            [(_key(d), f.file.id, d.begin_snapshot) for f, d in batch],
+            f"{_KEY} string, {DIED_FILE} bigint, {_BEGIN} bigint",
+        )
+        # Spark writes a path as a URI: percent signs and their like stand as codes.
+        decoded = F.url_decode(F.replace(F.col(_PATH), F.lit("+"), F.lit("%2B")))
+        rows = (
+            spark.read.schema(DELETE_SCHEMA)
+            .options(**LISTED_FILES)
+            .parquet(*[d.file.path for _, d in batch])
+            .select("pos", SNAPSHOT_COLUMN, F.col("_metadata.file_path").alias(_PATH))
+            .withColumn(_OWNER, F.substring_index(decoded, "/", -_PARTS))
+        )
+        joined = rows.join(F.broadcast(owners), rows[_OWNER] == owners[_KEY], "left")
+        lost = F.raise_error(F.concat(F.lit("whose delete file is this: "), F.col(_PATH)))
+        # A file that tells its rows' snapshots still counts only for those that see it.
+        died = F.greatest(F.col(SNAPSHOT_COLUMN), F.col(_BEGIN))
+        yield joined.select(
+            F.coalesce(F.col(DIED_FILE), lost).alias(DIED_FILE),
+            F.col("pos").alias(DIED_AT),
+            died.alias(DIED_IN),
+        )
+
+
+def _apart(
+    deletes: Sequence[tuple[FeedFile, FeedDeletes]],
+) -> list[list[tuple[FeedFile, FeedDeletes]]]:
+    """Return the delete files in batches in which each can be told by the end of its path.
+
+    Nearly always that is one: the files of a write have one name in directories of their own.
+    """
+    batches: list[dict[str, tuple[FeedFile, FeedDeletes]]] = []
+    for found in deletes:
+        key = _key(found[1])
+        home = next((b for b in batches if key not in b), None)
+        if home is None:
+            batches.append({key: found})
+        else:
+            home[key] = found
+    return [list(batch.values()) for batch in batches]
+
+
+def _key(deletes: FeedDeletes) -> str:
+    return "/".join(deletes.file.path.split("/")[-_PARTS:])
+
+
+def _vectors(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]]) -> DataFrame:
+    """Return the positions in deletion vectors, which only the bridge reads."""
+    bridge = bridge_for(spark)
+    if bridge is None:
+        path = deletes[0][1].file.path
+        raise Unsupported(
+            f"delete file {path} is a deletion vector, which cannot be read over Spark Connect;"
+            " use a classic session"
+        )
+    constants = T.StructType(
+        [T.StructField(FILE_ID, T.LongType()), T.StructField(_BEGIN, T.LongType())]
+    )
+
+    def lister(_filters: list[str]) -> Iterator[FileEntry]:
+        for f, d in deletes:
+            deleted = Deletes(d.file.path, None, count=d.file.delete_count)
+            values = (f.file.id, d.begin_snapshot)
+            yield FileEntry(f.file.path, f.file.file_size_bytes, values, deleted)
+
+    found = bridge.relation(
+        T.StructType([]),
+        constants,
+        lister,
+        with_deletes=True,
+        wants_deleted=True,
+        size_in_bytes=sum(f.file.file_size_bytes for f, _ in deletes),
+    )
+    return found.select(
+        F.col(FILE_ID).alias(DIED_FILE),
+        F.col("_metadata.row_index").alias(DIED_AT),
+        F.col(_BEGIN).alias(DIED_IN),
+    )

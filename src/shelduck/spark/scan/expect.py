@@ -1,0 +1,145 @@
+"""What a reader takes a table to be, and what it is: Kudu's check of a projection, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.tables.schema import Field
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.types.data_types import Decimal, Primitive
+from shelduck.model.types.promotions import promotion
+from shelduck.spark.named_errors import first_line
+from shelduck.spark.types import data_type_of, same_type, spark_type
+
+_DEFAULT = "CURRENT_DEFAULT"
+
+
+def expected_columns(expect: T.StructType | str) -> T.StructType:
+    """Return the columns that a reader names, from Spark's DDL too: ``id BIGINT NOT NULL, v INT``.
+
+    Raises InvalidRequest for a text that is none, no column at all, and one that is named twice.
+    """
+    if isinstance(expect, str):
+        return expected_columns(_parsed(expect))
+    if not isinstance(expect, T.StructType):
+        raise InvalidRequest(
+            "expect must be a StructType or text such as 'id BIGINT NOT NULL, v INT', not"
+            f" {type(expect).__name__}"
+        )
+    lowered = [name.lower() for name in expect.names]
+    twice = next((n for n in expect.names if lowered.count(n.lower()) > 1), None)
+    if not lowered or twice is not None:
+        problem = "lists no column" if twice is None else f"lists column {quote_name(twice)} twice"
+        raise InvalidRequest(f"expect {problem}")
+    return expect
+
+
+def _parsed(text: str) -> T.StructType:
+    try:
+        found = T.StructType.fromDDL(text)
+    except PySparkException as error:
+        raise InvalidRequest(
+            f"expect={text!r} is not a list of columns: {first_line(error)}"
+        ) from error
+    return found if isinstance(found, T.StructType) else T.StructType().add("value", found)
+
+
+def as_expected(
+    rows: Callable[[list[str]], DataFrame],
+    table: TableVersion,
+    expect: T.StructType,
+    *,
+    adapt: bool,
+) -> DataFrame:
+    """Return the columns that a reader names, in its order, as the types that it names.
+
+    ``rows`` reads some columns of the table. With ``adapt`` types are promoted, and columns that
+    the table has not are read as their default (``CURRENT_DEFAULT`` of the field), or as NULL.
+
+    Raises InvalidRequest that lists every difference.
+    """
+    checking = _Checking(table, adapt)
+    columns = [checking.column(wanted) for wanted in expect.fields]
+    checking.finish()
+    found = rows(checking.read or table.columns.names[:1])
+    return found.select(*columns)
+
+
+@dataclass
+class _Checking:
+    """One comparison: what has to be read, and what is wrong so far."""
+
+    table: TableVersion
+    adapt: bool
+    read: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def column(self, wanted: T.StructField) -> Column:
+        """Return a column as it is wanted, of those that are read."""
+        there = self.table.columns.find((wanted.name,))
+        if there is None:
+            return self._missing(wanted).alias(wanted.name)
+        self.read.append(there.name)
+        self._check(there, wanted)
+        found = F.col(backticked(there.name))
+        if not same_type(spark_type(there.type, there.name), wanted.dataType):
+            found = found.cast(wanted.dataType)
+        return found.alias(wanted.name)
+
+    def finish(self) -> None:
+        """Raise what is wrong."""
+        if not self.problems:
+            return
+        listed = "".join(f"\n  - {problem}" for problem in self.problems)
+        names = ", ".join(map(quote_name, self.table.columns.names))
+        raise InvalidRequest(
+            f"{self.table.full_name} does not have the expected columns:{listed}\nits columns:"
+            f" {names}"
+        )
+
+    def _check(self, there: Field, wanted: T.StructField) -> None:
+        name, kind = quote_name(there.name), spark_type(there.type, there.name)
+        fits = same_type(kind, wanted.dataType)
+        if not fits and not (self.adapt and _is_promoted(there, wanted.dataType)):
+            self.problems.append(
+                f"column {name} has type {kind.simpleString()}, expected"
+                f" {wanted.dataType.simpleString()}"
+            )
+        if there.nullable and not wanted.nullable:
+            self.problems.append(f"column {name} is nullable, expected NOT NULL")
+        if wanted.nullable and not there.nullable and not self.adapt:
+            self.problems.append(f"column {name} is NOT NULL, expected a nullable column")
+
+    def _missing(self, wanted: T.StructField) -> Column:
+        name = quote_name(wanted.name)
+        default = (wanted.metadata or {}).get(_DEFAULT)
+        if not self.adapt:
+            self.problems.append(f"column {name} does not exist")
+        elif default is not None:
+            return F.expr(default).cast(wanted.dataType)
+        elif not wanted.nullable:
+            self.problems.append(
+                f"column {name} does not exist, but is expected to be NOT NULL, and has no default"
+            )
+        return F.lit(None).cast(wanted.dataType)
+
+
+def _is_promoted(there: Field, wanted: T.DataType) -> bool:
+    """Tell whether every value becomes the same value of the other type."""
+    try:
+        kind = data_type_of(wanted)
+    except Unsupported:
+        return False
+    return (
+        there.is_leaf
+        and isinstance(kind, Primitive | Decimal)
+        and promotion(there.type, kind).is_light
+    )

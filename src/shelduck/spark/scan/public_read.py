@@ -1,0 +1,196 @@
+"""The same scan by Spark's public API alone, for sessions without a way into the JVM (Connect)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Unsupported
+from shelduck.model.files.data_files import DataFile
+from shelduck.model.types.data_types import FLOATS, DataType, Primitive, Struct
+from shelduck.planning.scan import ScanGroup
+from shelduck.spark.files.physical import SNAPSHOT_COLUMN
+from shelduck.spark.reader_options import LISTED_FILES
+from shelduck.spark.types import spark_type
+
+ROW_ID_START = "__shelduck_row_id_start"
+FILE_ID = "__shelduck_file_id"
+BEGIN_SNAPSHOT = "__shelduck_begin_snapshot"
+ROW_INDEX = "__shelduck_row_index"
+DELETE_SCHEMA = T.StructType(
+    [T.StructField("pos", T.LongType()), T.StructField(SNAPSHOT_COLUMN, T.LongType())]
+)
+
+_FILE = "__shelduck_file"
+_NAME = "__shelduck_name"
+_POSITION = "__shelduck_position"
+# A broadcast of more deleted positions than this is cut in several, by files.
+_BROADCAST_ROWS = 4_000_000
+
+
+def public_group(
+    spark: SparkSession, group: ScanGroup, schema: T.StructType, snapshot: int, *, origins: bool
+) -> DataFrame:
+    """Return the live rows of a group with its read columns and constants.
+
+    ``origins`` adds row id starts, file ids, begin snapshots and row indexes.
+    Deleted positions are read from the delete files by Spark and joined away by file name and row
+    index; a broadcast never holds more than some millions of them. Raises Unsupported for deletion
+    vectors, which only the bridge reads.
+    """
+    _refuse_vectors(group.files)
+    frames = [
+        _batch(spark, group, batch, schema, snapshot, origins=origins) for batch in _batches(group)
+    ]
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _refuse_vectors(files: Sequence[DataFile]) -> None:
+    for file in files:
+        if file.delete_file is not None and file.delete_file.format != "parquet":
+            raise Unsupported(
+                f"data file {file.path} has its deletes in a {file.delete_file.format} file, which"
+                " cannot be read over Spark Connect; use a classic session, or rewrite the file"
+                " with DuckDB (CALL ducklake_rewrite_data_files)"
+            )
+
+
+def deleted_positions(
+    spark: SparkSession, files: Sequence[DataFile], snapshot: int, file_id: str, position: str
+) -> DataFrame:
+    """Return what the delete files of data files name, as columns of these names.
+
+    Deletes in the catalog are left out. Raises Unsupported as `public_group` does.
+    """
+    stored = [f._replace(inlined_deletes=()) for f in files]
+    _refuse_vectors(stored)
+    frames = []
+    for numbers in _apart(stored):
+        part = [stored[n] for n in numbers]
+        ids = spark.createDataFrame(
+            [(_name(f.path), f.id) for f in part], f"{_NAME} string, id long"
+        )
+        found = _deleted(spark, part, snapshot).join(F.broadcast(ids), _NAME)
+        frames.append(found.select(F.col("id").alias(file_id), F.col(_POSITION).alias(position)))
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _apart(files: Sequence[DataFile]) -> list[list[int]]:
+    """Return numbers of files in batches in which no two data or delete files share a name."""
+    batches: list[tuple[set[str], list[int]]] = []
+    for number, file in enumerate(files):
+        names = {_name(file.path)} | ({_name(file.delete_file.path)} if file.delete_file else set())
+        for known, numbers in batches:
+            if not known & names:
+                known.update(names)
+                numbers.append(number)
+                break
+        else:
+            batches.append((names, [number]))
+    return [numbers for _, numbers in batches]
+
+
+def _batches(group: ScanGroup) -> Iterator[list[int]]:
+    """Yield numbers of files that can be told apart by name and share their path's values."""
+    open_batches: list[tuple[set[str], tuple[str | None, ...], list[int], int]] = []
+    for number, (file, values) in enumerate(zip(group.files, group.values, strict=True)):
+        names = {_name(file.path)} | ({_name(file.delete_file.path)} if file.delete_file else set())
+        rows = file.dead_rows
+        for at, (known, shared, numbers, total) in enumerate(open_batches):
+            if shared == values and not known & names and total + rows <= _BROADCAST_ROWS:
+                open_batches[at] = (known | names, shared, [*numbers, number], total + rows)
+                break
+        else:
+            open_batches.append((names, values, [number], rows))
+    for _, _, numbers, _ in open_batches:
+        yield numbers
+
+
+def _batch(
+    spark: SparkSession,
+    group: ScanGroup,
+    numbers: Sequence[int],
+    schema: T.StructType,
+    snapshot: int,
+    *,
+    origins: bool,
+) -> DataFrame:
+    files = [group.files[n] for n in numbers]
+    found = spark.read.schema(schema).options(**LISTED_FILES).parquet(*[f.path for f in files])
+    for name, value in zip(group.constants, group.values[numbers[0]], strict=True):
+        found = found.withColumn(name, F.lit(value).cast(T.StringType()))
+    if group.with_deletes or origins:
+        # As columns of their own: both sides of a join have a _metadata.
+        found = found.withColumns(
+            {
+                _FILE: metadata_of(found, "file_name"),
+                ROW_INDEX: metadata_of(found, "row_index"),
+            }
+        )
+    if group.with_deletes:
+        dead = F.broadcast(_deleted(spark, files, snapshot))
+        same = (found[_FILE] == dead[_NAME]) & (found[ROW_INDEX] == dead[_POSITION])
+        found = found.join(dead, same, "left_anti")
+    if origins:
+        rows = [(_name(f.path), f.row_id_start, f.id, f.begin_snapshot) for f in files]
+        shape = ", ".join(f"{n} bigint" for n in (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT))
+        known = spark.createDataFrame(rows, f"{_NAME} string, {shape}")
+        found = found.join(F.broadcast(known), found[_FILE] == known[_NAME], "left")
+    return found
+
+
+def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> DataFrame:
+    shape = f"{_NAME} string, {_POSITION} bigint"
+    inlined = [(_name(f.path), p) for f in files for p in f.inlined_deletes]
+    frames = [spark.createDataFrame(inlined, shape)] if inlined else []
+    stored = {
+        _name(f.delete_file.path): (f.delete_file.path, f.path) for f in files if f.delete_file
+    }
+    if stored:
+        paths = [path for path, _ in stored.values()]
+        pairs = [(name, _name(owner)) for name, (_, owner) in stored.items()]
+        owners = spark.createDataFrame(pairs, f"__shelduck_delete string, {_NAME} string")
+        later = F.col(SNAPSHOT_COLUMN) > F.lit(snapshot)
+        positions = (
+            spark.read.schema(DELETE_SCHEMA)
+            .options(**LISTED_FILES)
+            .parquet(*paths)
+            .where(~F.coalesce(later, F.lit(False)))
+            .select(F.col("_metadata.file_name").alias(_FILE), F.col("pos").alias(_POSITION))
+        )
+        of_file = positions[_FILE] == owners["__shelduck_delete"]
+        frames.append(positions.join(F.broadcast(owners), of_file).select(_NAME, _POSITION))
+    return reduce(DataFrame.unionAll, frames)
+
+
+def metadata_of(scan: DataFrame, name: str) -> Column:
+    """Return what Spark knows of each row's file, whatever the columns in it are called."""
+    return scan.metadataColumn("_metadata").getField(name)
+
+
+def unpushed(value: Column, kind: DataType) -> Column:
+    """Return a value as it is, but so that Spark leaves no row group out by filters on floats.
+
+    Parquet takes -0.0 for less than 0.0, which are equal to Spark, and footers of some writers are
+    silent about NaN.
+    """
+    if isinstance(kind, Primitive) and kind.name in FLOATS:
+        return F.nanvl(value, F.lit(float("nan")).cast(spark_type(kind)))
+    if isinstance(kind, Struct) and _holds_float(kind):
+        parts = [unpushed(value.getField(m.name), m.type).alias(m.name) for m in kind.members]
+        return F.when(value.isNotNull(), F.struct(*parts))
+    return value
+
+
+def _holds_float(kind: DataType) -> bool:
+    if isinstance(kind, Struct):
+        return any(_holds_float(m.type) for m in kind.members)
+    return isinstance(kind, Primitive) and kind.name in FLOATS
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]

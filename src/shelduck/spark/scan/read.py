@@ -1,0 +1,211 @@
+"""Rows of a scan plan as a DataFrame: one native scan per group, projected and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.files.data_files import DataFile, InlinedRows
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.model.types.data_types import Decimal, Primitive
+from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
+from shelduck.spark.bridge import Bridge, Deletes, FileEntry, bridge_for
+from shelduck.spark.scan.columns import to_column
+from shelduck.spark.scan.inlined import inlined_frame
+from shelduck.spark.scan.public_read import (
+    BEGIN_SNAPSHOT,
+    FILE_ID,
+    ROW_ID_START,
+    ROW_INDEX,
+    metadata_of,
+    public_group,
+    unpushed,
+)
+from shelduck.spark.scan.rollup_rule import Chooser, chooser_for
+from shelduck.spark.types import spark_type
+from shelduck.spark.values import exists_default
+
+Prune = Callable[[ScanGroup, list[str]], set[int] | None]
+
+
+class Origin(StrEnum):
+    """Columns that tell where a row comes from; they stand behind the table's own.
+
+    A row that the catalog itself holds has no file and no position, and a row of a transaction that
+    has not landed has no row id yet.
+    """
+
+    ROW_ID = "__shelduck_origin_row_id"
+    FILE_ID = "__shelduck_origin_file_id"
+    POSITION = "__shelduck_origin_position"
+    SNAPSHOT_ID = "__shelduck_origin_snapshot_id"
+
+
+_CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
+
+
+def read_rows(
+    spark: SparkSession,
+    plan: ScanPlan,
+    *,
+    prune: Prune | None = None,
+    inlined: Sequence[InlinedRows] = (),
+    origins: Sequence[Origin] = (),
+    choose: Chooser | None = None,
+) -> DataFrame:
+    """Return the rows of a plan, and of ``inlined``, with the table's current names and types.
+
+    ``prune`` is asked while Spark plans a query: it gets a group and Spark's filters on the group's
+    read columns as SQL texts, and answers with the ids of the data files that may hold a matching
+    row, or None for all. Without a bridge into the JVM (Spark Connect) it is not asked.
+    ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every column
+    is nullable.
+
+    ``choose`` is asked while Spark plans a query too, and may name a rollup that holds what it
+    wants of these rows. Rows that come from several groups or from the catalog are always read.
+    """
+    bridge = bridge_for(spark)
+    if len(plan.groups) != 1 or origins or any(rows.rows for rows in inlined):
+        choose = None
+    frames = [
+        _group(spark, bridge, plan, group, prune=prune, origins=origins, choose=choose)
+        for group in plan.groups
+        if group.files
+    ]
+    if any(rows.rows for rows in inlined):
+        frames.append(_inlined(spark, plan, inlined, origins))
+    if not frames:
+        return spark.createDataFrame([], _schema(plan, origins))
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _schema(plan: ScanPlan, origins: Sequence[Origin]) -> T.StructType:
+    fields = [T.StructField(f.name, spark_type(f.type, f.name)) for f in plan.columns]
+    return T.StructType(fields + [T.StructField(o, T.LongType()) for o in origins])
+
+
+def _inlined(
+    spark: SparkSession,
+    plan: ScanPlan,
+    inlined: Sequence[InlinedRows],
+    origins: Sequence[Origin],
+) -> DataFrame:
+    found = inlined_frame(spark, plan.columns, inlined, Origin.ROW_ID, Origin.SNAPSHOT_ID)
+    names = [backticked(f.name) for f in plan.columns]
+    nothing = F.lit(None).cast(T.LongType())
+    known = {o: F.col(o) for o in (Origin.ROW_ID, Origin.SNAPSHOT_ID)}
+    return found.select(*names, *[known.get(o, nothing).alias(o) for o in origins])
+
+
+def _group(
+    spark: SparkSession,
+    bridge: Bridge | None,
+    plan: ScanPlan,
+    group: ScanGroup,
+    *,
+    prune: Prune | None,
+    origins: Sequence[Origin],
+    choose: Chooser | None,
+) -> DataFrame:
+    schema = _read_schema(group, row_ids=Origin.ROW_ID in origins)
+    snapshot = plan.table.snapshot.id
+    if bridge is None:
+        found = public_group(spark, group, schema, snapshot, origins=bool(origins))
+    else:
+        asked = None if choose is None else chooser_for(bridge, plan, choose)
+        found = _bridged(bridge, group, schema, plan.table, prune=prune, chooser=asked)
+    if group.snapshot_column is not None:
+        found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
+    # Metadata of the read schema says how files are read; it is no part of the rows.
+    made = [
+        (to_column(e) if bridge else unpushed(to_column(e), f.type)).alias(f.name, metadata={})
+        for f, e in zip(plan.columns, group.outputs, strict=True)
+    ]
+    if origins:
+        index = F.col(ROW_INDEX) if bridge is None else metadata_of(found, "row_index")
+        made += [_origin(group, o, index).alias(o, metadata={}) for o in origins]
+    return found.select(*made)
+
+
+def _origin(group: ScanGroup, origin: Origin, index: Column) -> Column:
+    match origin:
+        case Origin.FILE_ID:
+            return F.col(FILE_ID)
+        case Origin.POSITION:
+            return index
+        case Origin.SNAPSHOT_ID:
+            return _embedded(group.snapshot_column, F.col(BEGIN_SNAPSHOT))
+        case Origin.ROW_ID:
+            return _embedded(group.row_id_column, F.col(ROW_ID_START) + index)
+
+
+def _embedded(column: str | None, otherwise: Column) -> Column:
+    """Return what the rows say of themselves, and ``otherwise`` for those that say nothing."""
+    return otherwise if column is None else F.coalesce(F.col(backticked(column)), otherwise)
+
+
+def _read_schema(group: ScanGroup, *, row_ids: bool) -> T.StructType:
+    fields = [_read_field(c) for c in group.read]
+    known = {c.name for c in group.read}
+    extra = [group.snapshot_column, group.row_id_column if row_ids else None]
+    fields += [T.StructField(n, T.LongType()) for n in extra if n is not None and n not in known]
+    return T.StructType(fields)
+
+
+def _read_field(column: ReadColumn) -> T.StructField:
+    found = T.StructField(column.name, spark_type(column.type, column.name))
+    if column.default is not None:
+        assert isinstance(column.type, Primitive | Decimal)
+        found.metadata = {"EXISTS_DEFAULT": exists_default(column.type, column.default)}
+    return found
+
+
+def _bridged(
+    bridge: Bridge,
+    group: ScanGroup,
+    schema: T.StructType,
+    table: TableVersion,
+    *,
+    prune: Prune | None,
+    chooser: object | None,
+) -> DataFrame:
+    constants = T.StructType(
+        [T.StructField(name, T.LongType()) for name in _CONSTANTS]
+        + [T.StructField(name, T.StringType()) for name in group.constants]
+    )
+
+    def lister(filters: list[str]) -> Iterable[FileEntry]:
+        kept = prune(group, filters) if prune is not None and filters else None
+        for file, values in zip(group.files, group.values, strict=True):
+            if kept is None or file.id in kept:
+                yield FileEntry(
+                    file.path,
+                    file.file_size_bytes,
+                    (file.row_id_start, file.id, file.begin_snapshot, *values),
+                    _deletes(file, table.snapshot.id) if group.with_deletes else None,
+                    file.record_count,
+                )
+
+    return bridge.relation(
+        schema,
+        constants,
+        lister,
+        with_deletes=group.with_deletes,
+        size_in_bytes=sum(f.file_size_bytes for f in group.files),
+        table=table.full_name,
+        untrusted=group.untrusted,
+        chooser=chooser,
+    )
+
+
+def _deletes(file: DataFile, snapshot: int) -> Deletes:
+    stored = file.delete_file
+    if stored is None:
+        return Deletes(None, snapshot, file.inlined_deletes)
+    return Deletes(stored.path, snapshot, file.inlined_deletes, stored.delete_count)

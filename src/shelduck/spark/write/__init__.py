@@ -1,0 +1,1 @@
+"""Rows into new files: clustered, partitioned, encoded, measured."""

@@ -1,0 +1,29 @@
+"""Writes through the bridge: Spark's own Parquet writer, with ids at every level."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from shelduck.model.tables.options import TableOptions
+from shelduck.spark.bridge import Bridge
+from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema
+from shelduck.spark.write.clustering import Clustering
+from shelduck.spark.write.encoding import spark_settings
+
+
+def write_by_bridge(
+    bridge: Bridge,
+    rows: DataFrame,
+    physical: PhysicalSchema,
+    clustering: Clustering,
+    *,
+    place: str,
+    options: TableOptions,
+) -> None:
+    """Write the rows below ``place``, each partition in directories of its own."""
+    columns = physical.columns(with_ids=False)
+    writer = rows.select(*columns, *clustering.columns).write.format(bridge.write_format)
+    writer = writer.options(**spark_settings(options), **bridge.id_options(physical.ids))
+    # Every row has another id: to look for repetitions among them costs time and finds none.
+    writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
+    writer.partitionBy(*clustering.columns).save(place)

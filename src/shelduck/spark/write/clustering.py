@@ -1,0 +1,118 @@
+"""Where the rows of a write go: one partition to a file, in the table's sort order.
+
+Rows of a partition are brought together by a rebalance, which splits what is large and joins what
+is small by Spark's own measure (``spark.sql.adaptive.advisoryPartitionSizeInBytes``). A sorted
+table without partitions is cut into ranges, so that files follow each other in the sort order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
+from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.tables.partition import IDENTITY, partition_directory
+from shelduck.model.tables.sorting import parse_sort_key
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.write.partition_keys import (
+    KEY_COLUMN,
+    PartitionKey,
+    directory_text,
+    partition_keys,
+    value_of,
+)
+from shelduck.sql.ddl.sorting import sort_expression_for_spark
+
+_COMPARED = ("varchar", "json")
+_SURE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """How the rows of one write are laid out."""
+
+    table: TableVersion
+    keys: tuple[PartitionKey, ...]
+    order: tuple[Column, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that `arranged` puts behind a DataFrame's own: one for each key."""
+        return [KEY_COLUMN.format(n) for n in range(len(self.keys))]
+
+    def arranged(self, spark: SparkSession, df: DataFrame) -> DataFrame:
+        """Return the rows brought together and sorted, with the directory of each key behind."""
+        if not self.keys:
+            return df if not self.order else self._sorted(df)
+        texts = [directory_text(spark, key) for key in self.keys]
+        named = [text.alias(name) for text, name in zip(texts, self.columns, strict=True)]
+        together = df.select("*", *named).hint("rebalance", *self.columns)
+        return together.sortWithinPartitions(*map(F.col, self.columns), *self.order)
+
+    def _sorted(self, df: DataFrame) -> DataFrame:
+        return df.repartitionByRange(*self.order).sortWithinPartitions(*self.order)
+
+    def directories(self, files: Sequence[NewDataFile]) -> list[str]:
+        """Return where files belong: the directory of each one's partition below the table's."""
+        if not self.table.options.hive_file_pattern:
+            return [""] * len(files)
+        keys = [key.named for key in self.keys]
+        return [partition_directory(keys, file.partition_values) for file in files]
+
+    def told(self, file: NewDataFile) -> NewDataFile:
+        """Return a file that was just written with the partition that its path tells.
+
+        Raises CorruptLake when the file's own statistics tell another one.
+        """
+        if not self.keys:
+            return file
+        parts = file.path.split("/")[-1 - len(self.keys) : -1]
+        values = tuple(value_of(k, part) for k, part in zip(self.keys, parts, strict=True))
+        for key, value in zip(self.keys, values, strict=True):
+            self._check(file, key, value)
+        return replace(file, partition_id=self.table.partition_id, partition_values=values)
+
+    def _check(self, file: NewDataFile, key: PartitionKey, value: str | None) -> None:
+        """File systems that do not tell upper from lower case mix partitions."""
+        if key.transform.kind != IDENTITY or str(key.leaf) not in _COMPARED:
+            return
+        found = next((s for s in file.stats if s.column_id == key.field.id), None)
+        if found is None or len((value or "").encode()) >= _SURE:
+            return
+        bounds = {found.min_value, found.max_value} - {None}
+        if bounds - {value} or (value is None and found.value_count):
+            raise CorruptLake(
+                f"file {file.path} of {self.table.full_name} should hold only {value!r} in"
+                f" {key.field.name!r}, but also holds {min(map(str, bounds - {value}))!r}: the"
+                " file system does not distinguish such names"
+            )
+
+
+def clustering_of(table: TableVersion, *, sorts: bool | None = None) -> Clustering:
+    """Return how rows of a table are laid out.
+
+    ``sorts``: whether its sort order counts; None is what its option ``sort_on_insert`` says.
+    Raises Unsupported for keys that Spark cannot make.
+    """
+    if sorts is None:
+        sorts = table.options.sort_on_insert
+    order = tuple(_ordering(table, text) for text in table.sort) if sorts else ()
+    return Clustering(table, partition_keys(table), order)
+
+
+def _ordering(table: TableVersion, text: str) -> Column:
+    key = parse_sort_key(text)
+    try:
+        column = F.expr(sort_expression_for_spark(key.expression))
+    except (InvalidRequest, Unsupported) as error:
+        raise Unsupported(
+            f"table {table.full_name} is sorted by {key.expression}: {error}; use ALTER TABLE"
+            f" {table.full_name} RESET SORTED BY, or set its option sort_on_insert to false"
+        ) from error
+    if key.descending:
+        return column.desc_nulls_first() if key.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if key.nulls_first else column.asc_nulls_last()

@@ -1,0 +1,178 @@
+"""The partition of each row: columns of text that name its directory, and the values they mean.
+
+Spark parts rows by directories, whose names have to give the values back: the text of the
+transformed value, or `NULL_DIRECTORY` for NULL. Texts that no directory could hold, or that would
+be mistaken for others, go percent-encoded behind a mark.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, unquote_plus
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Unsupported
+from shelduck.model.tables.partition import (
+    BUCKET,
+    IDENTITY,
+    NULL_DIRECTORY,
+    PartitionBy,
+    Transform,
+    parse_transform,
+)
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.types.bounds import bound_text
+from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
+from shelduck.model.types.literals import canonical_text
+from shelduck.model.types.temporal import MICROSECONDS
+from shelduck.spark.rows import store_rules
+from shelduck.spark.write import moments
+from shelduck.spark.write.bucket_hash import bucket
+
+_MARK = "\u0001"
+# Directories of other texts would be empty, hidden in Java's encoding, or someone else's.
+_ODD = rf"^$|[^ -~]|^{NULL_DIRECTORY}$"
+_PERCENT = "~"
+_NAME_BYTES = 255
+# What stands before a value while its file is being written.
+KEY_COLUMN = "__shelduck_key_{}"
+_WORKING_BYTES = len(f"{KEY_COLUMN.format('00')}=%01")
+_TEXTS = frozenset({"varchar", "json", "blob"})
+_USUAL = re.compile(r"\d{4}-\d\d-\d\d.*")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """One key of a table: a column and what is made of its values."""
+
+    field: Field
+    transform: Transform
+
+    @property
+    def leaf(self) -> Leaf:
+        """The column's type."""
+        assert not isinstance(self.field.shape, Kind)
+        return self.field.shape
+
+    @property
+    def named(self) -> PartitionBy:
+        """The key by the column's name."""
+        return PartitionBy(self.field.name, self.transform)
+
+
+def partition_keys(table: TableVersion) -> tuple[PartitionKey, ...]:
+    """Return the keys of a table; Unsupported for a transform that is not known."""
+    found: list[PartitionKey] = []
+    for key in table.partition:
+        column = table.columns.by_id(key.column_id)
+        if column is None or not column.is_leaf:
+            raise Unsupported(
+                f"{table.full_name} is partitioned by column id {key.column_id}, which"
+                f" {'does not exist' if column is None else 'is ' + str(column.type)}; change its"
+                " partitioning"
+            )
+        found.append(PartitionKey(column, parse_transform(key.transform)))
+    return tuple(found)
+
+
+def directory_text(spark: SparkSession, key: PartitionKey) -> Column:
+    """Return the text by which a row's directory is called for a key; never null."""
+    value = F.col(backticked(key.field.name))
+    if key.transform.kind != IDENTITY:
+        plain = _transformed(spark, key, value).cast("string")
+    else:
+        plain = _text(value, key.leaf, key.field.name)
+        if str(key.leaf) in _TEXTS:
+            plain = _checked(plain, key)
+            # Spark writes a percent sign as three characters once more, and this one as it is.
+            marked = F.concat(F.lit(_MARK), F.translate(F.url_encode(plain), "%", _PERCENT))
+            plain = F.when(plain.rlike(_ODD), marked).otherwise(plain)
+    # Not nullable: Spark would put another sort behind ours to deal with nulls.
+    return F.coalesce(plain, F.lit(NULL_DIRECTORY))
+
+
+def value_of(key: PartitionKey, directory: str) -> str | None:
+    """Return the value, as DuckLake writes it, of a directory ``key=text`` that Spark made."""
+    text = unquote(directory.partition("=")[2])
+    if text == NULL_DIRECTORY:
+        return None
+    if key.transform.kind != IDENTITY:
+        return text
+    if str(key.leaf) in _TEXTS:
+        return unquote_plus(text[1:].replace(_PERCENT, "%")) if text.startswith(_MARK) else text
+    return _canonical(key.leaf, text)
+
+
+def _transformed(spark: SparkSession, key: PartitionKey, value: Column) -> Column:
+    leaf, kind = key.leaf, key.transform.kind
+    if kind == BUCKET:
+        return bucket(spark, value, leaf, key.transform.buckets)
+    name = str(leaf)
+    if kind == "hour" and name in ("time", "timetz"):
+        return F.substring(value, 1, 2).cast("int")
+    if name in MICROSECONDS:
+        if kind == "hour":
+            return moments.hour_of(value, leaf)
+        return _FIELDS[kind](moments.day_of(value, leaf))
+    if name == "date":
+        return F.when(value.isNotNull(), F.lit(0)) if kind == "hour" else _FIELDS[kind](value)
+    raise Unsupported(
+        f"{kind} does not apply to column {quote_name(key.field.name)} of type {leaf}; change the"
+        " partitioning of the table"
+    )
+
+
+_FIELDS = {"year": F.year, "month": F.month, "day": F.dayofmonth}
+
+
+def _text(value: Column, leaf: Leaf, column: str) -> Column:
+    name = str(leaf)
+    if name == "date":
+        return moments.date_text(value)
+    if name in MICROSECONDS:
+        return moments.moment_text(value, leaf)
+    if name in FLOATS:
+        return (value + F.lit(0.0).cast(value_type(leaf))).cast("string")
+    if name == "blob":
+        why = f"a value of {quote_name(column)} is not text, and only text can name a partition"
+        text = value.cast("string")
+        return F.when(F.is_valid_utf8(text), text).otherwise(
+            F.when(value.isNotNull(), store_rules.fail(why, T.StringType()))
+        )
+    return value.cast("string")
+
+
+def value_type(leaf: Leaf) -> str:
+    """Return Spark's word for a float type."""
+    return "float" if str(leaf) == "float32" else "double"
+
+
+def _checked(text: Column, key: PartitionKey) -> Column:
+    """Return the text, or fail the write where the directory's name would be too long."""
+    name = quote_name(key.field.name)
+    why = f"a value of {name} is too long to name a directory; partition by bucket(n, {name})"
+    # A blank is one character here and three there.
+    size = F.octet_length(F.regexp_replace(F.url_encode(text), "[+*]", "%00"))
+    room = _NAME_BYTES - max(len(quote(key.field.name)) + 1, _WORKING_BYTES)
+    fits = (F.octet_length(text) * 3 <= room) | (size <= room)
+    return F.when(fits, text).otherwise(
+        F.when(text.isNotNull(), store_rules.fail(why, T.StringType()))
+    )
+
+
+def _canonical(leaf: Leaf, text: str) -> str:
+    if isinstance(leaf, Decimal):
+        found = canonical_text(leaf, text)
+        return re.sub(r"^(-?)0\.", r"\1.", found) if leaf.precision == leaf.scale else found
+    is_moment = str(leaf) == "date" or str(leaf) in MICROSECONDS
+    if is_moment and not _USUAL.fullmatch(text):
+        found_text = bound_text(leaf, int(text))
+        assert found_text is not None
+        return found_text
+    return canonical_text(leaf, text)

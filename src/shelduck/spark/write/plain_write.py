@@ -1,0 +1,212 @@
+"""Writes without the bridge, for sessions of Spark Connect.
+
+Spark's own writer has no place for the ids of list elements and map keys and values, so rows with
+lists or maps are written by pyarrow inside the executors, which takes about twice as long.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import TimestampType
+
+from shelduck.model.files.place import place_below
+from shelduck.model.tables.options import TableOptions
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.spark.files.arrow_map import BatchFunction, map_batches
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.physical import PhysicalSchema
+from shelduck.spark.files.storage import delete_file, list_data_files
+from shelduck.spark.write.clustering import Clustering
+from shelduck.spark.write.encoding import arrow_settings, spark_settings
+
+_SETTINGS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+_GROUP_ROWS = 122_880  # as DuckDB does
+_ARROW_ID = "PARQUET:field_id"
+_Part = tuple[str, Any]  # the directory of a partition, and rows of it
+_settings_lock = threading.Lock()
+
+
+def write_plain(
+    spark: SparkSession,
+    rows: DataFrame,
+    physical: PhysicalSchema,
+    clustering: Clustering,
+    *,
+    place: str,
+    options: TableOptions,
+) -> None:
+    """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
+    named = rows.select(*physical.columns(with_ids=True), *clustering.columns)
+    with _settings(spark):
+        writer = named.write.options(**spark_settings(options))
+        writer.partitionBy(*clustering.columns).parquet(place)
+
+
+def write_plain_parts(
+    spark: SparkSession, rows: DataFrame, part: str, place: str, compression: str
+) -> None:
+    """Write columns whose metadata has their ids, a directory for each value of column ``part``."""
+    with _settings(spark):
+        writer = rows.write.partitionBy(part).option("maxRecordsPerFile", 0)
+        writer.parquet(place, compression=compression)
+
+
+def write_by_arrow(
+    df: DataFrame,
+    physical: PhysicalSchema,
+    clustering: Clustering,
+    *,
+    place: str,
+    options: TableOptions,
+) -> bool:
+    """Write files by pyarrow, ids at every level, one for each task and partition.
+
+    True when there were rows.
+    """
+    # PySpark takes names that hold backticks apart when it maps batches; the schema has the names.
+    rows = df.select(*physical.columns(with_ids=False), *clustering.columns)
+    rows = rows.toDF(*[f"c{f.id}" for f in physical.fields], *clustering.columns)
+    schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
+    write = _writer(schema, clustering.columns, place, options)
+    written = map_batches(rows, write, "name string")
+    # These rows are names of files, not rows of a table.
+    names = {row.name for row in written.collect()}
+    for file in list_data_files(place):
+        # A task that failed or was run twice leaves a file that nobody told us of.
+        if file.name not in names:
+            delete_file(place_below(f"{place}/", file.name))
+    return bool(names)
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Hold the settings of a write in the session; two writes of a process take turns."""
+    with _settings_lock:
+        before = {key: spark.conf.get(key, None) for key in _SETTINGS}
+        try:
+            for key, value in _SETTINGS.items():
+                spark.conf.set(key, value)
+            yield
+        finally:
+            for key, old in before.items():
+                if old is None:
+                    spark.conf.unset(key)
+                else:
+                    spark.conf.set(key, old)
+
+
+def _arrow_field(field: Field, physical: PhysicalSchema, name: str | None = None) -> Any:
+    kind = _arrow_type(field, physical)
+    name = physical.names[field.id] if name is None else name
+    return pa.field(name, kind, name != "key", {_ARROW_ID: str(int(field.id))})
+
+
+def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
+    if field.shape is Kind.STRUCT:
+        return pa.struct([_arrow_field(c, physical) for c in field.children])
+    if field.shape is Kind.LIST:
+        return pa.list_(_arrow_field(field.children[0], physical, "element"))
+    if field.shape is Kind.MAP:
+        key, value = field.children
+        return pa.map_(_arrow_field(key, physical, "key"), _arrow_field(value, physical, "value"))
+    leaf = physical.spark_type(field, with_ids=False)
+    # PySpark demands the time zone from 4.2 on, under a name that 4.1 does not know.
+    return pa.timestamp("us", "UTC") if isinstance(leaf, TimestampType) else to_arrow_type(leaf)
+
+
+def _counted(schema: Any) -> list[str]:
+    """Return the leaves that get statistics: floats get none, because pyarrow leaves NaN out."""
+    sink = pa.BufferOutputStream()
+    parquet.write_table(schema.empty_table(), sink)
+    leaves = parquet.read_metadata(pa.BufferReader(sink.getvalue())).schema
+    every = (leaves.column(n) for n in range(len(leaves)))
+    return [leaf.path for leaf in every if leaf.physical_type not in ("FLOAT", "DOUBLE")]
+
+
+def _writer(
+    schema: Any, directories: list[str], directory: str, options: TableOptions
+) -> BatchFunction:
+    files, base = filesystem(directory)
+    group_rows = options.parquet_row_group_size or _GROUP_ROWS
+    runs, groups = _cutter(schema, directories), _gatherer(group_rows)
+    settings = arrow_settings(options) | {"write_statistics": _counted(schema)}
+
+    def write(batches: Iterator[Any]) -> Iterator[Any]:
+        name = f"part-{uuid.uuid4()}.parquet"
+        parts = (found for batch in batches for found in runs(batch))
+        for below, tables in groupby(groups(parts), key=lambda found: found[0]):
+            files.create_dir(f"{base.rstrip('/')}/{below}", recursive=True)
+            with parquet.ParquetWriter(
+                f"{base.rstrip('/')}/{below}{name}",
+                schema,
+                filesystem=files,
+                store_schema=False,
+                **settings,
+            ) as writer:
+                for _, rows in tables:
+                    writer.write_table(rows, options.parquet_row_group_size)
+            yield pa.RecordBatch.from_arrays([pa.array([below + name])], ["name"])
+
+    return write
+
+
+def _cutter(schema: Any, directories: list[str]) -> Callable[[Any], Iterator[_Part]]:
+    """Return what cuts a batch, whose rows come partition by partition, where one ends."""
+    width = len(schema)
+
+    def runs(batch: Any) -> Iterator[_Part]:
+        columns = [
+            column.cast(field.type)
+            for column, field in zip(batch.columns[:width], schema, strict=True)
+        ]
+        rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+        if not directories:
+            yield "", rows
+            return
+        start = 0
+        keys = zip(*(column.to_pylist() for column in batch.columns[width:]), strict=True)
+        for key, run in groupby(keys):
+            size = sum(1 for _ in run)
+            parts = (
+                f"{d}={quote(text, safe='')}/" for d, text in zip(directories, key, strict=True)
+            )
+            yield "".join(parts), rows.slice(start, size)
+            start += size
+
+    return runs
+
+
+def _gatherer(group_rows: int) -> Callable[[Iterable[_Part]], Iterator[_Part]]:
+    """Return what gathers batches, which are small, into tables that make a row group each."""
+
+    def groups(parts: Iterable[_Part]) -> Iterator[_Part]:
+        held: list[Any] = []
+        at = ""
+        for below, rows in parts:
+            # Rows, not bytes: to count the bytes of lists that Spark 4.1 sent empty is a crash.
+            if held and (below != at or sum(b.num_rows for b in held) >= group_rows):
+                yield at, pa.Table.from_batches(held)
+                held = []
+            at = below
+            if rows.num_rows:
+                held.append(rows)
+        if held:
+            yield at, pa.Table.from_batches(held)
+
+    return groups

@@ -1,0 +1,38 @@
+"""Rows that a table had at an older snapshot, and rows that it did not have then."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.text.quoting import backticked
+from shelduck.spark.scan.changes import CHANGE_TYPE, ROW_ID, VERSION, Feed, departures
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.write.kept import in_parts
+
+
+class Frame(Protocol):
+    """What gives the rows of a table, with where they come from behind them."""
+
+    def __call__(
+        self, spark: SparkSession, columns: None = None, origins: tuple[Origin, ...] = ()
+    ) -> DataFrame:
+        """Return the rows."""
+
+
+def lost_rows(spark: SparkSession, feed: Feed, seen_at: int, row_id: str) -> DataFrame:
+    """Return the rows that were there at a snapshot and went since, with their row ids last."""
+    found = departures(spark, feed, "", seen_at).drop(CHANGE_TYPE, VERSION)
+    names = [F.col(backticked(n)) for n in feed.table.columns.names]
+    size = sum(f.file_size_bytes for f, _ in feed.plan.ended)
+    size += sum(f.file_size_bytes for f in feed.plan.thinned)
+    return in_parts(found.select(*names, F.col(ROW_ID).alias(row_id)), size)
+
+
+def later_rows(spark: SparkSession, frame: Frame, seen_at: int) -> DataFrame:
+    """Return file and position of the rows that came after a snapshot."""
+    rows = frame(spark, None, (Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID))
+    later = rows.where(F.col(Origin.SNAPSHOT_ID) > seen_at)
+    return later.select(Origin.FILE_ID, Origin.POSITION)

@@ -1,0 +1,101 @@
+"""Rows of several files into one, with the row ids and snapshots that they have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.errors import Unsupported
+from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge import bridge_for
+from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.write.clustering import clustering_of
+from shelduck.spark.write.kept import versions
+from shelduck.spark.write.write import WrittenFiles, write_files
+
+_MOST_AT_ONCE = 16
+# Over Spark Connect nobody tells how many tasks run at once.
+_UNKNOWN = 4
+_TASK = re.compile(r"/part-(\d+)-")
+
+
+def write_together(
+    spark: SparkSession,
+    parts: Sequence[DataFrame],
+    table: TableVersion,
+    *,
+    snapshots: bool,
+) -> list[tuple[NewDataFile, ...]]:
+    """Write the rows of each part into one file, by one task of one job; return the files of each.
+
+    ``parts`` are rows of `shelduck.spark.scan.read.read_rows` with the origin ROW_ID, and
+    SNAPSHOT_ID where ``snapshots`` are kept. They are sorted by the table's sort order; without one
+    they stay as they are read. A part without rows has no file.
+    """
+    columns = [F.col(backticked(f.name)) for f in table.columns]
+    kept = {ROW_ID_COLUMN: Origin.ROW_ID}
+    if snapshots:
+        kept[SNAPSHOT_COLUMN] = Origin.SNAPSHOT_ID
+    columns += [F.col(origin).alias(name) for name, origin in kept.items()]
+    order = _order(table)
+    alone = [rows.select(*columns).coalesce(1) for rows in parts]
+    alone = [rows.sortWithinPartitions(*order) for rows in alone] if order else alone
+    together = reduce(DataFrame.unionAll, alone)
+    if len(alone) > 1:
+        # Spark puts parts of one partition each into one partition of a union, unless there is
+        # a part of which it does not know the partitions. This one has none, and no task.
+        nothing = spark.range(0).select(
+            *[F.lit(None).cast(f.dataType).alias(f.name) for f in together.schema]
+        )
+        together = together.unionAll(nothing)
+    written = write_files(spark, together, table, lineage=tuple(kept), arranges=False)
+    if len(alone) == 1:
+        return [written.files]
+    return [tuple(f for f in written.files if _task(f) == n) for n in range(len(alone))]
+
+
+def writes_several(spark: SparkSession) -> bool:
+    """Tell whether `write_together` takes several parts: the names of files have to tell tasks."""
+    return bridge_for(spark) is not None
+
+
+def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) -> WrittenFiles:
+    """Write rows into files as new ones are: by the table's partitions, sorted by its sort order.
+
+    ``rows`` are those of `shelduck.spark.scan.read.read_rows` with the origin ROW_ID.
+    """
+    own = versions(rows, table, with_row_ids=True).coalesce(1)
+    return write_files(spark, own, table, lineage=(ROW_ID_COLUMN,), sorts=True)
+
+
+def at_once(spark: SparkSession) -> int:
+    """Return how many files may be written side by side."""
+    if bridge_for(spark) is None:
+        return _UNKNOWN
+    return max(1, min(_MOST_AT_ONCE, spark.sparkContext.defaultParallelism))
+
+
+def file_ids(rows: DataFrame) -> set[int]:
+    """Return the ids of the data files that rows with the origin FILE_ID come from."""
+    return {row[0] for row in rows.select(F.col(Origin.FILE_ID)).distinct().collect()}
+
+
+def _order(table: TableVersion) -> tuple[Column, ...]:
+    try:
+        return clustering_of(table).order
+    except Unsupported:
+        # A sort order is advice, and one that only DuckDB can evaluate is left to DuckDB.
+        return ()
+
+
+def _task(file: NewDataFile) -> int:
+    found = _TASK.search(file.path)
+    assert found is not None, f"{file.path} is not a file name of Spark"
+    return int(found[1])

@@ -1,0 +1,130 @@
+"""Few rows of a DataFrame as values that the catalog can hold, without a Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.text.quoting import backticked
+from shelduck.model.types import temporal
+from shelduck.model.types.data_types import FLOATS, Decimal
+from shelduck.model.types.literals import float_text
+from shelduck.spark.bridge.jvm import optimized_plan
+from shelduck.spark.rows.assign import failure_of
+
+_LOCAL = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | None:
+    """Return the rows of ``df`` when Spark's plan holds them already and they are within ``limit``.
+
+    ``df`` has ``columns`` as `shelduck.spark.rows.assign.assign` leaves them. None where rows have
+    to be computed by a job, which is not run, or are too many. A value that does not fit its column
+    is InvalidRequest.
+    """
+    carried = df.select(
+        *[_carried(F.col(backticked(f.name)), f).alias(f"c{n}") for n, f in enumerate(columns)]
+    )
+    try:
+        plan = optimized_plan(carried)
+    except Exception as error:
+        found = failure_of(error)
+        if found is None:
+            raise
+        raise found from error
+    if plan is None or plan.getClass().getName() != _LOCAL or plan.data().size() > limit:
+        return None
+    # Of a local relation Spark gives the rows without a job.
+    texts = [_texts(f) for f in columns]
+    rows = tuple(
+        tuple(None if v is None else text(v) for text, v in zip(texts, row, strict=True))
+        for row in carried.collect()
+    )
+    return InlinedBatch(columns, rows)
+
+
+def _carried(value: SparkColumn, field: Field) -> SparkColumn:
+    """Return the value in a form that Python holds whatever its size: moments as numbers."""
+    if not any(_is_moment(leaf) for leaf in field.leaves()):
+        return value
+    if field.shape is Kind.STRUCT:
+        members = [_carried(value.getField(c.name), c).alias(c.name) for c in field.children]
+        return F.when(value.isNotNull(), F.struct(*members))
+    if field.shape is Kind.LIST:
+        return F.transform(value, lambda x: _carried(x, field.children[0]))
+    if field.shape is Kind.MAP:
+        key, item = field.children
+        return F.transform(
+            F.map_entries(value),
+            lambda e: F.struct(
+                _carried(e.getField("key"), key).alias("key"),
+                _carried(e.getField("value"), item).alias("value"),
+            ),
+        )
+    name = str(field.shape)
+    if name == "date":
+        return F.unix_date(value)
+    if name == "timestamptz":
+        return F.unix_micros(value)
+    # The difference of two local times knows no time zone, unlike functions for it.
+    return value - F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
+
+
+def _is_moment(leaf: Field) -> bool:
+    return str(leaf.shape) in ("date", *temporal.MICROSECONDS)
+
+
+def _texts(field: Field) -> Callable[[Any], object]:
+    """Return what turns a Python value of a row into one of `InlinedBatch.rows`."""
+    if field.shape is Kind.STRUCT:
+        members = [(c.name, _optional(c)) for c in field.children]
+        return lambda row: {name: text(v) for (name, text), v in zip(members, row, strict=True)}
+    if field.shape is Kind.LIST:
+        element = _optional(field.children[0])
+        return lambda items: [element(v) for v in items]
+    if field.shape is Kind.MAP:
+        key, item = (_optional(c) for c in field.children)
+        return lambda pairs: [
+            (key(k), item(v)) for k, v in (pairs.items() if isinstance(pairs, dict) else pairs)
+        ]
+    return leaf_text(field)
+
+
+def _optional(field: Field) -> Callable[[Any], object]:
+    text = _texts(field)
+    return lambda value: None if value is None else text(value)
+
+
+def leaf_text(field: Field) -> Callable[[Any], object]:
+    """Return what turns a leaf's value into DuckDB text; dates are days, timestamps micros."""
+    leaf = field.shape
+    assert not isinstance(leaf, Kind)
+    name = str(leaf)
+    if name == "boolean":
+        return lambda value: "true" if value else "false"
+    if name == "blob":
+        return bytes
+    if name in FLOATS:
+        return lambda value: float_text(leaf, value)
+    if isinstance(leaf, Decimal):
+        return lambda value: f"{value:.{leaf.scale}f}"
+    if name == "date":
+        return temporal.date_text
+    if name in temporal.MICROSECONDS:
+        return lambda value: temporal.timestamp_text(_micros(value), leaf)
+    if name in ("uint64", "int128", "uint128"):
+        return lambda value: f"{value:f}" if not isinstance(value, int) else str(value)
+    return str
+
+
+def _micros(value: int | timedelta) -> int:
+    return value // _MICROSECOND if isinstance(value, timedelta) else value

@@ -1,0 +1,192 @@
+"""Rows into new data files of a table, with their statistics, ready to be committed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
+from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.place import place_below
+from shelduck.model.tables.options import TableOptions
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import why_not_written
+from shelduck.model.text.names import write_directory
+from shelduck.spark.bridge import bridge_for
+from shelduck.spark.files.footers import read_footers
+from shelduck.spark.files.layouts import layout_of
+from shelduck.spark.files.physical import PhysicalSchema, physical_schema
+from shelduck.spark.files.stats import file_stats
+from shelduck.spark.files.storage import (
+    Listed,
+    delete_directory,
+    delete_file,
+    list_data_files,
+    spark_path,
+)
+from shelduck.spark.rows.assign import failure_of
+from shelduck.spark.types import same_type, struct_type
+from shelduck.spark.write.bridge_write import write_by_bridge
+from shelduck.spark.write.clustering import Clustering, clustering_of
+from shelduck.spark.write.placing import place_files
+from shelduck.spark.write.plain_write import write_by_arrow, write_plain
+
+Progress = Callable[[int, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFiles:
+    """What a write left behind: files that no snapshot knows yet, their rows and their bytes."""
+
+    files: tuple[NewDataFile, ...]
+    rows: int
+    bytes: int
+
+
+def write_files(
+    spark: SparkSession,
+    df: DataFrame,
+    table: TableVersion,
+    *,
+    progress: Progress | None = None,
+    compression: str | None = None,
+    lineage: Sequence[str] = (),
+    sorts: bool | None = None,
+    arranges: bool = True,
+) -> WrittenFiles:
+    """Write the rows of ``df`` into files of ``table`` that no snapshot knows, and return them.
+
+    They lie in a fresh directory, or in those of their partitions.
+
+    Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. What is
+    None of ``sorts`` and ``compression`` is as the table's options have it. Without ``arranges``
+    rows are taken as they come, each part of ``df`` into one file of no partition.
+
+    ``df`` has the columns of the table as `shelduck.spark.rows.assign.assign` leaves them, and
+    behind them those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are
+    not new bring their own row ids, and where files are merged the snapshots they came with. Paths
+    are relative to the table's directory. No rows, no files. ``progress`` is called with the rows,
+    files and bytes so far as finished files are looked at. A write that fails deletes what it
+    wrote; a value that does not fit its column is InvalidRequest, a column of a type that is not
+    written Unsupported.
+    """
+    physical = _physical(df, table, lineage)
+    options = table.options
+    if compression is not None:
+        options = replace(options, parquet_compression=compression)
+    clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
+    rows = clustering.arranged(spark, df)
+    directory = fresh_name(table)
+    place = table.path + directory
+    try:
+        listed = _write(spark, rows, physical, clustering, place=place, options=options)
+        written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
+        written = _in_partitions(clustering, directory, written)
+    except BaseException as error:
+        delete_directory(place_below(table.path, directory))
+        found = failure_of(error)
+        if found is None:
+            raise
+        raise found from error
+    if not written.files:
+        delete_directory(place_below(table.path, directory))
+    return written
+
+
+def _physical(df: DataFrame, table: TableVersion, lineage: Sequence[str]) -> PhysicalSchema:
+    """Return how the columns lie in files, after making sure that these rows fit them."""
+    why = why_not_written(table.columns, table.full_name)
+    if why is not None:
+        raise Unsupported(why)
+    physical = physical_schema(table, lineage)
+    expected = struct_type(physical.fields)
+    if not same_type(df.schema, expected):
+        raise InvalidRequest(
+            f"rows for {table.full_name} must be {expected.simpleString()}, not"
+            f" {df.schema.simpleString()}; pass them through store assignment first"
+        )
+    return physical
+
+
+def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) -> WrittenFiles:
+    """Move the files of a write to where those of their partitions lie."""
+    if not clustering.keys:
+        return written
+    where = clustering.directories(written.files)
+    placed = place_files(clustering.table.path, write, written.files, where)
+    return replace(written, files=placed)
+
+
+def _write(
+    spark: SparkSession,
+    rows: DataFrame,
+    physical: PhysicalSchema,
+    clustering: Clustering,
+    *,
+    place: str,
+    options: TableOptions,
+) -> list[Listed]:
+    """Write the rows and return the files that are found there."""
+    bridge = bridge_for(spark)
+    parts = (rows, physical, clustering)
+    if bridge is not None:
+        write_by_bridge(bridge, *parts, place=spark_path(place), options=options)
+    elif physical.has_repeated:
+        is_written = write_by_arrow(*parts, place=place, options=options)
+        return list_data_files(place) if is_written else []
+    else:
+        write_plain(spark, *parts, place=spark_path(place), options=options)
+    listed = list_data_files(place)
+    # Without partitions even an empty DataFrame leaves a file.
+    if not listed and not (clustering.keys and rows.isEmpty()):
+        # Spark and we do not look at the same place.
+        raise CorruptLake(f"Spark wrote to {place}, but there is no file")
+    return listed
+
+
+def _look_at(
+    spark: SparkSession,
+    clustering: Clustering,
+    directory: str,
+    listed: list[Listed],
+    progress: Progress | None,
+    *,
+    extra: int,
+) -> WrittenFiles:
+    table = clustering.table
+    leaves = list(table.columns.leaves())
+    files: list[NewDataFile] = []
+    layout = None
+    rows = size = 0
+    place = f"{table.path}{directory}/"
+    for file, footer in zip(listed, read_footers(spark, place, listed), strict=True):
+        metadata = footer.metadata
+        if metadata.num_rows == 0:
+            delete_file(place_below(place, file.name))
+            continue
+        # Every file of one write has the schema of the first.
+        layout = layout or layout_of(metadata)
+        found = NewDataFile(
+            path=f"{directory}/{file.name}",
+            record_count=metadata.num_rows,
+            file_size_bytes=file.size,
+            footer_size=footer.size,
+            stats=file_stats(metadata, leaves, extra),
+            layout=layout,
+        )
+        files.append(clustering.told(found))
+        rows += metadata.num_rows
+        size += file.size
+        if progress is not None:
+            progress(rows, len(files), size)
+    return WrittenFiles(tuple(files), rows, size)
+
+
+def fresh_name(table: TableVersion) -> str:
+    """Return the name of a directory for one write to a table, which nobody has used."""
+    random = int.from_bytes(os.urandom(4), "big")
+    return write_directory(table.uuid, time.time_ns() // 1_000_000, random)

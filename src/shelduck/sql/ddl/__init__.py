@@ -1,0 +1,1 @@
+"""Statements over schemas, tables, rollups and views."""

@@ -1,0 +1,90 @@
+"""Partition keys in the words of DuckLake, Spark and Iceberg."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shelduck.model.tables.partition import BUCKET, CALENDAR, PartitionBy, Transform
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind, tokenize
+
+# Spark and Iceberg count months, days and hours from 1970, which takes several of DuckLake's keys:
+# its ``day`` alone is the day of the month.
+_PLURALS = {f"{word.upper()}S": CALENDAR[: n + 1] for n, word in enumerate(CALENDAR)}
+_SINGULARS = {word.upper(): word for word in CALENDAR}
+
+
+def read_partition_keys(cursor: Cursor) -> tuple[PartitionBy, ...]:
+    """Take the keys in brackets: columns, ``bucket(4, id)``, ``year(ts)``, ``days(ts)`` ..."""
+    cursor.expect("(")
+    keys = _key(cursor)
+    while cursor.accept(","):
+        keys += [key for key in _key(cursor) if key not in keys or not _is_calendar(key)]
+    cursor.expect(")")
+    return tuple(keys)
+
+
+def partition_keys(texts: Sequence[str]) -> tuple[PartitionBy, ...]:
+    """Return the keys that texts such as ``bucket(4, id)`` mean; each text is one key or more."""
+    text = f"({', '.join(texts)})"
+    cursor = Cursor(text, tokenize(text))
+    found = read_partition_keys(cursor) if texts else ()
+    if texts:
+        cursor.end()
+    return found
+
+
+def _key(cursor: Cursor) -> list[PartitionBy]:
+    if cursor.peek().kind is Kind.WORD and cursor.peek(1).key == "(":
+        return _transformed(cursor)
+    column = _column(cursor)
+    if cursor.peek().may_name:
+        raise cursor.failure("',' or ')' (write the type in the list of columns)")
+    return [PartitionBy(column)]
+
+
+def _transformed(cursor: Cursor) -> list[PartitionBy]:
+    function = cursor.peek()
+    word = function.key
+    known = word in _SINGULARS or word in _PLURALS or word in ("BUCKET", "IDENTITY")
+    if not known:
+        raise cursor.refusal(
+            f"partitioning by {function.text.lower()}()",
+            "use columns, bucket(N, c), year(c), month(c), day(c) or hour(c), or Spark's"
+            " years(c), months(c), days(c) or hours(c)",
+        )
+    cursor.take()
+    cursor.expect("(")
+    count = _count(cursor) if word == "BUCKET" else 0
+    column = _column(cursor)
+    cursor.expect(")")
+    if word == "IDENTITY":
+        return [PartitionBy(column)]
+    if word == "BUCKET":
+        return [PartitionBy(column, Transform(BUCKET, count))]
+    kinds = _PLURALS.get(word) or (_SINGULARS[word],)
+    return [PartitionBy(column, Transform(kind)) for kind in kinds]
+
+
+def _count(cursor: Cursor) -> int:
+    token = cursor.peek()
+    if token.kind is not Kind.NUMBER or not token.text.isdecimal() or int(token.text) == 0:
+        raise cursor.failure("the number of buckets, as in bucket(16, id)")
+    cursor.take()
+    cursor.expect(",")
+    return int(token.text)
+
+
+def _column(cursor: Cursor) -> str:
+    path = cursor.path()
+    if len(path) > 1:
+        raise cursor.refusal(
+            "partitioning by a nested field",
+            "only top-level columns can be keys (quote a name that contains a dot)",
+        )
+    return path[0]
+
+
+def _is_calendar(key: PartitionBy) -> bool:
+    """Tell the keys that ``months(ts), days(ts)`` would give twice."""
+    return key.transform.kind in CALENDAR

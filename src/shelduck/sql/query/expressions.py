@@ -1,0 +1,153 @@
+"""Where scalar expressions end, and the small parts that statements about rows share.
+
+An expression is not understood: Spark does that. It ends where the statement goes on, outside of
+brackets and of CASE ... END.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from shelduck.model.tables.schema import Path
+from shelduck.sql.query.query import begins_query
+from shelduck.sql.query.relations import Found
+from shelduck.sql.query.rewriting import Rewriting, Span
+from shelduck.sql.statements.row_statements import Assignment
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.parts import Expression
+
+_OPERATORS = frozenset(
+    """ALL AND ANY BETWEEN CASE DISTINCT DIV ELSE ESCAPE EXISTS FROM ILIKE IN INTERVAL IS LIKE NOT
+    OR REGEXP RLIKE SOME THEN WHEN""".split()
+)
+_TAILS = {
+    "FROM": "use MERGE INTO t USING the other table",
+    "LIMIT": "select the rows in a subquery: WHERE id IN (SELECT id FROM t LIMIT n)",
+    "ORDER": "select the rows in a subquery: WHERE id IN (SELECT id FROM t ORDER BY c LIMIT n)",
+    "RETURNING": "read the rows with SELECT first",
+}
+
+
+def skip_expression(
+    cursor: Cursor,
+    ends: Collection[str] = (),
+    *,
+    before_query: bool = False,
+    what: str = "an expression",
+) -> Span:
+    """Go behind an expression that one of ``ends`` or the statement's end closes.
+
+    With ``before_query`` a query closes it too. The words of ``ends`` are no columns' names here.
+    """
+    start = cursor.at
+    cases = 0
+    while cursor.peek().kind is not Kind.END:
+        key = "" if cursor.at > start and _before(cursor) == "." else cursor.peek().key
+        if cases == 0 and (key in ends or (before_query and _begins_tail_query(cursor, start))):
+            break
+        if cases == 0 and key in _TAILS and _ends_operand(cursor, start):
+            raise cursor.refusal(f"{key} after an expression", _TAILS[key])
+        if key == "CASE":
+            cases += 1
+        elif key == "END" and cases:
+            cases -= 1
+        if key in ("(", "[", "{"):
+            cursor.skip_group()
+        else:
+            cursor.take()
+    if cases:
+        raise cursor.failure("END of CASE")
+    if cursor.at == start:
+        raise cursor.failure(what)
+    return start, cursor.at
+
+
+def take_target(cursor: Cursor, behind: str, *, alias: bool = True) -> tuple[Found, str | None]:
+    """Take the name of the table to change and its alias; ``behind`` is the word that may follow.
+
+    Returns the table as a `Rewriting` wants it, and the alias, None when there is none.
+    """
+    first = cursor.peek()
+    name = cursor.table_name()
+    if cursor.sees("VERSION", "AS", "OF") or cursor.sees("TIMESTAMP", "AS", "OF"):
+        raise cursor.failure("the table itself (old versions cannot be changed)")
+    end = cursor.tokens[cursor.at - 1].end
+    found = take_alias(cursor, behind) if alias else None
+    return Found(name, first.start, end, None if found else end), found
+
+
+def take_alias(cursor: Cursor, behind: str) -> str | None:
+    """Take ``[AS] alias`` before the word ``behind``, or nothing."""
+    if not cursor.accept("AS") and (
+        not cursor.peek().may_name or cursor.peek().key in (behind, "USING")
+    ):
+        return None
+    alias = cursor.name("an alias")
+    if cursor.sees("("):
+        raise cursor.refusal("an alias with columns", "rename the columns in a query")
+    return alias
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentSpan:
+    """An assignment whose value is not rewritten yet; None for DEFAULT."""
+
+    path: Path
+    value: Span | None
+
+    def rewritten(self, texts: Rewriting) -> Assignment:
+        """Return the assignment as a statement holds it."""
+        return Assignment(self.path, expression_of(texts, self.value))
+
+
+def take_assignments(cursor: Cursor, end: str) -> list[AssignmentSpan]:
+    """Take ``column = value, ...`` up to the word ``end``."""
+    found: list[AssignmentSpan] = []
+    while True:
+        start = cursor.at
+        path = cursor.path()
+        lowered = [p.lower() for p in path]
+        for other in found:
+            shorter = min(len(path), len(other.path))
+            if lowered[:shorter] == [p.lower() for p in other.path[:shorter]]:
+                cursor.at = start
+                raise cursor.failure("each column only once")
+        cursor.expect("=")
+        found.append(AssignmentSpan(path, take_value(cursor, (",", end))))
+        if not cursor.accept(","):
+            return found
+
+
+def take_value(cursor: Cursor, ends: tuple[str, ...]) -> Span | None:
+    """Take an expression up to one of ``ends``; None for DEFAULT alone."""
+    behind = cursor.peek(1)
+    if cursor.sees("DEFAULT") and (behind.key in ends or behind.kind is Kind.END):
+        cursor.take()
+        return None
+    return skip_expression(cursor, ends, what="a value")
+
+
+def expression_of(texts: Rewriting, span: Span | None) -> Expression | None:
+    """Return the expression at ``span``, None for None."""
+    return None if span is None else texts.expression(span)
+
+
+def _before(cursor: Cursor) -> str:
+    return cursor.tokens[cursor.at - 1].key
+
+
+def _ends_operand(cursor: Cursor, start: int) -> bool:
+    """Tell whether the expression could end before the cursor: no operator stands there."""
+    if cursor.at == start:
+        return False
+    before = cursor.tokens[cursor.at - 1]
+    if before.kind is Kind.SYMBOL:
+        return before.key in (")", "]", "}")
+    return before.key not in _OPERATORS
+
+
+def _begins_tail_query(cursor: Cursor, start: int) -> bool:
+    """Tell whether a query follows the expression: one in a bracket behind IN is part of it."""
+    return _ends_operand(cursor, start) and begins_query(cursor)

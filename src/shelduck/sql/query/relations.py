@@ -1,0 +1,288 @@
+"""Which tables a query reads, and where their names stand in its text.
+
+A walk over the tokens, bracket by bracket, that follows FROM and JOIN lists and the scopes of WITH
+names and leaves every expression alone. It does not judge the query: Spark's parser does. What it
+takes for a table and is none makes Spark refuse the query, never read something else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shelduck.errors import InvalidRequest
+from shelduck.sql.query.travel import read_changes, read_time
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind, Token, name_of, place
+from shelduck.sql.tokens.parts import TableName
+from shelduck.sql.tokens.properties import read_properties
+
+QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE"))
+_SET_WORDS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"))
+_CLAUSES = _SET_WORDS | frozenset(
+    """WHERE GROUP HAVING QUALIFY WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET
+    SELECT |>""".split()
+)
+_JOINS = frozenset(
+    "JOIN INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI NATURAL ON USING LATERAL ASOF".split()
+)
+_NO_ALIAS = _CLAUSES | _JOINS | frozenset(("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "FOR"))
+_ENDS_ROW = _CLAUSES | _JOINS | frozenset((",", ")", "AS"))
+_FILE_FORMATS = frozenset("parquet csv json orc text xml avro binaryfile delta iceberg".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table in the text: its name (and time) between ``start`` and ``end``.
+
+    ``alias_at`` is where an alias has to be put, None when the text gives one or allows none.
+    ``changes`` is the range of a change feed, which has no time. ``options`` are the names of those
+    in ``WITH (…)`` behind it, which stay in the text.
+    """
+
+    name: TableName
+    start: int
+    end: int
+    alias_at: int | None = None
+    version: int | None = None
+    timestamp: str | None = None
+    changes: tuple[int | str, int | str | None] | None = None
+    options: tuple[str, ...] = ()
+
+
+def find_relations(text: str, tokens: list[Token]) -> list[Found]:
+    """Return the tables that a query reads, in the order of the text.
+
+    ``tokens`` are those of the query, closed by END. Names that a WITH in scope defines, functions
+    and files read directly, as in ``parquet.`/path` ``, are no tables. Raises InvalidRequest for
+    brackets that do not match and for a time that cannot be read.
+    """
+    finder = _Finder(text, tokens)
+    finder.scan(0, len(tokens) - 1, frozenset(), listing=False)
+    return sorted(finder.found, key=lambda f: f.start)
+
+
+class _Finder:
+    """Walks over the tokens; ``at`` and ``end`` are positions in the list of tokens."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.closing = _brackets(text, tokens)
+        self.found: list[Found] = []
+
+    def scan(self, at: int, end: int, names: frozenset[str], *, listing: bool) -> None:
+        """Walk over one bracket; with ``listing`` it holds tables, joins and commas."""
+        if self._key(at) == "WITH" and not listing:
+            at, names = self._with(at, end, names)
+        first = at
+        querying = listing
+        if listing:
+            at = self._relation(at, names)
+        while at < end:
+            key = self._keyword(at)
+            if at in self.closing:
+                self.scan(at + 1, self.closing[at], names, listing=False)
+                at = self.closing[at] + 1
+                continue
+            begins_table = (
+                (key == "FROM" and (querying or at == first) and not self._distinct_from(at))
+                or (key == "JOIN" and querying)
+                or (key == "," and listing)
+            )
+            if begins_table:
+                querying = listing = True
+                at = self._relation(at + 1, names)
+                continue
+            if key == "TABLE" and self._is_primary(at, first, querying):
+                at = self._bare_table(at + 1, names)
+                continue
+            if key in _CLAUSES or (key == "LATERAL" and self._key(at + 1) == "VIEW"):
+                querying = querying or key == "SELECT"
+                listing = False
+            at += 1
+
+    def _key(self, at: int) -> str:
+        return self.tokens[min(at, len(self.tokens) - 1)].key
+
+    def _keyword(self, at: int) -> str:
+        """Return the key of a token, '' for a word behind a dot or AS, which is a name."""
+        token = self.tokens[at]
+        is_name = token.kind is Kind.WORD and at > 0 and self._key(at - 1) in (".", "AS")
+        return "" if is_name else token.key
+
+    def _distinct_from(self, at: int) -> bool:
+        before = [self._key(at - n) if at >= n else "" for n in (1, 2, 3)]
+        return before[0] == "DISTINCT" and (before[1] == "IS" or before[1:] == ["NOT", "IS"])
+
+    def _is_primary(self, at: int, first: int, querying: bool) -> bool:
+        """Tell whether TABLE stands where a query or a function's argument begins."""
+        before = self._key(at - 1) if at > first else ""
+        if before in ("ALL", "DISTINCT"):
+            before = self._key(at - 2)
+        return at == first or before in _SET_WORDS or (before in (",", "=>") and not querying)
+
+    def _with(self, at: int, end: int, names: frozenset[str]) -> tuple[int, frozenset[str]]:
+        """Walk over WITH; return where the query goes on and the names it may use."""
+        at += 1
+        recursive = self._key(at) == "RECURSIVE" and self.tokens[at + 1].may_name
+        at += recursive
+        while True:
+            if at >= end or not self.tokens[at].may_name:
+                raise self._failure(at, "a name and a query in brackets after WITH")
+            name = name_of(self.tokens[at]).lower()
+            body = at + 1
+            if self._key(body) == "(" and self._key(body + 1) not in QUERY_WORDS | {"("}:
+                body = self.closing[body] + 1
+            if self._key(body) == "MAX":
+                body += 4
+            body += self._key(body) == "AS"
+            if body >= end or self._key(body) != "(":
+                raise self._failure(body, "a query in brackets after WITH")
+            inside = names | {name} if recursive else names
+            self.scan(body + 1, self.closing[body], inside, listing=False)
+            names |= {name}
+            at = self.closing[body] + 1
+            if self._key(at) != ",":
+                return at, names
+            at += 1
+
+    def _relation(self, at: int, names: frozenset[str]) -> int:
+        """Walk over one table, function, list of rows or bracket of a FROM list."""
+        while self._key(at) == "LATERAL":
+            at += 1
+        if self._key(at) == "(":
+            inside = self._key(at + 1)
+            listing = inside not in QUERY_WORDS or self._key(at + 2) == "."
+            self.scan(at + 1, self.closing[at], names, listing=listing)
+            return self.closing[at] + 1
+        if self._key(at) == "VALUES" and self._key(at + 1) not in (".", ",", ")"):
+            return self._rows(at + 1, names)
+        if not self.tokens[at].may_name or self._key(at) in ("SELECT", "WHERE"):
+            return at
+        cursor = Cursor(self.text, self.tokens)
+        cursor.at = at
+        parts = cursor.path("a table")
+        if cursor.sees("("):
+            if [p.upper() for p in parts] == ["IDENTIFIER"]:
+                raise cursor.refusal("IDENTIFIER(...)", "write the name of the table")
+            if parts[-1].lower() == "table_changes":
+                self._changes(at, cursor)
+            return cursor.at
+        self._table(at, cursor, parts, names)
+        return cursor.at
+
+    def _changes(self, at: int, cursor: Cursor) -> None:
+        """Note a change feed whose brackets begin at the cursor, and go behind them."""
+        name, start, end = read_changes(cursor)
+        last = self.tokens[cursor.at - 1].end
+        changes = (start, end)
+        self.found.append(Found(name, self.tokens[at].start, last, changes=changes))
+
+    def _bare_table(self, at: int, names: frozenset[str]) -> int:
+        """Walk over the name behind TABLE, which may stand in brackets and has no alias."""
+        inside = at + 1 if self._key(at) == "(" else at
+        if not self.tokens[inside].may_name or self._key(inside) in QUERY_WORDS:
+            return at
+        cursor = Cursor(self.text, self.tokens)
+        cursor.at = inside
+        parts = cursor.path("a table")
+        self._table(inside, cursor, parts, names, alias=False)
+        return cursor.at + (inside > at)
+
+    def _table(
+        self,
+        at: int,
+        cursor: Cursor,
+        parts: tuple[str, ...],
+        names: frozenset[str],
+        alias: bool = True,
+    ) -> None:
+        """Note one table whose name ends at the cursor, and go behind its time."""
+        if len(parts) == 1 and parts[0].lower() in names:
+            return
+        if len(parts) == 2 and parts[0].lower() in _FILE_FORMATS and "/" in parts[1]:
+            return
+        if len(parts) > 3:
+            cursor.at = at
+            cursor.table_name()
+        version, timestamp = read_time(cursor)
+        end = self.tokens[cursor.at - 1].end
+        options = _options(cursor)
+        behind = cursor.at
+        if self._key(behind) == "TABLESAMPLE":
+            behind = self.closing.get(behind + 1, behind) + 1
+            if self._key(behind) == "REPEATABLE":
+                behind = self.closing.get(behind + 1, behind) + 1
+        alias_at = None if self._has_alias(behind) or not alias else self.tokens[behind - 1].end
+        start = self.tokens[at].start
+        name = TableName(parts)
+        found = Found(name, start, end, alias_at, version, timestamp, options=options)
+        self.found.append(found)
+
+    def _has_alias(self, at: int) -> bool:
+        token = self.tokens[at]
+        if token.key == "AS" or token.kind is Kind.QUOTED:
+            return True
+        return token.kind is Kind.WORD and token.key not in _NO_ALIAS
+
+    def _rows(self, at: int, names: frozenset[str]) -> int:
+        """Walk over the rows of VALUES in a FROM list; a comma between rows begins no table."""
+        at = self._row(at, names)
+        while self._key(at) == ",":
+            at = self._row(at + 1, names)
+        return at
+
+    def _row(self, at: int, names: frozenset[str]) -> int:
+        if self._key(at) == "(":
+            self.scan(at + 1, self.closing[at], names, listing=False)
+            return self.closing[at] + 1
+        while self.tokens[at].kind is not Kind.END and self._key(at) not in _ENDS_ROW:
+            if at in self.closing:
+                self.scan(at + 1, self.closing[at], names, listing=False)
+                at = self.closing[at]
+            at += 1
+        return at
+
+    def _failure(self, at: int, expected: str) -> InvalidRequest:
+        cursor = Cursor(self.text, self.tokens)
+        cursor.at = min(at, len(self.tokens) - 1)
+        return cursor.failure(expected)
+
+
+def _brackets(text: str, tokens: list[Token]) -> dict[int, int]:
+    """Return for each opening bracket the token that closes it."""
+    closing: dict[int, int] = {}
+    open_at: list[int] = []
+    pairs = {")": "(", "]": "[", "}": "{"}
+    for n, token in enumerate(tokens):
+        if token.key in ("(", "[", "{"):
+            open_at.append(n)
+        elif token.key in pairs:
+            if not open_at or tokens[open_at[-1]].key != pairs[token.key]:
+                raise InvalidRequest(
+                    f"the {token.key!r} at {place(text, token.start)} has no opening bracket:"
+                    f" {_around(text, token.start)}",
+                    about="text",
+                )
+            closing[open_at.pop()] = n
+    if open_at:
+        token = tokens[open_at[-1]]
+        raise InvalidRequest(
+            f"the {token.key!r} at {place(text, token.start)} is not closed:"
+            f" {_around(text, token.start)}",
+            about="text",
+        )
+    return closing
+
+
+def _around(text: str, at: int) -> str:
+    return repr(re.sub(r"\s+", " ", text[max(0, at - 30) : at + 30]))
+
+
+def _options(cursor: Cursor) -> tuple[str, ...]:
+    """Take ``WITH ('key' = 'value', …)`` behind a table, or nothing; return the keys."""
+    if not cursor.sees("WITH", "("):
+        return ()
+    cursor.expect("WITH")
+    return tuple(read_properties(cursor))

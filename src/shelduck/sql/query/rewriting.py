@@ -1,0 +1,195 @@
+"""The texts of one statement with a placeholder for each table of the lake."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from shelduck.model.text.quoting import backticked
+from shelduck.sql.query.relations import Found, find_relations
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind, Token, name_of
+from shelduck.sql.tokens.parts import ChangesRelation, Expression, Query, Relation, Target
+
+Span = tuple[int, int]
+"""Positions of tokens: the first, and the one behind the last."""
+
+
+class Rewriting:
+    """The tables of a statement's queries and expressions, and the texts without them.
+
+    ``spans`` are the parts of the statement that hold queries and expressions. ``target`` and
+    ``source`` are tables that stand outside of these parts and give names to columns in them.
+
+    Each table becomes a placeholder, with the table's own name as alias where the text gives none,
+    so that ``t.c`` and ``s.t.c`` still name columns. All is worked out for the whole statement: a
+    name means one table in all its parts.
+    """
+
+    def __init__(
+        self,
+        cursor: Cursor,
+        spans: Sequence[Span],
+        target: Found | None = None,
+        source: Found | None = None,
+    ) -> None:
+        self._cursor = cursor
+        self._spans = [_closed(cursor.tokens, span) for span in spans]
+        self._outer = [at for at in (target, source) if at is not None]
+        self._target = target
+        self._source = source
+        self._inner = [at for tokens in self._spans for at in find_relations(cursor.text, tokens)]
+
+    def query(self, span: Span) -> Query:
+        """Return the query that these tokens are."""
+        return Query(*self._piece(*span))
+
+    def expression(self, span: Span) -> Expression:
+        """Return the expression that these tokens are."""
+        return Expression(*self._piece(*span))
+
+    def target(self, alias: str | None) -> Target:
+        """Return the table that the statement changes, with the alias that the text gives."""
+        assert self._target is not None
+        word = f"{self._stem}target__"
+        return Target(self._target.name, word, alias or self._aliases[_lowered(self._target)])
+
+    def source(self) -> tuple[Query, str | None]:
+        """Return all rows of the source and the alias that it gets, None if the text has one."""
+        at = self._source
+        assert at is not None
+        word = self._words[_identity(at)]
+        query = Query(f"SELECT * FROM {word}", (_relation(at, word),))
+        return query, None if at.alias_at is None else self._aliases[_lowered(at)]
+
+    def _piece(
+        self, first: int, behind: int
+    ) -> tuple[str, tuple[Relation, ...], tuple[ChangesRelation, ...]]:
+        start, end = self._cursor.tokens[first].start, self._cursor.tokens[behind - 1].end
+        inside = [at for at in self._inner if start <= at.start < end]
+        read: dict[str, Found] = {}
+        for at in inside:
+            read.setdefault(self._words[_identity(at)], at)
+        relations = [_relation(at, word) for word, at in read.items() if at.changes is None]
+        feeds = [
+            ChangesRelation(at.name, word, *at.changes)
+            for word, at in read.items()
+            if at.changes is not None
+        ]
+        edits = [edit for edit in self._edits if start <= edit[0] and edit[1] <= end]
+        return _edited(self._cursor.text, start, end, edits), tuple(relations), tuple(feeds)
+
+    @cached_property
+    def _stem(self) -> str:
+        stem = "__lake_"
+        while stem in self._cursor.text.lower():
+            stem += "x"
+        return stem
+
+    @cached_property
+    def _words(self) -> dict[tuple[object, ...], str]:
+        """A word for each table and time that is no part of the text or of another word."""
+        tables = [*self._inner] if self._source is None else [self._source, *self._inner]
+        distinct = dict.fromkeys(_identity(at) for at in tables)
+        return {identity: f"{self._stem}{n}__" for n, identity in enumerate(distinct)}
+
+    @cached_property
+    def _aliases(self) -> dict[tuple[str, ...], str]:
+        """An alias for each table without one: its own name.
+
+        Where two tables share it and the text tells them apart by ``schema.table.column``, the
+        alias is all parts in one name.
+        """
+        used = {use.parts for use in self._uses}
+        tables = [*self._outer, *self._inner]
+        named = {_lowered(at): at.name.parts for at in tables if at.alias_at is not None}
+        shared = Counter(parts[-1] for parts in named)
+        return {
+            lowered: ".".join(parts) if shared[lowered[-1]] > 1 and lowered in used else parts[-1]
+            for lowered, parts in named.items()
+        }
+
+    @cached_property
+    def _uses(self) -> list[_Use]:
+        tables = [*self._outer, *self._inner]
+        return [use for tokens in self._spans for use in _qualified_uses(tokens, tables)]
+
+    @cached_property
+    def _edits(self) -> list[tuple[int, int, str]]:
+        aliases = {lowered: backticked(name) for lowered, name in self._aliases.items()}
+        edits = [(use.start, use.end, aliases[use.parts]) for use in self._uses]
+        for at in self._inner:
+            edits.append((at.start, at.end, self._words[_identity(at)]))
+            if at.alias_at is not None:
+                edits.append((at.alias_at, at.alias_at, f" AS {aliases[_lowered(at)]}"))
+        return edits
+
+
+def _closed(tokens: list[Token], span: Span) -> list[Token]:
+    place = tokens[min(span[1], len(tokens) - 1)].start
+    return [*tokens[span[0] : span[1]], Token(Kind.END, "", place, place)]
+
+
+def _relation(at: Found, word: str) -> Relation:
+    return Relation(at.name, word, at.version, at.timestamp, at.options)
+
+
+def _identity(at: Found) -> tuple[object, ...]:
+    return (_lowered(at), at.version, at.timestamp, at.changes, at.options)
+
+
+def _lowered(at: Found) -> tuple[str, ...]:
+    return tuple(p.lower() for p in at.name.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """``schema.table`` before a column, from ``start`` to ``end``, and the table's parts."""
+
+    start: int
+    end: int
+    parts: tuple[str, ...]
+
+
+def _qualified_uses(tokens: list[Token], found: list[Found]) -> list[_Use]:
+    """Return where columns are named by table and schema, for tables without an alias."""
+    owners: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for at in found:
+        parts = _lowered(at)
+        if at.alias_at is not None:
+            owners.update({parts[-n:]: parts for n in range(2, len(parts) + 1)})
+    uses: list[_Use] = []
+    for n, token in enumerate(tokens):
+        if not _begins_name(tokens, n) or any(at.start <= token.start < at.end for at in found):
+            continue
+        for length in (3, 2):
+            parts = _name_parts(tokens, n, length)
+            if parts in owners:
+                uses.append(_Use(token.start, tokens[n + 2 * length - 2].end, owners[parts]))
+                break
+    return uses
+
+
+def _begins_name(tokens: list[Token], n: int) -> bool:
+    return tokens[n].kind in (Kind.WORD, Kind.QUOTED) and (n == 0 or tokens[n - 1].key != ".")
+
+
+def _name_parts(tokens: list[Token], n: int, length: int) -> tuple[str, ...]:
+    """Return ``length`` lower-case names joined by dots with one more behind them, else ()."""
+    names = tokens[n : n + 2 * length : 2]
+    dots = tokens[n + 1 : n + 2 * length : 2]
+    if len(names) < length or any(t.kind not in (Kind.WORD, Kind.QUOTED) for t in names):
+        return ()
+    if len(dots) < length or any(t.key != "." for t in dots):
+        return ()
+    return tuple(name_of(t).lower() for t in names)
+
+
+def _edited(text: str, start: int, end: int, edits: list[tuple[int, int, str]]) -> str:
+    out: list[str] = []
+    for first, last, new in sorted(edits):
+        out += [text[start:first], new]
+        start = last
+    return "".join([*out, text[start:end]])

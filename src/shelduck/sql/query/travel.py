@@ -1,0 +1,145 @@
+"""Time travel: the words that say which state of a table is read, or which changes."""
+
+from __future__ import annotations
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind, string_of, tokenize
+from shelduck.sql.tokens.parts import TableName
+
+_INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATE"))
+_TIMES = ("VERSION", "TIMESTAMP")
+_WRITE = "a time is a literal such as '2026-01-31 12:00:00'"
+
+
+def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
+    """Take DuckLake's ``AT (...)``, Spark's ``VERSION AS OF`` and their kin, or nothing.
+
+    Returns (version, timestamp text), of which at most one is set.
+    """
+    if cursor.sees("AT", "(", "VERSION", "=>") or cursor.sees("AT", "(", "TIMESTAMP", "=>"):
+        return _duckdb(cursor)
+    ahead = 1 if cursor.sees("FOR") else 0
+    word = cursor.peek(ahead).key
+    if cursor.peek(ahead + 1).key == "AS" and cursor.peek(ahead + 2).key == "OF":
+        if word in ("VERSION", "SYSTEM_VERSION"):
+            cursor.at += ahead + 3
+            return _version(cursor), None
+        if word in ("TIMESTAMP", "SYSTEM_TIME"):
+            cursor.at += ahead + 3
+            return None, _timestamp(cursor)
+    if cursor.sees("@"):
+        return _at_sign(cursor)
+    if cursor.sees("CHANGES", "FROM"):
+        raise cursor.refusal("CHANGES FROM", "use FROM table_changes('t', start, end)")
+    return None, None
+
+
+def in_sparks_words(text: str) -> str:
+    """Return a text with ``AT (VERSION => 3)`` and ``t@v3`` as ``VERSION AS OF 3``, if it can be.
+
+    It is meant for a text that Spark could not read: a function may be called ``at`` too.
+    """
+    try:
+        tokens = tokenize(text)
+    except InvalidRequest:
+        return text
+    found: list[str] = []
+    last = 0
+    for n, token in enumerate(tokens):
+        cursor = Cursor(text, tokens)
+        cursor.at = n
+        is_time = cursor.sees("@") or any(cursor.sees("AT", "(", word, "=>") for word in _TIMES)
+        if token.start < last or not is_time:
+            continue
+        try:
+            read_time(cursor)
+        except (InvalidRequest, Unsupported):
+            return text
+        behind = cursor.at
+        if token.key == "@":
+            time = f" VERSION AS OF {tokens[n + 1].text[1:]}"
+        else:
+            given = text[tokens[n + 4].start : tokens[behind - 2].end]
+            time = f"{tokens[n + 2].text} AS OF {given} "
+        found += [text[last : token.start], time]
+        last = tokens[behind - 1].end
+    return "".join([*found, text[last:]])
+
+
+def read_changes(cursor: Cursor) -> tuple[TableName, int | str, int | str | None]:
+    """Take the arguments of ``table_changes``, in their brackets: table, start and maybe end.
+
+    The table is a name in a string. A start or an end is a snapshot id or a time's text.
+    """
+    cursor.expect("(")
+    at = cursor.at
+    written = cursor.string("the table's name as a string")
+    try:
+        inside = Cursor(written, tokenize(written))
+        name = inside.table_name()
+        inside.end()
+    except InvalidRequest:
+        cursor.at = at
+        raise cursor.failure("the name of a table, such as 'schema.table'") from None
+    cursor.expect(",")
+    start = _bound(cursor)
+    end = _bound(cursor) if cursor.accept(",") else None
+    cursor.expect(")")
+    return name, start, end
+
+
+def _bound(cursor: Cursor) -> int | str:
+    return _version(cursor) if cursor.peek().kind is Kind.NUMBER else _timestamp(cursor)
+
+
+def _duckdb(cursor: Cursor) -> tuple[int | None, str | None]:
+    cursor.expect("AT", "(")
+    by_version = cursor.accept_any("VERSION", "TIMESTAMP") == "VERSION"
+    cursor.expect("=>")
+    version = _version(cursor) if by_version else None
+    timestamp = None if by_version else _timestamp(cursor)
+    cursor.expect(")")
+    return version, timestamp
+
+
+def _version(cursor: Cursor) -> int:
+    token = cursor.peek()
+    text = string_of(token) if token.kind is Kind.STRING else token.text
+    if token.kind not in (Kind.STRING, Kind.NUMBER) or not text.isascii() or not text.isdigit():
+        raise cursor.failure("the id of a snapshot")
+    cursor.take()
+    return int(text)
+
+
+def _timestamp(cursor: Cursor) -> str:
+    start = cursor.at
+    if cursor.accept("CAST", "("):
+        text = cursor.string(_WRITE)
+        cursor.expect("AS")
+        if cursor.peek().key not in _INSTANTS:
+            raise cursor.refusal(f"a time as {cursor.peek().text}", _WRITE)
+        cursor.type()
+        cursor.expect(")")
+        return text
+    if cursor.peek().key in _INSTANTS and cursor.peek(1).kind is Kind.STRING:
+        cursor.take()
+    if cursor.peek().kind is not Kind.STRING:
+        cursor.at = start
+        raise cursor.failure(_WRITE)
+    text = cursor.string()
+    if cursor.accept("::"):
+        if cursor.peek().key not in _INSTANTS:
+            raise cursor.refusal(f"a time as {cursor.peek().text}", _WRITE)
+        cursor.type()
+    if cursor.peek().key in ("+", "-", "||"):
+        raise cursor.failure(f"the end of the time ({_WRITE})")
+    return text
+
+
+def _at_sign(cursor: Cursor) -> tuple[int, None]:
+    word = cursor.peek(1).text
+    if not (word[:1] in ("v", "V") and word[1:].isascii() and word[1:].isdigit()):
+        raise cursor.failure("a version such as t@v3")
+    cursor.at += 2
+    return int(word[1:]), None

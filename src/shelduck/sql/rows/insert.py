@@ -1,0 +1,150 @@
+"""INSERT INTO, INSERT OVERWRITE and INSERT INTO ... REPLACE WHERE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.sql.query.expressions import skip_expression
+from shelduck.sql.query.query import begins_query, read_query, skip_query
+from shelduck.sql.query.relations import Found
+from shelduck.sql.query.rewriting import Rewriting, Span
+from shelduck.sql.rows.constants import literal_text
+from shelduck.sql.statements.row_statements import DefaultCell, Insert, PartitionValue
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind, Token, tokenize
+from shelduck.sql.tokens.parts import Query, Selection
+
+
+def read_insert(cursor: Cursor) -> Insert:
+    """Read the statement behind ``INSERT``."""
+    evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    mode = cursor.accept_any("INTO", "OVERWRITE")
+    if not mode:
+        raise cursor.failure("INTO or OVERWRITE")
+    _refuse_directory(cursor)
+    cursor.accept("TABLE")
+    first = cursor.peek()
+    name = cursor.table_name()
+    end = cursor.tokens[cursor.at - 1].end
+    target = Found(name, first.start, end, end)
+    _refuse_clauses(cursor)
+    partition = _partition(cursor) if cursor.accept("PARTITION") else ()
+    _refuse_clauses(cursor)
+    columns, by_name = _columns_or_by_name(cursor)
+    condition = None
+    if cursor.sees("REPLACE"):
+        condition = _replace_where(cursor, mode, partition)
+        columns_behind, by_name_behind = _columns_or_by_name(cursor)
+        columns, by_name = columns or columns_behind, by_name or by_name_behind
+    _refuse_clauses(cursor)
+    source, replaced = _source(cursor, target, condition)
+    source, defaults = _without_defaults(source)
+    return Insert(
+        name,
+        source,
+        columns,
+        by_name,
+        "replace_where" if replaced else "overwrite" if mode == "OVERWRITE" else "append",
+        defaults,
+        partition,
+        replaced,
+        evolution,
+    )
+
+
+def _refuse_directory(cursor: Cursor) -> None:
+    ahead = 1 if cursor.sees("LOCAL") else 0
+    if cursor.peek(ahead).key == "DIRECTORY" and cursor.peek(ahead + 1).kind is Kind.STRING:
+        raise cursor.refusal("INSERT OVERWRITE DIRECTORY", "use df.write")
+
+
+def _refuse_clauses(cursor: Cursor) -> None:
+    if cursor.sees("DEFAULT", "VALUES"):
+        raise cursor.refusal("DEFAULT VALUES", "use VALUES (DEFAULT, ...) or list a column")
+    if cursor.sees("IF"):
+        raise cursor.refusal("INSERT ... IF NOT EXISTS", "leave it out")
+
+
+def _columns_or_by_name(cursor: Cursor) -> tuple[tuple[str, ...] | None, bool]:
+    """Take the columns in brackets, BY NAME or neither."""
+    by_name = cursor.accept("BY", "NAME")
+    columns = None
+    if cursor.sees("(") and not begins_query(cursor):
+        columns = cursor.columns()
+    by_name = cursor.accept("BY", "NAME") or by_name
+    if by_name and columns is not None:
+        cursor.at -= 2
+        raise cursor.failure("a query (with BY NAME, the query names the columns, not a list)")
+    return columns, by_name
+
+
+def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
+    cursor.expect("(")
+    found: list[PartitionValue] = []
+    while True:
+        column = cursor.new_column(p.column for p in found)
+        found.append(PartitionValue(column, literal_text(cursor) if cursor.accept("=") else None))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _replace_where(cursor: Cursor, mode: str, partition: tuple[PartitionValue, ...]) -> Span:
+    if mode == "OVERWRITE":
+        raise cursor.failure("a query (REPLACE WHERE is written after INSERT INTO t)")
+    if partition:
+        raise cursor.failure("a query (write the partition in the condition of REPLACE WHERE)")
+    cursor.take()
+    if cursor.peek().key in ("USING", "ON"):
+        raise cursor.refusal(f"REPLACE {cursor.peek().key}", "use REPLACE WHERE or MERGE INTO")
+    cursor.expect("WHERE")
+    return skip_expression(cursor, before_query=True, what="a condition")
+
+
+def _source(
+    cursor: Cursor, target: Found, condition: Span | None
+) -> tuple[Query, Selection | None]:
+    if condition is None:
+        return read_query(cursor), None
+    query = skip_query(cursor)
+    texts = Rewriting(cursor, [condition, query], target=target)
+    return texts.query(query), Selection(texts.target(None), texts.expression(condition))
+
+
+def _without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
+    """Return the source with a word of its own for each DEFAULT that is a whole cell of VALUES."""
+    tokens = tokenize(source.text)
+    cells = _default_cells(tokens) if tokens[0].key == "VALUES" else []
+    if not cells:
+        return source, ()
+    stem = "__default_"
+    while stem in source.text.lower():
+        stem += "x"
+    text = source.text
+    for position, token in reversed(cells):
+        text = f"{text[: token.start]}{stem}{position}__{text[token.end :]}"
+    positions = sorted({position for position, _ in cells})
+    found = tuple(DefaultCell(position, f"{stem}{position}__") for position in positions)
+    return replace(source, text=text), found
+
+
+def _default_cells(tokens: list[Token]) -> list[tuple[int, Token]]:
+    cells: list[tuple[int, Token]] = []
+    depth = 0
+    position = 0
+    for n, token in enumerate(tokens):
+        if token.key in ("(", "[", "{"):
+            depth += 1
+            position = 0 if depth == 1 else position
+        elif token.key in (")", "]", "}"):
+            depth -= 1
+        elif token.key == "," and depth == 1:
+            position += 1
+        elif token.key == "DEFAULT" and depth == 1 and _is_cell(tokens, n):
+            cells.append((position, token))
+    return cells
+
+
+def _is_cell(tokens: list[Token], n: int) -> bool:
+    return tokens[n - 1].key in ("(", ",") and tokens[n + 1].key in (")", ",")

@@ -1,0 +1,1 @@
+"""Statements as values; no text, no lake."""

@@ -1,0 +1,167 @@
+"""Statements that change rows, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from shelduck.model.tables.schema import Path
+from shelduck.sql.tokens.parts import Expression, Query, Selection, TableName, Target
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultCell:
+    """A ``DEFAULT`` in a row of VALUES: the row's cell (from 0) and the word that stands for it."""
+
+    position: int
+    placeholder: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionValue:
+    """One column of INSERT's PARTITION clause.
+
+    ``value`` is the SQL text of a literal, NULL too; None when the source gives the column.
+    """
+
+    column: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT INTO, INSERT OVERWRITE or INSERT INTO ... REPLACE WHERE.
+
+    ``columns`` is None when the text lists none. With ``by_name`` the source's columns go to the
+    columns of their names, else by position: those of ``partition`` that have a value are not among
+    them, the others stand last. ``defaults`` are words in ``source.text`` to replace by the default
+    of the column at that position. ``replaced`` are the rows that the source's rows replace, None
+    but for REPLACE WHERE.
+    """
+
+    name: TableName
+    source: Query
+    columns: tuple[str, ...] | None = None
+    by_name: bool = False
+    mode: Literal["append", "overwrite", "replace_where"] = "append"
+    defaults: tuple[DefaultCell, ...] = ()
+    partition: tuple[PartitionValue, ...] = ()
+    replaced: Selection | None = None
+    schema_evolution: bool = False
+
+    @property
+    def overwrite(self) -> bool:
+        """True for INSERT OVERWRITE."""
+        return self.mode == "overwrite"
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE FROM."""
+
+    rows: Selection
+
+    @property
+    def name(self) -> TableName:
+        """The table."""
+        return self.rows.target.name
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """TRUNCATE TABLE."""
+
+    name: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``path = value``; the value is None for DEFAULT.
+
+    ``path`` is as written and may begin with the table's alias or name: see `Target.column`.
+    """
+
+    path: Path
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """UPDATE; no path of ``assignments`` is equal to another one or within it."""
+
+    rows: Selection
+    assignments: tuple[Assignment, ...]
+
+    @property
+    def name(self) -> TableName:
+        """The table."""
+        return self.rows.target.name
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateAll:
+    """UPDATE SET *: each column becomes the source's column of the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSet:
+    """UPDATE SET with assignments, as those of `Update`."""
+
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRow:
+    """DELETE, as an action of MERGE."""
+
+
+@dataclass(frozen=True, slots=True)
+class InsertAll:
+    """INSERT *: each column is the source's column of the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class InsertRow:
+    """INSERT (columns) VALUES (values): as many values as columns, None for DEFAULT."""
+
+    columns: tuple[Path, ...]
+    values: tuple[Expression | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedClause:
+    """WHEN MATCHED or WHEN NOT MATCHED BY SOURCE; the latter never holds UpdateAll."""
+
+    action: UpdateAll | UpdateSet | DeleteRow
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotMatchedClause:
+    """WHEN NOT MATCHED [BY TARGET]; the condition sees the source alone."""
+
+    action: InsertAll | InsertRow
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """MERGE INTO: the clauses of each kind in order, at least one in all.
+
+    A row takes the first clause of its kind whose condition is true; only the last of a kind may be
+    without one. ``source_alias`` is None for a query without an alias; a table has its own name.
+    """
+
+    target: Target
+    source: Query
+    source_alias: str | None
+    condition: Expression
+    matched: tuple[MatchedClause, ...] = ()
+    not_matched: tuple[NotMatchedClause, ...] = ()
+    not_matched_by_source: tuple[MatchedClause, ...] = ()
+    schema_evolution: bool = False
+
+    @property
+    def name(self) -> TableName:
+        """The table that is changed."""
+        return self.target.name

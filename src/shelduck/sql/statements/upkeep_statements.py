@@ -1,0 +1,130 @@
+"""Statements about transactions, maintenance and history, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from shelduck.sql.tokens.parts import SchemaName, Selection, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class ShowJobs:
+    """SHOW ALTER TABLE COLUMN; ``tail`` is WHERE, ORDER BY and LIMIT as text.
+
+    With ``rollups`` it is SHOW ALTER TABLE ROLLUP, which MATERIALIZED VIEW is another word for.
+    """
+
+    schema: SchemaName | None
+    tail: str = ""
+    rollups: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CancelJob:
+    """CANCEL ALTER TABLE COLUMN: the open job of a table, or only if it is one of these.
+
+    With ``rollups`` it is CANCEL ALTER TABLE ROLLUP or MATERIALIZED VIEW.
+    """
+
+    name: TableName
+    jobs: tuple[int, ...] = ()
+    rollups: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropFeature:
+    """ALTER TABLE … DROP FEATURE."""
+
+    name: TableName
+    feature: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTransaction:
+    """BEGIN or START TRANSACTION."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTransaction:
+    """COMMIT."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackTransaction:
+    """ROLLBACK."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampText:
+    """``TIMESTAMP '...'`` or ``DATE '...'``: the text of the time."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalText:
+    """``INTERVAL '7 days'``, ``INTERVAL 7 DAYS`` or ``INTERVAL '7' DAY``: the text, ``7 days``."""
+
+    text: str
+
+
+Scalar = int | float | Decimal | str | bool | TimestampText | IntervalText | None
+Argument = Scalar | tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """CALL: a procedure's name in lower case and its arguments as Python values.
+
+    ``named`` holds pairs of a name in lower case and a value, each name once. An array is a tuple.
+    """
+
+    procedure: str
+    positional: tuple[Argument, ...] = ()
+    named: tuple[tuple[str, Argument], ...] = ()
+    catalog: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Optimize:
+    """OPTIMIZE: compaction of a table, or of the files in which the condition can be true."""
+
+    rows: Selection
+
+    @property
+    def name(self) -> TableName:
+        """The table."""
+        return self.rows.target.name
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    """VACUUM of a table, or of the lake when ``name`` is None."""
+
+    name: TableName | None = None
+    retain_hours: float | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """RESTORE TABLE to a snapshot id or to a time; exactly one of both is set."""
+
+    name: TableName
+    version: int | None = None
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeHistory:
+    """DESCRIBE HISTORY; ``limit`` is the number of snapshots, newest first."""
+
+    name: TableName
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """CHECKPOINT: all maintenance of the lake."""

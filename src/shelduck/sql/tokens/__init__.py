@@ -1,0 +1,1 @@
+"""Tokens of a statement, and the readings that all statements share."""

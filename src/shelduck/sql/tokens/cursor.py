@@ -1,0 +1,192 @@
+"""A place in the tokens of one statement, and the small readings that all statements share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.tables.schema import Path
+from shelduck.model.types.data_types import DataType, declared_type
+from shelduck.sql.tokens.lexer import Kind, Token, name_of, place, string_of
+from shelduck.sql.tokens.parts import SchemaName, TableName
+
+_OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+_ANGLES = {"<": 1, ">": -1}
+
+
+class Cursor:
+    """Reads the tokens of one statement from left to right."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.at = 0
+
+    def peek(self, ahead: int = 0) -> Token:
+        """Return a token further on without taking it; the END token stands after the last."""
+        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+
+    def take(self) -> Token:
+        """Return the next token and go on."""
+        token = self.peek()
+        if token.kind is Kind.END:
+            raise self.failure("more")
+        self.at += 1
+        return token
+
+    def sees(self, *keys: str) -> bool:
+        """Tell whether these keywords or symbols come next, in this order."""
+        return all(self.peek(n).key == key for n, key in enumerate(keys))
+
+    def accept(self, *keys: str) -> bool:
+        """Take these keywords or symbols if they come next, all or none."""
+        if not self.sees(*keys):
+            return False
+        self.at += len(keys)
+        return True
+
+    def accept_any(self, *keys: str) -> str:
+        """Take one of these keywords if it comes next and return it, else ''."""
+        key = self.peek().key
+        if key not in keys:
+            return ""
+        self.at += 1
+        return key
+
+    def expect(self, *keys: str) -> None:
+        """Take these keywords or symbols or raise InvalidRequest."""
+        for key in keys:
+            if not self.accept(key):
+                raise self.failure(key)
+
+    def end(self) -> None:
+        """Raise InvalidRequest unless the statement ends here."""
+        if self.peek().kind is not Kind.END:
+            raise self.failure("the end of the statement")
+
+    def failure(self, expected: str) -> InvalidRequest:
+        """Return the error that something else was expected here."""
+        token = self.peek()
+        found = "the statement ends" if token.kind is Kind.END else f"found {token.text!r}"
+        where = place(self.text, token.start)
+        return self.error(f"expected {expected} at {where}, but {found}")
+
+    def error(self, why: str) -> InvalidRequest:
+        """Return the error that the statement cannot be understood."""
+        return InvalidRequest(f"cannot parse {self.excerpt()}: {why}", about="text")
+
+    def refusal(self, what: str, instead: str) -> Unsupported:
+        """Return the error that this can be read but not done."""
+        return Unsupported(f"{what} is not supported: {self.excerpt()}; {instead}")
+
+    def excerpt(self) -> str:
+        """Return the statement's text, shortened, in quotes."""
+        if self.tokens[0].kind is Kind.END:
+            return "an empty statement"
+        last = self.tokens[-2]
+        text = " ".join(self.text[self.tokens[0].start : last.end].split())
+        return repr(text if len(text) <= 120 else text[:117] + "...")
+
+    def name(self, what: str = "a name") -> str:
+        """Take one name, quoted or not."""
+        if not self.peek().may_name:
+            raise self.failure(what)
+        found = name_of(self.take())
+        if not found:
+            self.at -= 1
+            raise self.failure(f"{what}, not an empty name")
+        return found
+
+    def new_column(self, taken: Iterable[str]) -> str:
+        """Take a column's name that is not among those before it, whatever the case."""
+        start = self.at
+        found = self.name("a column")
+        if found.lower() in (name.lower() for name in taken):
+            self.at = start
+            raise self.failure("each column only once")
+        return found
+
+    def columns(self) -> tuple[str, ...]:
+        """Take the names of top-level columns in brackets, each only once."""
+        self.expect("(")
+        found: list[str] = []
+        while True:
+            start = self.at
+            found.append(self.new_column(found))
+            if self.sees("."):
+                self.at = start
+                raise self.failure("a top-level column (quote a name that contains a dot)")
+            if not self.accept(","):
+                break
+        self.expect(")")
+        return tuple(found)
+
+    def path(self, what: str = "a column") -> Path:
+        """Take names joined by dots."""
+        parts = [self.name(what)]
+        while self.accept("."):
+            parts.append(self.name(what))
+        return tuple(parts)
+
+    def table_name(self) -> TableName:
+        """Take the name of a table with its schema and catalog, if they are written."""
+        start = self.at
+        parts = self.path("a table")
+        if len(parts) > 3:
+            self.at = start
+            raise self.failure("a table as table, schema.table or catalog.schema.table")
+        return TableName(parts)
+
+    def schema_name(self) -> SchemaName:
+        """Take the name of a schema with its catalog, if it is written."""
+        start = self.at
+        parts = self.path("a schema")
+        if len(parts) > 2:
+            self.at = start
+            raise self.failure("a schema as schema or catalog.schema")
+        return SchemaName(parts)
+
+    def string(self, what: str = "a string") -> str:
+        """Take a string literal and return its value."""
+        if self.peek().kind is not Kind.STRING:
+            raise self.failure(what)
+        return string_of(self.take())
+
+    def type(self) -> DataType:
+        """Take a data type in the words of Spark, DuckDB or DuckLake."""
+        start = self.peek()
+        if start.kind is not Kind.WORD:
+            raise self.failure("a data type")
+        word = self.take().key
+        if word == "DOUBLE":
+            self.accept("PRECISION")
+        if self.sees("("):
+            self.skip_group()
+        elif self.sees("<") or self.sees("<>"):
+            self._skip_angles()
+        if word in ("TIMESTAMP", "TIME") and self.accept_any("WITH", "WITHOUT"):
+            self.expect("TIME", "ZONE")
+        while self.sees("["):
+            self.skip_group()
+        return declared_type(self.text[start.start : self.tokens[self.at - 1].end])
+
+    def skip_group(self) -> None:
+        """Go behind the bracket that closes the one that comes next."""
+        depth = 0
+        while True:
+            if self.peek().kind is Kind.END:
+                raise self.failure("a closing bracket")
+            depth += _OPENING.get(self.take().key, 0)
+            if depth == 0:
+                return
+
+    def _skip_angles(self) -> None:
+        depth = 0
+        while True:
+            if self.peek().kind is Kind.END:
+                raise self.failure("'>'")
+            token = self.take()
+            if token.kind is Kind.SYMBOL:
+                depth += sum(_ANGLES.get(c, 0) for c in token.text)
+            if depth <= 0:
+                return

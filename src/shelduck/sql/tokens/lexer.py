@@ -1,0 +1,172 @@
+"""Tokens of Spark SQL with their places in the text.
+
+Spark's own parser runs every query, so the text has to be cut exactly where Spark cuts it: nested
+comments, ``''`` and backslash escapes, raw and dollar-quoted strings, typed numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from shelduck.errors import InvalidRequest
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    WORD = "word"
+    QUOTED = "quoted name"
+    STRING = "string"
+    NUMBER = "number"
+    SYMBOL = "symbol"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text: ``text`` as it is written, from ``start`` to ``end`` (exclusive).
+
+    ``key`` is what keywords and symbols are compared with: upper case, '' for names in quotes,
+    strings and numbers.
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    key: str = ""
+
+    @property
+    def may_name(self) -> bool:
+        """True when the token can stand where a statement wants a name."""
+        return self.kind in (Kind.WORD, Kind.QUOTED) or (
+            self.kind is Kind.STRING and self.text.startswith('"')
+        )
+
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skip>\s+|--(?:\\\n|[^\r\n])*)
+    | (?P<comment>/\*)
+    | (?P<quoted>`(?:[^`]|``)*`)
+    | (?P<string>[rR]'[^']*'|[rR]"[^"]*"
+        |'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"
+        |\$(?P<tag>[^\W\d]\w*)?\$.*?\$(?(tag)(?P=tag))\$)
+    | (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?!\w))
+    | (?P<word>\w+)
+    | (?P<symbol><=>|<=|>=|<>|!=|==|\|\||\|>|->|=>|::|[^\s])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_KINDS = {
+    "quoted": Kind.QUOTED,
+    "string": Kind.STRING,
+    "number": Kind.NUMBER,
+    "word": Kind.WORD,
+    "symbol": Kind.SYMBOL,
+}
+_UNCLOSED = {"'": "string", '"': "string", "`": "quoted name"}
+
+
+def tokenize(text: str) -> list[Token]:
+    """Return the tokens of ``text`` without space and comments, closed by an END token.
+
+    Raises InvalidRequest for a string, quoted name or comment that is not closed.
+    """
+    tokens: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        assert match is not None
+        if match["comment"]:
+            at = _after_comment(text, at)
+            continue
+        if match["symbol"] in _UNCLOSED:
+            what = _UNCLOSED[match["symbol"]]
+            raise InvalidRequest(
+                f"the {what} that begins at {place(text, at)} is not closed", about="text"
+            )
+        if not match["skip"]:
+            kind = next(k for group, k in _KINDS.items() if match[group])
+            key = match[0].upper() if kind in (Kind.WORD, Kind.SYMBOL) else ""
+            tokens.append(Token(kind, match[0], at, match.end(), key))
+        at = match.end()
+    tokens.append(Token(Kind.END, "", len(text), len(text)))
+    return tokens
+
+
+def place(text: str, offset: int) -> str:
+    """Return 'line 2, column 7' of an offset in ``text``."""
+    before = text[:offset]
+    return f"line {before.count(chr(10)) + 1}, column {offset - before.rfind(chr(10))}"
+
+
+def in_brackets(tokens: Sequence[Token]) -> bool:
+    """Tell whether the first token opens a round bracket that the last token closes."""
+    if len(tokens) < 2 or tokens[0].key != "(":
+        return False
+    depth = 0
+    for n, token in enumerate(tokens):
+        depth += (token.key == "(") - (token.key == ")")
+        if depth == 0:
+            return n == len(tokens) - 1
+    return False
+
+
+def name_of(token: Token) -> str:
+    """Return the name that a token with ``may_name`` stands for."""
+    if token.kind is Kind.WORD:
+        return token.text
+    quote = token.text[0]
+    if quote in "rR" or (quote == '"' and '\\"' in token.text):
+        raise InvalidRequest(f"{token.text} is not a name; put the name in backticks", about="text")
+    return token.text[1:-1].replace(quote * 2, quote)
+
+
+def string_of(token: Token) -> str:
+    """Return the value of a STRING token, escapes resolved as Spark does."""
+    text = token.text
+    if text[0] in "rR":
+        return text[2:-1]
+    if text[0] == "$":
+        tag = text.index("$", 1) + 1
+        return text[tag:-tag]
+    quote = text[0]
+    return _ESCAPE.sub(lambda m: _unescape(m, quote), text[1:-1])
+
+
+_ESCAPE = re.compile(
+    r"""\\u(?P<u4>[0-9A-Fa-f]{4})|\\U(?P<u8>[0-9A-Fa-f]{8})|\\(?P<octal>[01][0-7]{2})
+    |\\(?P<like>[%_])|\\(?P<char>.)|(?P<twice>''|"")""",
+    re.VERBOSE | re.DOTALL,
+)
+_CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+def _unescape(match: re.Match[str], quote: str) -> str:
+    if match["twice"]:
+        return quote if match["twice"] == quote * 2 else match["twice"]
+    if match["u4"] or match["u8"]:
+        code = int(match["u4"] or match["u8"], 16)
+        if code > 0x10FFFF:
+            raise InvalidRequest(f"{match[0]} is not a valid character", about="text")
+        return chr(code)
+    if match["octal"]:
+        return chr(int(match["octal"], 8))
+    if match["like"]:
+        return match[0]
+    return _CONTROL.get(match["char"], match["char"])
+
+
+def _after_comment(text: str, at: int) -> int:
+    depth = 0
+    for match in re.finditer(r"/\*|\*/", text[at:]):
+        depth += 1 if match[0] == "/*" else -1
+        if depth == 0:
+            return at + match.end()
+    raise InvalidRequest(
+        f"the comment that begins at {place(text, at)} is not closed", about="text"
+    )

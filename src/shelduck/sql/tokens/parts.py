@@ -1,0 +1,182 @@
+"""What statements are made of: names, queries and expressions as values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from shelduck.model.tables.schema import Path
+from shelduck.model.text.quoting import backticked, quote_name
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table as it was written: ``table``, ``schema.table`` or ``catalog.schema.table``.
+
+    A metadata table is written with one part more: ``table.files``, ``schema.table.files``.
+    """
+
+    parts: tuple[str, ...]
+
+    @property
+    def table(self) -> str:
+        """The last part."""
+        return self.parts[-1]
+
+    @property
+    def schema(self) -> str | None:
+        """The schema, None when the text does not name one."""
+        return self.parts[-2] if len(self.parts) > 1 else None
+
+    @property
+    def catalog(self) -> str | None:
+        """The catalog, None when the text does not name one."""
+        return self.parts[-3] if len(self.parts) > 2 else None
+
+    def __str__(self) -> str:
+        return ".".join(quote_name(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionName(TableName):
+    """A table of the Spark session, which no lake is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaName:
+    """A schema as it was written: ``schema`` or ``catalog.schema``."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def schema(self) -> str:
+        """The last part."""
+        return self.parts[-1]
+
+    @property
+    def catalog(self) -> str | None:
+        """The catalog, None when the text does not name one."""
+        return self.parts[0] if len(self.parts) > 1 else None
+
+    def __str__(self) -> str:
+        return ".".join(quote_name(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table that a query reads, and the word that stands for it in the query's text.
+
+    At most one of ``version`` (a snapshot id) and ``timestamp`` (its text as written) is set; both
+    None is the newest state. ``options`` are the names of those that stand behind it.
+    """
+
+    name: TableName
+    placeholder: str
+    version: int | None = None
+    timestamp: str | None = None
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesRelation:
+    """``table_changes('t', start, end)`` in a query, and the word that stands for it.
+
+    Both ends belong to the range; each is a snapshot id or the text of a time. ``end`` is None when
+    the text gives none: up to the newest snapshot.
+    """
+
+    name: TableName
+    placeholder: str
+    start: int | str
+    end: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Spark SQL text in which each table is replaced by the placeholder of one of ``relations``.
+
+    ``changes`` are the change feeds among them. The rest of the text is as it was written. No
+    placeholder is part of another one or of any other word of the statement, so that
+    ``str.replace`` can put other names in their places.
+    """
+
+    text: str
+    relations: tuple[Relation, ...] = ()
+    changes: tuple[ChangesRelation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A scalar expression of Spark SQL; tables in its subqueries are replaced as in a Query.
+
+    All queries and expressions of one statement share their placeholders, so that a text may be
+    built from several of them.
+    """
+
+    text: str
+    relations: tuple[Relation, ...] = ()
+    changes: tuple[ChangesRelation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The table that a statement changes, as the statement's expressions see it.
+
+    ``placeholder`` stands for its rows in texts that are built from the expressions. It is never
+    the placeholder of a relation, even where a subquery reads the same table. ``alias`` is the name
+    before its columns: the alias as written, else the table's own name.
+    """
+
+    name: TableName
+    placeholder: str
+    alias: str
+
+    @property
+    def source(self) -> str:
+        """The table as it stands in a FROM list: the placeholder and its alias."""
+        return f"{self.placeholder} AS {backticked(self.alias)}"
+
+    def column(self, path: Path, columns: Collection[str]) -> Path:
+        """Return ``path`` without the table's alias or name before it, as Spark resolves it.
+
+        ``columns`` are the names of the table's columns: ``t.a`` is column ``a`` of ``t`` if ``t``
+        has one, else field ``a`` of the column ``t``.
+        """
+        known = {c.lower() for c in columns}
+        names = tuple(p.lower() for p in self.name.parts)
+        owners: set[Path] = {(self.alias.lower(),)}
+        if self.alias.lower() in (names[-1], ".".join(names)):
+            owners |= {names[-n:] for n in range(1, len(names) + 1)}
+        for length in (3, 2, 1):
+            if (
+                len(path) > length
+                and tuple(p.lower() for p in path[:length]) in owners
+                and path[length].lower() in known
+            ):
+                return path[length:]
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rows of one table for which a condition is true; all rows without a condition."""
+
+    target: Target
+    condition: Expression | None = None
+
+    def query(self, columns: str = "*") -> Query:
+        """Return the query that reads ``columns``, a text behind SELECT, of these rows.
+
+        The target's placeholder is no relation of it: whoever runs the query gives the rows.
+        """
+        text = f"SELECT {columns} FROM {self.target.source}"
+        if self.condition is None:
+            return Query(text)
+        return query_over(f"{text} WHERE ({self.condition.text})", self.condition)
+
+
+def query_over(text: str, *parts: Query | Expression) -> Query:
+    """Return ``text``, built from the texts of ``parts``, with all the tables that they read."""
+    relations = {r.placeholder: r for part in parts for r in part.relations}
+    changes = {c.placeholder: c for part in parts for c in part.changes}
+    return Query(text, tuple(relations.values()), tuple(changes.values()))

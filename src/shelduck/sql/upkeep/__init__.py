@@ -1,0 +1,1 @@
+"""Statements of maintenance, of history, of jobs, and those that only look."""

@@ -1,0 +1,151 @@
+"""SHOW, DESCRIBE, EXPLAIN and USE."""
+
+from __future__ import annotations
+
+from shelduck.model.tables.schema import Path
+from shelduck.sql.ddl.create import SCHEMA_WORDS
+from shelduck.sql.query.query import begins_query, read_query
+from shelduck.sql.statements.statements import (
+    Describe,
+    Explain,
+    SchemaName,
+    ShowColumns,
+    ShowCreateTable,
+    ShowPartitions,
+    ShowProperties,
+    ShowSchemas,
+    ShowTables,
+    ShowViews,
+    TableName,
+    UseSchema,
+)
+from shelduck.sql.statements.upkeep_statements import DescribeHistory
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.properties import read_property_key
+from shelduck.sql.upkeep.upkeep import read_history
+
+Show = (
+    ShowSchemas
+    | ShowTables
+    | ShowViews
+    | ShowPartitions
+    | ShowColumns
+    | ShowCreateTable
+    | ShowProperties
+)
+_NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "CATALOG", "QUERY", "DETAIL")
+_SHOWN = ("SCHEMAS", "TABLES", "VIEWS", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
+_MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "LOGICAL")
+
+
+def read_show(cursor: Cursor) -> Show:
+    """Read the statement behind ``SHOW``."""
+    if cursor.accept_any("SCHEMAS", "DATABASES", "NAMESPACES"):
+        if cursor.peek().key in ("IN", "FROM"):
+            raise cursor.refusal(
+                "SHOW SCHEMAS of a catalog",
+                "use SHOW SCHEMAS, which lists the schemas of the connected lake",
+            )
+        return ShowSchemas(_like(cursor))
+    what = cursor.accept_any("TABLES", "VIEWS")
+    if what:
+        schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
+        like = _like(cursor)
+        return ShowTables(schema, like) if what == "TABLES" else ShowViews(schema, like)
+    if cursor.accept("PARTITIONS"):
+        name = cursor.table_name()
+        if cursor.sees("PARTITION"):
+            raise cursor.refusal(
+                "SHOW PARTITIONS ... PARTITION", "use SELECT * FROM t.partitions WHERE"
+            )
+        cursor.end()
+        return ShowPartitions(name)
+    if cursor.accept("COLUMNS"):
+        return ShowColumns(_columns_of(cursor))
+    if cursor.accept("CREATE", "TABLE"):
+        name = cursor.table_name()
+        if cursor.sees("AS"):
+            raise cursor.refusal("SHOW CREATE TABLE ... AS SERDE", "leave it out")
+        cursor.end()
+        return ShowCreateTable(name)
+    if cursor.accept("TBLPROPERTIES"):
+        return _properties(cursor)
+    if cursor.peek().kind is Kind.END:
+        raise cursor.failure(f"{', '.join(_SHOWN)} or CREATE TABLE")
+    raise cursor.refusal(
+        f"SHOW {cursor.peek().text.upper()}",
+        f"use SHOW {', '.join(_SHOWN)} or CREATE TABLE",
+    )
+
+
+def read_describe(cursor: Cursor) -> Describe | DescribeHistory:
+    """Read the statement behind ``DESCRIBE``."""
+    if cursor.sees("HISTORY") and cursor.peek(1).may_name:
+        cursor.take()
+        return read_history(cursor)
+    if cursor.peek().key in _NO_TABLES and cursor.peek(1).may_name:
+        raise cursor.refusal(f"DESCRIBE {cursor.peek().key}", "use DESCRIBE [EXTENDED] t")
+    if begins_query(cursor) and not cursor.sees("TABLE"):
+        raise cursor.refusal("DESCRIBE of a query", "use the schema of the DataFrame")
+    if cursor.peek(1).may_name:
+        cursor.accept("TABLE")
+    extended = cursor.peek(1).may_name and bool(cursor.accept_any("EXTENDED", "FORMATTED"))
+    name = cursor.table_name()
+    column: Path | None = cursor.path() if cursor.peek().may_name else None
+    cursor.end()
+    return Describe(name, extended, column)
+
+
+def read_explain(cursor: Cursor) -> Explain:
+    """Read the statement behind ``EXPLAIN``; only queries can be explained."""
+    mode = cursor.accept_any(*_MODES)
+    if mode == "LOGICAL":
+        raise cursor.refusal("EXPLAIN LOGICAL", "use EXPLAIN EXTENDED")
+    if not begins_query(cursor):
+        raise cursor.refusal("EXPLAIN of a statement that is not a query", "use Table.plan_alter")
+    return Explain(read_query(cursor), mode.lower() or "simple")
+
+
+def read_use(cursor: Cursor) -> UseSchema:
+    """Read the statement behind ``USE``."""
+    if cursor.peek(1).may_name:
+        cursor.accept_any(*SCHEMA_WORDS)
+    name = cursor.schema_name()
+    cursor.end()
+    return UseSchema(name)
+
+
+def _like(cursor: Cursor) -> str | None:
+    pattern = None
+    if cursor.accept("LIKE"):
+        pattern = cursor.string("a pattern as a string")
+    elif cursor.peek().kind is Kind.STRING:
+        pattern = cursor.string()
+    cursor.end()
+    return pattern
+
+
+def _properties(cursor: Cursor) -> ShowProperties:
+    name = cursor.table_name()
+    key = None
+    if cursor.accept("("):
+        key = read_property_key(cursor)
+        cursor.expect(")")
+    cursor.end()
+    return ShowProperties(name, key)
+
+
+def _columns_of(cursor: Cursor) -> TableName:
+    if not cursor.accept_any("IN", "FROM"):
+        raise cursor.failure("IN or FROM and a table")
+    name = cursor.table_name()
+    if cursor.accept_any("IN", "FROM"):
+        start = cursor.at
+        schema: SchemaName = cursor.schema_name()
+        if name.schema is not None:
+            cursor.at = start - 1
+            raise cursor.failure("the end of the statement (the schema is given twice)")
+        name = TableName((*schema.parts, *name.parts))
+    cursor.end()
+    return name

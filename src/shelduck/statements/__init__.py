@@ -1,0 +1,1 @@
+"""SQL statements carried out through the verbs."""

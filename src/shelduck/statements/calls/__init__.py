@@ -1,0 +1,1 @@
+"""The procedures that CALL knows."""

@@ -1,0 +1,51 @@
+"""CALL set_option and CALL options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from shelduck.errors import InvalidRequest
+from shelduck.sql.statements.upkeep_statements import Argument, IntervalText
+from shelduck.statements.arguments import text
+from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.lake import options as api
+from shelduck.work.results import PlainRows, Result
+
+
+def set_option(
+    runner: Runner,
+    option: Argument,
+    value: Argument,
+    *,
+    schema: Argument = None,
+    table_name: Argument = None,
+) -> Result:
+    """Set an option of the lake, of a schema or of a table."""
+    if runner.unit is not None:
+        raise InvalidRequest(
+            "an option cannot be set in a transaction; set it outside of the transaction"
+        )
+    if isinstance(value, IntervalText):
+        value = value.text
+    if isinstance(value, Decimal):
+        value = float(value)
+    if not isinstance(value, str | int | float):
+        raise InvalidRequest(f"an option must be text, a number, true or false, not {value!r}")
+    return api.set_option(
+        runner.state,
+        text(option, "option"),
+        value,
+        schema=None if schema is None else text(schema, "schema"),
+        table=None if table_name is None else text(table_name, "table_name"),
+    )
+
+
+def options(runner: Runner) -> PlainRows:
+    """Show the options that are set."""
+    rows = [(o.name, o.value, o.scope, o.owner) for o in api.options(runner.state)]
+    columns = "option_name string, value string, scope string, scope_entry string"
+    return PlainRows(columns, rows)
+
+
+PROCEDURES: dict[str, Callable[..., Answer]] = {"set_option": set_option, "options": options}

@@ -1,0 +1,147 @@
+"""What DESCRIBE and SHOW CREATE TABLE say of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shelduck.errors import NewerFormat, Unsupported
+from shelduck.evolution.rollups import spec_of
+from shelduck.model.tables.keys import table_keys
+from shelduck.model.tables.partition import named_keys
+from shelduck.model.tables.properties import shown_properties
+from shelduck.model.tables.schema import Field, Path, path_text
+from shelduck.model.tables.sorting import parse_sort_key
+from shelduck.model.tables.table import PartitionColumn, TableVersion
+from shelduck.model.text.quoting import quote_name
+from shelduck.spark.types import spark_type
+from shelduck.sql.ddl.render import create_table_text, key_clauses
+from shelduck.sql.ddl.sorting import key_text
+from shelduck.sql.statements.statements import TableName
+
+Row = tuple[str, str | None, str | None]
+TypeChanges = Mapping[str, Sequence[Mapping[str, str]]]
+
+
+def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[Row]:
+    """Return name, Spark type and comment of each column.
+
+    With the type changes from `Table.type_changes`, they follow, as do ids and other details.
+    """
+    rows: list[Row] = [(f.name, spark_text(f), table.comments.get(f.id)) for f in table.columns]
+    rows += _keys("# Keys", "Key", _key_texts(table))
+    rows += _keys("# Partitioning", "Part", partition_texts(table))
+    rows += _keys("# Sort Order", "Sort", sort_texts(table))
+    if changes is None:
+        return rows
+    rows += [("", "", ""), ("# Column Details", "", "")]
+    for top in table.columns:
+        rows += [(path, detail, None) for path, detail in _details(top, ())]
+    told = [(path, _change_text(c), None) for path, found in changes.items() for c in found]
+    rows += [("", "", ""), ("# Type Changes", "", ""), *told] if told else []
+    rows += [
+        ("", "", ""),
+        ("# Detailed Table Information", "", ""),
+        ("Database", table.schema.name, None),
+        ("Table", table.name, None),
+        ("Table Id", str(table.id), None),
+        ("Table UUID", table.uuid, None),
+        ("Location", table.path, None),
+        ("Snapshot", str(table.snapshot.id), None),
+        ("Schema Version", str(table.snapshot.schema_version), None),
+        ("Comment", table.comments.get(None), None),
+        ("Table Properties", _properties_text(table), None),
+    ]
+    return rows
+
+
+def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]:
+    """Return what DESCRIBE says of one column or nested field."""
+    found = table.columns.get(path, table.full_name)
+    return [
+        ("col_name", path_text(path)),
+        ("data_type", spark_text(found)),
+        ("comment", table.comments.get(found.id)),
+        ("field_id", str(found.id)),
+        ("ducklake_type", str(found.type)),
+        ("nullable", str(found.nullable).lower()),
+        ("initial_default", found.initial_default),
+        ("default", found.default.text if found.default else None),
+    ]
+
+
+def create_statement(table: TableVersion, rollups: Sequence[TableVersion] = ()) -> str:
+    """Return a CREATE TABLE statement that makes such a table, with its rollups."""
+    name = TableName((table.schema.name, table.name))
+    return create_table_text(
+        name,
+        table.columns,
+        table.comments,
+        partition_texts(table),
+        sort_texts(table),
+        properties=shown_properties(table.properties),
+        keys=table_keys(table),
+        rollups=[spec for found in rollups if (spec := spec_of(table, found)) is not None],
+    )
+
+
+def partition_texts(table: TableVersion) -> list[str]:
+    """Return the partition keys as in DDL; an unknown transform as it is stored."""
+    return [_partition_text(table, key) for key in table.partition]
+
+
+def sort_texts(table: TableVersion) -> list[str]:
+    """Return the sort keys as in DDL."""
+    return [key_text(parse_sort_key(text)) for text in table.sort]
+
+
+def _key_texts(table: TableVersion) -> list[str]:
+    try:
+        keys = table_keys(table)
+    except NewerFormat as error:
+        return [str(error)]
+    return [] if keys is None else key_clauses(keys, table.columns).strip().split("\n")
+
+
+def _change_text(change: Mapping[str, str]) -> str:
+    inside = f"{change['fieldPath']}: " if "fieldPath" in change else ""
+    return f"{inside}{change['fromType']} -> {change['toType']}"
+
+
+def _properties_text(table: TableVersion) -> str:
+    listed = (f"{k}={v}" for k, v in shown_properties(table.properties).items())
+    return f"[{','.join(listed)}]"
+
+
+def _partition_text(table: TableVersion, key: PartitionColumn) -> str:
+    try:
+        return "".join(map(str, named_keys([key], table.columns)))
+    except Unsupported:
+        column = table.columns.by_id(key.column_id)
+        return f"{key.transform}({quote_name(column.name) if column else key.column_id})"
+
+
+def _keys(title: str, word: str, texts: list[str]) -> list[Row]:
+    if not texts:
+        return []
+    numbered: list[Row] = [(f"{word} {n}", text, None) for n, text in enumerate(texts)]
+    return [("", "", ""), (title, "", ""), *numbered]
+
+
+def spark_text(field: Field) -> str:
+    """Return a field's type as Spark names it."""
+    return spark_type(field.type, field.name).simpleString()
+
+
+def _details(field: Field, above: Path) -> list[tuple[str, str]]:
+    path = (*above, field.name)
+    told = [f"id {field.id}", str(field.type)]
+    if not field.nullable and not above:
+        told.append("NOT NULL")
+    if field.initial_default is not None:
+        told.append(f"initial default {field.initial_default!r}")
+    if field.default is not None:
+        told.append(f"default {field.default.text!r}")
+    found = [(path_text(path), ", ".join(told))]
+    for child in field.children:
+        found += _details(child, path)
+    return found

@@ -1,0 +1,50 @@
+"""The values of the result column ``operation`` for each statement; programs rely on them."""
+
+from __future__ import annotations
+
+from shelduck.sql.statements import row_statements as rows
+from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import upkeep_statements as up
+from shelduck.sql.tokens.parts import Query
+
+OPERATIONS: dict[type, str] = {
+    st.CreateSchema: "CREATE SCHEMA",
+    st.DropSchema: "DROP SCHEMA",
+    st.UseSchema: "USE SCHEMA",
+    st.CreateTable: "CREATE TABLE",
+    st.DropTable: "DROP TABLE",
+    st.AlterTable: "ALTER TABLE",
+    st.RenameTable: "RENAME TABLE",
+    st.AlterRollups: "ALTER ROLLUPS",
+    st.CreateView: "CREATE VIEW",
+    st.AlterView: "ALTER VIEW",
+    st.RenameView: "RENAME VIEW",
+    st.DropView: "DROP VIEW",
+    rows.Insert: "INSERT",
+    rows.Delete: "DELETE",
+    rows.Truncate: "TRUNCATE",
+    rows.Update: "UPDATE",
+    rows.Merge: "MERGE",
+    Query: "QUERY",
+    st.Explain: "EXPLAIN",
+    st.ShowSchemas: "SHOW SCHEMAS",
+    st.ShowTables: "SHOW TABLES",
+    st.ShowColumns: "SHOW COLUMNS",
+    st.ShowCreateTable: "SHOW CREATE TABLE",
+    st.ShowProperties: "SHOW PROPERTIES",
+    st.ShowViews: "SHOW VIEWS",
+    st.ShowPartitions: "SHOW PARTITIONS",
+    st.Describe: "DESCRIBE",
+    up.DescribeHistory: "DESCRIBE HISTORY",
+    up.Call: "CALL",
+    up.DropFeature: "DROP FEATURE",
+    up.Optimize: "OPTIMIZE",
+    up.Vacuum: "VACUUM",
+    up.Checkpoint: "CHECKPOINT",
+    up.Restore: "RESTORE",
+    up.ShowJobs: "SHOW JOBS",
+    up.CancelJob: "CANCEL JOB",
+    up.BeginTransaction: "BEGIN TRANSACTION",
+    up.CommitTransaction: "COMMIT TRANSACTION",
+    up.RollbackTransaction: "ROLLBACK TRANSACTION",
+}

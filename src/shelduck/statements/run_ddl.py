@@ -1,0 +1,174 @@
+"""Statements over schemas and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
+from shelduck.evolution.arrangement import Arrangement, new_arrangement
+from shelduck.evolution.keys import keyed_table
+from shelduck.jobs.jobs import SchemaChangeJob, job_properties
+from shelduck.model.changes.schema_change import with_default
+from shelduck.model.tables.properties import checked_properties, refuse_doris
+from shelduck.model.tables.schema import FieldId, Schema, new_schema
+from shelduck.model.types.data_types import Member
+from shelduck.operations.done import Done
+from shelduck.operations.write.append import append_rows
+from shelduck.operations.write.inlining import inline_limit
+from shelduck.operations.write.load import Loaded
+from shelduck.spark.session import DataFrame
+from shelduck.spark.types import members_of
+from shelduck.sql.statements import statements as st
+from shelduck.statements.runner import Answer, Runner
+from shelduck.work.results import Result, Unchanged
+from shelduck.work.rollups.shape import create_with_rollups, drop_with_rollups
+from shelduck.work.rows.keyed import folds, is_plain, load
+from shelduck.work.rows.row_work import carry_out_rows
+from shelduck.work.unit import UnitOfWork, carry_out
+
+
+def create_schema(runner: Runner, statement: st.CreateSchema) -> Result:
+    """CREATE SCHEMA."""
+    return runner.verbs.create_schema(statement.name.schema, if_not_exists=statement.if_not_exists)
+
+
+def drop_schema(runner: Runner, statement: st.DropSchema) -> Result:
+    """DROP SCHEMA."""
+    return runner.verbs.drop_schema(
+        statement.name.schema, if_exists=statement.if_exists, cascade=statement.cascade
+    )
+
+
+def use_schema(runner: Runner, statement: st.UseSchema) -> Result:
+    """USE: names without a schema mean this one from now on."""
+    workspace = runner.view().workspace
+    runner.state.default_schema = workspace.schema(statement.name.schema).name
+    return Unchanged(workspace.base.id)
+
+
+def create_table(runner: Runner, statement: st.CreateTable) -> Result:
+    """CREATE TABLE, also OR REPLACE and AS SELECT; always one snapshot."""
+    name = runner.name(statement.name)
+    view = runner.view().workspace
+    if statement.if_not_exists and view.has_table(name):
+        return Unchanged(view.base.id)
+    rows = runner.query(statement.as_query) if statement.as_query else None
+    columns, comments = _columns(statement, rows)
+    properties, arrangement = _described(statement, columns)
+
+    def stage(unit: UnitOfWork) -> None:
+        if rows is None and statement.if_not_exists and unit.workspace.has_table(name):
+            return
+        if statement.or_replace and unit.workspace.has_table(name):
+            drop_with_rollups(unit, unit.workspace.table(name))
+        unit.workspace.create_table(
+            name, columns, comments, arrangement=arrangement, properties=properties
+        )
+        create_with_rollups(unit, name, statement.rollups)
+
+    if rows is None:
+        return carry_out(runner.state, runner.unit, stage)
+
+    def prepare(unit: UnitOfWork) -> Done | Loaded:
+        stage(unit)
+        made = unit.workspace.table(name)
+        if folds(made):
+            return load(unit, name, rows)
+        return append_rows(
+            runner.state.spark,
+            rows,
+            made,
+            show_progress=runner.state.show_progress,
+            inline_limit=(
+                inline_limit(runner.state.store, made)
+                if runner.unit is None and is_plain(made)
+                else 0
+            ),
+        )
+
+    try:
+        return carry_out_rows(runner.state, runner.unit, prepare)
+    except (AlreadyExists, Conflict):
+        # Another CREATE TABLE of the same name was faster.
+        now = runner.view().workspace
+        if runner.unit is None and statement.if_not_exists and now.has_table(name):
+            return Unchanged(now.base.id)
+        raise
+
+
+def drop_table(runner: Runner, statement: st.DropTable) -> Result:
+    """DROP TABLE."""
+    return runner.verbs.drop_table(str(runner.name(statement.name)), if_exists=statement.if_exists)
+
+
+def alter_table(runner: Runner, statement: st.AlterTable) -> Result:
+    """ALTER TABLE and COMMENT ON: all changes in one snapshot; waits for a job if one is needed.
+
+    ``PROPERTIES ("wait" = "false")`` leaves the job to a worker.
+    """
+    name = runner.name(statement.name)
+    if statement.if_exists and not runner.view().workspace.has_table(name):
+        return Unchanged(runner.view().workspace.base.id)
+    timeout, waits = job_properties(statement.properties)
+    done = runner.table(statement.name).alter(*statement.changes, timeout=timeout)
+    if not isinstance(done, SchemaChangeJob):
+        return done
+    return done.wait() if waits else Unchanged(done.look().base)
+
+
+def rename_table(runner: Runner, statement: st.RenameTable) -> Result:
+    """ALTER TABLE … RENAME TO, inside one schema."""
+    old = runner.name(statement.name)
+    if statement.if_exists and not runner.view().workspace.has_table(old):
+        return Unchanged(runner.view().workspace.base.id)
+    new = runner.name(statement.new_name, default=old.schema)
+    if new.schema.lower() != old.schema.lower():
+        raise Unsupported(
+            f"cannot rename {old} to {new}: DuckLake cannot move a table to another schema; use"
+            " CREATE TABLE … AS SELECT there, and drop this table"
+        )
+    return runner.table(statement.name).rename(new.name)
+
+
+def _described(statement: st.CreateTable, columns: Schema) -> tuple[dict[str, str], Arrangement]:
+    table = str(statement.name)
+    wanted = checked_properties(statement.properties, table)
+    refuse_doris(statement.doris_properties, table)
+    arrangement = new_arrangement(columns, statement.partitioned_by, statement.sorted_by, table)
+    return keyed_table(columns, statement.keys, wanted, arrangement, table)
+
+
+def _columns(
+    statement: st.CreateTable, rows: DataFrame | None
+) -> tuple[Schema, dict[FieldId | None, str]]:
+    if rows is not None and statement.columns:
+        raise InvalidRequest(
+            f"CREATE TABLE {statement.name} has both columns and AS SELECT; leave out one of them"
+        )
+    if rows is not None:
+        columns = new_schema(members_of(rows.schema))
+    else:
+        columns = new_schema([Member(c.name, c.type, c.nullable) for c in statement.columns])
+    comments: dict[FieldId | None, str] = {}
+    if statement.comment is not None:
+        comments[None] = statement.comment
+    fields = []
+    for made, wanted in zip(columns, statement.columns or columns.fields, strict=True):
+        if isinstance(wanted, st.ColumnDefinition):
+            if wanted.comment is not None:
+                comments[made.id] = wanted.comment
+            made = with_default(made, wanted.default, str(statement.name))  # noqa: PLW2901
+        fields.append(made)
+    return Schema(tuple(fields)), comments
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    st.CreateSchema: create_schema,
+    st.DropSchema: drop_schema,
+    st.UseSchema: use_schema,
+    st.CreateTable: create_table,
+    st.DropTable: drop_table,
+    st.AlterTable: alter_table,
+    st.RenameTable: rename_table,
+}

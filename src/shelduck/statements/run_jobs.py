@@ -1,0 +1,175 @@
+"""Statements about jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from shelduck.catalog.running.jobs import LightChange, jobs, light_changes, open_job
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.jobs.jobs import SchemaChangeJob, job_properties, submit_rollups
+from shelduck.model.changes.job import Job, JobIndex, JobState
+from shelduck.model.tables.rollup import AddRollup, DropRollup, rollup_names, rollup_table
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.names import split_name
+from shelduck.spark.query import answer, run_query
+from shelduck.spark.session import DataFrame
+from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import upkeep_statements as up
+from shelduck.statements.runner import Answer, Runner
+from shelduck.work.compaction import refuse_in_transaction
+from shelduck.work.results import PlainRows, Result, Unchanged
+from shelduck.work.rollup_tables import drop_rollup
+from shelduck.work.rows.keyed import refuse_rollup
+from shelduck.work.unit import UnitOfWork, carry_out
+
+_COLUMNS = (
+    "JobId bigint, TableName string, CreateTime string, FinishTime string, IndexName string,"
+    " IndexId bigint, OriginIndexId bigint, SchemaVersion string, TransactionId bigint,"
+    " State string, Msg string, Progress string, Timeout bigint"
+)
+
+_ROLLUP_COLUMNS = (
+    "JobId bigint, TableName string, CreateTime string, FinishTime string, BaseIndexName string,"
+    " RollupIndexName string, RollupId bigint, TransactionId bigint, State string, Msg string,"
+    " Progress string, Timeout bigint"
+)
+
+
+def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame | PlainRows:
+    """SHOW ALTER TABLE COLUMN, newest first, with Doris' thirteen columns.
+
+    Changes without a job come from the snapshots that made them, also DuckDB's; their JobId is
+    NULL.
+    """
+    wanted = None if statement.schema is None else statement.schema.schema
+    if wanted is not None:
+        wanted = runner.view().workspace.schema(wanted).name
+    with runner.state.store.read() as connection:
+        heavy = jobs(connection)
+        light = [] if statement.rollups else light_changes(connection, heavy)
+    columns = _ROLLUP_COLUMNS if statement.rollups else _COLUMNS
+    told = [
+        (split_name(j.table_name)[0], j.created, row)
+        for j in heavy
+        if (j.is_understood and j.work.makes_rollups) is statement.rollups
+        for row in (_rollup_rows(j) if statement.rollups else _rows(j))
+    ]
+    told += [(c.table_name[0], c.snapshot.time, _light_row(c)) for c in light]
+    newest = sorted(told, key=lambda one: one[1], reverse=True)
+    rows = [row for schema, _, row in newest if wanted in (None, schema)]
+    found = PlainRows(columns, rows)
+    if not statement.tail:
+        return found
+    word = "__shelduck_jobs__"
+    frame = answer(runner.state.spark, found.columns, found.rows)
+    return run_query(runner.state.spark, f"SELECT * FROM {word} {statement.tail}", {word: frame})
+
+
+def alter_rollups(runner: Runner, statement: st.AlterRollups) -> Result:
+    """ALTER TABLE … ADD ROLLUP and DROP ROLLUP, and the same of materialized views."""
+    name = runner.name(statement.name)
+    view = runner.view()
+    if statement.if_exists and not view.workspace.has_table(name):
+        return Unchanged(view.workspace.base.id)
+    table = view.workspace.table(name)
+    refuse_rollup(table)
+    timeout, waits = job_properties(statement.properties)
+    adds = [c for c in statement.changes if isinstance(c, AddRollup)]
+    gone = [c.name for c in statement.changes if isinstance(c, DropRollup)]
+    if statement.if_exists:
+        known = {n.lower() for n in rollup_names(table)}
+        gone = [n for n in gone if n.lower() in known]
+
+    def stage(unit: UnitOfWork) -> None:
+        for found in gone:
+            drop_rollup(unit, unit.workspace.table(name), found)
+
+    done: Result = Unchanged(view.workspace.base.id)
+    if gone:
+        done = carry_out(runner.state, runner.unit, stage)
+    if not adds:
+        return done
+    refuse_in_transaction(runner.unit, "making a rollup")
+    _require_sources(table, adds)
+    specs = [change.spec for change in adds]
+    job = submit_rollups(view, table, specs, timeout)
+    return job.wait() if waits else Unchanged(job.look().base)
+
+
+def _require_sources(table: TableVersion, adds: Sequence[AddRollup]) -> None:
+    """Raise NotFound if a new rollup is to be made from one that does not exist."""
+    known = (table.name, *rollup_names(table))
+    for change in adds:
+        if change.source is not None and change.source.lower() not in map(str.lower, known):
+            raise NotFound(
+                f"Base index[{change.source}] does not exist in {table.full_name}; existing"
+                f" indexes: {', '.join(known)}",
+                about="rollup",
+            )
+
+
+def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
+    """CANCEL ALTER TABLE COLUMN."""
+    table = runner.version(statement.name)
+    with runner.state.store.read() as connection:
+        job = open_job(connection, table.id)
+    is_other = job is not None and job.work.makes_rollups is not statement.rollups
+    if job is None or is_other or (statement.jobs and job.id not in statement.jobs):
+        told = f" (job {', '.join(map(str, statement.jobs))})" if statement.jobs else ""
+        what = "ROLLUP" if statement.rollups else "SCHEMA_CHANGE"
+        raise InvalidRequest(f"table {table.full_name} is not under {what}{told}")
+    SchemaChangeJob(runner.state, job.id).cancel()
+    return Unchanged(table.snapshot.id)
+
+
+def _rows(job: Job) -> list[tuple[object, ...]]:
+    """Return a row for the table and each rollup that a job changes."""
+    name = split_name(job.table_name)[-1]
+    progress = f"{job.done}/{job.total}" if job.state is JobState.RUNNING else None
+    when = (_time(job.created), _time(job.finished))
+    indexes = job.work.indexes if job.is_understood else ()
+    return [
+        (
+            *(job.id, name, *when, index.name, index.table_id, index.table_id),
+            *(f"{job.schema_version}:0", job.base, job.state.value, job.message),
+            *(progress, job.timeout),
+        )
+        for index in indexes or (JobIndex(name, job.table_id),)
+    ]
+
+
+def _rollup_rows(job: Job) -> list[tuple[object, ...]]:
+    """Return a row for each rollup that a job makes."""
+    name = split_name(job.table_name)[-1]
+    progress = f"{job.done}/{job.total}" if job.state is JobState.RUNNING else None
+    when = (_time(job.created), _time(job.finished))
+    return [
+        (
+            *(job.id, name, *when, name, spec.name, None),
+            *(job.base, job.state.value, job.message, progress, job.timeout),
+        )
+        for spec in job.work.rollups
+    ]
+
+
+def _light_row(change: LightChange) -> tuple[object, ...]:
+    table, at, index = change.table_name[1], change.snapshot, change.table_name[1]
+    if change.is_rollup:
+        table, _, index = table.rpartition(rollup_table("", ""))
+    return (
+        *(None, table, _time(at.time), _time(at.time), index, change.table_id, change.table_id),
+        *(f"{at.schema_version}:0", at.id, JobState.FINISHED.value, "", None, 1),
+    )
+
+
+def _time(when: datetime | None) -> str:
+    return "N/A" if when is None else when.isoformat(" ", "milliseconds").partition("+")[0]
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    up.ShowJobs: show_jobs,
+    up.CancelJob: cancel_job,
+    st.AlterRollups: alter_rollups,
+}

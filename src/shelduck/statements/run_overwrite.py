@@ -1,0 +1,123 @@
+"""Other forms of INSERT: OVERWRITE, REPLACE WHERE, PARTITION and WITH SCHEMA EVOLUTION."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.operations.done import Done
+from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.append import append_rows
+from shelduck.operations.write.load import Loaded
+from shelduck.operations.write.overwrite import (
+    overwrite_partitions,
+    overwrite_table,
+    overwrite_where,
+)
+from shelduck.spark.query import replaces_partitions, with_values
+from shelduck.spark.scan.matching import Where
+from shelduck.spark.session import DataFrame
+from shelduck.sql.statements import row_statements as st
+from shelduck.sql.tokens.parts import Query
+from shelduck.statements.describe import spark_text
+from shelduck.statements.runner import Runner
+from shelduck.work.lookup import few_deletes
+from shelduck.work.results import Result
+from shelduck.work.rows.evolving import evolved_rows
+from shelduck.work.rows.keyed import folds, load, settled_rows
+from shelduck.work.rows.row_work import carry_out_rows
+from shelduck.work.unit import UnitOfWork
+
+
+def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
+    """Append rows of ``source``, in which DEFAULT is resolved, or replace others by them."""
+    if statement.schema_evolution and not (statement.by_name or statement.columns):
+        raise InvalidRequest(
+            f"INSERT WITH SCHEMA EVOLUTION INTO {statement.name} matches columns by name; write BY"
+            " NAME before the query, or list the columns"
+        )
+
+    if statement.defaults and statement.partition and statement.columns is None:
+        raise InvalidRequest(
+            f"INSERT … {statement.name} PARTITION cannot contain DEFAULT without a list of columns;"
+            " list the columns"
+        )
+
+    def prepare(unit: UnitOfWork) -> Done | Loaded:
+        inside = Runner(runner.state, unit)
+        rows = settled_rows(unit, inside.name(statement.name))
+        new = _named(statement, rows.table, _values(inside, source))
+        alter = None
+        if statement.mode == "append" and folds(rows.table):
+            name, evolves = inside.name(statement.name), statement.schema_evolution
+            return load(unit, name, new, merge_schema=evolves)
+        if statement.schema_evolution:
+            rows, alter = evolved_rows(rows, new.schema)
+        done = _written(runner, inside, statement, rows, new)
+        return done if done.is_nothing else replace(done, alter=alter)
+
+    return carry_out_rows(runner.state, runner.unit, prepare)
+
+
+def _values(inside: Runner, source: Query) -> DataFrame:
+    rows = inside.query(source)
+    # Spark splits even two literal rows into several tasks, and each would write a file.
+    return rows.coalesce(1) if source.text.lstrip()[:6].upper() == "VALUES" else rows
+
+
+def _written(
+    runner: Runner, inside: Runner, statement: st.Insert, rows: TableRows, new: DataFrame
+) -> Done:
+    spark, show = runner.state.spark, runner.state.show_progress
+    few = few_deletes(runner.state, runner.unit, rows)
+    if statement.mode == "append":
+        return append_rows(spark, new, rows.table, show_progress=show)
+    if statement.replaced is not None:
+        condition = statement.replaced.condition
+        assert condition is not None
+        with inside.views(condition) as named:
+            where = Where(named(condition.text), statement.replaced.target.alias)
+            return overwrite_where(spark, rows, new, where, few=few, show_progress=show)
+    if rows.table.partition and replaces_partitions(spark):
+        return overwrite_partitions(spark, rows, new, few=few, show_progress=show)
+    fixed = _fixed(statement, rows.table)
+    if fixed:
+        same = " AND ".join(f"{backticked(name)} <=> {value}" for name, value in fixed.items())
+        return overwrite_where(spark, rows, new, Where(same), few=few, show_progress=show)
+    return overwrite_table(spark, rows, new, show_progress=show)
+
+
+def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFrame:
+    """Return the rows under the names of their target columns."""
+    fixed = _fixed(statement, table)
+    if not statement.by_name:
+        listed = statement.columns
+        if listed is None:
+            given = {p.column.lower(): p for p in statement.partition}
+            front = [n for n in table.columns.names if n.lower() not in given]
+            listed = (*front, *(p.column for p in statement.partition if p.value is None))
+        if len(listed) != len(rows.columns):
+            raise InvalidRequest(
+                f"INSERT into {table.full_name} needs rows with {len(listed)} column(s),"
+                f" {', '.join(map(quote_name, listed))}, but its rows have {len(rows.columns)}"
+            )
+        rows = rows.toDF(*listed)
+    return with_values(rows, fixed)
+
+
+def _fixed(statement: st.Insert, table: TableVersion) -> dict[str, str]:
+    """Return the values of the PARTITION clause by column, as SQL cast to its type."""
+    identities = {k.column_id for k in table.partition if k.transform == "identity"}
+    found: dict[str, str] = {}
+    for given in statement.partition:
+        field = table.columns.get((given.column,), table.full_name)
+        if field.id not in identities:
+            raise InvalidRequest(
+                f"{table.full_name} is not partitioned by {quote_name(field.name)} itself; use"
+                " REPLACE WHERE instead of PARTITION, or leave it out"
+            )
+        if given.value is not None:
+            found[field.name] = f"CAST({given.value} AS {spark_text(field)})"
+    return found

@@ -1,0 +1,110 @@
+"""Statements that only read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from shelduck.model.tables.properties import shown_properties
+from shelduck.spark.scan.rollup_rule import collecting_choices
+from shelduck.spark.session import DataFrame
+from shelduck.sql.statements import statements as st
+from shelduck.statements import describe as described
+from shelduck.statements.runner import Answer, Runner
+from shelduck.work.results import PlainRows
+from shelduck.work.rollup_tables import rollups_of
+
+
+def query(runner: Runner, statement: st.Query) -> DataFrame:
+    """SELECT, WITH, VALUES, TABLE."""
+    return runner.query(statement)
+
+
+def explain(runner: Runner, statement: st.Explain) -> DataFrame | PlainRows:
+    """Return Spark's plan of a query as text, preceded by which rollups answer it and why."""
+    mode = "" if statement.mode == "simple" else f"{statement.mode.upper()} "
+    with collecting_choices(runner.state.spark) as reasons:
+        plan = runner.query(statement.query, f"EXPLAIN {mode}")
+    if not reasons:
+        return plan
+    # One row of text.
+    lines = [*dict.fromkeys(reasons), *(row[0] for row in plan.collect())]
+    return PlainRows("plan string", [("\n".join(lines),)])
+
+
+def show_schemas(runner: Runner, statement: st.ShowSchemas) -> PlainRows:
+    """SHOW SCHEMAS, with the column that Spark gives."""
+    names = [n for n in runner.verbs.schemas() if is_like(n, statement.like)]
+    return PlainRows("namespace string", [(n,) for n in sorted(names)])
+
+
+def show_tables(runner: Runner, statement: st.ShowTables) -> PlainRows:
+    """SHOW TABLES, with the columns that Spark gives."""
+    wanted = statement.schema.schema if statement.schema else runner.state.default_schema
+    schema = runner.view().workspace.schema(wanted).name
+    rows = [
+        (t.schema, t.name, False)
+        for t in sorted(runner.verbs.tables(schema), key=lambda t: t.name)
+        if is_like(t.name, statement.like)
+    ]
+    columns = "namespace string, tableName string, isTemporary boolean"
+    return PlainRows(columns, rows)
+
+
+def show_columns(runner: Runner, statement: st.ShowColumns) -> PlainRows:
+    """SHOW COLUMNS."""
+    rows = [(n,) for n in runner.version(statement.name).columns.names]
+    return PlainRows("col_name string", rows)
+
+
+def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> PlainRows:
+    """SHOW CREATE TABLE."""
+    found, view = runner.version(statement.name), runner.view()
+    text = described.create_statement(found, list(rollups_of(view, found)))
+    return PlainRows("createtab_stmt string", [(text,)])
+
+
+def show_properties(runner: Runner, statement: st.ShowProperties) -> PlainRows:
+    """SHOW TBLPROPERTIES, with the columns that Spark gives."""
+    found = runner.version(statement.name)
+    rows = list(shown_properties(found.properties).items())
+    if statement.key is not None:
+        rows = [(k, v) for k, v in rows if k.lower() == statement.key.lower()]
+        missing = f"Table {found.full_name} does not have property: {statement.key}"
+        rows = rows or [(statement.key, missing)]
+    return PlainRows("key string, value string", rows)
+
+
+def describe(runner: Runner, statement: st.Describe) -> PlainRows:
+    """DESCRIBE a table or a column, with the columns that Spark gives."""
+    found = runner.version(statement.name)
+    if statement.column is not None:
+        rows = described.column_rows(found, statement.column)
+        return PlainRows("info_name string, info_value string", rows)
+    changes = runner.table(statement.name).type_changes() if statement.extended else None
+    lines = described.table_rows(found, changes)
+    columns = "col_name string, data_type string, comment string"
+    return PlainRows(columns, lines)
+
+
+def is_like(name: str, pattern: str | None) -> bool:
+    """Tell whether a name matches Spark's pattern: ``*`` is anything, ``|`` separates patterns."""
+    if pattern is None:
+        return True
+    return any(
+        re.fullmatch(".*".join(map(re.escape, part.strip().split("*"))), name, re.IGNORECASE)
+        for part in pattern.split("|")
+    )
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    st.Query: query,
+    st.Explain: explain,
+    st.ShowSchemas: show_schemas,
+    st.ShowTables: show_tables,
+    st.ShowColumns: show_columns,
+    st.ShowCreateTable: show_create_table,
+    st.ShowProperties: show_properties,
+    st.Describe: describe,
+}

@@ -1,0 +1,58 @@
+"""BEGIN, COMMIT and ROLLBACK, and the message of a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.changes.change import CommitInfo
+from shelduck.sql.statements import upkeep_statements as up
+from shelduck.sql.statements.upkeep_statements import Argument
+from shelduck.statements.arguments import text
+from shelduck.statements.runner import Answer, Runner
+from shelduck.work.results import Result, Staged
+
+
+def begin(runner: Runner, _: up.BeginTransaction) -> Result:
+    """BEGIN or START TRANSACTION."""
+    return runner.session.begin()
+
+
+def commit(runner: Runner, _: up.CommitTransaction) -> Result:
+    """COMMIT: everything since BEGIN becomes one snapshot."""
+    return runner.session.commit()
+
+
+def rollback(runner: Runner, _: up.RollbackTransaction) -> Result:
+    """ROLLBACK: discard everything since BEGIN."""
+    return runner.session.rollback()
+
+
+def set_commit_message(
+    runner: Runner,
+    author: Argument,
+    commit_message: Argument,
+    *,
+    extra_info: Argument = None,
+) -> Result:
+    """Set author, message and extra info of the open transaction's commit."""
+    if runner.unit is None:
+        raise InvalidRequest("set_commit_message needs an open transaction; use BEGIN first")
+    runner.unit.annotate(
+        CommitInfo(
+            None if author is None else text(author, "author"),
+            None if commit_message is None else text(commit_message, "commit_message"),
+            None if extra_info is None else text(extra_info, "extra_info"),
+        )
+    )
+    return Staged()
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    up.BeginTransaction: begin,
+    up.CommitTransaction: commit,
+    up.RollbackTransaction: rollback,
+}
+
+PROCEDURES: dict[str, Callable[..., Answer]] = {"set_commit_message": set_commit_message}

@@ -1,0 +1,209 @@
+"""Statements over views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
+from shelduck.model.tables.view import ViewDefinition, ViewVersion
+from shelduck.model.text.quoting import backticked, double_quoted, quote_text
+from shelduck.sql.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
+from shelduck.sql.statements import statements as st
+from shelduck.statements.relations import Scope, frame_of
+from shelduck.statements.run_show import is_like
+from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.table.metadata_tables import TABLES
+from shelduck.work.instants import instant
+from shelduck.work.lookup import table_name
+from shelduck.work.results import PlainRows, Result, TableName, Unchanged
+from shelduck.work.unit import UnitOfWork, carry_out
+
+
+def create_view(runner: Runner, statement: st.CreateView) -> Result:
+    """CREATE VIEW, also OR REPLACE and IF NOT EXISTS."""
+    if any(column.comment is not None for column in statement.columns):
+        raise Unsupported(
+            f"cannot create view {statement.name}: DuckLake 1.0 does not support comments on"
+            " columns of views; set a comment on the view instead"
+        )
+    name = runner.name(statement.name)
+    view = runner.view()
+    if statement.if_not_exists and view.workspace.view(name) is not None:
+        return Unchanged(view.workspace.base.id)
+    aliases = tuple(column.name for column in statement.columns)
+    definition = _define(runner, name, statement.query, aliases, statement.comment)
+    return _put(
+        runner,
+        name,
+        definition,
+        replaces=statement.or_replace,
+        if_not_exists=statement.if_not_exists,
+    )
+
+
+def alter_view(runner: Runner, statement: st.AlterView) -> Result:
+    """ALTER VIEW … AS: another query, which names the columns; the comment stays."""
+    name = runner.name(statement.name)
+    comment = _require_view(runner.view(), name).definition.comment
+    definition = _define(runner, name, statement.query, comment=comment)
+    return _put(runner, name, definition, replaces=True)
+
+
+def rename_view(runner: Runner, statement: st.RenameView) -> Result:
+    """ALTER VIEW … RENAME TO, inside one schema."""
+    old = runner.name(statement.name)
+    new = runner.name(statement.new_name, default=old.schema)
+    if new.schema.lower() != old.schema.lower():
+        raise Unsupported(
+            f"cannot rename {old} to {new}: DuckLake cannot move a view to another schema; create"
+            " it there"
+        )
+
+    def stage(unit: UnitOfWork) -> None:
+        unit.workspace.rename_view(_require_view(unit, old), new.name)
+
+    return carry_out(runner.state, runner.unit, stage)
+
+
+def drop_view(runner: Runner, statement: st.DropView) -> Result:
+    """DROP VIEW; views that read it stay, and fail."""
+    name = runner.name(statement.name)
+
+    def stage(unit: UnitOfWork) -> None:
+        if statement.if_exists and unit.workspace.view(name) is None:
+            return
+        unit.workspace.drop_view(_require_view(unit, name))
+
+    return carry_out(runner.state, runner.unit, stage)
+
+
+def show_views(runner: Runner, statement: st.ShowViews) -> PlainRows:
+    """SHOW VIEWS, with the columns that Spark gives."""
+    wanted = statement.schema.schema if statement.schema else runner.state.default_schema
+    workspace = runner.view().workspace
+    schema = workspace.schema(wanted)
+    names = [n for n in workspace.view_names(schema) if is_like(n, statement.like)]
+    columns = "namespace string, viewName string, isTemporary boolean"
+    return PlainRows(columns, [(schema.name, n, False) for n in names])
+
+
+def _put(
+    runner: Runner,
+    name: TableName,
+    definition: ViewDefinition,
+    *,
+    replaces: bool,
+    if_not_exists: bool = False,
+) -> Result:
+    def stage(unit: UnitOfWork) -> None:
+        known = unit.workspace.view(name)
+        if known is not None and if_not_exists:
+            return
+        if known is not None and replaces:
+            unit.workspace.drop_view(known)
+        unit.workspace.create_view(name, definition)
+
+    return carry_out(runner.state, runner.unit, stage)
+
+
+def _require_view(unit: UnitOfWork, name: TableName) -> ViewVersion:
+    found = unit.workspace.view(name)
+    if found is not None:
+        return found
+    if unit.workspace.has_table(name):
+        raise InvalidRequest(f"{name} is a table, not a view")
+    schema = unit.workspace.schema(name.schema)
+    known = unit.workspace.view_names(schema)
+    raise NotFound.named("view", name.name, known, where=f"schema {schema.name!r}")
+
+
+def _define(
+    runner: Runner,
+    name: TableName,
+    query: st.Query,
+    aliases: Sequence[str] = (),
+    comment: str | None = None,
+) -> ViewDefinition:
+    """Return what the catalog stores of a view, after Spark has analyzed the query."""
+    unit = runner.view()
+    if unit.workspace.has_table(name):
+        raise AlreadyExists(f"table {name} already exists", about="table")
+    if query.changes:
+        raise Unsupported(f"view {name} cannot read table_changes(...); read it in a query instead")
+    schema = runner.state.default_schema
+    # The view's own name counts as being read: a query that reaches it would never end.
+    scope = Scope(schema, views=(str(name).lower(),))
+    columns = frame_of(unit, query, scope).columns
+    shown = require_columns(columns, aliases, str(name))
+    spark_sql = query.text
+    for relation in query.relations:
+        words = _spark_words(relation, _parts(unit, relation, schema))
+        spark_sql = spark_sql.replace(relation.placeholder, words)
+    sql = _duckdb_text(unit, name, query, columns, schema)
+    return ViewDefinition(sql, shown if aliases else (), spark_sql, comment)
+
+
+def _duckdb_text(
+    unit: UnitOfWork, name: TableName, query: st.Query, columns: Sequence[str], schema: str
+) -> str:
+    """Return the query for DuckDB, or one that fails there with the reason why it has none."""
+    foreign = next((r for r in query.relations if _is_metadata(unit, r, schema)), None)
+    if foreign is not None:
+        reason = f"{foreign.name} is a metadata table of Shelduck"
+        return refusal_query(columns, f"view {name} is written for Spark: {reason}")
+    places = {r.placeholder: _duckdb_words(r, _parts(unit, r, schema)) for r in query.relations}
+    try:
+        return duckdb_query(query, places, columns)
+    except Unsupported as error:
+        return refusal_query(columns, f"view {name} is written for Spark: {error}")
+
+
+def _is_metadata(unit: UnitOfWork, relation: st.Relation, schema: str) -> bool:
+    parts = relation.name.parts
+    if parts[-1].lower() not in TABLES or len(parts) == 1:
+        return False
+    if len(parts) > 2:
+        return True
+    name = table_name(parts, schema)
+    return unit.workspace.view(name) is None and not unit.workspace.has_table(name)
+
+
+def _parts(unit: UnitOfWork, relation: st.Relation, schema: str) -> tuple[str, ...]:
+    """Return the name of a relation with its schema."""
+    parts = relation.name.parts
+    known = 2 + _is_metadata(unit, relation, schema)
+    return parts if len(parts) >= known else (schema, *parts)
+
+
+def _spark_words(relation: st.Relation, parts: tuple[str, ...]) -> str:
+    """Return a relation in Spark's SQL, with its time."""
+    name = ".".join(backticked(p) for p in parts)
+    if relation.version is not None:
+        return f"{name} VERSION AS OF {relation.version}"
+    if relation.timestamp is not None:
+        return f"{name} TIMESTAMP AS OF {quote_text(_moment(relation.timestamp))}"
+    return name
+
+
+def _duckdb_words(relation: st.Relation, parts: tuple[str, ...]) -> tuple[str, str]:
+    """Return a relation, and its time, in DuckDB's SQL."""
+    name = ".".join([CATALOG, *(double_quoted(p) for p in parts)])
+    if relation.version is not None:
+        return name, f"AT (VERSION => {relation.version})"
+    if relation.timestamp is not None:
+        return name, f"AT (TIMESTAMP => TIMESTAMPTZ '{_moment(relation.timestamp)}')"
+    return name, ""
+
+
+def _moment(text: str) -> str:
+    return instant(text).isoformat(sep=" ")
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    st.CreateView: create_view,
+    st.AlterView: alter_view,
+    st.RenameView: rename_view,
+    st.DropView: drop_view,
+    st.ShowViews: show_views,
+}

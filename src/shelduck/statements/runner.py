@@ -1,0 +1,112 @@
+"""What the statements of one text share: the lake, the open unit of work, names and queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.query import run_query, session_has, temporary_views
+from shelduck.spark.session import DataFrame
+from shelduck.sql.statements import statements as st
+from shelduck.sql.tokens.parts import Expression, SessionName
+from shelduck.statements.relations import Scope, relation_frame
+from shelduck.statements.session import SqlSession
+from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
+from shelduck.verbs.table.table import Table
+from shelduck.work.lookup import table_name
+from shelduck.work.results import PlainRows, Result, TableName
+from shelduck.work.rollups.answering import without_hint
+from shelduck.work.state import LakeState
+from shelduck.work.table_changes import changes_between
+from shelduck.work.unit import UnitOfWork, view_of
+
+Answer = DataFrame | PlainRows | Result
+
+
+class Runner:
+    """One lake, or one open transaction, as statements see it."""
+
+    def __init__(
+        self, state: LakeState, unit: UnitOfWork | None, session: SqlSession | None = None
+    ) -> None:
+        self.state = state
+        self.unit = unit
+        self.session = session or SqlSession(state, unit)
+        self.verbs = CatalogVerbs(state, unit)
+
+    def query(self, query: st.Query, prefix: str = "") -> DataFrame:
+        """Return the DataFrame of a query; all its tables are read at one snapshot."""
+        text, rollups = without_hint(query.text)
+        frames, others = self._frames(query, rollups=rollups)
+        for word, name in others.items():
+            text = text.replace(word, name)
+        return run_query(self.state.spark, prefix + text, frames)
+
+    @contextmanager
+    def views(self, *parts: st.Query | Expression | None) -> Iterator[Callable[[str], str]]:
+        """Register the tables that parts of a statement read as Spark views, at one snapshot.
+
+        Yields a function that replaces the placeholders in a text by the names of the views.
+        """
+        frames: dict[str, DataFrame] = {}
+        names: dict[str, str] = {}
+        for part in parts:
+            if part is not None:
+                found, others = self._frames(part)
+                frames.update(found)
+                names.update(others)
+        with temporary_views(self.state.spark, frames) as made:
+            names.update(made)
+            yield lambda text: reduce(lambda t, word: t.replace(word, names[word]), names, text)
+
+    def _frames(
+        self, part: st.Query | Expression, *, rollups: bool = False
+    ) -> tuple[dict[str, DataFrame], dict[str, str]]:
+        """Return the lake's tables, and the names of the session's tables, by placeholder."""
+        unit = self.view()
+        frames = {
+            c.placeholder: changes_between(unit, self.name(c.name), c.start, c.end)
+            for c in part.changes
+        }
+        others: dict[str, str] = {}
+        for relation in part.relations:
+            word = relation.placeholder
+            if isinstance(relation.name, SessionName):
+                others[word] = str(relation.name)
+                continue
+            try:
+                frames[word] = self._relation(unit, relation, rollups=rollups)
+            except InvalidRequest as error:
+                # Not in this lake: a temporary view, or a table of another catalog of the session.
+                # Those do not have the lake's snapshots, so time travel always means the lake.
+                travels = relation.version is not None or relation.timestamp is not None
+                if travels or error.about == "option" or not self._is_sessions(relation):
+                    raise
+                others[word] = str(relation.name)
+        return frames, others
+
+    def _is_sessions(self, relation: st.Relation) -> bool:
+        return session_has(self.state.spark, str(relation.name))
+
+    def _relation(self, unit: UnitOfWork, relation: st.Relation, *, rollups: bool) -> DataFrame:
+        scope = Scope(self.state.default_schema, rollups=rollups)
+        return relation_frame(unit, relation, scope)
+
+    def name(self, found: st.TableName, default: str | None = None) -> TableName:
+        """Return the schema and table that a name in a statement refers to."""
+        return table_name(found.parts, default or self.state.default_schema)
+
+    def table(self, found: st.TableName) -> Table:
+        """Return the table object that a name in a statement refers to."""
+        return Table(self.state, self.name(found), self.unit)
+
+    def version(self, found: st.TableName) -> TableVersion:
+        """Return the table as it is now."""
+        return self.view().workspace.table(self.name(found))
+
+    def view(self) -> UnitOfWork:
+        """Return the open unit, or a new one that is only read from."""
+        return view_of(self.state, self.unit)

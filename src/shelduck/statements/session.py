@@ -1,0 +1,72 @@
+"""Statements that share a transaction: BEGIN, COMMIT and ROLLBACK."""
+
+from __future__ import annotations
+
+from shelduck.errors import InvalidRequest
+from shelduck.work.results import Committed, Staged, Unchanged
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork
+
+
+class SqlSession:
+    """The context of statements: the transaction that BEGIN opened, or each by itself.
+
+    ``given`` is the unit of a `Transaction`, which statements can neither begin nor end.
+    """
+
+    def __init__(self, state: LakeState, given: UnitOfWork | None = None) -> None:
+        self.state = state
+        self._given = given
+        self._begun: UnitOfWork | None = None
+        self._schema_before = state.default_schema
+
+    @property
+    def unit(self) -> UnitOfWork | None:
+        """The open unit of work, None when each statement commits by itself."""
+        return self._given or self._begun
+
+    def begin(self) -> Staged:
+        """Open a transaction; it reads as of now."""
+        if self._given is not None:
+            raise InvalidRequest(
+                "cannot BEGIN inside lake.transaction(): a transaction is already open"
+            )
+        if self._begun is not None:
+            raise InvalidRequest("a transaction is already open; COMMIT or ROLLBACK it first")
+        unit = UnitOfWork(self.state, self.state.commit_info())
+        _ = unit.workspace.base
+        self._begun = unit
+        self._schema_before = self.state.default_schema
+        return Staged()
+
+    def commit(self) -> Committed | Unchanged:
+        """Commit everything since BEGIN; after an error the transaction is over too."""
+        unit = self._end("COMMIT")
+        try:
+            return unit.commit()
+        except BaseException:
+            self.state.default_schema = self._schema_before
+            raise
+
+    def rollback(self) -> Staged:
+        """Discard everything since BEGIN, including the schema that USE chose."""
+        unit = self._end("ROLLBACK")
+        self.state.default_schema = self._schema_before
+        unit.rollback()
+        return Staged()
+
+    def close(self) -> None:
+        """Roll back the transaction that BEGIN opened, if one is open."""
+        if self._begun is not None:
+            self.rollback()
+
+    def _end(self, word: str) -> UnitOfWork:
+        if self._given is not None:
+            raise InvalidRequest(
+                f"cannot {word} inside lake.transaction(), which ends with its block; to end it"
+                f" earlier, call its {word.lower()}()"
+            )
+        if self._begun is None:
+            raise InvalidRequest(f"cannot {word}: no transaction is open; use BEGIN first")
+        unit, self._begun = self._begun, None
+        return unit

@@ -1,0 +1,103 @@
+"""SQL statements carried out through the same verbs as the Python API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.spark.query import answer, outcome
+from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.sql.parse import parse
+from shelduck.sql.statements import statements as st
+from shelduck.statements import (
+    run_ddl,
+    run_edits,
+    run_history,
+    run_jobs,
+    run_rows,
+    run_show,
+    run_transactions,
+    run_upkeep,
+    run_views,
+)
+from shelduck.statements.operations import OPERATIONS
+from shelduck.statements.runner import Runner
+from shelduck.statements.session import SqlSession
+from shelduck.work.results import PlainRows, Staged
+
+_RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RUN
+_RUN |= run_jobs.RUN | run_views.RUN | run_history.RUN | run_transactions.RUN
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command did: one row, its values by name."""
+
+    row: Mapping[str, int | str | None]
+
+    def as_rows(self) -> PlainRows:
+        """Return the row with its columns."""
+        kinds = {name: "string" if name == "operation" else "bigint" for name in self.row}
+        columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        return PlainRows(columns, [tuple(self.row.values())])
+
+
+def run_sql(session: SqlSession, text: str) -> DataFrame:
+    """Run the statements of ``text`` in order; return the DataFrame of the last one."""
+    statements = _statements(text)
+    # Fail early without a session: after a commit, a missing DataFrame would be too late.
+    spark = session.state.spark
+    return as_frame(spark, _run_all(session, statements))
+
+
+def run_plain(session: SqlSession, text: str) -> DataFrame | PlainRows:
+    """Run the statements of ``text``; return the answer of the last one without Spark if it can."""
+    found = _run_all(session, _statements(text))
+    return found.as_rows() if isinstance(found, Outcome) else found
+
+
+def as_frame(spark: SparkSession, found: DataFrame | PlainRows | Outcome) -> DataFrame:
+    """Return the answer of a statement as a DataFrame."""
+    match found:
+        case Outcome(row):
+            return outcome(spark, row)
+        case PlainRows(columns, rows):
+            return answer(spark, columns, rows)
+        case _:
+            return found
+
+
+def _statements(text: str) -> Sequence[st.Statement]:
+    statements = parse(text)
+    if not statements:
+        raise InvalidRequest("the text contains no statement")
+    return statements
+
+
+def _run_all(
+    session: SqlSession, statements: Sequence[st.Statement]
+) -> DataFrame | PlainRows | Outcome:
+    for statement in statements:
+        if session.unit is not None:
+            session.unit.require_open()
+        found = run_statement(Runner(session.state, session.unit, session), statement)
+    return found
+
+
+def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainRows | Outcome:
+    """Return the rows of a query, or one row that tells what a command did."""
+    operation = OPERATIONS[type(statement)]
+    run = _RUN.get(type(statement))
+    if run is None:
+        raise Unsupported(f"{operation} is not supported yet")
+    found = run(runner, statement)
+    if isinstance(found, DataFrame | PlainRows):
+        return found
+    snapshot = None if isinstance(found, Staged) else found.snapshot
+    counts: dict[str, int | str | None] = {"snapshot": snapshot, "operation": operation}
+    counts.update(rows=found.rows, files=found.files)
+    if isinstance(statement, st.Insert) or type(statement) in run_edits.RUN:
+        each = {"inserted": found.inserted, "updated": found.updated, "deleted": found.deleted}
+        counts.update(each)
+    return Outcome(counts)

@@ -1,0 +1,1 @@
+"""What tables and lakes can do, the same for Python and SQL."""

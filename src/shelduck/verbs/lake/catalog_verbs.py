@@ -1,0 +1,201 @@
+"""Verbs over tables and schemas by name, the same on a lake and inside a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shelduck.catalog.read import read as catalog_read
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement, new_arrangement
+from shelduck.evolution.keys import keyed_table
+from shelduck.model.tables.keys import KeySpec
+from shelduck.model.tables.properties import checked_properties
+from shelduck.model.tables.schema import FieldId, Schema, new_schema
+from shelduck.model.text.names import split_name
+from shelduck.model.types.data_types import Member, declared_type
+from shelduck.spark.session import StructType
+from shelduck.spark.types import members_of
+from shelduck.sql.ddl.partitioning import partition_keys
+from shelduck.sql.ddl.sorting import sort_keys
+from shelduck.verbs.lake.keys import with_aggregates
+from shelduck.verbs.table.table import Table
+from shelduck.work.lookup import table_name
+from shelduck.work.results import Result, TableName
+from shelduck.work.rollups.shape import drop_with_rollups
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork, carry_out, view_of
+from shelduck.work.workspace import Workspace
+
+
+class CatalogVerbs:
+    """What `Lake` and `Transaction` share: tables and schemas by name."""
+
+    def __init__(self, state: LakeState, unit: UnitOfWork | None) -> None:
+        self._state = state
+        self._unit = unit
+
+    def table(self, name: str) -> Table:
+        """Return the table ``name`` or ``schema.name``; NotFound lists similar names.
+
+        A dropped table can still be read as of a snapshot that has it.
+        """
+        found = Table(self._state, self._name(name), self._unit)
+        try:
+            _ = found.columns
+        except NotFound:
+            if self._unit is not None or not self._was_table(found.name):
+                raise
+        return found
+
+    def tables(self, schema: str | None = None) -> list[TableName]:
+        """Return the tables of one schema, or of all, by name.
+
+        Inside a transaction, its own changes count. Raises NotFound for a schema that does not
+        exist.
+        """
+        workspace = self._workspace()
+        with self._state.store.session():
+            found = workspace.schemas() if schema is None else [workspace.schema(schema)]
+            return [TableName(s.name, t) for s in found for t in workspace.table_names(s)]
+
+    def schemas(self) -> list[str]:
+        """Return the names of all schemas; inside a transaction, its own changes count."""
+        return [s.name for s in self._workspace().schemas()]
+
+    def create_table(
+        self,
+        name: str,
+        columns: Mapping[str, str] | StructType,
+        *,
+        if_not_exists: bool = False,
+        comment: str | None = None,
+        partitioned_by: Sequence[str] = (),
+        sorted_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        keys: KeySpec | None = None,
+        aggregates: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Create a table and return it; no file is written.
+
+        Args:
+            name: ``table`` or ``schema.table``; backticks or double quotes protect special names.
+            columns: Names with types as Spark SQL writes them (``"array<string>"``,
+                ``"bigint NOT NULL"``), or a Spark schema such as ``df.schema``, whose columns
+                become nullable. In a mapping, backticks protect special names, as in `add_column`.
+            if_not_exists: Return the existing table, whatever its columns.
+            comment: Kept with the table.
+            partitioned_by: Keys such as ``"region"``, ``"bucket(16, id)"`` or ``"days(ts)"``: a
+                file holds rows of one value of each.
+            sorted_by: What the rows of a file are sorted by: ``"ts DESC"``, ``"upper(name)"``.
+            properties: Such as ``{"delta.enableTypeWidening": "true"}``.
+            keys: A key model from `shelduck.unique`, `shelduck.aggregate` or `shelduck.duplicate`.
+            aggregates: How each column that is no key of an AGGREGATE table is combined: ``sum``,
+                ``min``, ``max``, ``replace`` or ``replace_if_not_null``, by name.
+
+        Raises:
+            AlreadyExists: the name is taken by a table or a view.
+            NotFound: the schema does not exist.
+            InvalidRequest: a name or type cannot be parsed, or a column is listed twice.
+            Unsupported: DuckLake does not support a Spark type.
+        """
+        made = new_schema(_members(columns))
+        comments: dict[FieldId | None, str] = {None: comment} if comment else {}
+        arrangement = new_arrangement(
+            made, partition_keys(partitioned_by), sort_keys(sorted_by), name
+        )
+        model = with_aggregates(keys, aggregates, name)
+        given = checked_properties(properties or {}, name)
+        wanted, arrangement = keyed_table(made, model, given, arrangement, name)
+        found = (self._name(name), made, comments, arrangement)
+        self._create(*found, if_not_exists=if_not_exists, properties=wanted)
+        return Table(self._state, self._name(name), self._unit)
+
+    def _create(
+        self,
+        name: TableName,
+        columns: Schema,
+        comments: Mapping[FieldId | None, str],
+        arrangement: Arrangement = NO_ARRANGEMENT,
+        *,
+        if_not_exists: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> Result:
+        """Create a table from columns that already have their ids, defaults and comments."""
+
+        def stage(unit: UnitOfWork) -> None:
+            if if_not_exists and unit.workspace.has_table(name):
+                return
+            unit.workspace.create_table(
+                name, columns, comments, arrangement=arrangement, properties=properties
+            )
+
+        return carry_out(self._state, self._unit, stage)
+
+    def drop_table(self, name: str, *, if_exists: bool = False) -> Result:
+        """Drop a table; older snapshots still show it.
+
+        Raises NotFound unless ``if_exists``.
+        """
+        wanted = self._name(name)
+
+        def stage(unit: UnitOfWork) -> None:
+            if if_exists and not unit.workspace.has_table(wanted):
+                return
+            drop_with_rollups(unit, unit.workspace.table(wanted))
+
+        return carry_out(self._state, self._unit, stage)
+
+    def create_schema(self, name: str, *, if_not_exists: bool = False) -> Result:
+        """Create a schema (a namespace for tables); ``name`` is one name; dots are part of it.
+
+        Raises AlreadyExists unless ``if_not_exists``.
+        """
+
+        def stage(unit: UnitOfWork) -> None:
+            unit.workspace.create_schema(name, if_not_exists=if_not_exists)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def drop_schema(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> Result:
+        """Drop a schema, with ``cascade`` its tables too; older snapshots still show them.
+
+        Raises NotFound unless ``if_exists``, and InvalidRequest if it contains tables or views, or
+        is ``main``.
+        """
+
+        def stage(unit: UnitOfWork) -> None:
+            unit.workspace.drop_schema(name, if_exists=if_exists, cascade=cascade)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def _workspace(self) -> Workspace:
+        return view_of(self._state, self._unit).workspace
+
+    def _was_table(self, name: TableName) -> bool:
+        with self._state.store.read() as connection:
+            return catalog_read.was_table(connection, name.schema, name.name)
+
+    def _name(self, text: str) -> TableName:
+        return table_name(split_name(text), self._state.default_schema)
+
+
+def _members(columns: Mapping[str, str] | StructType) -> list[Member]:
+    if isinstance(columns, StructType):
+        return members_of(columns)
+    found: list[Member] = []
+    for name, text in columns.items():
+        if not isinstance(text, str):
+            raise InvalidRequest(
+                f"the type of column {name!r} must be text such as 'bigint', not {text!r}"
+            )
+        parts = split_name(name) if name else (name,)
+        if len(parts) > 1:
+            raise InvalidRequest(
+                f"column {name!r} must be one name, not a path; put a name with dots in backticks,"
+                f" or declare the struct as {parts[0]!r}: 'struct<…>'"
+            )
+        words = text.split()
+        not_null = [w.lower() for w in words[-2:]] == ["not", "null"]
+        kind = declared_type(" ".join(words[:-2]) if not_null else text)
+        found.append(Member(parts[0], kind, nullable=not not_null))
+    return found

@@ -1,0 +1,240 @@
+"""Maintenance of a whole lake."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+
+from shelduck.catalog.upkeep.expire import ExpiryRequest, expire_snapshots
+from shelduck.catalog.upkeep.options import read_settings
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.options import TableOptions, table_options
+from shelduck.operations.upkeep import cleanup
+from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
+from shelduck.verbs.table.table import Table
+from shelduck.work.compaction import refuse_in_transaction
+from shelduck.work.instants import earlier
+from shelduck.work.results import Committed, Result, Staged, TableName
+from shelduck.work.turns import Turns
+from shelduck.work.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
+
+When = str | datetime | timedelta
+ORPHAN_AGE = timedelta(days=3)
+
+
+class LakeUpkeep(CatalogVerbs):
+    """Fewer files, fewer snapshots, and nothing on storage that nobody needs.
+
+    Nothing here changes what the newest snapshot shows. A time is a datetime, a text such as
+    ``"2026-01-31 12:00"``, or a span before now: a timedelta or ``"7 days"``.
+    """
+
+    def compact(
+        self, *, target_file_size: int | str | None = None, dry_run: bool = False
+    ) -> list[Compacted]:
+        """Combine small files in all tables, as `Table.compact` does in one.
+
+        Returns the result for each table that had small files.
+        """
+        refuse_in_transaction(self._unit, "compact()")
+        with Turns() as turns:
+            return self._compacted(turns, self.tables(), target_file_size, dry_run)
+
+    def rewrite_deletes(
+        self, delete_threshold: float | None = None, *, dry_run: bool = False
+    ) -> list[Compacted]:
+        """Rewrite files with many deleted rows in all tables: `Table.rewrite_deletes`."""
+        refuse_in_transaction(self._unit, "rewrite_deletes()")
+        with Turns() as turns:
+            return self._rewritten(turns, self.tables(), delete_threshold, dry_run)
+
+    def expire_snapshots(
+        self,
+        *,
+        older_than: When | None = None,
+        versions: Iterable[int] | None = None,
+        retain_last: int | None = None,
+        dry_run: bool = False,
+    ) -> Expired:
+        """Expire snapshots: they can no longer be read.
+
+        Files that only they used are deleted later, by `cleanup_old_files`. The newest snapshot
+        always stays. With several conditions, only snapshots that meet all of them expire.
+
+        Args:
+            older_than: Snapshots made before this time; the option expire_older_than if no argument
+                is given.
+            versions: Their ids.
+            retain_last: Keep at least this many of the newest snapshots.
+            dry_run: Only report what would be done.
+
+        Raises:
+            NotFound: a version does not exist.
+            InvalidRequest: a version is the newest, or neither arguments nor option tell which
+                snapshots expire.
+        """
+        refuse_in_transaction(self._unit, "expire_snapshots()")
+        if versions is None and older_than is None and retain_last is None:
+            age = self._options().expire_older_than
+            if age is None:
+                raise InvalidRequest(
+                    "cannot tell which snapshots to expire; pass older_than, versions or"
+                    " retain_last, or set the option expire_older_than"
+                )
+            older_than = earlier(age)
+        if retain_last is not None and retain_last < 1:
+            raise InvalidRequest("retain_last must be at least 1: the newest snapshot always stays")
+        request = ExpiryRequest(
+            None if versions is None else tuple(versions),
+            None if older_than is None else earlier(older_than),
+            retain_last,
+        )
+        state = self._state
+        done = expire_snapshots(state.store, state.info, request, dry_run=dry_run)
+        return Expired(done.snapshots, done.files, dry_run)
+
+    def cleanup_old_files(
+        self,
+        *,
+        older_than: When | None = None,
+        cleanup_all: bool = False,
+        table: str | None = None,
+        include_adopted: bool = False,
+        dry_run: bool = False,
+    ) -> FilesDeleted:
+        """Delete files that compaction and expired snapshots have left behind.
+
+        Args:
+            older_than: Files unneeded since before this time; by default the option
+                delete_older_than (2 days). Running queries may still read younger ones.
+            cleanup_all: All of them.
+            table: Only those of one table.
+            include_adopted: Also files that the lake did not write: `Table.add_files` adopted them
+                in place, and they may be needed elsewhere.
+            dry_run: Only report what would be done.
+        """
+        refuse_in_transaction(self._unit, "cleanup_old_files()")
+        before: datetime | None = None
+        if cleanup_all and older_than is not None:
+            raise InvalidRequest("pass older_than or cleanup_all, not both")
+        if older_than is not None:
+            before = earlier(older_than)
+        elif not cleanup_all:
+            age = self._options().delete_older_than
+            if age is None:
+                return FilesDeleted(dry_run=dry_run)
+            before = earlier(age)
+        state = self._state
+        done = cleanup.clean_up(
+            state.store,
+            state.info,
+            before,
+            table=self._directory(table),
+            adopted=include_adopted,
+            dry_run=dry_run,
+        )
+        return FilesDeleted(done.files, done.bytes, done.kept, dry_run)
+
+    def remove_orphans(
+        self,
+        *,
+        older_than: When = ORPHAN_AGE,
+        table: str | None = None,
+        duckdb_files: bool = False,
+        dry_run: bool = False,
+    ) -> FilesDeleted:
+        """Delete files of writes that never landed: a driver was killed, a disk was full.
+
+        Only files written to this lake's tables are considered, even if other lakes keep theirs in
+        the same place. A write that is still running is safe as long as it changes
+        something in its directory within ``older_than``.
+
+        Args:
+            older_than: Files that have not changed since this time; by default for three days.
+            table: Only those of one table.
+            duckdb_files: Also files that DuckDB wrote. They do not tell which lake they belong to,
+                so use this only if no other catalog keeps its files in this data path.
+            dry_run: Only report what would be done.
+        """
+        refuse_in_transaction(self._unit, "remove_orphans()")
+        state = self._state
+        done = cleanup.remove_orphans(
+            state.store,
+            state.info,
+            earlier(older_than),
+            table=self._directory(table),
+            duckdb_files=duckdb_files,
+            dry_run=dry_run,
+        )
+        return FilesDeleted(done.files, done.bytes, dry_run=dry_run)
+
+    def checkpoint(self, *, dry_run: bool = False) -> Checkpointed:
+        """Do all maintenance, as the options say.
+
+        Flushes rows that the catalog keeps, expires snapshots (only if expire_older_than is set),
+        compacts and rewrites the tables unless auto_compact is false, deletes files that have been
+        unneeded for delete_older_than, and removes orphans. A table that cannot be maintained does
+        not stop the rest; its error is raised at the end.
+        """
+        refuse_in_transaction(self._unit, "checkpoint()")
+        names = self.tables()
+        with Turns() as turns:
+            flushed = {} if dry_run else self._flushed(turns, names)
+            expired = None
+            if self._options().expire_older_than is not None:
+                expired = self.expire_snapshots(dry_run=dry_run)
+            workspace = self._workspace()
+            compacts = turns.each(names, lambda n: (n, workspace.table(n).options.auto_compact))
+            chosen = [name for name, is_wanted in compacts if is_wanted]
+            return Checkpointed(
+                tuple(name for name, done in flushed.items() if isinstance(done, Committed)),
+                expired,
+                tuple(self._compacted(turns, chosen, None, dry_run)),
+                tuple(self._rewritten(turns, chosen, None, dry_run)),
+                self.cleanup_old_files(dry_run=dry_run),
+                self.remove_orphans(dry_run=dry_run),
+                tuple(_left(name, done) for name, done in flushed.items() if _note(done)),
+            )
+
+    def _directory(self, table: str | None) -> str | None:
+        return None if table is None else self._workspace().table(self._name(table)).path
+
+    def _upkept(self, name: TableName) -> Table:
+        return Table(self._state, name)
+
+    def _flushed(self, turns: Turns, names: Collection[TableName]) -> dict[TableName, Result]:
+        done = turns.each(names, lambda name: (name, self._upkept(name).flush_inlined_data()))
+        return {name: one for name, one in done if isinstance(one, Committed) or _note(one)}
+
+    def _compacted(
+        self,
+        turns: Turns,
+        names: Collection[TableName],
+        target_file_size: int | str | None,
+        dry_run: bool,
+    ) -> list[Compacted]:
+        def compact(name: TableName) -> Compacted:
+            table = self._upkept(name)
+            return table.compact(target_file_size=target_file_size, dry_run=dry_run)
+
+        return [one for one in turns.each(names, compact) if not one.is_nothing]
+
+    def _rewritten(
+        self, turns: Turns, names: Collection[TableName], threshold: float | None, dry_run: bool
+    ) -> list[Compacted]:
+        def rewrite(name: TableName) -> Compacted:
+            return self._upkept(name).rewrite_deletes(threshold, dry_run=dry_run)
+
+        return [one for one in turns.each(names, rewrite) if not one.is_nothing]
+
+    def _options(self) -> TableOptions:
+        with self._state.store.read() as connection:
+            return table_options(read_settings(connection))
+
+
+def _note(done: Result) -> str:
+    return "" if isinstance(done, Staged) else done.note
+
+
+def _left(name: TableName, done: Result) -> str:
+    return f"{name}: rows stay in the catalog: {_note(done)}"

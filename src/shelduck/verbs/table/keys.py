@@ -1,0 +1,107 @@
+"""Verbs of tables with a key model, and of their rollups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shelduck.errors import InvalidRequest
+from shelduck.jobs.jobs import SchemaChangeJob, submit_rollups
+from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
+from shelduck.operations.done import Done
+from shelduck.work.compaction import refuse_in_transaction
+from shelduck.work.handle import TableHandle
+from shelduck.work.lookup import rows_of
+from shelduck.work.results import Result, Staged
+from shelduck.work.rollup_tables import drop_rollup
+from shelduck.work.rollups.shape import refresh, refresh_all
+from shelduck.work.rows.keyed import folded_done, folds, refuse_rollup
+from shelduck.work.rows.row_work import carry_out_rows
+from shelduck.work.unit import UnitOfWork, carry_out
+
+
+class KeyVerbs(TableHandle):
+    """Folding, and rollups."""
+
+    def fold(self) -> Result:
+        """Combine rows of the same key that other writers put into the table.
+
+        Every write of Shelduck does this first. If there is nothing to fold, no snapshot is made.
+
+        Raises:
+            InvalidRequest: the table has no UNIQUE or AGGREGATE KEY.
+            Conflict: other commits kept changing the rows.
+        """
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = rows_of(unit, self.name, writes=True)
+            if not folds(rows.table):
+                raise InvalidRequest(
+                    f"cannot fold {rows.table.full_name}: it has no UNIQUE or AGGREGATE KEY"
+                )
+            return folded_done(unit, rows)
+
+        return carry_out_rows(self._state, self._unit, prepare, again=True)
+
+    def add_rollup(
+        self,
+        name: str,
+        columns: Sequence[str],
+        aggregates: Mapping[str, str | tuple[str, str]] | None = None,
+        *,
+        timeout: int | None = None,
+    ) -> SchemaChangeJob:
+        """Return the job that builds a rollup: call its `SchemaChangeJob.wait`.
+
+            table.add_rollup("by_city", ["city"], {"cost": ("sum", "cost"), "n": "count"}).wait()
+
+        From then on every write of Shelduck updates it in the same snapshot, and queries are
+        answered from it if that is less work. All readers see it as the table ``t$name``.
+
+        Args:
+            name: The name of the rollup.
+            columns: Columns of this table. In a DUPLICATE table, the rollup is sorted by them or,
+                with ``aggregates``, rows are grouped by them. A UNIQUE rollup has all keys, in
+                another order; an AGGREGATE rollup may leave some out.
+            aggregates: For tables that keep all rows: the new columns, each ``"count"`` or a pair
+                of ``sum``, ``min``, ``max`` or ``count`` and the column to combine.
+            timeout: Seconds after which the job is cancelled; by default a day.
+
+        Raises:
+            InvalidRequest, NotFound: the rollup could not be kept up to date, or would be useless.
+            AlreadyExists: the name is taken, or the table has an open job.
+        """
+        refuse_in_transaction(self._unit, "making a rollup")
+        made = tuple(_measure(n, how) for n, how in (aggregates or {}).items())
+        view = self._view()
+        table = view.workspace.table(self.name)
+        refuse_rollup(table)
+        spec = RollupSpec(name, tuple(columns), made)
+        return submit_rollups(view, table, [spec], timeout)
+
+    def drop_rollup(self, name: str) -> Result:
+        """Drop a rollup; older snapshots still show it. NotFound lists the existing ones."""
+
+        def stage(unit: UnitOfWork) -> None:
+            drop_rollup(unit, unit.workspace.table(self.name), name)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def refresh_rollups(self) -> Result:
+        """Update all rollups that another writer left outdated, in one snapshot.
+
+        The next write of Shelduck does this too; until then, queries read the table itself.
+        """
+        if self._unit is not None:
+            refresh(self._unit, self._unit.workspace.table(self.name))
+            return Staged()
+        return refresh_all(self._state, self.name)
+
+
+def _measure(name: str, how: str | tuple[str, str]) -> MeasureSpec:
+    word, column = (how, None) if isinstance(how, str) else how
+    found = next((m for m in Measure if m.value == str(word).upper()), None)
+    if found is None or (column is None and found is not Measure.COUNT):
+        raise InvalidRequest(
+            f'aggregate {name!r} must be "count" or a pair such as ("sum", "cost"), not {how!r}'
+        )
+    return MeasureSpec(name, found, column)

@@ -1,0 +1,172 @@
+"""Metadata tables: what the catalog knows about a table, as DataFrames.
+
+Columns are named as in Iceberg where it has the same, as in Delta for history, else as in DuckLake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from shelduck.catalog.read import metadata as read_metadata
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.metadata_frames import metadata_frame
+from shelduck.spark.session import DataFrame
+from shelduck.work.handle import TableHandle
+from shelduck.work.lookup import version_at
+from shelduck.work.results import TableName
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork
+
+_SNAPSHOTS = {
+    "committed_at": "timestamp",
+    "snapshot_id": "bigint",
+    "parent_id": "bigint",
+    "operation": "string",
+    "author": "string",
+    "message": "string",
+    "extra_info": "string",
+    "changes": "string",
+    "schema_version": "bigint",
+}
+_HISTORY = {
+    "version": "bigint",
+    "timestamp": "timestamp",
+    "userName": "string",
+    "operation": "string",
+    "operationParameters": "map",
+    "operationMetrics": "map",
+    "userMetadata": "string",
+}
+
+
+class MetadataVerbs(TableHandle):
+    """What the catalog knows about the table; a transaction's own rows are not included."""
+
+    def files(
+        self, *, version: int | None = None, timestamp: str | datetime | None = None
+    ) -> DataFrame:
+        """Return the data files of the table, one per row, with their deletes.
+
+        ``partition`` maps the keys, written as in DDL, to texts. Rows that the catalog itself keeps
+        are in no file.
+        """
+        return files(self._state, self._version_at(version, timestamp))
+
+    def partitions(
+        self, *, version: int | None = None, timestamp: str | datetime | None = None
+    ) -> DataFrame:
+        """Return one row for each partition with files: how many, their rows and bytes."""
+        return partitions(self._state, self._version_at(version, timestamp))
+
+    def column_stats(
+        self, *, version: int | None = None, timestamp: str | datetime | None = None
+    ) -> DataFrame:
+        """Return one row for each leaf column, with its statistics.
+
+        Counts are those of the files; bounds, as texts, hold for every row the table ever had.
+        """
+        return column_stats(self._state, self._version_at(version, timestamp))
+
+    def snapshots(self) -> DataFrame:
+        """Return the snapshots that changed the table, oldest first, as a DataFrame."""
+        return snapshots(self._state, self._version())
+
+    def _version_at(self, version: int | None, timestamp: str | datetime | None) -> TableVersion:
+        if version is None and timestamp is None:
+            return self._version()
+        return version_at(self._state, self.name, version, timestamp)
+
+
+def files(state: LakeState, table: TableVersion) -> DataFrame:
+    """Return ``t.files``."""
+    with state.store.read() as connection:
+        rows = read_metadata.file_rows(connection, table)
+    return metadata_frame(state.spark, read_metadata.FILE_COLUMNS, rows)
+
+
+def partitions(state: LakeState, table: TableVersion) -> DataFrame:
+    """Return ``t.partitions``."""
+    with state.store.read() as connection:
+        found = read_metadata.file_rows(connection, table)
+    rows = read_metadata.partition_rows(found)
+    return metadata_frame(state.spark, read_metadata.PARTITION_COLUMNS, rows)
+
+
+def column_stats(state: LakeState, table: TableVersion) -> DataFrame:
+    """Return ``t.column_stats``."""
+    with state.store.read() as connection:
+        rows = read_metadata.column_stats_rows(connection, table)
+    return metadata_frame(state.spark, read_metadata.STATS_COLUMNS, rows)
+
+
+def snapshots(state: LakeState, table: TableVersion) -> DataFrame:
+    """Return ``t.snapshots``."""
+    with state.store.read() as connection:
+        changed = read_metadata.changed_snapshots(connection, table)
+    rows = [
+        (
+            *(s.time, s.id, found.parent, found.operation, s.author, s.commit_message),
+            *(s.commit_extra_info, s.changes_made, s.schema_version),
+        )
+        for found in reversed(changed)
+        for s in (found.snapshot,)
+    ]
+    return metadata_frame(state.spark, _SNAPSHOTS, rows)
+
+
+def history(state: LakeState, table: TableVersion, limit: int | None = None) -> DataFrame:
+    """Return ``t.history`` and DESCRIBE HISTORY, newest first.
+
+    DuckLake keeps no parameters of operations, so they hold its own list of changes. There are no
+    metrics for files that compaction has replaced.
+    """
+    with state.store.read() as connection:
+        changed = read_metadata.changed_snapshots(connection, table)
+    rows = []
+    for found in changed[:limit]:
+        s = found.snapshot
+        parameters = {"changes": s.changes_made, "extraInfo": s.commit_extra_info}
+        metrics = {
+            "numAddedFiles": found.files_added,
+            "numOutputRows": found.rows_added,
+            "numOutputBytes": found.bytes_added,
+            "numRemovedFiles": found.files_removed,
+        }
+        rows.append(
+            (
+                *(s.id, s.time, s.author, found.operation),
+                [(key, text) for key, text in parameters.items() if text is not None],
+                [(key, str(number)) for key, number in metrics.items()],
+                s.commit_message,
+            )
+        )
+    return metadata_frame(state.spark, _HISTORY, rows)
+
+
+TABLES: dict[str, Callable[[LakeState, TableVersion], DataFrame]] = {
+    "files": files,
+    "partitions": partitions,
+    "column_stats": column_stats,
+    "snapshots": snapshots,
+    "history": history,
+}
+
+
+def metadata_table(
+    unit: UnitOfWork,
+    name: TableName,
+    kind: str,
+    *,
+    version: int | None,
+    timestamp: str | None,
+) -> DataFrame:
+    """Return a metadata table of a table as the unit sees it, or as of a snapshot.
+
+    Raises NotFound if the table does not exist.
+    """
+    if version is None and timestamp is None:
+        found = unit.workspace.table(name)
+    else:
+        found = version_at(unit.state, name, version, timestamp)
+    return TABLES[kind](unit.state, found)

@@ -1,0 +1,98 @@
+"""Verbs over the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from shelduck.errors import InvalidRequest
+from shelduck.spark.session import DataFrame, StructType
+from shelduck.work.handle import TableHandle
+from shelduck.work.results import Result
+from shelduck.work.rollups.answering import Reading, read_any
+from shelduck.work.rows.appending import Manner, append
+
+
+class RowVerbs(TableHandle):
+    """Reading and writing rows."""
+
+    def read(
+        self,
+        *,
+        version: int | None = None,
+        timestamp: str | datetime | None = None,
+        columns: Sequence[str] | None = None,
+        schema: str = "snapshot",
+        expect: StructType | str | None = None,
+        adapt: bool = False,
+        rollups: bool = True,
+    ) -> DataFrame:
+        """Return the rows as a DataFrame, with the columns that the table had at that snapshot.
+
+        The DataFrame stays on one snapshot whatever happens to the table, as long as the files
+        exist; if they were cleaned up, Spark's error names the missing file. Every column is
+        nullable. Queries of the newest rows are answered from a rollup if that is less work.
+
+        Args:
+            version: A snapshot id, as in `Committed.snapshot` and `history`.
+            timestamp: The last snapshot at or before it; text without an offset is UTC.
+            columns: The top-level columns to read; by default all.
+            schema: ``"current"`` reads the rows of an older snapshot with the current columns:
+                under their new names and types, without dropped ones, and with added ones as their
+                initial default.
+            expect: The columns that the caller expects, as a StructType or as Spark's DDL text.
+                Exactly these are returned, in this order. All differences from the table in name,
+                type or nullability are listed in one error.
+            adapt: With ``expect``, promote types if every value stays the same, accept NOT NULL
+                columns as nullable, and read columns that the table lacks as their default
+                (``CURRENT_DEFAULT`` in the field's metadata) or NULL.
+            rollups: Whether a rollup may answer; in SQL, the hint ``/*+ NO_ROLLUP */`` forbids it.
+
+        Raises:
+            NotFound: the table, a column or the snapshot does not exist.
+            InvalidRequest: both ``version`` and ``timestamp`` are given, or the table does not have
+                the expected columns.
+            Unsupported: a file or type cannot be read correctly, or a current column was converted
+                after that snapshot; the message says what to do.
+        """
+        what = Reading(version, timestamp, columns, schema, expect, adapt, rollups)
+        return read_any(self._view(), self.name, what)
+
+    def append(
+        self,
+        df: DataFrame,
+        *,
+        by_position: bool = False,
+        merge_schema: bool = False,
+        delete_sign: str | None = None,
+    ) -> Result:
+        """Append rows by column name; missing columns get their default, extra ones are refused.
+
+        In a UNIQUE or AGGREGATE table, rows replace existing rows of the same key or are combined
+        with them; of several in ``df``, the last one in its order counts as the last.
+
+        Args:
+            df: The rows. docs/types.md lists the types that a column accepts; no value is truncated
+                or rounded.
+            by_position: Match columns by position instead; struct fields always match by name.
+            merge_schema: Add columns and struct fields that the table lacks, and widen types where
+                the rows are wider, in the same snapshot.
+            delete_sign: For a UNIQUE table, the column of ``df`` that is true if the row of that
+                key is to be deleted. A column ``__DORIS_DELETE_SIGN__`` is used automatically.
+
+        Raises:
+            InvalidRequest: columns or types do not fit, found before any work; or a value does not
+                (NULL in a NOT NULL column, overflow), found while writing. The table is unchanged.
+            Unsupported: the table has a type, partition key or sort order that Spark cannot write.
+            Conflict: while rows were written, one of their columns was dropped, or they no longer
+                fit: the message has both schemas. Rows are adapted to other changes of the table.
+            OutcomeUnknown: look for the rows before appending them again.
+        """
+        self._require_frame(df, "append to")
+        if merge_schema and by_position:
+            raise InvalidRequest(
+                f"cannot append to {self.name} by_position with merge_schema: a schema is merged by"
+                " the names of columns; leave out one of them"
+            )
+        how = Manner(by_position, merge_schema, delete_sign)
+        return append(self._state, self._unit, self.name, df, how)

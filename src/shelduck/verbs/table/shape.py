@@ -1,0 +1,142 @@
+"""Verbs over the shape of a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shelduck.errors import Conflict, Unsupported
+from shelduck.evolution.alter import AlterPlan, plan_alter
+from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
+from shelduck.model.changes.table_change import TableChange
+from shelduck.model.tables.rollup import rollup_names
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.upkeep.compact import survey
+from shelduck.work.compaction import refuse_in_transaction
+from shelduck.work.handle import TableHandle
+from shelduck.work.results import Result
+from shelduck.work.rollup_tables import rollups_of
+from shelduck.work.rollups.alter import names_rollup, parted, plan_with_rollups
+from shelduck.work.rollups.altering import check_null, stage_alter
+from shelduck.work.rollups.shape import drop_with_rollups, refresh_by_id, rename_with_rollups
+from shelduck.work.rows.keyed import refuse_rollup
+from shelduck.work.unit import UnitOfWork, carry_out
+
+
+class ShapeVerbs(TableHandle):
+    """Changing columns and the name."""
+
+    def alter(self, *changes: TableChange, timeout: int | None = None) -> Result | SchemaChangeJob:
+        """Change the schema; all changes are one snapshot, and no file is rewritten.
+
+        If values have to be converted, or files or rollups rebuilt, a job is returned: its
+        `SchemaChangeJob.wait` does the work, in this process or any other, and publishes all
+        changes of the call at once, including those of rollups.
+
+        Args:
+            changes: From `shelduck.add_column`, `rename_column`, `set_partitioning` and the like,
+                applied in order.
+            timeout: Seconds after which a job is cancelled; by default a day.
+
+        Raises:
+            NotFound, AlreadyExists, InvalidRequest: a change is not possible; nothing is changed.
+                AlreadyExists also if the table has an open job.
+            Unsupported: values cannot be converted, or DuckLake does not support the change.
+            Conflict: other commits kept changing the table at the same time.
+        """
+        view = self._view()
+        table = view.workspace.table(self.name)
+        refuse_rollup(table)
+        if rollup_names(table) or names_rollup(changes):
+            return self._alter_with_rollups(view, table, changes, timeout)
+        plan = plan_alter(table, changes)
+        if plan.is_heavy:
+            refuse_in_transaction(self._unit, "a change that converts values")
+            return submit(self._state, table, plan, changes, timeout)
+
+        def stage(unit: UnitOfWork) -> None:
+            now = unit.workspace.table(self.name)
+            found = plan if now == table else plan_alter(now, changes)
+            self._stage(unit, found)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def _alter_with_rollups(
+        self,
+        view: UnitOfWork,
+        table: TableVersion,
+        changes: Sequence[TableChange],
+        timeout: int | None,
+    ) -> Result | SchemaChangeJob:
+        """Change a table and its rollups at once, by a job if rows have to be rebuilt."""
+        parts = parted(table, list(rollups_of(view, table)), changes)
+        plan = plan_alter(table, parts.own) if parts.own else None
+        indexes = parts.indexes(plan)
+        if plan is not None and plan.is_heavy:
+            refuse_in_transaction(self._unit, "a change that converts values")
+            if parts.theirs:
+                raise Unsupported(
+                    f"ALTER TABLE {self.name}: converting values or dropping a key cannot be"
+                    " combined with changes of columns that rollups contain; write two statements"
+                )
+            return submit(self._state, table, plan, changes, timeout, indexes=indexes)
+        if parts.made_anew(None if plan is None else plan.change):
+            refuse_in_transaction(self._unit, "a change that rebuilds rollups")
+            return submit_remaking(self._state, table, changes, indexes, timeout)
+
+        def stage(unit: UnitOfWork) -> None:
+            stage_alter(unit, unit.workspace.table(self.name), changes)
+
+        done = carry_out(self._state, self._unit, stage)
+        if self._unit is None:
+            refresh_by_id(self._state, table)
+        return done
+
+    def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
+        if plan.is_heavy:
+            raise Conflict(f"another commit changed {self.name}; alter it again")
+        check_null(unit, unit.workspace.table(self.name), plan)
+        if plan.change is not None:
+            unit.workspace.alter_table(plan.change)
+
+    def plan_alter(self, *changes: TableChange) -> AlterPlan:
+        """Return what `alter` would do, step by step, without doing it; print it.
+
+        Raises what `alter` raises, but does not look for NULL in rows. What a job would rewrite is
+        taken from the catalog and from footers; no row is read. Rows that the catalog keeps count
+        as one file for each version of their columns, without bytes.
+        """
+        view = self._view()
+        table = view.workspace.table(self.name)
+        plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)
+        if not plan.is_heavy:
+            return plan
+        found = survey(self._state.store, table, self._state.layouts)
+        files = found.rows.files
+        # A job that converts values flushes what the catalog keeps, and converts that too.
+        flushed = found.in_catalog if plan.shadows else ()
+        rows = sum((f.record_count or 0) - f.dead_rows for f in files) + sum(flushed)
+        size = sum(f.file_size_bytes for f in files)
+        return plan.rewriting(len(files) + len(flushed), rows, size, os.cpu_count() or 1)
+
+    def rename(self, new_name: str) -> Result:
+        """Rename the table inside its schema; this object follows, and files stay where they are.
+
+        ``new_name`` is one name; dots are part of it. Raises AlreadyExists if it is taken.
+        """
+
+        def stage(unit: UnitOfWork) -> None:
+            rename_with_rollups(unit, unit.workspace.table(self.name), new_name)
+
+        result = carry_out(self._state, self._unit, stage)
+        self.name = replace(self.name, name=new_name)
+        return result
+
+    def drop(self) -> Result:
+        """Drop the table; older snapshots still show it."""
+
+        def stage(unit: UnitOfWork) -> None:
+            drop_with_rollups(unit, unit.workspace.table(self.name))
+
+        return carry_out(self._state, self._unit, stage)

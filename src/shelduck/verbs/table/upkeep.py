@@ -1,0 +1,115 @@
+"""Maintenance of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.tables.options import option_text
+from shelduck.operations.upkeep.compact import Survey, survey
+from shelduck.planning.compaction import MIN_FILES
+from shelduck.spark.scan.matching import Condition, Where
+from shelduck.spark.unknown_columns import unknown_columns
+from shelduck.work.compaction import refuse_in_transaction, rewrite
+from shelduck.work.handle import TableHandle
+from shelduck.work.upkeep_results import Compacted
+
+
+class UpkeepVerbs(TableHandle):
+    """Fewer and smaller files for the same rows. Readers and the change feed see no difference."""
+
+    def compact(
+        self,
+        *,
+        where: Condition | Where | None = None,
+        target_file_size: int | str | None = None,
+        min_files: int = MIN_FILES,
+        max_files: int | None = None,
+        dry_run: bool = False,
+    ) -> Compacted:
+        """Combine small files, partition by partition, with the table's newest columns.
+
+        Rows keep their ids and their snapshots. Files with deleted rows are left to
+        `rewrite_deletes`. If older snapshots show what the new files lack (a dropped column,
+        another type), the old files stay until those snapshots expire. Each lot of about 8 GB is
+        one commit. Files that other commits change in the meantime are skipped.
+
+        Args:
+            where: Only files that hold a row for which this is true.
+            target_file_size: Bytes, or text such as ``"128MB"``; by default the option of that
+                name. Files of three quarters of it are large enough.
+            min_files: Combine at least this many files into one.
+            max_files: Rewrite at most this many files in this call.
+            dry_run: Only report what would be done.
+
+        Raises:
+            InvalidRequest: inside a transaction, or for a size that cannot be parsed.
+            Unsupported: a file cannot be read correctly.
+        """
+        refuse_in_transaction(self._unit, "compact()")
+        if min_files < 1 or (max_files is not None and max_files < 1):
+            raise InvalidRequest("min_files and max_files must be at least 1")
+        found = self._survey()
+        target = found.table.options.target_file_size
+        if target_file_size is not None:
+            target = int(option_text("target_file_size", target_file_size)[1])
+        among = None
+        if where is not None:
+            chosen = where if isinstance(where, Where) else Where(where)
+            with unknown_columns():
+                among = found.holding(self._state.spark, chosen)
+        bins = found.small(target, min_files=min_files, max_files=max_files, among=among)
+        return rewrite(self._state, found, bins, what="compact", dry_run=dry_run)
+
+    def rewrite_deletes(
+        self, delete_threshold: float | None = None, *, dry_run: bool = False
+    ) -> Compacted:
+        """Rewrite files with many deleted rows, without those rows.
+
+        Row ids stay the same. Older snapshots keep the old files until they expire.
+
+        Args:
+            delete_threshold: The fraction of deleted rows, 0 to 1, from which on a file is
+                rewritten; by default the option rewrite_delete_threshold (0.95). 0 rewrites every
+                file with a deleted row.
+            dry_run: Only report what would be done.
+        """
+        refuse_in_transaction(self._unit, "rewrite_deletes()")
+        found = self._survey()
+        options = found.table.options
+        threshold = options.rewrite_delete_threshold
+        if delete_threshold is not None:
+            threshold = float(option_text("rewrite_delete_threshold", delete_threshold)[1])
+        bins = found.dead(threshold, options.target_file_size)
+        return rewrite(self._state, found, bins, what="rewrite deletes of", dry_run=dry_run)
+
+    def rewrite(self, files: Collection[int] | None = None, *, dry_run: bool = False) -> Compacted:
+        """Rewrite files with the current columns, types and defaults.
+
+        Rows keep their ids. Older snapshots keep the old files until they expire. Each lot of about
+        8 GB is one commit. Files that other commits change in the meantime are skipped.
+
+        Args:
+            files: Ids of data files, from `Table.files`; by default all.
+            dry_run: Only report what would be done.
+
+        Raises:
+            NotFound: the newest snapshot has no file of such an id that can be rewritten.
+            InvalidRequest: inside a transaction.
+            Unsupported: a column has a type that Shelduck does not write.
+        """
+        refuse_in_transaction(self._unit, "rewrite()")
+        found = self._survey()
+        known = {f.id for f in found.rows.files}
+        chosen = known if files is None else set(files)
+        if chosen - known:
+            raise NotFound(
+                f"the newest snapshot of {found.table.full_name} has no data file"
+                f" {min(chosen - known)} whose rows have ids; look at Table.files()",
+                about="file",
+            )
+        bins = found.chosen(chosen, found.table.options.target_file_size)
+        return rewrite(self._state, found, bins, what="rewrite", dry_run=dry_run, must=True)
+
+    def _survey(self) -> Survey:
+        return survey(self._state.store, self._version(), self._state.layouts)

@@ -1,0 +1,1 @@
+"""The unit of work that every verb shares: state, staged changes, results, names resolved."""

@@ -1,0 +1,110 @@
+"""Bins of files, rewritten and committed lot by lot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown, Unsupported
+from shelduck.model.tables.writable import why_not_written
+from shelduck.operations.done import Done, discard, discard_unpublished
+from shelduck.operations.progress import bin_progress
+from shelduck.operations.upkeep.compact import RewrittenBin, Survey, write_bins
+from shelduck.planning.compaction import Bin, batches
+from shelduck.work.results import Committed, TableName
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork
+from shelduck.work.upkeep_results import Compacted
+
+Parts = Sequence[RewrittenBin]
+
+
+def rewrite(
+    state: LakeState,
+    found: Survey,
+    bins: Sequence[Bin],
+    *,
+    what: str,
+    dry_run: bool,
+    must: bool = False,
+) -> Compacted:
+    """Write the bins and commit them in lots, each a snapshot; ``what`` is its message.
+
+    If another commit deleted from or rewrote the files of a bin, the bin is dropped and its new
+    files are removed; the other bins land. A table with columns that Shelduck does not write is
+    left alone, and the result says why; with ``must``, Unsupported is raised instead.
+    """
+    name = TableName.of(found.table)
+    files, size = sum(len(b.files) for b in bins), sum(b.bytes for b in bins)
+    why = why_not_written(found.table.columns, found.table.full_name) if bins else None
+    if why is not None and must:
+        raise Unsupported(why)
+    if why is not None:
+        return Compacted(name, bytes=size, skipped=files, dry_run=dry_run, note=why)
+    if dry_run or not bins:
+        return Compacted(name, files, size, len(bins), dry_run=dry_run)
+    landed: list[RewrittenBin] = []
+    snapshots: list[int] = []
+    with bin_progress(name, bins, what, show=state.show_progress) as report:
+        for lot in batches(bins):
+            written = write_bins(state.spark, found.rows, lot, report=report)
+            for snapshot, parts in land(written, partial(_commit, state, f"{what} {name}")):
+                snapshots.append(snapshot)
+                landed.extend(parts)
+    done = sum(len(part.bin.files) for part in landed)
+    return Compacted(
+        name,
+        files=done,
+        bytes=sum(part.bin.bytes for part in landed),
+        new_files=sum(part.done.counts.files for part in landed),
+        new_bytes=sum(part.done.counts.bytes for part in landed),
+        snapshots=tuple(snapshots),
+        skipped=files - done,
+    )
+
+
+def refuse_in_transaction(unit: UnitOfWork | None, what: str) -> None:
+    """Raise InvalidRequest inside a transaction: maintenance commits by itself."""
+    if unit is not None:
+        raise InvalidRequest(f"{what} commits by itself; run it outside of the transaction")
+
+
+def land(parts: Parts, commit: Callable[[Parts], int]) -> list[tuple[int, Parts]]:
+    """Commit the parts together or, if one of them loses to another commit, one by one.
+
+    ``commit`` returns the snapshot. The files of parts that do not land are removed.
+    """
+    try:
+        return [(commit(parts), parts)]
+    except OutcomeUnknown:
+        raise
+    except Conflict:
+        found: list[tuple[int, Parts]] = []
+        for part in parts:
+            with suppress(Conflict):
+                found.append((commit([part]), [part]))
+        _discard_lost(parts, [part for _, landed in found for part in landed])
+        return found
+    except Exception:
+        # Not after Ctrl-C: the commit may have succeeded.
+        for part in parts:
+            discard(part.done.table, part.done.paths)
+        raise
+
+
+def _discard_lost(parts: Parts, landed: Parts) -> None:
+    """Remove the files of parts that did not land: parts may share a directory."""
+    table = parts[0].done.table
+    published = {table.path + path for part in landed for path in part.done.paths}
+    discard_unpublished(table, [path for part in parts for path in part.done.paths], published)
+
+
+def _commit(state: LakeState, message: str, parts: Parts) -> int:
+    table = parts[0].done.table
+    changes = tuple(change for part in parts for change in part.done.changes)
+    unit = UnitOfWork(state, state.commit_info(message))
+    unit.stage(Done(table, changes))
+    landed = unit.commit()
+    assert isinstance(landed, Committed)
+    return landed.snapshot

@@ -1,0 +1,40 @@
+"""What every kind of verb over one table needs: its name, its lake and the open unit of work."""
+
+from __future__ import annotations
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.table import TableVersion
+from shelduck.spark.session import DataFrame
+from shelduck.work.lookup import version_at
+from shelduck.work.results import TableName
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork, view_of
+
+
+class TableHandle:
+    """One table by name, on a lake or inside an open transaction."""
+
+    def __init__(self, state: LakeState, name: TableName, unit: UnitOfWork | None = None) -> None:
+        self._state = state
+        self._unit = unit
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Table({str(self.name)!r})"
+
+    def _version(self) -> TableVersion:
+        if self._unit is not None:
+            self._unit.require_open()
+            return self._unit.workspace.table(self.name)
+        return version_at(self._state, self.name, None, None)
+
+    def _view(self) -> UnitOfWork:
+        """Return the open unit, or a new one that is only read from."""
+        return view_of(self._state, self._unit)
+
+    def _require_frame(self, given: object, verb: str) -> None:
+        if not isinstance(given, DataFrame):
+            raise InvalidRequest(
+                f"cannot {verb} {self.name}: expected a Spark DataFrame, got"
+                f" {type(given).__name__}; create one with spark.createDataFrame(...)"
+            )

@@ -1,0 +1,101 @@
+"""Names and snapshots resolved to tables, the same for every verb."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from shelduck.catalog.read import read as catalog_read
+from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.model.tables.schema import path_text
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.operations.write.inlining import inline_limit
+from shelduck.work.instants import instant
+from shelduck.work.results import TableName
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork
+
+
+def rows_of(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
+    """Return where a table's rows are, as the unit sees them; ``writes`` if it will write some."""
+    found = unit.workspace.table(name)
+    staged = unit.workspace.staged_rows(found)
+    if writes:
+        found = unit.writer.register(found)
+    return table_rows(unit.state.store, found, unit.state.layouts, staged)
+
+
+def few_deletes(state: LakeState, unit: UnitOfWork | None, rows: TableRows) -> int:
+    """Return how many deletes a statement may put into the catalog; 0 in an open unit."""
+    return inline_limit(state.store, rows.table) if unit is None else 0
+
+
+def version_at(
+    state: LakeState, name: TableName, version: int | None, timestamp: str | datetime | None
+) -> TableVersion:
+    """Return a table at a snapshot: an id, the last at or before an instant, or the newest."""
+    when = None if timestamp is None else instant(timestamp)
+    with state.store.read() as connection:
+        snapshot = catalog_read.snapshot(connection, version=version, timestamp=when)
+        return catalog_read.table(connection, snapshot, name.schema, name.name, state.info)
+
+
+def as_of_today(unit: UnitOfWork, then: TableVersion) -> TableVersion:
+    """Return a table of an older snapshot with its current columns.
+
+    Raises Unsupported if a job has converted one since: the older files have the old values.
+    """
+    now = table_of_id(unit, then)
+    younger = {f.id for f in now.columns if then.columns.by_id(f.id) is None}
+    with unit.state.store.read() as connection:
+        done = catalog_jobs.jobs(connection) if younger else []
+    for job in done:
+        if job.table_id != now.id:
+            continue
+        converted = next((c for c in job.work.conversions if c.shadow_id in younger), None)
+        if converted is not None:
+            column = now.columns.by_id(converted.shadow_id)
+            assert column is not None
+            raise Unsupported(
+                f"{path_text((column.name,))} of {now.full_name} was converted from"
+                f" {converted.source} to {column.type} by job {job.id}, after snapshot"
+                f" {then.snapshot.id}; read that snapshot with its own schema, and cast the column"
+            )
+    return replace(now, snapshot=then.snapshot)
+
+
+def table_of_id(unit: UnitOfWork, known: TableVersion) -> TableVersion:
+    """Return a table as the unit sees it, under its current name.
+
+    Raises Conflict if it was dropped.
+    """
+    name = TableName.of(known)
+    with unit.workspace.reading() as connection:
+        found = _same_table(unit, name, known)
+        if found is None and known.id >= 0:
+            other = catalog_read.name_at(connection, known.id, unit.workspace.base)
+            found = None if other is None else _same_table(unit, TableName(*other), known)
+    if found is None:
+        raise Conflict(
+            f"table {known.full_name} was dropped by another commit; nothing was changed"
+        )
+    return found
+
+
+def _same_table(unit: UnitOfWork, name: TableName, known: TableVersion) -> TableVersion | None:
+    try:
+        found = unit.workspace.table(name)
+    except NotFound:
+        return None
+    return found if found.id == known.id else None
+
+
+def table_name(parts: tuple[str, ...], default_schema: str) -> TableName:
+    """Return the schema and name that ``table`` or ``schema.table`` refers to."""
+    if len(parts) == 1:
+        return TableName(default_schema, parts[0])
+    if len(parts) == 2:
+        return TableName(parts[0], parts[1])
+    raise InvalidRequest(f"{'.'.join(parts)!r} has too many parts; write table or schema.table")

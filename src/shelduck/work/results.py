@@ -1,0 +1,89 @@
+"""What calls return: plain values that print well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.text.quoting import quote_name
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit that landed, and what it changed.
+
+    ``snapshot`` is the id for time travel. ``rows`` counts the inserted, updated and deleted rows;
+    the last three fields count each kind. ``files`` and ``bytes`` count what was written. For a
+    change of metadata all counts are 0. ``note`` says what maintenance left undone, and why.
+    """
+
+    snapshot: int
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Nothing was done and no snapshot was made; ``note`` says why if something was left undone."""
+
+    snapshot: int
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Work that waits for the end of its transaction."""
+
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+Result = Committed | Unchanged | Staged
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRows:
+    """Rows of an answer that needs no Spark; ``columns`` are names and types, as in DDL."""
+
+    columns: str
+    rows: Sequence[tuple[object, ...]]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.split()[0] for column in self.columns.split(",")]
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table of the lake by schema and name; its text is what `Lake.table` accepts."""
+
+    schema: str
+    name: str
+
+    @classmethod
+    def of(cls, table: TableVersion) -> TableName:
+        """Return the name of a table."""
+        return cls(table.schema.name, table.name)
+
+    def __str__(self) -> str:
+        return f"{quote_name(self.schema)}.{quote_name(self.name)}"
+
+
+__all__ = ["Committed", "PlainRows", "Result", "Snapshot", "Staged", "TableName", "Unchanged"]

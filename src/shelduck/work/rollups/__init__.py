@@ -1,0 +1,1 @@
+"""Rollups as tables that follow their base: made, altered, and used in answers."""

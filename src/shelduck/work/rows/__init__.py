@@ -1,0 +1,1 @@
+"""Rows staged for a commit, with what key models and rollups make of them."""

@@ -1,0 +1,190 @@
+"""New rows of a table: written for its current columns, committed under those it has by then.
+
+Written files are committed as they are whenever possible; if an ALTER in the meantime needs values
+that they do not hold, the rows are computed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from shelduck.errors import Conflict
+from shelduck.leases.writer import Writer
+from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
+from shelduck.model.tables.keys import DELETE_SIGN
+from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.done import Done, discard
+from shelduck.operations.write.append import append_rows
+from shelduck.operations.write.inlining import inline_limit
+from shelduck.operations.write.load import Loaded
+from shelduck.planning.rebase import moved
+from shelduck.spark.rows.named_rows import NamedRows
+from shelduck.spark.session import DataFrame
+from shelduck.work.lookup import table_of_id, version_at
+from shelduck.work.results import Result, Staged, TableName
+from shelduck.work.rows.evolving import evolved
+from shelduck.work.rows.keyed import is_plain, load
+from shelduck.work.rows.row_work import carry_out_rows
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork, carry_out, counted
+
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How rows are appended, as `Table.append` takes it."""
+
+    by_position: bool = False
+    merge_schema: bool = False
+    delete_sign: str | None = None
+    in_one_task: bool = False
+
+
+class _Outdated(Conflict):
+    """The written files lack values that the current columns need."""
+
+
+def append(
+    state: LakeState, unit: UnitOfWork | None, name: TableName, df: DataFrame, how: Manner
+) -> Result:
+    """Append rows, in a separate commit or in the open unit."""
+    if unit is not None:
+        unit.require_open()
+        planned = unit.workspace.table(name)
+    else:
+        planned = version_at(state, name, None, None)
+    rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
+    if how.delete_sign is not None or not is_plain(planned):
+        return _load(state, unit, name, rows, how)
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _append(state, unit, rows, how)
+        except _Outdated:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            rows = _under(rows, _newest(state, planned))
+            if not is_plain(rows.planned):
+                return _load(state, unit, name, rows, how)
+    raise AssertionError("unreachable")
+
+
+def land(
+    state: LakeState,
+    unit: UnitOfWork | None,
+    done: Done,
+    writer: Writer | None = None,
+    given: frozenset[FieldId] | None = None,
+) -> Result:
+    """Commit, or stage into the open unit, new rows of a table, whatever it is called now.
+
+    ``given`` are the columns that have values, by default all.
+    """
+    if done.is_nothing:
+        return Staged() if unit else carry_out(state, None, lambda _unit: None)
+    planned = done.table if done.alter is None else done.alter.table
+
+    tried: list[UnitOfWork] = []
+
+    def stage(into: UnitOfWork) -> None:
+        tried.append(into)
+        fitted = _fitted(done, planned, table_of_id(into, planned), given)
+        if writer is not None and unit is None:
+            # Another attempt needs it, so its owner releases it.
+            into.writer, into.borrows_writer = writer, True
+        into.stage(fitted)
+
+    if unit is not None:
+        unit.own(done)
+        carry_out(state, unit, stage)
+        return Staged(**counted(done.counts))
+    try:
+        return carry_out(state, None, stage)
+    except BaseException:
+        if not any(own.may_have_landed for own in tried):
+            discard(planned, done.paths)
+        raise
+
+
+def _append(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
+    planned, alter = rows.planned, None
+    if how.merge_schema:
+        planned, alter = evolved(planned, rows.df.schema)
+    writer = Writer(state.store, state.leases) if unit is None else unit.writer
+    try:
+        done = append_rows(
+            state.spark,
+            rows.df,
+            planned,
+            by_position=rows.by_position,
+            in_one_task=how.in_one_task,
+            show_progress=state.show_progress,
+            inline_limit=0 if unit or alter else inline_limit(state.store, planned),
+            register=writer.register,
+        )
+        return land(state, unit, replace(done, alter=alter), writer, rows.given)
+    finally:
+        if unit is None:
+            writer.give_up()
+
+
+def _load(
+    state: LakeState, unit: UnitOfWork | None, name: TableName, rows: NamedRows, how: Manner
+) -> Result:
+    def prepare(into: UnitOfWork) -> Loaded:
+        meant = _under(rows, into.workspace.table(name))
+        return load(
+            into,
+            name,
+            meant.df,
+            by_position=meant.by_position,
+            merge_schema=how.merge_schema,
+            delete_sign=how.delete_sign,
+            in_one_task=how.in_one_task,
+        )
+
+    return carry_out_rows(state, unit, prepare, again=True)
+
+
+def _under(rows: NamedRows, now: TableVersion) -> NamedRows:
+    """Return rows under the current names; raises Conflict if one of their columns is gone."""
+    if now.columns != rows.planned.columns:
+        moved(rows.planned, now, rows.given).refuse()
+    return rows.under(now)
+
+
+def _fitted(
+    done: Done, planned: TableVersion, now: TableVersion, given: frozenset[FieldId] | None
+) -> Done:
+    """Return what was written, as new rows of the current table."""
+    if is_plain(planned) and not is_plain(now):
+        raise _Outdated(f"{now.full_name} got rollups while rows were written; append again")
+    # If two columns got the same id, each would read the values of the other.
+    is_free = done.alter is None or now.max_column_id == planned.max_column_id
+    if now.columns == planned.columns and is_free:
+        if done.alter is not None:
+            # New columns have no comments; those of the table may have changed.
+            return replace(done, alter=replace(done.alter, table=now, comments=now.comments))
+        return replace(done, changes=tuple(_planned_for(now, c) for c in done.changes))
+    seen = moved(done.table, now, given)
+    is_made_anew = done.alter is not None or any(isinstance(c, InlineRows) for c in done.changes)
+    if is_made_anew or (seen.explicit and not seen.problems):
+        raise _Outdated(
+            f"the columns of {now.full_name} changed while rows were written; append again"
+        )
+    changes = tuple(
+        replace(c, files=seen.files(c.files), planned=now) if isinstance(c, AppendFiles) else c
+        for c in done.changes
+    )
+    return replace(done, changes=changes)
+
+
+def _planned_for(now: TableVersion, change: RowChange) -> RowChange:
+    if isinstance(change, AppendFiles | InlineRows):
+        return replace(change, planned=now)
+    return change
+
+
+def _newest(state: LakeState, planned: TableVersion) -> TableVersion:
+    return table_of_id(UnitOfWork(state, state.commit_info()), planned)

@@ -1,0 +1,161 @@
+"""Writes to tables with a key model: rows of other writers are folded first, so keys are unique."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shelduck.catalog.commit.settled import is_settled, settled_at
+from shelduck.errors import InvalidRequest
+from shelduck.model.changes.settled import Settling
+from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, table_keys
+from shelduck.model.tables.properties import require_known
+from shelduck.model.tables.rollup import rollup_names, rollup_of, rollup_table
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.operations.done import Counts, Done
+from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.append import append_rows
+from shelduck.operations.write.load import Loaded, fold_rows, load_rows
+from shelduck.spark.merge.load_rows import ordered
+from shelduck.spark.rows.assign import assign
+from shelduck.spark.session import DataFrame
+from shelduck.sql.ddl.defaults import expression_for_spark
+from shelduck.work.lookup import rows_of
+from shelduck.work.results import TableName
+from shelduck.work.rows.evolving import evolved_rows
+from shelduck.work.rows.following import feed_since, stage_followed
+from shelduck.work.unit import UnitOfWork
+
+
+def folds(table: TableVersion) -> bool:
+    """Tell whether a table has at most one row of each key."""
+    keys = table_keys(table)
+    return keys is not None and keys.folds
+
+
+def is_plain(table: TableVersion) -> bool:
+    """Tell whether an append only adds rows: no key is folded, and no rollup is updated.
+
+    Raises NewerFormat if only a newer Shelduck can tell.
+    """
+    require_known(table)
+    is_followed = bool(rollup_names(table)) or rollup_of(table) is not None
+    return not folds(table) and not is_followed
+
+
+def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
+    """Return where a table's rows are, for a statement that deletes, or ``writes``, some.
+
+    Raises InvalidRequest for a rollup, whose rows follow those of its base.
+    """
+    refuse_rollup(unit.workspace.table(name))
+    return rows_of(unit, name, writes=writes)
+
+
+def refuse_rollup(table: TableVersion) -> None:
+    """Raise InvalidRequest for a rollup: users can change only its base."""
+    rollup = rollup_of(table)
+    if rollup is not None:
+        base = table.name.removesuffix(rollup_table("", rollup.name))
+        raise InvalidRequest(
+            f"cannot change {table.full_name}: it is rollup {rollup.name} of {base} and follows its"
+            f" changes; change {base}, or use DROP ROLLUP {rollup.name}"
+        )
+
+
+def settled_rows(unit: UnitOfWork, name: TableName) -> TableRows:
+    """Return where a table's rows are, for a statement that writes some.
+
+    In a table with a key model, rows that another writer added without folding are folded first, in
+    the same commit.
+    """
+    rows = changed_rows(unit, name, writes=True)
+    if not folds(rows.table) or unit.settles(rows.table.id):
+        return rows
+    done = folded_done(unit, rows)
+    if done.is_nothing:
+        return rows
+    stage_followed(unit, replace(done, counts=Counts(files=done.counts.files)))
+    return rows_of(unit, name, writes=True)
+
+
+def folded_done(unit: UnitOfWork, rows: TableRows) -> Done:
+    """Return the folding of rows that other writers put into a table with a key model."""
+    table, base = rows.table, unit.workspace.base
+    settling = Settling(table.id, frozenset({table.id}), base.id, alone=True)
+    unit.settle(settling)
+    if table.id < 0 or not (rows.files or any(part.rows for part in rows.inlined)):
+        return Done(table)
+    with unit.state.store.read() as connection:
+        if is_settled(connection, settling, base):
+            return Done(table)
+        since = settled_at(connection, table.id)
+    changes = feed_since(unit, table, since)
+    return fold_rows(unit.state.spark, rows, since, changes, show_progress=unit.state.show_progress)
+
+
+def load(
+    unit: UnitOfWork,
+    name: TableName,
+    df: DataFrame,
+    *,
+    by_position: bool = False,
+    merge_schema: bool = False,
+    delete_sign: str | None = None,
+    in_one_task: bool = False,
+) -> Loaded:
+    """Load rows as one statement of ``unit``, according to the key model of the table."""
+    rows = settled_rows(unit, name)
+    df, sign = _with_sign_last(df, rows.table, delete_sign)
+    alter = None
+    if merge_schema:
+        plain = df if sign is None else df.drop(sign)
+        rows, alter = evolved_rows(rows, plain.schema)
+    if not folds(rows.table):
+        done = append_rows(
+            unit.state.spark,
+            df,
+            rows.table,
+            by_position=by_position,
+            in_one_task=in_one_task,
+            show_progress=unit.state.show_progress,
+        )
+        return Loaded(done if done.is_nothing else replace(done, alter=alter))
+    fitting = assign(
+        df,
+        rows.table,
+        render_expression=expression_for_spark,
+        by_position=by_position,
+        keep=() if sign is None else (sign,),
+    )
+    loaded = load_rows(
+        unit.state.spark,
+        rows,
+        ordered(fitting, sign),
+        show_progress=unit.state.show_progress,
+    )
+    done = loaded.done
+    return loaded if done.is_nothing else replace(loaded, done=replace(done, alter=alter))
+
+
+def _with_sign_last(
+    df: DataFrame, table: TableVersion, sign: str | None
+) -> tuple[DataFrame, str | None]:
+    """Return the rows with the column that marks deleted keys at the end, and its name."""
+    wanted = sign or DELETE_SIGN
+    found = next((c for c in df.columns if c.lower() == wanted.lower()), None)
+    if found is None:
+        if sign is None:
+            return df, None
+        raise InvalidRequest(
+            f"the rows for {table.full_name} do not have the column {quote_name(sign)}, which marks"
+            " deleted keys"
+        )
+    keys = table_keys(table)
+    if keys is None or keys.model is not KeyModel.UNIQUE:
+        raise InvalidRequest(
+            f"column {quote_name(found)} marks deleted keys, but {table.full_name} is not a UNIQUE"
+            " KEY table; use DELETE FROM"
+        )
+    others = [c for c in df.columns if c != found]
+    return df.select(*map(backticked, (*others, found))), found

@@ -1,0 +1,53 @@
+"""Statements over rows: prepared, applied to the rollups of their table, and committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shelduck.errors import Conflict
+from shelduck.operations.done import Done
+from shelduck.operations.write.load import Loaded
+from shelduck.spark.unknown_columns import unknown_columns
+from shelduck.work.results import Result, Staged
+from shelduck.work.rows.following import stage_followed
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork, counted
+
+_ATTEMPTS = 10
+
+Prepare = Callable[[UnitOfWork], Done | Loaded]
+
+
+def carry_out_rows(
+    state: LakeState, unit: UnitOfWork | None, prepare: Prepare, *, again: bool = False
+) -> Result:
+    """Do work over rows in the open unit, or in a new one that is committed at once.
+
+    The rows were chosen by reading, so a commit of another writer that touches them is a Conflict.
+    Another attempt has to compute everything again; it is made only if ``again`` says that the work
+    means the same on any snapshot, as a load does. If the unit does not land, its files are
+    removed.
+    """
+    if unit is not None:
+        unit.require_open()
+        with unit.statement(), unknown_columns():
+            done = stage_followed(unit, prepare(unit))
+        return Staged(**counted(done.counts))
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _alone(state, prepare)
+        except Conflict:
+            if not again or attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _alone(state: LakeState, prepare: Prepare) -> Result:
+    own = UnitOfWork(state, state.commit_info())
+    try:
+        with unknown_columns():
+            stage_followed(own, prepare(own))
+        return own.commit()
+    except BaseException:
+        own.rollback()
+        raise

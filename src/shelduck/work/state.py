@@ -1,0 +1,47 @@
+"""The state that all objects of one connected lake share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.errors import InvalidRequest
+from shelduck.leases.leases import Leases
+from shelduck.model.changes.change import CommitInfo
+from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.spark.session import SparkSession, is_stopped, session_for
+
+DEFAULT_SCHEMA = "main"
+
+
+@dataclass
+class LakeState:
+    """The catalog, the Spark session (created when first needed) and known layouts of files."""
+
+    store: Store
+    info: LakeInfo
+    given_spark: SparkSession | None = None
+    author: str | None = None
+    default_schema: str = DEFAULT_SCHEMA
+    layouts: LayoutMemory = field(default_factory=LayoutMemory)
+    show_progress: bool | None = None
+    leases: Leases = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.leases = Leases(self.store)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that the user passed, else the active one, else a new local one."""
+        if self.given_spark is None:
+            self.given_spark = session_for(None)
+        if is_stopped(self.given_spark):
+            raise InvalidRequest(
+                "the Spark session of this lake was stopped; connect again with a running one"
+            )
+        return self.given_spark
+
+    def commit_info(self, message: str | None = None, extra_info: str | None = None) -> CommitInfo:
+        """Return author, message and extra info for a commit of this lake."""
+        return CommitInfo(self.author, message, extra_info)

@@ -1,0 +1,96 @@
+"""What happened to the rows of a table: the change feed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from shelduck.catalog.read import read as catalog_read
+from shelduck.catalog.read.changes import Bound, feed_range
+from shelduck.catalog.running.jobs import first_conversion
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.model.changes.job import Job
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.changes import read_changes
+from shelduck.spark.session import DataFrame
+from shelduck.work.handle import TableHandle
+from shelduck.work.instants import instant
+from shelduck.work.results import TableName
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork, view_of
+
+Moment = int | str | datetime
+
+
+class ChangeVerbs(TableHandle):
+    """Reading what changed."""
+
+    def changes(self, start: Moment, end: Moment | None = None) -> DataFrame:
+        """Return what happened to the rows from ``start`` to ``end``, both included.
+
+        Each change is a row: the columns that the table has at ``end``, whatever they were at the
+        time of the change, followed by ``_change_type`` (insert, delete, update_preimage,
+        update_postimage), ``_commit_version``, ``_commit_timestamp`` and ``_row_id``, which a row
+        keeps through updates. The order is undefined. Compaction is not a change, nor are rows that
+        were inserted and deleted in one transaction. Changes of an open transaction are not shown.
+
+        Args:
+            start: A snapshot id, or a time (text without an offset is UTC): the first snapshot at
+                or after it.
+            end: A snapshot id, or a time: the last snapshot at or before it. By default the newest.
+
+        Raises:
+            NotFound: a snapshot does not exist, or a needed one has expired; the message names the
+                oldest one that the feed can begin with.
+            InvalidRequest: ``start`` is after ``end``, or a column has a name that the feed uses.
+            Unsupported: a job converted columns after ``start``; the message says where the range
+                has to end and the next one can begin.
+        """
+        return changes_between(self._view(), self.name, start, end)
+
+
+def changes_between(
+    unit: UnitOfWork, name: TableName, start: Moment, end: Moment | None
+) -> DataFrame:
+    """Return the change feed of a table by its name at the end of the range."""
+    last = unit.workspace.base.id if end is None else end
+    with unit.state.store.read() as connection:
+        found = feed_range(connection, _bound(start), _bound(last))
+        table = catalog_read.table(connection, found.last, name.schema, name.name, unit.state.info)
+        first = found.snapshots[0][0].id
+        converting = first_conversion(connection, table.id, first, found.last.id)
+    if converting is not None:
+        raise _between(table, converting, first)
+    return read_changes(unit.state.spark, unit.state.store, table, unit.state.layouts, found)
+
+
+def changes_of(state: LakeState, table: TableVersion, first: int, last: int) -> DataFrame:
+    """Return the change feed of a table, whatever it was called in the last snapshot.
+
+    Raises NotFound if it was dropped and another table has its name.
+    """
+    with state.store.read() as connection:
+        at = catalog_read.snapshot(connection, version=last)
+        named = catalog_read.name_at(connection, table.id, at)
+        name = TableName(*named) if named else TableName.of(table)
+        if catalog_read.table(connection, at, name.schema, name.name, state.info).id != table.id:
+            raise NotFound(
+                f"table {name} was dropped, and snapshot {last} has another table of that name",
+                about="table",
+            )
+    return changes_between(view_of(state, None), name, first, last)
+
+
+def _between(table: TableVersion, job: Job, first: int) -> Unsupported:
+    """Changes before a conversion have values of the old column, which no longer exists."""
+    assert job.published is not None
+    return Unsupported(
+        f"job {job.id} converted columns of {table.full_name} in snapshot {job.published}, and"
+        f" changes from snapshot {first} on have the old columns; end at {job.published - 1}, and"
+        f" begin at {job.published} for later changes"
+    )
+
+
+def _bound(moment: Moment) -> Bound:
+    if isinstance(moment, bool):
+        raise InvalidRequest(f"{moment!r} is neither a snapshot id nor a time")
+    return moment if isinstance(moment, int) else instant(moment)

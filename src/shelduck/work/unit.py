@@ -1,0 +1,262 @@
+"""One unit of work: staged changes, and the one call that commits them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TypedDict
+
+from shelduck.catalog.commit.batches import landed_in
+from shelduck.catalog.commit.commit import Landed, commit
+from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
+from shelduck.leases.writer import Writer
+from shelduck.model.changes.batch import Batch
+from shelduck.model.changes.change import Change, CommitInfo, DeleteRows, RewriteFiles
+from shelduck.model.changes.job import JobStep
+from shelduck.model.changes.settled import Settling
+from shelduck.model.files.layout import Layout
+from shelduck.model.tables.schema import SnapshotId, TableId
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.done import Counts, Done, discard, discard_unpublished
+from shelduck.operations.landing import require_files
+from shelduck.operations.upkeep.flush import with_past
+from shelduck.work.results import Committed, Result, Staged, Unchanged
+from shelduck.work.state import LakeState
+from shelduck.work.workspace import Workspace
+
+_ATTEMPTS = 10
+
+
+class UnitOfWork:
+    """Changes that become one snapshot, or none.
+
+    Names are resolved at the snapshot that is newest at the first use. If the unit does not land,
+    files given to `own` are removed, unless the outcome is unknown.
+    """
+
+    def __init__(self, state: LakeState, info: CommitInfo) -> None:
+        self.state = state
+        self.info = info
+        self.workspace = Workspace(state)
+        self.is_open = True
+        self.may_have_landed = False
+        self._counts = Counts()
+        self._owned: list[tuple[TableVersion, Sequence[str]]] = []
+        self.batch: Batch | None = None
+        self.job: JobStep | None = None
+        self._settlings: dict[TableId, Settling] = {}
+        self.writer = Writer(state.store, state.leases)
+        self.borrows_writer = False
+
+    def stage(self, done: Done) -> None:
+        """Add the changes that a verb over rows has prepared."""
+        self._counts += done.counts
+        self.stage_unseen(done)
+        if not done.keeps_rows:
+            # Callers that keep keys and rollups up to date settle them again.
+            gone = [t for t, s in self._settlings.items() if done.table.id in s.sources]
+            for table in gone:
+                del self._settlings[table]
+
+    def stage_unseen(self, done: Done) -> None:
+        """Add changes that follow from others and are not counted."""
+        if done.alter is not None:
+            self.workspace.alter_table(done.alter)
+        for change in done.changes:
+            self.workspace.stage_rows(done.table, change)
+
+    def own(self, done: Done) -> None:
+        """Take over the files of ``done``, to remove them if they do not land."""
+        self._owned.append((done.table, done.paths))
+
+    def settle(self, settling: Settling) -> None:
+        """Record that the commit leaves a table consistent with its key model or its base."""
+        self._settlings.setdefault(settling.table, settling)
+
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """Undo the changes staged inside if it fails, so that all of them are staged or none.
+
+        The unit still owns the files.
+        """
+        undo = self.workspace.savepoint()
+        counts, settlings = self._counts, dict(self._settlings)
+        try:
+            yield
+        except BaseException:
+            undo()
+            self._counts, self._settlings = counts, settlings
+            raise
+
+    def settlings(self) -> dict[TableId, Settling]:
+        """Return what `settle` recorded and is still valid."""
+        return dict(self._settlings)
+
+    def settles(self, table: TableId) -> bool:
+        """Tell whether `settle` was called for a table."""
+        return table in self._settlings
+
+    def annotate(self, info: CommitInfo) -> None:
+        """Set author, message and extra info of the commit; what ``info`` leaves out stays."""
+        self.info = replace(
+            self.info,
+            author=info.author or self.info.author,
+            message=info.message or self.info.message,
+            extra_info=info.extra_info or self.info.extra_info,
+        )
+
+    def has_landed(self) -> bool:
+        """Tell whether the batch of the unit has already landed."""
+        if self.batch is None:
+            return False
+        with self.state.store.read() as connection:
+            return landed_in(connection, self.batch) is not None
+
+    def require_open(self) -> None:
+        """Raise InvalidRequest if the unit has ended."""
+        if not self.is_open:
+            raise InvalidRequest("the transaction has ended; begin another one")
+
+    def commit(self) -> Committed | Unchanged:
+        """Make one snapshot of everything staged, or none if nothing was.
+
+        Raises Conflict if another commit excludes this one; nothing is changed then.
+        """
+        self.require_open()
+        changes = self.workspace.changes()
+        base = self.workspace.base.id
+        if not changes:
+            self.rollback()
+            return Unchanged(base)
+        learned = self.state.layouts.unrecorded()
+        published = self.workspace.published()
+        changes = [self._with_past(change, published) for change in changes]
+        landed = self._landed(changes, base, learned)
+        if landed.is_repeat:
+            self.may_have_landed = False
+            self.rollback()
+            return Unchanged(landed.snapshot.id)
+        self.is_open = False
+        self.writer.ended()
+        # Leftover files do no harm, and an error would hide that the commit has landed.
+        with suppress(OSError):
+            for table, paths in self._owned:
+                discard_unpublished(table, paths, published)
+        self.state.layouts.mark_recorded(learned)
+        if landed.is_new:
+            return Committed(landed.snapshot.id, **counted(self._counts))
+        return Unchanged(landed.snapshot.id)
+
+    def _with_past(self, change: Change, published: set[str]) -> Change:
+        if not isinstance(change, DeleteRows | RewriteFiles):
+            return change
+        paths: list[str] = []
+        self._owned.append((change.table, paths))
+        found = with_past(self.state.store, change, paths)
+        published.update(change.table.path + path for path in paths)
+        return found
+
+    def _landed(
+        self, changes: Sequence[Change], base: SnapshotId, learned: Mapping[int, Layout]
+    ) -> Landed:
+        self.may_have_landed = True
+        try:
+            require_files(changes, self.workspace.directories())
+            return commit(
+                self.state.store,
+                self.state.info,
+                changes,
+                base=base,
+                info=self.info,
+                layouts_learned=learned,
+                batch=self.batch,
+                writers=self.writer.ids,
+                settlings=tuple(self._settlings.values()),
+                job=self.job,
+            )
+        except OutcomeUnknown:
+            self.is_open = False
+            self.writer.ended()
+            raise
+        except Exception:
+            self.may_have_landed = False
+            self.rollback()
+            raise
+        except BaseException:
+            # Ctrl-C may come after COMMIT: the files are left to remove_orphans.
+            self.is_open = False
+            self.writer.give_up()
+            raise
+
+    def rollback(self) -> None:
+        """Discard everything staged and remove the files that the unit owns.
+
+        Does nothing if the unit has ended: its files may be part of the lake.
+        """
+        if not self.is_open or self.may_have_landed:
+            return
+        self.is_open = False
+        for table, paths in self._owned:
+            discard(table, paths)
+        if not self.borrows_writer:
+            self.writer.give_up()
+
+
+def view_of(state: LakeState, unit: UnitOfWork | None) -> UnitOfWork:
+    """Return the open unit, or a new one that is only read from."""
+    view = unit or UnitOfWork(state, state.commit_info())
+    view.require_open()
+    return view
+
+
+class Counted(TypedDict):
+    """Counts as the arguments of a result."""
+
+    rows: int
+    files: int
+    bytes: int
+    inserted: int
+    updated: int
+    deleted: int
+
+
+def counted(counts: Counts) -> Counted:
+    """Return counts as the arguments of a result."""
+    return {
+        "rows": counts.rows,
+        "files": counts.files,
+        "bytes": counts.bytes,
+        "inserted": counts.inserted,
+        "updated": counts.updated,
+        "deleted": counts.deleted,
+    }
+
+
+def carry_out(
+    state: LakeState,
+    unit: UnitOfWork | None,
+    stage: Callable[[UnitOfWork], None],
+    *,
+    message: str | None = None,
+) -> Result:
+    """Stage into the open unit, or into a new one that is committed at once.
+
+    If a new unit loses to another commit, ``stage`` runs again on the newest snapshot, so it must
+    not write rows. A Conflict that ``stage`` itself finds would be found again and is raised.
+    """
+    if unit is not None:
+        unit.require_open()
+        with unit.statement():
+            stage(unit)
+        return Staged()
+    for attempt in range(_ATTEMPTS):
+        own = UnitOfWork(state, state.commit_info(message))
+        with state.store.session():
+            stage(own)
+            try:
+                return own.commit()
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+    raise AssertionError("unreachable")

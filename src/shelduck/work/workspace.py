@@ -1,0 +1,376 @@
+"""The lake as one transaction sees it: its base snapshot and its own staged changes.
+
+Several changes of one table are reduced to what a commit carries: one CreateTable, RenameTable,
+AlterTable or DropTable, and the files that were appended.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from shelduck.catalog.read import read
+from shelduck.catalog.read import views as read_views
+from shelduck.catalog.read.read import Connection
+from shelduck.catalog.upkeep.options import read_table_options
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.evolution.alter import altered
+from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
+from shelduck.model.changes.change import (
+    AlterTable,
+    Change,
+    CreateSchema,
+    DropSchema,
+    RowChange,
+)
+from shelduck.model.changes.staged import StagedRows
+from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
+from shelduck.model.tables.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.view import ViewDefinition, ViewVersion
+from shelduck.model.text.names import directory
+from shelduck.work.results import TableName
+from shelduck.work.staged_views import StagedViews
+from shelduck.work.state import DEFAULT_SCHEMA, LakeState
+from shelduck.work.table_work import TableWork
+
+
+class Workspace:
+    """Names resolved to versions, and staged changes, over one base snapshot."""
+
+    def __init__(self, state: LakeState) -> None:
+        self._state = state
+        self._base: Snapshot | None = None
+        self._connection: Connection | None = None
+        self._tables: dict[TableId, TableWork] = {}
+        self._schemas: dict[str, SchemaInfo | None] = {}
+        self._created_schemas: list[CreateSchema] = []
+        self._dropped_schemas: list[DropSchema] = []
+        self._provisional = 0
+        self._views = StagedViews()
+
+    @property
+    def base(self) -> Snapshot:
+        """The snapshot that reads see, and since which other commits can conflict."""
+        if self._base is None:
+            with self.reading():
+                pass
+        assert self._base is not None
+        return self._base
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a connection to read the catalog; the first one determines the base.
+
+        All calls of the workspace inside share the connection.
+        """
+        if self._connection is not None:
+            yield self._connection
+            return
+        with self._state.store.read() as connection:
+            if self._base is None:
+                self._base = read.snapshot(connection)
+            self._connection = connection
+            try:
+                yield connection
+            finally:
+                self._connection = None
+
+    def schemas(self) -> list[SchemaInfo]:
+        """Return the schemas as this transaction left them, its new ones last."""
+        with self.reading() as connection:
+            known = read.schemas(connection, self.base, self._state.info)
+        own = [s for s in self._schemas.values() if s is not None]
+        return [s for s in known if s.name.lower() not in self._schemas] + own
+
+    def schema(self, name: str) -> SchemaInfo:
+        """Return a schema by name or raise NotFound."""
+        known = self.schemas()
+        match = next((s for s in known if s.name.lower() == name.lower()), None)
+        if match is None:
+            raise NotFound.named("schema", name, [s.name for s in known])
+        return match
+
+    def table_names(self, schema: SchemaInfo) -> list[str]:
+        """Return the names of a schema's tables as this transaction left them, sorted."""
+        with self.reading() as connection:
+            present = read.table_names(connection, self.base, schema)
+        works = [w for w in self._tables.values() if w.current.schema.id == schema.id]
+        changed = {w.original.name for w in works if w.original is not None}
+        own = [w.current.name for w in works if not w.dropped]
+        return sorted([n for n in present if n not in changed] + own)
+
+    def table(self, name: TableName) -> TableVersion:
+        """Return a table as this transaction left it, or raise NotFound."""
+        for work in self._tables.values():
+            if _is_named(work.current, name) and not work.dropped:
+                return work.current
+        with self.reading() as connection:
+            if self._made_schema(name.schema):
+                raise self._no_table(name)
+            found = read.table(connection, self.base, name.schema, name.name, self._state.info)
+        work_here = self._tables.get(found.id)
+        if work_here is not None:
+            known = [] if work_here.dropped else [work_here.current.full_name]
+            raise NotFound.named("table", str(name), known)
+        return found
+
+    def _made_schema(self, name: str) -> bool:
+        """Tell whether the transaction itself created the schema of this name."""
+        return self._schemas.get(name.lower()) is not None
+
+    def _no_table(self, name: TableName) -> NotFound:
+        schema = self.schema(name.schema)
+        known = [str(TableName(schema.name, n)) for n in self.table_names(schema)]
+        return NotFound.named("table", str(name), known)
+
+    def has_table(self, name: TableName) -> bool:
+        """Tell whether there is a table of this name."""
+        try:
+            self.table(name)
+        except NotFound:
+            return False
+        return True
+
+    def view(self, name: TableName) -> ViewVersion | None:
+        """Return a view as this transaction left it, None if there is none."""
+        found = self._views.find(name)
+        if found is not None:
+            return found
+        with self.reading() as connection:
+            known = read_views.view(connection, self.base, name.schema, name.name, self._state.info)
+        return self._views.seen(known)
+
+    def view_names(self, schema: SchemaInfo) -> list[str]:
+        """Return the names of a schema's views as this transaction left them, sorted."""
+        with self.reading() as connection:
+            present = read_views.view_names(connection, self.base, schema)
+        return self._views.names(schema, present)
+
+    def create_view(self, name: TableName, definition: ViewDefinition) -> None:
+        """Stage a new view."""
+        _require_name("view", name.name)
+        schema = self.schema(name.schema)
+        self._require_free(name)
+        self._provisional -= 1
+        self._views.create(
+            ViewVersion(
+                id=self._provisional,
+                uuid=str(uuid.uuid4()),
+                schema=schema,
+                name=name.name,
+                definition=definition,
+                snapshot=self.base,
+                begin_snapshot=SnapshotId(self.base.id + 1),
+            )
+        )
+
+    def drop_view(self, view: ViewVersion) -> None:
+        """Stage the drop of a view."""
+        self._views.drop(view)
+
+    def rename_view(self, view: ViewVersion, new_name: str) -> None:
+        """Stage another name in the same schema."""
+        _require_name("view", new_name)
+        if new_name.lower() != view.name.lower():
+            self._require_free(TableName(view.schema.name, new_name))
+        self._views.rename(view, new_name)
+
+    def _require_free(self, name: TableName) -> None:
+        self._refuse_table(name)
+        if self.view(name) is not None:
+            raise AlreadyExists(f"view {name} already exists", about="view")
+
+    def _refuse_table(self, name: TableName) -> None:
+        # The commit finds views of this name; not looking here saves a query for every new table.
+        if self._views.find(name) is not None:
+            raise AlreadyExists(f"view {name} already exists", about="view")
+        if self.has_table(name):
+            raise AlreadyExists(f"table {name} already exists", about="table")
+
+    def create_schema(self, name: str, *, if_not_exists: bool) -> None:
+        """Stage a new schema."""
+        _require_name("schema", name)
+        try:
+            self.schema(name)
+        except NotFound:
+            self._provisional -= 1
+            unique = str(uuid.uuid4())
+            path = self._state.info.data_path + directory(name, unique)
+            made = SchemaInfo(SchemaId(self._provisional), name, path)
+            self._schemas[name.lower()] = made
+            self._created_schemas.append(CreateSchema(made, unique))
+            return
+        if not if_not_exists:
+            raise AlreadyExists(f"schema {name!r} already exists", about="schema")
+
+    def drop_schema(self, name: str, *, if_exists: bool, cascade: bool) -> None:
+        """Stage the drop of a schema and, with ``cascade``, of its tables and views."""
+        try:
+            found = self.schema(name)
+        except NotFound:
+            if if_exists:
+                return
+            raise
+        if found.name.lower() == DEFAULT_SCHEMA:
+            raise InvalidRequest(
+                f"cannot drop schema {name!r}: readers look there for names without a schema, and"
+                " DuckDB cannot USE a lake without it; drop its tables instead"
+            )
+        inside, views = self.table_names(found), self.view_names(found)
+        if (inside or views) and not cascade:
+            counts = [(len(inside), "table(s)"), (len(views), "view(s)")]
+            holds = " and ".join(f"{n} {what}" for n, what in counts if n)
+            raise InvalidRequest(
+                f"cannot drop schema {name!r}: it contains {holds}, such as"
+                f" {[*inside, *views][0]!r}; drop them first, or use CASCADE"
+            )
+        for table in inside:
+            self.drop_table(self.table(TableName(found.name, table)))
+        for text in views:
+            view = self.view(TableName(found.name, text))
+            assert view is not None
+            self.drop_view(view)
+        self._schemas[name.lower()] = None
+        if found.id < 0:
+            self._created_schemas = [c for c in self._created_schemas if c.schema is not found]
+        else:
+            self._dropped_schemas.append(DropSchema(found))
+
+    def create_table(
+        self,
+        name: TableName,
+        columns: Schema,
+        comments: Mapping[FieldId | None, str] | None = None,
+        *,
+        arrangement: Arrangement = NO_ARRANGEMENT,
+        properties: Mapping[str, str] | None = None,
+    ) -> TableVersion:
+        """Stage a new table and return it under a provisional id."""
+        _require_name("table", name.name)
+        schema = self.schema(name.schema)
+        self._refuse_table(name)
+        self._provisional -= 1
+        unique = str(uuid.uuid4())
+        made = TableVersion(
+            id=TableId(self._provisional),
+            uuid=unique,
+            schema=schema,
+            name=name.name,
+            path=schema.path + directory(name.name, unique),
+            columns=columns,
+            snapshot=self.base,
+            begin_snapshot=SnapshotId(self.base.id + 1),
+            max_column_id=max(f.id for f in columns.walk()),
+            first_names={f.id: f.name for f in columns.walk()},
+            comments=dict(comments or {}),
+            partition_id=self._partition_id() if arrangement.partition else None,
+            partition=arrangement.partition,
+            sort=arrangement.sort_texts,
+            properties=dict(properties or {}),
+        )
+        with self.reading() as connection:
+            made = replace(made, options=read_table_options(connection, made))
+        self._tables[made.id] = TableWork(None, made)
+        return made
+
+    def drop_table(self, table: TableVersion, *, undo: bool = False) -> None:
+        """Stage the drop of a table, or undo that."""
+        self._work(table).dropped = not undo
+
+    def rename_table(self, table: TableVersion, new_name: str) -> None:
+        """Stage another name in the same schema."""
+        _require_name("table", new_name)
+        wanted = TableName(table.schema.name, new_name)
+        if new_name.lower() != table.name.lower():
+            self._refuse_table(wanted)
+        work = self._work(table)
+        work.current = replace(work.current, name=new_name)
+
+    def alter_table(self, change: AlterTable) -> None:
+        """Stage new columns, comments, properties, partition keys and sort order."""
+        work = self._work(change.table)
+        if change.partition is not None:
+            work.current = self._partitioned(work, change.partition)
+        if change.sort is not None:
+            work.current = replace(work.current, sort=change.sort)
+        work.current = altered(work.current, change)
+        work.excludes_inserts |= change.excludes_inserts
+        work.rows.distrust(change.unsafe_bounds)
+
+    def _partitioned(self, work: TableWork, partition: tuple[PartitionColumn, ...]) -> TableVersion:
+        before = work.original
+        if before is not None and before.partition == partition:
+            number = before.partition_id
+        else:
+            number = self._partition_id() if partition else None
+        return replace(work.current, partition=partition, partition_id=number)
+
+    def _partition_id(self) -> int:
+        """Return a provisional id: files that are written in the transaction carry it."""
+        self._provisional -= 1
+        return self._provisional
+
+    def stage_rows(self, table: TableVersion, change: RowChange) -> None:
+        """Stage rows that were written or deleted."""
+        self._work(table).rows.stage(change)
+
+    def alters(self, table: TableVersion) -> bool:
+        """Tell whether the transaction changed the columns of a table that existed before."""
+        work = self._tables.get(table.id)
+        before = None if work is None else work.original
+        return work is not None and before is not None and before.columns != work.current.columns
+
+    def staged_rows(self, table: TableVersion) -> StagedRows | None:
+        """Return what the transaction did to the rows of a table, None if nothing."""
+        work = self._tables.get(table.id)
+        return None if work is None else work.rows
+
+    def savepoint(self) -> Callable[[], None]:
+        """Return a function that resets tables, schemas and views to their current state."""
+        tables = {n: replace(work, rows=work.rows.copied()) for n, work in self._tables.items()}
+        schemas = dict(self._schemas)
+        created, dropped = list(self._created_schemas), list(self._dropped_schemas)
+        views = self._views.copied()
+
+        def undo() -> None:
+            self._tables, self._schemas, self._views = tables, schemas, views
+            self._created_schemas, self._dropped_schemas = created, dropped
+
+        return undo
+
+    def directories(self) -> dict[TableId, str]:
+        """Return the directories of the tables that the commit changes."""
+        return {number: work.current.path for number, work in self._tables.items()}
+
+    def published(self) -> set[str]:
+        """Return the absolute paths of all files that the commit will reference."""
+        return {
+            work.current.path + path
+            for work in self._tables.values()
+            if not work.dropped
+            for path in work.rows.paths()
+        }
+
+    def changes(self) -> list[Change]:
+        """Return all that a commit has to carry, schemas first."""
+        found: list[Change] = [*self._created_schemas]
+        for work in self._tables.values():
+            found.extend(work.changes())
+        return [*found, *self._views.changes(), *self._dropped_schemas]
+
+    def _work(self, table: TableVersion) -> TableWork:
+        return self._tables.setdefault(table.id, TableWork(table, table))
+
+
+def _require_name(kind: str, name: str) -> None:
+    if not name:
+        raise InvalidRequest(f"a {kind} needs a name")
+
+
+def _is_named(table: TableVersion, name: TableName) -> bool:
+    return (table.schema.name.lower(), table.name.lower()) == (
+        name.schema.lower(),
+        name.name.lower(),
+    )

@@ -1,0 +1,74 @@
+"""The walks of docs/architecture.md: a call enters the files that the page lists, in that order."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import shelduck
+
+STATEMENTS = ["CREATE TABLE t (id INT, v INT)", "INSERT INTO t SELECT id, id FROM range(100)"]
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+SOURCE = f"{Path(shelduck.__file__).parent}/"
+
+# What each walk does, and how many files it enters at most: a longer way needs a reason.
+WALKS = {
+    "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 75),
+    "append": (lambda _, table, rows: table.append(rows), 92),
+    "read": (lambda _, table, __: table.read().where("id > 3").collect(), 56),
+    "DELETE": (lambda _, table, __: table.delete("id = 7"), 96),
+    "a heavy change": (lambda lake, *_: convert(lake), 150),
+}
+
+
+# Spark asks for files in a thread of its own, which may be older than the profile.
+ANSWERS = {"sql/query/predicates.py", "planning/prune.py"}
+
+
+def convert(lake):
+    lake.execute("ALTER TABLE t ALTER COLUMN v TYPE STRING")
+    lake.run_jobs()
+
+
+def stations(walk):
+    """The files that the page lists for a walk."""
+    part = PAGE.read_text().split(f"\n### Walk: {walk}\n")[1].split("\n#")[0]
+    return re.findall(r"^\d+\. `([\w/]+\.py)`", part, re.MULTILINE)
+
+
+def entered(act):
+    """The files of the package whose functions are called, in the order of their first call."""
+    files = {}
+
+    def look(frame, event, _):
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(SOURCE) and frame.f_code.co_name != "<module>":
+            files.setdefault(name.removeprefix(SOURCE))
+
+    threading.setprofile(look)
+    sys.setprofile(look)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return list(files)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_walk_is_as_the_page_says(walk, lake, spark):
+    act, most = WALKS[walk]
+    listed = stations(walk)
+    table = lake.table("t")
+    rows = spark.range(100).selectExpr("CAST(id AS INT) AS id", "CAST(id AS INT) AS v")
+
+    files = entered(lambda: act(lake, table, rows))
+
+    assert 5 <= len(listed) <= 12
+    seen = [name for name in files if name in listed]
+    assert seen == [name for name in listed if name not in ANSWERS or name in seen]
+    assert len(files) <= most
