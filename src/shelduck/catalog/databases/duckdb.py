@@ -115,4 +115,5 @@ class DuckDB:
                 head = file.read(_MAGIC_AT + len(_MAGIC))
         except OSError:
             return False
-        return len(head) > 0 and head[_MAGIC_AT:] != _MAGIC
+        # A file of zeros is one whose first header another process still writes.
+        return bool(head.strip(b"\0")) and head[_MAGIC_AT:] != _MAGIC
