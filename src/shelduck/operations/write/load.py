@@ -17,19 +17,19 @@ from shelduck.spark.merge.folding import Folding
 from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.merge.load_rows import (
     alive_rows,
-    counted,
+    dying,
     folded_again,
     fresh_rows,
     matched_rows,
+    outcomes,
     rows_of_keys,
-    tally,
     with_order,
 )
 from shelduck.spark.merge.merge_clauses import Action
 from shelduck.spark.merge.merge_rows import by_action
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write.kept import kept
+from shelduck.spark.write.kept import keep, shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +61,26 @@ def load_rows(
     require_free_names(rows.table)
     if not rows.files and not any(part.row_ids for part in rows.inlined):
         return _first(spark, folding, new, show_progress)
-    source = kept(folding.folded(new))
-    loaded, alive = counted(source, folding)
-    if not loaded:
+    folded = keep(folding.folded(new), *dying(folding))
+    if not folded.count:
         return Loaded(Done(rows.table))
+    source = folded.rows
     needed = None
     if folding.is_unique:
         needed = [f.name for f in (*folding.key_fields, folding.sequence) if f is not None]
     target = rows.frame(spark, needed, ORIGINS).where(near_keys(source, folding.key_fields))
-    matched = kept(matched_rows(target, source, folding, loaded))
-    seen = tally(matched, loaded, alive)
-    counts = Counts(seen.inserted, seen.updated, seen.deleted)
+    met = keep(matched_rows(target, source, folding, folded.count), *outcomes())
+    matched = met.rows
+    updated, deleted, gone = met.holds
+    alive = folded.count - sum(folded.holds)
+    counts = Counts(alive - (met.count - gone), updated, deleted)
     if not counts.rows:
         return Loaded(Done(rows.table))
     changed = counts.updated or counts.deleted
     versions = Versions(
         counts,
         updated=by_action(matched, Action.UPDATE) if counts.updated else None,
-        inserted=fresh_rows(source, matched, folding) if counts.inserted else None,
+        inserted=fresh_rows(source, met, folding) if counts.inserted else None,
         dead=by_action(matched, Action.UPDATE, Action.DELETE) if changed else None,
     )
     done = write_versions(spark, rows, versions, few=few, show_progress=show_progress)
@@ -117,12 +119,11 @@ def fold_rows(
     assert folding is not None
     require_free_names(rows.table)
     frame = rows.frame(spark, None, (*ORIGINS, Origin.SNAPSHOT_ID))
-    found = kept(with_order(rows_of_keys(frame, folding, since), changes))
-    again = kept(folded_again(found, folding))
-    left = again.count()
-    if not left:
+    found = keep(with_order(rows_of_keys(frame, folding, since), changes)).rows
+    again = keep(folded_again(found, folding))
+    if not again.count:
         return Done(rows.table)
-    dead = kept(rows_of_keys(found, folding, None, among=again))
-    counts = Counts(updated=left, deleted=dead.count() - left)
-    versions = Versions(counts, updated=again, dead=dead)
+    dead = keep(rows_of_keys(found, folding, None, among=shared(again.rows, again.count)))
+    counts = Counts(updated=again.count, deleted=dead.count - again.count)
+    versions = Versions(counts, updated=again.rows, dead=dead.rows)
     return write_versions(spark, rows, versions, show_progress=show_progress)

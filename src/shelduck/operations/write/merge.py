@@ -12,7 +12,7 @@ from shelduck.operations.write.versions import Versions, write_versions
 from shelduck.spark.merge.merge_clauses import Action, Merge
 from shelduck.spark.merge.merge_rows import by_action, merged_rows, tally
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write.kept import distinct, kept
+from shelduck.spark.write.kept import distinct, keep
 from shelduck.sql.ddl.defaults import expression_for_spark
 
 
@@ -32,7 +32,7 @@ def merge_rows(
     """
     table = rows.table
     require_free_names(table)
-    found = kept(
+    found = keep(
         merged_rows(
             rows.frame(spark, origins=ORIGINS),
             source,
@@ -41,7 +41,7 @@ def merge_rows(
             origins=ORIGINS,
             render_expression=expression_for_spark,
         )
-    )
+    ).rows
     counted = tally(found, ORIGINS)
     if counted.contested and not merge.may_match_twice:
         raise InvalidRequest(

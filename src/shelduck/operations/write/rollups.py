@@ -24,7 +24,7 @@ from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.merge.load_rows import ordered, without_rows
 from shelduck.spark.merge.rollup_rows import RollupRows
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write.kept import kept
+from shelduck.spark.write.kept import keep
 
 
 def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Loaded) -> Done:
@@ -57,22 +57,23 @@ def followed(
     """
     if not touched:
         return Done(rows.table)
-    keys = kept(reduce(DataFrame.unionAll, [rollup.keys_of(f) for f in touched]).distinct())
-    if keys.isEmpty():
+    found = keep(reduce(DataFrame.unionAll, [rollup.keys_of(f) for f in touched]).distinct())
+    if not found.count:
         return Done(rows.table)
+    keys = found.rows
     near = near_keys(keys, rollup.key_fields)
-    dead = kept(rollup.own_of_keys(rows.frame(spark, None, ORIGINS).where(near), keys))
+    dead = keep(rollup.own_of_keys(rows.frame(spark, None, ORIGINS).where(near), keys))
     sources = rollup.sources
     theirs = keys.toDF(*[f.name for f in sources])
     alive = rollup.of_keys(base.frame(spark).where(near_keys(theirs, sources)), keys)
-    content = kept(rollup.content(alive))
-    counts = Counts(inserted=content.count(), deleted=dead.count())
+    content = keep(rollup.content(alive))
+    counts = Counts(inserted=content.count, deleted=dead.count)
     if not counts.rows:
         return Done(rows.table)
     versions = Versions(
         counts,
-        inserted=content if counts.inserted else None,
-        dead=dead if counts.deleted else None,
+        inserted=content.rows if counts.inserted else None,
+        dead=dead.rows if counts.deleted else None,
     )
     return write_versions(spark, rows, versions, show_progress=False)
 

@@ -17,7 +17,7 @@ from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.merge.load_rows import ordered, some_of_keys, some_twice, without_rows
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write.kept import kept
+from shelduck.spark.write.kept import keep, shared
 
 
 def folding_of(table: TableVersion) -> Folding | None:
@@ -58,7 +58,8 @@ def require_unique(spark: SparkSession, rows: TableRows, versions: Versions, wha
         left = rows.frame(spark, names, ORIGINS).where(near_keys(new, keys))
         if versions.dead is not None:
             left = without_rows(left, versions.dead)
-        found = some_of_keys(left, new, keys)
+        count = versions.counts.updated + versions.counts.inserted
+        found = some_of_keys(left, shared(new, count), keys)
     _refuse(found, rows.table, what)
 
 
@@ -78,12 +79,13 @@ def require_apart(spark: SparkSession, rows: TableRows, new: DataFrame, where: W
     folding = folding_of(rows.table)
     if folding is None:
         return new
-    new = kept(new)
+    kept = keep(new)
     keys = folding.key_fields
     frame = rows.frame(spark, None, ORIGINS)
     left = without_rows(frame, where.rows(frame))
-    _refuse(some_of_keys(left, new, keys), rows.table, "INSERT … REPLACE WHERE")
-    return new
+    found = some_of_keys(left, shared(kept.rows, kept.count), keys)
+    _refuse(found, rows.table, "INSERT … REPLACE WHERE")
+    return kept.rows
 
 
 def _refuse(found: tuple[object, ...], table: TableVersion, what: str) -> None:

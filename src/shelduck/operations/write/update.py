@@ -16,7 +16,7 @@ from shelduck.operations.write.versions import Versions, write_versions
 from shelduck.spark.rows.assignments import Assignments, SetValue, updated_rows
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import SparkSession
-from shelduck.spark.write.kept import kept
+from shelduck.spark.write.kept import keep
 from shelduck.sql.ddl.defaults import expression_for_spark
 
 
@@ -45,11 +45,10 @@ def update_rows(
     changed = updated_rows(
         matches, assignments, keep=ORIGINS, render_expression=expression_for_spark
     )
-    found = kept(changed)
-    count = found.count()
-    if count == 0:
+    found = keep(changed)
+    if not found.count:
         return Done(table)
-    versions = Versions(Counts(updated=count), updated=found, dead=found)
+    versions = Versions(Counts(updated=found.count), updated=found.rows, dead=found.rows)
     if sets_keys(table, [value.path for value in values]):
         require_unique(spark, rows, versions, "UPDATE")
     return write_versions(spark, rows, versions, few=few, show_progress=show_progress)

@@ -50,8 +50,16 @@ def write_versions(
     files: list[NewDataFile] = []
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         try:
-            for frame, lineage in _writes(rows, versions):
-                files += write_rows(spark, frame, table, progress=progress, lineage=lineage).files
+            for each in _writes(rows, versions):
+                written = write_rows(
+                    spark,
+                    each.rows.coalesce(each.parts),
+                    table,
+                    progress=progress,
+                    lineage=each.lineage,
+                    spreads=each.parts > 1,
+                )
+                files += written.files
             gone = _deletes(spark, rows, versions, few)
         except BaseException:
             discard(table, [f.path for f in files])
@@ -63,22 +71,30 @@ def write_versions(
     return Done(table, changes, (*(f.path for f in files), *gone.paths), counts)
 
 
-def _writes(rows: TableRows, versions: Versions) -> Iterator[tuple[DataFrame, tuple[str, ...]]]:
-    """Yield what is to be written, each with the columns of lineage that it has."""
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """Rows that go to files of their own, with the columns of lineage that they have."""
+
+    rows: DataFrame
+    parts: int
+    lineage: tuple[str, ...]
+
+
+def _writes(rows: TableRows, versions: Versions) -> Iterator[_Write]:
     table, counts = rows.table, versions.counts
     updated, inserted = versions.updated, versions.inserted
     if updated is not None:
         own = kept.with_row_id(updated) if kept.may_lack_row_ids(rows.files) else updated
-        few = kept.in_few_files(own, counts.updated, rows.files)
-        yield kept.versions(few, table, with_row_ids=True), (ROW_ID_COLUMN,)
+        parts = kept.parts_of(counts.updated, rows.files)
+        yield _Write(kept.versions(own, table, with_row_ids=True), parts, (ROW_ID_COLUMN,))
         if own is not updated:
             fresh = kept.versions(kept.without_row_id(updated), table, with_row_ids=False)
             if inserted is not None:
                 fresh = fresh.unionAll(kept.versions(inserted, table, with_row_ids=False))
             inserted = fresh
     if inserted is not None:
-        few = kept.in_few_files(inserted, counts.inserted + counts.updated, rows.files)
-        yield kept.versions(few, table, with_row_ids=False), ()
+        parts = kept.parts_of(counts.inserted + counts.updated, rows.files)
+        yield _Write(kept.versions(inserted, table, with_row_ids=False), parts, ())
 
 
 def _deletes(spark: SparkSession, rows: TableRows, versions: Versions, few: int) -> Done:

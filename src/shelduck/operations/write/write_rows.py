@@ -6,6 +6,7 @@ A value that the new type cannot hold fails the write that brings it, and does t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
@@ -26,6 +27,7 @@ def write_rows(
     *,
     progress: Progress | None = None,
     lineage: Sequence[str] = (),
+    spreads: bool = True,
 ) -> WrittenFiles:
     """Write assigned rows as `write_files` does, and beside them the columns of an open job.
 
@@ -33,12 +35,13 @@ def write_rows(
     nothing: it ends by itself.
     """
     shadows = known_shadows(table, table.conversions)
+    write = partial(write_files, spark, progress=progress, lineage=lineage, spreads=spreads)
     with_both = None if isinstance(shadows, str) else _with_shadows(rows, table, shadows, lineage)
     if isinstance(shadows, str) or with_both is None:
-        return write_files(spark, rows, table, progress=progress, lineage=lineage)
+        return write(rows, table)
     target = with_shadows(table, shadows)
     try:
-        return write_files(spark, with_both, target, progress=progress, lineage=lineage)
+        return write(with_both, target)
     except InvalidRequest as error:
         if LOST not in str(error):
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shelduck.spark.bridge.codec import DAMAGED, Constant, Deletes, FileEntry, field_rows
-from shelduck.spark.bridge.jvm import has_jvm
+from shelduck.spark.bridge.jvm import checkpoint, has_jvm
 from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "FileEntry",
     "Lister",
     "bridge_for",
+    "checkpoint",
     "field_rows",
     "has_jvm",
 ]

@@ -22,7 +22,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from shelduck.errors import Unsupported
-from shelduck.spark.bridge.jvm import current_thread, java_session, jvm
+from shelduck.spark.bridge.jvm import current_thread, java_class, java_session
 
 PACKAGE = "shelduck.bridge"
 # Each class may use those before it: Janino compiles one file at a time.
@@ -84,7 +84,7 @@ def loader_of(spark: SparkSession) -> Any:
         if not present:
             # What ADD JAR does, by which no path with a blank or a percent sign would be found.
             address = _jar(spark, name).as_uri()
-            loader.addURL(jvm(spark).java.net.URI(address).toURL())
+            loader.addURL(java_class(spark, "java.net.URI")(address).toURL())
             session.sparkContext().addJar(address)
     return loader
 
@@ -139,7 +139,7 @@ def _compiled(spark: SparkSession) -> dict[str, bytes]:
     loader = current_thread(spark).getContextClassLoader()
     classes: dict[str, bytes] = {}
     for class_name, source in _sources().items():
-        compiler = jvm(spark).org.codehaus.janino.SimpleCompiler()
+        compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
         compiler.setParentClassLoader(loader)
         compiler.setSourceVersion(8)
         compiler.setTargetVersion(8)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from py4j.java_gateway import JavaClass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.classic.column import Column as ClassicColumn
+
+_CATALYST = "org.apache.spark.sql.catalyst"
+_COUNTS = "shelduck counts"
 
 
 def has_jvm(spark: SparkSession) -> bool:
@@ -20,13 +24,17 @@ def java_session(spark: SparkSession) -> Any:
 
 
 def java_gateway(spark: SparkSession) -> Any:
-    """The py4j gateway; its ``jvm`` names Java's packages."""
+    """The py4j gateway."""
     return spark.sparkContext._gateway  # noqa: SLF001
 
 
-def jvm(spark: SparkSession) -> Any:
-    """Java's packages and classes, by name."""
-    return java_gateway(spark).jvm
+def java_class(spark: SparkSession, name: str) -> Any:
+    """The class with this full name.
+
+    `gateway.jvm.org.apache.…` asks the JVM at each dot, which looks for a class `org`, then
+    `org.apache` and so on in every JAR.
+    """
+    return JavaClass(name, java_gateway(spark)._gateway_client)  # noqa: SLF001
 
 
 def java_column(column: Column) -> Any:
@@ -41,16 +49,30 @@ def classic_column(column: Any) -> Column:
 
 def qualified(df: DataFrame, names: Sequence[str]) -> DataFrame:
     """The rows under a name of several parts, as those of a table that Spark finds by it."""
-    java = jvm(df.sparkSession)
+    spark = df.sparkSession
     *qualifier, name = names
-    identifier = java.org.apache.spark.sql.catalyst.AliasIdentifier(
-        name, java.org.apache.spark.api.python.PythonUtils.toSeq(qualifier)
-    )
-    plan = java.org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias(
-        identifier, analyzed_plan(df)
-    )
-    made = java.org.apache.spark.sql.classic.Dataset.ofRows(java_session(df.sparkSession), plan)
-    return DataFrame(made, df.sparkSession)
+    above = java_class(spark, "org.apache.spark.api.python.PythonUtils").toSeq(qualifier)
+    identifier = java_class(spark, f"{_CATALYST}.AliasIdentifier")(name, above)
+    alias = java_class(spark, f"{_CATALYST}.plans.logical.SubqueryAlias")
+    datasets = java_class(spark, "org.apache.spark.sql.classic.Dataset")
+    plan = alias(identifier, analyzed_plan(df))
+    return DataFrame(datasets.ofRows(java_session(spark), plan), spark)
+
+
+def checkpoint(rows: DataFrame, counts: Sequence[Column]) -> tuple[DataFrame, list[int]]:
+    """Rows that are computed now and kept in the executors, and counts of them, which have names.
+
+    Spark counts while it computes. Over Spark Connect, which does not tell, a second job does.
+    """
+    if not has_jvm(rows.sparkSession):
+        found = rows.localCheckpoint(eager=True)
+        # One row of numbers.
+        return found, list(found.agg(*counts).collect()[0])
+    observed = rows.observe(_COUNTS, *counts)
+    found = observed.localCheckpoint(eager=True)
+    # An Observation waits for a message to a listener, which a busy Spark drops.
+    told = observed._jdf.queryExecution().observedMetrics().apply(_COUNTS)  # noqa: SLF001
+    return found, [int(told.getLong(n)) for n in range(len(counts))]
 
 
 def analyzed_plan(df: DataFrame) -> Any:
@@ -60,7 +82,7 @@ def analyzed_plan(df: DataFrame) -> Any:
 
 def current_thread(spark: SparkSession) -> Any:
     """The Java thread that serves the calling Python thread."""
-    return jvm(spark).java.lang.Thread.currentThread()
+    return java_class(spark, "java.lang.Thread").currentThread()
 
 
 def field_of(java: Any, name: str) -> Any:

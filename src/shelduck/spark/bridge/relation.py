@@ -35,10 +35,10 @@ from shelduck.spark.bridge.jvm import (
     classic_column,
     current_thread,
     has_jvm,
+    java_class,
     java_column,
     java_gateway,
     java_session,
-    jvm,
 )
 from shelduck.spark.reader_options import READER_OPTIONS
 
@@ -53,6 +53,7 @@ _DELETES = StructType(
         StructField("__shelduck_deleted", BinaryType()),
     ]
 )
+_RELATION = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
 _UNTRUSTED = "shelduck.untrusted"
@@ -133,21 +134,20 @@ class Bridge:
         _check(read_schema, constants)
         gateway = java_gateway(self.spark)
         let_java_call(gateway)
-        java, session = gateway.jvm, java_session(self.spark)
+        session = java_session(self.spark)
         listed = StructType(constants.fields + (_DELETES.fields if with_deletes else []))
-        listed_as = _java_schema(java, listed)
+        listed_as = self._schema(listed)
         hadoop = _hadoop_for(session, read_schema)
-        home = java.org.apache.hadoop.fs.FileSystem.getDefaultUri(hadoop)
+        home = self._class("org.apache.hadoop.fs.FileSystem").getDefaultUri(hadoop)
         listing = _Listing(lister, len(constants), with_deletes=with_deletes)
-        datasources = java.org.apache.spark.sql.execution.datasources
         options = READER_OPTIONS | _own_options(table, untrusted, wants_deleted=wants_deleted)
-        relation = datasources.HadoopFsRelation(
+        relation = self._class(_RELATION)(
             self._new("LakeFileIndex", listed_as, root, home, size_in_bytes, listing, chooser),
             listed_as,
-            _java_schema(java, read_schema),
-            java.scala.Option.empty(),
+            self._schema(read_schema),
+            self._class("scala.Option").empty(),
             self._new("LakeParquet"),
-            java.PythonUtils.toScalaMap(options),
+            self._class("org.apache.spark.api.python.PythonUtils").toScalaMap(options),
             session,
         )
         found = DataFrame(session.baseRelationToDataFrame(relation), self.spark)
@@ -164,17 +164,25 @@ class Bridge:
 
     def chosen(self, found: DataFrame, columns: Iterable[Iterable[str]], reason: str) -> Any:
         """The answer of a chooser: what to read, which columns stand for what, and why."""
-        answer = jvm(self.spark).java.util.ArrayList()
+        answer = self._class("java.util.ArrayList")()
         for part in (analyzed_plan(found), rows_of(columns), reason):
             answer.add(part)
         return answer
 
     def _new(self, name: str, *arguments: Any) -> Any:
-        values = jvm(self.spark).java.util.ArrayList()
+        values = self._class("java.util.ArrayList")()
         for argument in arguments:
             values.add(argument)
         constructor = self.loader.loadClass(f"{PACKAGE}.{name}").getConstructors()[0]
         return constructor.newInstance(values.toArray())
+
+    def _schema(self, schema: StructType) -> Any:
+        """The schema in Java, every part nullable: no file promises what the read schema does."""
+        types = self._class("org.apache.spark.sql.types.DataType")
+        return types.fromJson(schema.json()).asNullable()
+
+    def _class(self, name: str) -> Any:
+        return java_class(self.spark, name)
 
 
 class _Listing:
@@ -250,8 +258,3 @@ def _hadoop_for(session: Any, read_schema: StructType) -> Any:
             message = "a name or default contains ${...}, which Spark would replace with a setting"
             raise Unsupported(message)
     return hadoop
-
-
-def _java_schema(java: Any, schema: StructType) -> Any:
-    """The schema in Java, every part nullable: no file promises what the read schema does."""
-    return java.org.apache.spark.sql.types.DataType.fromJson(schema.json()).asNullable()

@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.bridge.jvm import field_of, jvm, options_of
+from shelduck.spark.bridge.jvm import field_of, java_class, options_of
 from shelduck.spark.calls.lake_options import MERGE_SCHEMA, is_true, refuse_others
 from shelduck.spark.calls.lake_table import LakeTable
 from shelduck.spark.calls.lake_writer import given_by_name
@@ -71,7 +71,7 @@ def _taken_keys(writer: DataStreamWriter) -> list[str]:
     if found.isEmpty():
         return []
     names = found.get()
-    put(jvm(writer._spark).scala.Option.empty())  # noqa: SLF001
+    put(java_class(writer._spark, "scala.Option").empty())  # noqa: SLF001
     return [str(names.apply(n)) for n in range(names.size())]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
@@ -16,13 +15,11 @@ from shelduck.spark.merge.folding import GONE, ORDER, Folding
 from shelduck.spark.merge.merge_clauses import Action
 from shelduck.spark.merge.merge_rows import ACTION
 from shelduck.spark.scan.read import Origin
-from shelduck.spark.write.kept import FEW, few_rows
+from shelduck.spark.write.kept import Kept, shared
 
 _OLD = "__shelduck_old_{}"
 _COUNT = "__shelduck_count"
 _ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
-# More of them are too many for the memory of every executor.
-_MOST_BROADCAST = 500_000
 
 
 def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
@@ -45,15 +42,13 @@ def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded:
     ``source`` are folded rows, ``loaded`` of them. The table's columns, the origins, `ACTION`,
     which is NULL for a row that came later than the loaded one, and `GONE`.
     """
-    given = F.broadcast(source) if loaded <= _MOST_BROADCAST else source
     old = [f for f in folding.columns if f.name in target.columns]
     was = {f.id: F.col(_OLD.format(n)) for n, f in enumerate(old)}
     ours = target.select(
         *[F.col(backticked(f.name)).alias(_OLD.format(n)) for n, f in enumerate(old)], *_ORIGINS
     )
-    joined = ours.join(
-        given, _same([(was[f.id], F.col(backticked(f.name))) for f in folding.key_fields])
-    )
+    pairs = [(was[f.id], F.col(backticked(f.name))) for f in folding.key_fields]
+    joined = ours.join(shared(source, loaded), _same(pairs))
     action, gone = F.lit(Action.UPDATE.value), F.lit(False)
     columns = [F.col(backticked(f.name)) for f in folding.columns]
     if folding.is_unique:
@@ -72,47 +67,28 @@ def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded:
     return joined.select(*columns, *_ORIGINS, action.alias(ACTION), gone.alias(GONE))
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """How many rows a load inserts, updates and deletes."""
-
-    inserted: int
-    updated: int
-    deleted: int
+def dying(folding: Folding) -> tuple[Column, ...]:
+    """Return which folded rows delete their key; no condition where no load does."""
+    return (F.col(GONE),) if folding.is_unique else ()
 
 
-def counted(source: DataFrame, folding: Folding) -> tuple[int, int]:
-    """Count the folded rows, and those of them whose key is not deleted; one small job for few."""
-    gone = F.col(GONE) if folding.is_unique else F.lit(False)
-    few = few_rows(source.select(gone))
-    if few is not None:
-        return len(few), sum(not row[0] for row in few)
-    return source.count(), alive_rows(source, folding).count()
-
-
-def tally(matched: DataFrame, loaded: int, alive: int) -> Tally:
-    """Count what a load of so many rows does, by one small job: keys are once in ``matched``."""
-    if loaded <= FEW:
-        matched = matched.coalesce(1)
-    # A few rows of numbers.
-    met = {tuple(row[:2]): row[2] for row in matched.groupBy(ACTION, GONE).count().collect()}
-
-    def of(action: Action) -> int:
-        return sum(n for (number, _), n in met.items() if number == action.value)
-
-    known = sum(n for (_, gone), n in met.items() if not gone)
-    return Tally(alive - known, of(Action.UPDATE), of(Action.DELETE))
+def outcomes() -> tuple[Column, Column, Column]:
+    """Return which of `matched_rows` are updated, which deleted, and whose key the load deletes."""
+    updated, deleted = (F.col(ACTION) == a.value for a in (Action.UPDATE, Action.DELETE))
+    return updated, deleted, F.col(GONE)
 
 
 def alive_rows(source: DataFrame, folding: Folding) -> DataFrame:
     """Return folded rows whose key is not deleted, as rows of the table."""
-    alive = source.where(~F.col(GONE)) if folding.is_unique else source
-    return folding.without_sign(alive)
+    for dies in dying(folding):
+        source = source.where(~dies)
+    return folding.without_sign(source)
 
 
-def fresh_rows(source: DataFrame, matched: DataFrame, folding: Folding) -> DataFrame:
+def fresh_rows(source: DataFrame, matched: Kept, folding: Folding) -> DataFrame:
     """Return the loaded rows whose key the table does not have, as its rows."""
-    return _joined(alive_rows(source, folding), matched, folding.key_fields, "left_anti")
+    known = shared(matched.rows, matched.count)
+    return _joined(alive_rows(source, folding), known, folding.key_fields, "left_anti")
 
 
 def rows_of_keys(

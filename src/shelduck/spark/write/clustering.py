@@ -44,17 +44,20 @@ class Clustering:
         """The columns that `arranged` puts behind a DataFrame's own: one for each key."""
         return [KEY_COLUMN.format(n) for n in range(len(self.keys))]
 
-    def arranged(self, spark: SparkSession, df: DataFrame) -> DataFrame:
-        """Return the rows brought together and sorted, with the directory of each key behind."""
-        if not self.keys:
-            return df if not self.order else self._sorted(df)
+    def arranged(self, spark: SparkSession, df: DataFrame, *, spreads: bool = True) -> DataFrame:
+        """Return the rows brought together and sorted, with the directory of each key behind.
+
+        Without ``spreads`` rows stay in the part in which they are, and are sorted there.
+        """
+        if not self.keys and spreads:
+            return df.sort(*self.order) if self.order else df
         texts = [directory_text(spark, key) for key in self.keys]
         named = [text.alias(name) for text, name in zip(texts, self.columns, strict=True)]
-        together = df.select("*", *named).hint("rebalance", *self.columns)
-        return together.sortWithinPartitions(*map(F.col, self.columns), *self.order)
-
-    def _sorted(self, df: DataFrame) -> DataFrame:
-        return df.repartitionByRange(*self.order).sortWithinPartitions(*self.order)
+        together = df.select("*", *named) if named else df
+        if spreads:
+            together = together.hint("rebalance", *self.columns)
+        order = [*map(F.col, self.columns), *self.order]
+        return together.sortWithinPartitions(*order) if order else together
 
     def directories(self, files: Sequence[NewDataFile]) -> list[str]:
         """Return where files belong: the directory of each one's partition below the table's."""

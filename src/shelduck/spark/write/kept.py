@@ -4,35 +4,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.files.data_files import DataFile
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge import checkpoint
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.rows.assign import failure_of
 from shelduck.spark.scan.read import Origin
 
 _FILE_BYTES = 128 * 1024 * 1024
 _ROW_BYTES = 100
+# More of them are too many for the memory of every executor.
+_MOST_SHARED = 500_000
 FEW = 1000
-"""So many rows are looked at here, or counted without a shuffle."""
+"""So many rows are looked at here, and kept in one part."""
 
 
-def kept(rows: DataFrame) -> DataFrame:
-    """Return rows that are computed now and never again, so that all that is done agrees.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Rows that were computed once: how many, and for how many of them conditions hold."""
 
-    Losing them fails what reads them. A value that does not fit its column is InvalidRequest.
+    rows: DataFrame
+    count: int
+    holds: tuple[int, ...]
+
+
+def keep(rows: DataFrame, *conditions: Column) -> Kept:
+    """Compute rows now and never again, so that all that is done agrees; count them meanwhile.
+
+    Up to `FEW` are in one part, so that Spark shuffles nothing to sort, group or join them. Losing
+    the rows fails what reads them. A value that does not fit its column is InvalidRequest.
     """
+    counts = [F.count(F.lit(1)), *map(F.count_if, conditions)]
+    named = [c.alias(f"{n}") for n, c in enumerate(counts)]
     try:
-        return rows.localCheckpoint(eager=True)
+        found, (count, *holds) = checkpoint(rows, named)
     except BaseException as error:
-        found = failure_of(error)
-        if found is None:
+        failure = failure_of(error)
+        if failure is None:
             raise
-        raise found from error
+        raise failure from error
+    return Kept(found.coalesce(1) if count <= FEW else found, count, tuple(holds))
+
+
+def shared(rows: DataFrame, count: int) -> DataFrame:
+    """Return ``count`` rows for a join; each executor gets all of them where they fit."""
+    return F.broadcast(rows) if count <= _MOST_SHARED else rows
 
 
 def few_rows(rows: DataFrame) -> list[Row] | None:
@@ -49,8 +71,8 @@ def versions(rows: DataFrame, table: TableVersion, *, with_row_ids: bool) -> Dat
     return rows.select(*columns)
 
 
-def in_few_files(rows: DataFrame, count: int, files: Sequence[DataFile]) -> DataFrame:
-    """Return ``count`` rows in as many parts as they need, judged by what rows of ``files`` take.
+def parts_of(count: int, files: Sequence[DataFile]) -> int:
+    """Return how many files ``count`` rows need, judged by what rows of ``files`` take.
 
     What was chosen from many files would else be written to as many.
     """
@@ -58,12 +80,12 @@ def in_few_files(rows: DataFrame, count: int, files: Sequence[DataFile]) -> Data
     bytes_per_row = _ROW_BYTES
     if counted:
         bytes_per_row = math.ceil(sum(b for b, _ in counted) / sum(n for _, n in counted))
-    return in_parts(rows, count * bytes_per_row)
+    return parts_of_bytes(count * bytes_per_row)
 
 
-def in_parts(rows: DataFrame, size: int) -> DataFrame:
-    """Return rows in as many parts as files of a usual size hold ``size`` bytes."""
-    return rows.coalesce(max(1, math.ceil(size / _FILE_BYTES)))
+def parts_of_bytes(size: int) -> int:
+    """Return how many files of a usual size hold ``size`` bytes."""
+    return max(1, math.ceil(size / _FILE_BYTES))
 
 
 def of_files(rows: DataFrame) -> DataFrame:

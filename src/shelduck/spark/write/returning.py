@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.scan.changes import CHANGE_TYPE, ROW_ID, VERSION, Feed, departures
 from shelduck.spark.scan.read import Origin
-from shelduck.spark.write.kept import in_parts
+from shelduck.spark.write.kept import parts_of_bytes
 
 
 class Frame(Protocol):
@@ -28,7 +28,8 @@ def lost_rows(spark: SparkSession, feed: Feed, seen_at: int, row_id: str) -> Dat
     names = [F.col(backticked(n)) for n in feed.table.columns.names]
     size = sum(f.file_size_bytes for f, _ in feed.plan.ended)
     size += sum(f.file_size_bytes for f in feed.plan.thinned)
-    return in_parts(found.select(*names, F.col(ROW_ID).alias(row_id)), size)
+    made = found.select(*names, F.col(ROW_ID).alias(row_id))
+    return made.coalesce(parts_of_bytes(size))
 
 
 def later_rows(spark: SparkSession, frame: Frame, seen_at: int) -> DataFrame:

@@ -57,6 +57,7 @@ def write_files(
     lineage: Sequence[str] = (),
     sorts: bool | None = None,
     arranges: bool = True,
+    spreads: bool = True,
 ) -> WrittenFiles:
     """Write the rows of ``df`` into files of ``table`` that no snapshot knows, and return them.
 
@@ -64,7 +65,8 @@ def write_files(
 
     Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. What is
     None of ``sorts`` and ``compression`` is as the table's options have it. Without ``arranges``
-    rows are taken as they come, each part of ``df`` into one file of no partition.
+    rows are taken as they come, each part of ``df`` into one file of no partition. Without
+    ``spreads`` the parts of ``df`` stay what they are: what is small is not worth a shuffle.
 
     ``df`` has the columns of the table as `shelduck.spark.rows.assign.assign` leaves them, and
     behind them those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are
@@ -79,7 +81,7 @@ def write_files(
     if compression is not None:
         options = replace(options, parquet_compression=compression)
     clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
-    rows = clustering.arranged(spark, df)
+    rows = clustering.arranged(spark, df, spreads=spreads)
     directory = fresh_name(table)
     place = table.path + directory
     try:
