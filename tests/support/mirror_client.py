@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 import shelduck
 from tests.support.mirror import told
 from tests.support.oracle import DuckDBOracle
-from tests.support.spark import settings
+from tests.support.spark import local_session
 
 _LONGEST_START = 120.0
 _LONGEST_STEP = 180.0
@@ -236,18 +236,13 @@ def _worker(kind: str, url: str, folder: Path, options: list[str]) -> Iterator[o
         with DuckDBOracle(url, None, limit) as oracle:
             yield DuckDBWorker(oracle)
         return
-    builder = SparkSession.builder.master("local[1]").appName("mirror")
-    own = {"spark.driver.memory": "800m", "spark.ui.showConsoleProgress": "false"}
-    # A short life with tiny batches: what the compiler would win is not worth its time.
-    own |= {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    own = {"spark.master": "local[1]", "spark.driver.memory": "800m"}
     own |= {"spark.sql.shuffle.partitions": "1"}
-    for key, value in (settings(folder) | own).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    with shelduck.connect(url, spark=spark, progress=False) as lake:
+    with (
+        local_session(folder, own) as spark,
+        shelduck.connect(url, spark=spark, progress=False) as lake,
+    ):
         yield ShelduckWorker(lake)
-    spark.stop()
 
 
 def _carried_out(act: Callable[..., object], arguments: Command) -> dict[str, object]:
@@ -260,7 +255,6 @@ def _carried_out(act: Callable[..., object], arguments: Command) -> dict[str, ob
 def main() -> None:
     """Do what comes in, until nothing more can come."""
     kind, url, folder, *options = sys.argv[1:]
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     # What libraries and the JVM print must not get among the answers.
     with os.fdopen(os.dup(1), "w", buffering=1) as answers:
         os.dup2(2, 1)
