@@ -9,8 +9,6 @@ import pytest
 import shelduck
 from tests.support.oracle import DuckDBOracle
 
-pytestmark = pytest.mark.every_database
-
 INLINE = {"DATA_INLINING_ROW_LIMIT": 10}
 
 
@@ -78,6 +76,7 @@ def both(lake_url, data_path, spark):
     return Both(lake_url, data_path, spark)
 
 
+@pytest.mark.every_database
 def test_both_keep_rows_and_deletes_in_the_catalog_in_turns_and_either_flushes(both):
     both.ours(
         "CREATE TABLE t (id BIGINT, name STRING, d DOUBLE)",

@@ -81,10 +81,11 @@ CASES = [
 
 
 @pytest.mark.parametrize("target", ["decimal(18,2)", "decimal(38,0)", "decimal(9,9)"])
+@pytest.mark.usefixtures("compiled")
 def test_doubles_become_decimals_as_by_casts_there_and_back(spark, target):
     """The quick way over digits in doubles, and the plain one, on all magnitudes."""
     scale = int(target.rstrip(")").rpartition(",")[2])
-    rows = spark.range(0, 200_000, 1, 2).select(
+    rows = spark.range(0, 50_000, 1, 2).select(
         (F.rand(7) * F.pow(F.lit(10.0), F.pmod("id", F.lit(19)) - 2)).alias("x")
     )
     rows = rows.select(F.explode(F.array("x", F.round("x", scale), -F.round("x", 1))).alias("x"))
@@ -94,7 +95,7 @@ def test_doubles_become_decimals_as_by_casts_there_and_back(spark, target):
     found = rows.select("x", quick.alias("quick"), plain.alias("plain"))
 
     assert found.where(~F.col("quick").eqNullSafe(F.col("plain"))).take(3) == []
-    assert found.where("quick IS NOT NULL").count() > 10_000
+    assert found.where("quick IS NOT NULL").count() > 2_500
 
 
 @pytest.mark.parametrize(("source", "target", "values"), CASES)
