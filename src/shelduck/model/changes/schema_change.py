@@ -350,7 +350,7 @@ def _put(draft: SchemaDraft, path: Path, made: Field) -> SchemaDraft:
 def _placed(
     siblings: tuple[Field, ...], made: Field, position: Position | None, table: str
 ) -> tuple[Field, ...]:
-    """Return the siblings with ``made`` in its place, renumbering no more orders than it must."""
+    """Return the siblings with ``made`` in its place."""
     if position is None:
         last = max((f.order for f in siblings), default=0)
         return (*siblings, replace(made, order=max(made.id, last + 1)))
@@ -363,8 +363,7 @@ def _placed(
                 f"cannot place a column after {position.after!r}, which does not exist in {table}"
             )
         at = names.index(lowered) + 1
-    order = siblings[at - 1].order + 1 if at else 1
-    return in_places([*siblings[:at], replace(made, order=order), *siblings[at:]])
+    return in_places([*siblings[:at], made, *siblings[at:]])
 
 
 def with_default(column: Field, default: Default | None, table: str) -> Field:

@@ -228,17 +228,18 @@ def is_reserved(name: str) -> bool:
 def in_places(fields: Sequence[Field]) -> tuple[Field, ...]:
     """Return fields that lie side by side with orders that grow; as few change as can be.
 
-    No order is as high as the id of a column that is added later: DuckDB takes the id for its
-    order. Fields in the order of their ids have those as orders.
+    An order is the id of its own field, or that of none beside it: DuckDB gives a column that it
+    alters or adds the id as its order, which then never meets that of another column.
     """
+    ids = {f.id for f in fields}
     found: list[Field] = []
-    for f in fields:
-        last = found[-1].order if found else 0
-        found.append(f if f.order > last else replace(f, order=last + 1))
-    ids = [f.id for f in fields]
-    if ids == sorted(ids) or found[-1].order > max(ids):
-        return tuple(replace(f, order=n) for f, n in zip(fields, sorted(ids), strict=True))
-    return tuple(found)
+    last = 1 + max(ids, default=0)
+    for f in reversed(fields):
+        wanted = (n for n in (f.id, f.order, last - 1) if n < last)
+        order = next((n for n in wanted if n == f.id or n not in ids), min(last, 1) - 1)
+        found.append(replace(f, order=order))
+        last = order
+    return tuple(reversed(found))
 
 
 def spent(columns: Schema, last: int, known: int = 0) -> tuple[Field, ...]:
