@@ -30,7 +30,6 @@ def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None
         shelduck.connect(f"sqlite:///{folder}/lake.db", f"{folder}/data", spark) as lake,
         DeltaReaders() as readers,
     ):
-        lake.set_option("data_inlining_row_limit", 10 if author.maybe() else 0)
         for step in range(STEPS + 1):
             author.take_step(lake, step)
             if step not in (STEPS // 2, STEPS):

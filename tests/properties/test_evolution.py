@@ -85,6 +85,9 @@ class Author:
 
     def take_step(self, lake: shelduck.Lake, step: int) -> None:
         """Runs the next statement, the first of which makes the table, and remembers the rows."""
+        if not step:
+            # Statements have few rows: with 10, all of them stay in the catalog.
+            lake.set_option("data_inlining_row_limit", self.pick([0, 10]))
         text = self.statement() if step else self.table.create_statement()
         note(text)
         lake.sql(text)

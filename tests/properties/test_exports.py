@@ -31,7 +31,6 @@ def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None
     versions = author.table.versions
     exports: list[Exported] = []
     with shelduck.connect(f"sqlite:///{folder}/lake.db", f"{folder}/data", spark) as lake:
-        lake.set_option("data_inlining_row_limit", 10 if author.maybe() else 0)
         for step in range(STEPS + 1):
             author.take_step(lake, step)
             if step in (STEPS // 2, STEPS):

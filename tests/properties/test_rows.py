@@ -41,6 +41,9 @@ class Program:
         self.lake = shelduck.connect(url, str(folder / "data"), spark, progress=False)
         self.versions: dict[int, State] = {}
         self.used: set[int] = set()
+        limit = self.author.pick([0, 10])
+        note(f"up to {limit} rows stay in the catalog")
+        self.lake.set_option("data_inlining_row_limit", limit)
         self.lake.sql("CREATE TABLE t (id INT, v BIGINT, s STRING)")
         self.remember()
 
