@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from shelduck.catalog.commit.batches import landed_in
 from shelduck.catalog.commit.commit import Landed, commit
+from shelduck.catalog.databases.retry import tries
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.batch import Batch
@@ -24,8 +25,6 @@ from shelduck.operations.upkeep.flush import with_past
 from shelduck.work.results import Committed, Result, Staged, Unchanged
 from shelduck.work.state import LakeState
 from shelduck.work.workspace import Workspace
-
-_ATTEMPTS = 10
 
 
 class UnitOfWork:
@@ -250,13 +249,10 @@ def carry_out(
         with unit.statement():
             stage(unit)
         return Staged()
-    for attempt in range(_ATTEMPTS):
+    for each in tries():
         own = UnitOfWork(state, state.commit_info(message))
         with state.store.session():
             stage(own)
-            try:
+            with each.may_lose(Conflict):
                 return own.commit()
-            except Conflict:
-                if attempt == _ATTEMPTS - 1:
-                    raise
     raise AssertionError("unreachable")

@@ -1,10 +1,11 @@
-"""Running locked work again when the catalog was busy or a race was lost."""
+"""Work that is done again because the catalog was busy or another commit came first."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -38,10 +39,41 @@ def with_retries(attempt: Callable[[], T], sleep: Callable[[float], None] = time
     Waits between 0.02 and about 1 s, jittered so that two losers do not meet again. Every other
     error, and the last Contention, goes to the caller.
     """
-    for number in range(ATTEMPTS - 1):
-        try:
+    for each in tries(sleep):
+        with each.may_lose(Contention):
             return attempt()
-        except Contention:
-            longest = FIRST_WAIT * GROWTH**number
-            sleep(random.uniform(longest / 2, longest))  # noqa: S311 - jitter, not a secret
-    return attempt()
+    raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One of several attempts at the same work."""
+
+    is_last: bool
+
+    def may_lose(self, lost: type[Exception]) -> _Held:
+        """Hold back an error of this kind in a ``with`` block, unless it is the last attempt."""
+        return _Held(lost, self.is_last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    lost: type[Exception]
+    is_last: bool
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return not self.is_last and kind is not None and issubclass(kind, self.lost)
+
+
+def tries(sleep: Callable[[float], None] = time.sleep) -> Iterator[Try]:
+    """Yield ten attempts; wait before each but the first.
+
+    Use it as ``for each in tries(): with each.may_lose(Conflict): return work()``.
+    """
+    for number in range(ATTEMPTS):
+        yield Try(is_last=number == ATTEMPTS - 1)
+        longest = FIRST_WAIT * GROWTH**number
+        sleep(random.uniform(longest / 2, longest))  # noqa: S311 - jitter, not a secret

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
+from shelduck.catalog.databases.retry import tries
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.changes import dropped_in, touches
 from shelduck.catalog.running.jobs import first_conversion
@@ -21,7 +22,6 @@ from shelduck.work.table_changes import changes_of
 from shelduck.work.unit import UnitOfWork
 
 Handle = Callable[[DataFrame, int], object]
-_ATTEMPTS = 5
 # The newest batch that this process wrote to a table, and the run of its query, by lake, table and
 # query. A batch that comes again in the same run is not a repetition after a crash.
 _landed: dict[tuple[str, int, str], tuple[str, int]] = {}
@@ -66,14 +66,10 @@ class StreamVerbs(RowVerbs):
                 raise InvalidRequest(
                     "outside of a streaming query, a sink needs a query id; use table.sink('name')"
                 )
-            for attempt in range(_ATTEMPTS):
-                try:
-                    self._land(batch, query, batch_id, write)
-                except Conflict:
-                    if attempt == _ATTEMPTS - 1:
-                        raise
-                else:
-                    return
+            for each in tries():
+                with each.may_lose(Conflict):
+                    return self._land(batch, query, batch_id, write)
+            raise AssertionError("unreachable")
 
         return land
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
+from shelduck.catalog.databases.retry import tries
 from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.evolution.rollups import is_current
 from shelduck.model.tables.rollup import RollupSpec, rollup_of, rollup_table
@@ -22,8 +23,6 @@ from shelduck.work.rows.following import catch_up, is_fresh, remake
 from shelduck.work.rows.keyed import settled_rows
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
-
-_ATTEMPTS = 10
 
 
 def create_with_rollups(unit: UnitOfWork, name: TableName, specs: Sequence[RollupSpec]) -> None:
@@ -134,15 +133,13 @@ def refresh_by_id(state: LakeState, table: TableVersion) -> None:
 
 def refresh_all(state: LakeState, name: TableName) -> Result:
     """Update all rollups of a table in one snapshot, or in none if they are up to date."""
-    for attempt in range(_ATTEMPTS):
+    for each in tries():
         unit = UnitOfWork(state, state.commit_info())
-        try:
-            refresh(unit, unit.workspace.table(name))
-            return unit.commit()
-        except Conflict:
-            if attempt == _ATTEMPTS - 1:
+        with each.may_lose(Conflict):
+            try:
+                refresh(unit, unit.workspace.table(name))
+                return unit.commit()
+            except BaseException:
+                unit.rollback()
                 raise
-        except BaseException:
-            unit.rollback()
-            raise
     raise AssertionError("unreachable")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from shelduck.catalog.databases.retry import tries
 from shelduck.errors import Conflict
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
@@ -28,8 +29,6 @@ from shelduck.work.rows.keyed import is_plain, load
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, carry_out, counted
-
-_ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +57,12 @@ def append(
     rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
     if how.delete_sign is not None or not is_plain(planned):
         return _load(state, unit, name, rows, how)
-    for attempt in range(_ATTEMPTS):
-        try:
+    for each in tries():
+        with each.may_lose(_Outdated):
             return _append(state, unit, rows, how)
-        except _Outdated:
-            if attempt == _ATTEMPTS - 1:
-                raise
-            rows = _under(rows, _newest(state, planned))
-            if not is_plain(rows.planned):
-                return _load(state, unit, name, rows, how)
+        rows = _under(rows, _newest(state, planned))
+        if not is_plain(rows.planned):
+            return _load(state, unit, name, rows, how)
     raise AssertionError("unreachable")
 
 

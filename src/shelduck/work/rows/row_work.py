@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shelduck.catalog.databases.retry import tries
 from shelduck.errors import Conflict
 from shelduck.operations.done import Done
 from shelduck.operations.write.load import Loaded
@@ -12,8 +13,6 @@ from shelduck.work.results import Result, Staged
 from shelduck.work.rows.following import stage_followed
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, counted
-
-_ATTEMPTS = 10
 
 Prepare = Callable[[UnitOfWork], Done | Loaded]
 
@@ -33,12 +32,11 @@ def carry_out_rows(
         with unit.statement(), unknown_columns():
             done = stage_followed(unit, prepare(unit))
         return Staged(**counted(done.counts))
-    for attempt in range(_ATTEMPTS):
-        try:
+    if not again:
+        return _alone(state, prepare)
+    for each in tries():
+        with each.may_lose(Conflict):
             return _alone(state, prepare)
-        except Conflict:
-            if not again or attempt == _ATTEMPTS - 1:
-                raise
     raise AssertionError("unreachable")
 
 
