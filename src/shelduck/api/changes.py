@@ -74,12 +74,22 @@ def add_column(
 
 
 def drop_column(path: str, *, if_exists: bool = False) -> DropColumn:
-    """Drop a column or a struct field. Its id is never used again, so its data never comes back."""
+    """Drop a column or a struct field. Its id is never used again, so its data never comes back.
+
+    Args:
+        path: The column's name, or the path of a struct's field.
+        if_exists: Do nothing if there is no such column; otherwise that is NotFound.
+    """
     return DropColumn(split_name(path), if_exists)
 
 
 def rename_column(path: str, new_name: str) -> RenameColumn:
-    """Rename a column or a struct field; ``new_name`` is one name, not a path."""
+    """Rename a column or a struct field; files stay as they are.
+
+    Args:
+        path: The present name, or the path of a struct's field.
+        new_name: One name, not a path.
+    """
     return RenameColumn(split_name(path), new_name)
 
 
@@ -119,8 +129,16 @@ def modify_column(
 ) -> ModifyColumn:
     """Redefine a column, as Doris' MODIFY COLUMN does.
 
-    Its type and its place may change, and NOT NULL may be dropped; the default must stay the same.
-    A comment that is left out stays.
+    Its type and its place may change, and NOT NULL may be dropped.
+
+    Args:
+        path: The column's name.
+        type: As in Spark SQL; a type that does not hold all values is converted by a job.
+        nullable: False only for a column that is NOT NULL already.
+        default: Must be the present default.
+        comment: None keeps the present one.
+        first: Put it before its siblings. Without ``first`` and ``after`` it stays where it is.
+        after: The sibling to put it after.
     """
     position = _position(first, after)
     given = _default(default)
@@ -141,7 +159,12 @@ def rewrite_files() -> RewriteOlderFiles:
 
 
 def set_default(path: str, default: Value) -> SetDefault:
-    """Set the value that new rows get when a write leaves the column out."""
+    """Set the value that new rows get when a write leaves the column out.
+
+    Args:
+        path: The column's name, or the path of a struct's field.
+        default: The value; existing rows keep theirs. It is checked against the column's type.
+    """
     return SetDefault(split_name(path), _default(default))
 
 
@@ -161,7 +184,15 @@ def drop_not_null(path: str) -> SetNullable:
 
 
 def move_column(path: str, *, first: bool = False, after: str | None = None) -> MoveColumn:
-    """Move a column, or a field inside its struct, to the front or after a sibling."""
+    """Move a column, or a field inside its struct; files stay as they are.
+
+    Args:
+        path: The column's name, or the path of a struct's field.
+        first: Put it before its siblings.
+        after: The sibling to put it after.
+
+    Raises InvalidRequest without ``first`` and ``after``, and with both.
+    """
     position = _position(first, after)
     if position is None:
         raise InvalidRequest(f"move_column({path!r}) needs first=True or after='…'")
@@ -169,7 +200,12 @@ def move_column(path: str, *, first: bool = False, after: str | None = None) -> 
 
 
 def set_comment(path: str | None, comment: str | None) -> SetComment:
-    """Comment a column, or the table when ``path`` is None; a comment of None removes it."""
+    """Comment a column or the table.
+
+    Args:
+        path: The column's name, the path of a nested field, or None for the table.
+        comment: The text; None removes the comment.
+    """
     return SetComment(split_name(path) if path else (), comment)
 
 

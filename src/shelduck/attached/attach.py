@@ -80,7 +80,14 @@ def attach(
 
 
 def detach(spark: SparkSession, name: str = "lake") -> None:
-    """Take a lake out of a session and close it; NotFound when it is not attached."""
+    """Take a lake out of a session and close it.
+
+    Args:
+        spark: The session that has it.
+        name: The catalog's name, as given to `attach`.
+
+    Raises NotFound if no lake of that name is attached.
+    """
     key = name.lower()
     session = _session(spark)
     found = session.lakes.pop(key, None)

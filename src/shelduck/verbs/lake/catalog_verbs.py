@@ -132,9 +132,11 @@ class CatalogVerbs:
         return carry_out(self._state, self._unit, stage)
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> Result:
-        """Drop a table; older snapshots still show it.
+        """Drop a table and its rollups; older snapshots still show them.
 
-        Raises NotFound unless ``if_exists``.
+        Args:
+            name: ``"t"`` or ``"schema.t"``.
+            if_exists: Do nothing if there is no such table; otherwise that is NotFound.
         """
         wanted = self._name(name)
 
@@ -146,9 +148,11 @@ class CatalogVerbs:
         return carry_out(self._state, self._unit, stage)
 
     def create_schema(self, name: str, *, if_not_exists: bool = False) -> Result:
-        """Create a schema (a namespace for tables); ``name`` is one name; dots are part of it.
+        """Create a schema, which is a namespace for tables.
 
-        Raises AlreadyExists unless ``if_not_exists``.
+        Args:
+            name: One name; dots are part of it.
+            if_not_exists: Do nothing if there is such a schema; otherwise that is AlreadyExists.
         """
 
         def stage(unit: UnitOfWork) -> None:
@@ -157,10 +161,14 @@ class CatalogVerbs:
         return carry_out(self._state, self._unit, stage)
 
     def drop_schema(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> Result:
-        """Drop a schema, with ``cascade`` its tables too; older snapshots still show them.
+        """Drop a schema; older snapshots still show it and its tables.
 
-        Raises NotFound unless ``if_exists``, and InvalidRequest if it contains tables or views, or
-        is ``main``.
+        Args:
+            name: One name; dots are part of it.
+            if_exists: Do nothing if there is no such schema; otherwise that is NotFound.
+            cascade: Drop its tables and views too.
+
+        Raises InvalidRequest for ``main``, and without ``cascade`` for a schema that is not empty.
         """
 
         def stage(unit: UnitOfWork) -> None:

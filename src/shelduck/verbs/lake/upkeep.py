@@ -34,6 +34,11 @@ class LakeUpkeep(CatalogVerbs):
     ) -> list[Compacted]:
         """Combine small files in all tables, as `Table.compact` does in one.
 
+        Args:
+            target_file_size: Bytes, or a text such as ``"512MB"``; by default the option of each
+                table.
+            dry_run: Tell what would be done, and change nothing.
+
         Returns the result for each table that had small files.
         """
         refuse_in_transaction(self._unit, "compact()")
@@ -43,7 +48,15 @@ class LakeUpkeep(CatalogVerbs):
     def rewrite_deletes(
         self, delete_threshold: float | None = None, *, dry_run: bool = False
     ) -> list[Compacted]:
-        """Rewrite files with many deleted rows in all tables: `Table.rewrite_deletes`."""
+        """Rewrite files with many deleted rows in all tables, as `Table.rewrite_deletes` does.
+
+        Args:
+            delete_threshold: The share of deleted rows, 0 to 1, from which on a file is rewritten;
+                by default the option of each table.
+            dry_run: Tell what would be done, and change nothing.
+
+        Returns the result for each table that had such files.
+        """
         refuse_in_transaction(self._unit, "rewrite_deletes()")
         with Turns() as turns:
             return self._rewritten(turns, self.tables(), delete_threshold, dry_run)

@@ -134,8 +134,12 @@ class EditVerbs(TableHandle):
     ) -> Result:
         """Replace all rows, or those for which ``where`` is true, by the rows of ``df``.
 
-        Older snapshots still show the old rows. ``df`` may read the table itself; its columns are
-        matched as in `append`.
+        Older snapshots still show the old rows.
+
+        Args:
+            df: The new rows; it may read the table itself. Its columns are matched as in `append`.
+            where: A condition in Spark SQL or a Column; by default all rows are replaced.
+            by_position: Match columns by their place instead of their name.
 
         Raises:
             InvalidRequest: rows do not fit the columns, or some do not satisfy ``where`` (the
@@ -169,6 +173,10 @@ class EditVerbs(TableHandle):
 
     def overwrite_partitions(self, df: DataFrame, *, by_position: bool = False) -> Result:
         """Replace the partitions that the rows of ``df`` are in, and keep the others.
+
+        Args:
+            df: The new rows; it may read the table itself. Its columns are matched as in `append`.
+            by_position: Match columns by their place instead of their name.
 
         Raises InvalidRequest for a table without partitions, and what `overwrite` raises.
         """

@@ -50,13 +50,22 @@ class MetadataVerbs(TableHandle):
 
         ``partition`` maps the keys, written as in DDL, to texts. Rows that the catalog itself keeps
         are in no file.
+
+        Args:
+            version: The snapshot to look at; by default the newest.
+            timestamp: Instead of ``version``, a time at which the snapshot was the newest.
         """
         return files(self._state, self._version_at(version, timestamp))
 
     def partitions(
         self, *, version: int | None = None, timestamp: str | datetime | None = None
     ) -> DataFrame:
-        """Return one row for each partition with files: how many, their rows and bytes."""
+        """Return one row for each partition with files: how many, their rows and bytes.
+
+        Args:
+            version: The snapshot to look at; by default the newest.
+            timestamp: Instead of ``version``, a time at which the snapshot was the newest.
+        """
         return partitions(self._state, self._version_at(version, timestamp))
 
     def column_stats(
@@ -65,6 +74,10 @@ class MetadataVerbs(TableHandle):
         """Return one row for each leaf column, with its statistics.
 
         Counts are those of the files; bounds, as texts, hold for every row the table ever had.
+
+        Args:
+            version: The snapshot to look at; by default the newest.
+            timestamp: Instead of ``version``, a time at which the snapshot was the newest.
         """
         return column_stats(self._state, self._version_at(version, timestamp))
 

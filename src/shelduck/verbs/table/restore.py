@@ -79,7 +79,12 @@ class RestoreVerbs(TableHandle):
     def plan_restore(
         self, *, version: int | None = None, timestamp: str | datetime | None = None
     ) -> RestorePlan:
-        """Return what `restore` would do, without doing it; no row is read. Print it."""
+        """Return what `restore` would do, without doing it; no row is read. Print it.
+
+        Args:
+            version: The snapshot to go back to.
+            timestamp: Instead of ``version``, a time at which that snapshot was the newest.
+        """
         found = self._restoration(self._view(), version, timestamp)
         return RestorePlan(
             self.name,
