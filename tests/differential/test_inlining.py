@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 import shelduck
+from tests.support.normal import collected
 from tests.support.oracle import DuckDBOracle
 
 INLINE = {"DATA_INLINING_ROW_LIMIT": 10}
@@ -55,10 +56,9 @@ class Both:
         with self.lake() as lake:
             first = lake.table(table).history()[-1].id
             newest = lake.snapshots()[-1].id
-            ours = {
-                n: told(tuple(r) for r in lake.table(table).read(version=n).collect())
-                for n in range(first, newest + 1)
-            }
+            numbers = range(first, newest + 1)
+            found = collected({n: lake.table(table).read(version=n) for n in numbers})
+            ours = {n: told(rows) for n, rows in found.items()}
         with DuckDBOracle(self.url, None) as oracle:
             theirs = {n: told(oracle.rows(table, version=n)) for n in ours}
             assert oracle.sql(f"SELECT count(*) FROM {table}") == [(len(theirs[newest]),)]

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 import shelduck
-from tests.support.normal import duckdb_rows, spark_rows
+from tests.support.normal import duckdb_rows, spark_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle, at
 
 TYPES = """
@@ -141,7 +141,7 @@ def test_every_snapshot_holds_the_rows_that_duckdb_sees(spark, lake_dir, script,
             versions.append(oracle.snapshot())
         expected = {v: duckdb_rows(oracle, at("t", v)) for v in sorted(set(versions))}
     with shelduck.connect(url, spark=spark) as lake:
-        found = {v: spark_rows(lake.table("t").read(version=v)) for v in expected}
+        found = spark_rows_by_key({v: lake.table("t").read(version=v) for v in expected})
 
     assert found == expected
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
-from tests.support.normal import duckdb_rows, spark_rows
+from tests.support.normal import duckdb_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle, at, duckdb_with
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class DeltaReaders:
 
 def versions_of(lake: shelduck.Lake, url: str, done: DeltaImported) -> dict[int, list[Row]]:
     """The rows of each version imported into `t` after making sure that DuckDB reads the same."""
-    ours = {v: spark_rows(lake.table("t").read(version=s)) for v, s in done.snapshots.items()}
+    table = lake.table("t")
+    ours = spark_rows_by_key({v: table.read(version=s) for v, s in done.snapshots.items()})
     lake.close()
     with DuckDBOracle(url) as oracle:
         for version, snapshot in done.snapshots.items():

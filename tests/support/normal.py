@@ -14,39 +14,55 @@ Spark has no type of nanoseconds: there they are an `int`, and `epoch_ns` makes 
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
+from collections import defaultdict
 from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyspark.sql import DataFrame
-
     from tests.support.oracle import DuckDBOracle
 
 Row = tuple[Any, ...]
 Key = TypeVar("Key")
-_AT_ONCE = 4
 _DIGITS = Context(prec=80)
 
 
 def spark_rows(frame: DataFrame) -> list[Row]:
     """The rows of a DataFrame in an order of their own; one Spark job."""
-    kinds = [field.dataType for field in frame.schema]
-    return in_order(
-        tuple(_of_spark(v, k) for v, k in zip(row, kinds, strict=True)) for row in frame.collect()
-    )
+    return spark_rows_by_key({None: frame})[None]
 
 
 def spark_rows_by_key(frames: Mapping[Key, DataFrame]) -> dict[Key, list[Row]]:
-    """The rows of many DataFrames: small jobs wait for each other less when some run at once."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(frames, pool.map(spark_rows, frames.values()), strict=True))
+    """The rows of many DataFrames, as `spark_rows` has them."""
+    kinds = {key: [field.dataType for field in frame.schema] for key, frame in frames.items()}
+    return {
+        key: in_order(
+            tuple(_of_spark(v, k) for v, k in zip(row, kinds[key], strict=True)) for row in rows
+        )
+        for key, rows in collected(frames).items()
+    }
+
+
+def collected(frames: Mapping[Key, DataFrame]) -> dict[Key, list[Row]]:
+    """The rows of many DataFrames; one Spark job for all of the same columns."""
+    alike: dict[str, list[tuple[Key, DataFrame]]] = defaultdict(list)
+    for key, frame in frames.items():
+        alike[frame.schema.json()].append((key, frame))
+    found: dict[Key, list[Row]] = {key: [] for key in frames}
+    for group in alike.values():
+        keys = [key for key, _ in group]
+        numbered = [frame.select(F.lit(n), "*") for n, (_, frame) in enumerate(group)]
+        for number, *row in reduce(DataFrame.unionAll, numbered).collect():
+            found[keys[number]].append(tuple(row))
+    return found
 
 
 def duckdb_rows(oracle: DuckDBOracle, source: str, columns: str = "*") -> list[Row]:

@@ -13,6 +13,7 @@ from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.rows.following import is_fresh
 from shelduck.work.unit import UnitOfWork
 from tests.support.lakes import newest
+from tests.support.normal import collected
 from tests.support.oracle import DuckDBOracle, at
 
 if TYPE_CHECKING:
@@ -139,12 +140,14 @@ class Followed:
 
     def check_history(self) -> None:
         """Assert that both engines find at older snapshots what was there."""
+        every = [(name, version) for version, held in self.seen.items() for name in held]
+        read = "SELECT * FROM `{}` VERSION AS OF {}"
+        found = collected({each: self.lake.sql(read.format(*each)) for each in every})
         with DuckDBOracle(self.url) as duckdb:
-            for version, held in self.seen.items():
-                for name, rows in held.items():
-                    assert bag(duckdb.rows(f'"{name}"', version=version)) == rows
-                    frame = self.lake.sql(f"SELECT * FROM `{name}` VERSION AS OF {version}")
-                    assert bag(frame.collect()) == rows
+            for name, version in every:
+                rows = self.seen[version][name]
+                assert bag(duckdb.rows(f'"{name}"', version=version)) == rows
+                assert bag(found[name, version]) == rows
 
 
 def bag(rows: Iterable[Iterable[Any]]) -> Bag:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -133,6 +133,13 @@ class DeletesSeen:
 
     delete_file_id: int | None = None
     inlined: int = 0
+
+
+def rows_of(files: Sequence[DataFile]) -> int | None:
+    """Return how many rows files hold, deleted ones too; None where one of them does not say."""
+    counts = [f.record_count for f in files]
+    known = [n for n in counts if n is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def deletes_seen(file: DataFile) -> DeletesSeen:

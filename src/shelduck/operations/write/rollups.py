@@ -8,7 +8,7 @@ from functools import reduce
 
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.staged import StagedRows
-from shelduck.model.files.data_files import DataFile, deletes_seen
+from shelduck.model.files.data_files import DataFile, deletes_seen, rows_of
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Counts, Done
@@ -24,7 +24,7 @@ from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.merge.load_rows import ordered, without_rows
 from shelduck.spark.merge.rollup_rows import RollupRows
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write.kept import keep
+from shelduck.spark.write.kept import keep, shared
 
 
 def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Loaded) -> Done:
@@ -91,7 +91,11 @@ def touched_rows(spark: SparkSession, before: TableRows, after: TableRows) -> li
     lost = replace(before, files=tuple(was[i] for i in changed))
     if changed or _inlined_rows(before) != _inlined_rows(after):
         left = replace(after, files=tuple(now[i] for i in changed if i in now))
-        gone = without_rows(lost.frame(spark, None, ORIGINS), left.frame(spark, None, ORIGINS))
+        still = left.frame(spark, None, ORIGINS)
+        count = rows_of(left.files)
+        if count is not None:
+            still = shared(still, count + _inlined_rows(left))
+        gone = without_rows(lost.frame(spark, None, ORIGINS), still)
         found.append(gone.select(*map(backticked, names)))
     new = tuple(f for f in after.files if f.id not in was)
     if new:

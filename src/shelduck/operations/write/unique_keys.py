@@ -53,13 +53,13 @@ def require_unique(spark: SparkSession, rows: TableRows, versions: Versions, wha
     keys = folding.key_fields
     names = [f.name for f in keys]
     new = reduce(DataFrame.unionAll, [folding.only_keys(part) for part in parts])
+    counts = versions.counts
     found = some_twice(new, keys)
     if not found:
         left = rows.frame(spark, names, ORIGINS).where(near_keys(new, keys))
         if versions.dead is not None:
-            left = without_rows(left, versions.dead)
-        count = versions.counts.updated + versions.counts.inserted
-        found = some_of_keys(left, shared(new, count), keys)
+            left = without_rows(left, shared(versions.dead, counts.updated + counts.deleted))
+        found = some_of_keys(left, shared(new, counts.updated + counts.inserted), keys)
     _refuse(found, rows.table, what)
 
 
