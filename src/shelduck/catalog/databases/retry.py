@@ -33,14 +33,19 @@ def write_with_retries(store: Store, act: Callable[[Connection], T]) -> T:
     return with_retries(attempt)
 
 
-def with_retries(attempt: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
-    """Return what ``attempt`` returns, running it up to ten times while it raises Contention.
+def with_retries(
+    attempt: Callable[[], T],
+    sleep: Callable[[float], None] = time.sleep,
+    *,
+    lost: type[Exception] = Contention,
+) -> T:
+    """Return what ``attempt`` returns, running it up to ten times while it raises ``lost``.
 
     Waits between 0.02 and about 1 s, jittered so that two losers do not meet again. Every other
-    error, and the last Contention, goes to the caller.
+    error, and the last one of ``lost``, goes to the caller.
     """
     for each in tries(sleep):
-        with each.may_lose(Contention):
+        with each.may_lose(lost):
             return attempt()
     raise AssertionError("unreachable")
 
@@ -71,7 +76,7 @@ class _Held:
 def tries(sleep: Callable[[float], None] = time.sleep) -> Iterator[Try]:
     """Yield ten attempts; wait before each but the first.
 
-    Use it as ``for each in tries(): with each.may_lose(Conflict): return work()``.
+    For work of which only a part may lose, or that goes on differently; else `with_retries` does.
     """
     for number in range(ATTEMPTS):
         yield Try(is_last=number == ATTEMPTS - 1)

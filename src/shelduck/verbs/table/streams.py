@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from shelduck.catalog.databases.retry import tries
+from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.changes import dropped_in, touches
 from shelduck.catalog.running.jobs import first_conversion
@@ -66,10 +66,7 @@ class StreamVerbs(RowVerbs):
                 raise InvalidRequest(
                     "outside of a streaming query, a sink needs a query id; use table.sink('name')"
                 )
-            for each in tries():
-                with each.may_lose(Conflict):
-                    return self._land(batch, query, batch_id, write)
-            raise AssertionError("unreachable")
+            with_retries(lambda: self._land(batch, query, batch_id, write), lost=Conflict)
 
         return land
 

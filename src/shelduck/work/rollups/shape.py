@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from shelduck.catalog.databases.retry import tries
+from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.evolution.rollups import is_current
 from shelduck.model.tables.rollup import RollupSpec, rollup_of, rollup_table
@@ -133,13 +133,14 @@ def refresh_by_id(state: LakeState, table: TableVersion) -> None:
 
 def refresh_all(state: LakeState, name: TableName) -> Result:
     """Update all rollups of a table in one snapshot, or in none if they are up to date."""
-    for each in tries():
+
+    def attempt() -> Result:
         unit = UnitOfWork(state, state.commit_info())
-        with each.may_lose(Conflict):
-            try:
-                refresh(unit, unit.workspace.table(name))
-                return unit.commit()
-            except BaseException:
-                unit.rollback()
-                raise
-    raise AssertionError("unreachable")
+        try:
+            refresh(unit, unit.workspace.table(name))
+            return unit.commit()
+        except BaseException:
+            unit.rollback()
+            raise
+
+    return with_retries(attempt, lost=Conflict)

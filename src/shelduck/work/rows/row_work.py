@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shelduck.catalog.databases.retry import tries
+from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict
 from shelduck.operations.done import Done
 from shelduck.operations.write.load import Loaded
@@ -34,10 +34,7 @@ def carry_out_rows(
         return Staged(**counted(done.counts))
     if not again:
         return _alone(state, prepare)
-    for each in tries():
-        with each.may_lose(Conflict):
-            return _alone(state, prepare)
-    raise AssertionError("unreachable")
+    return with_retries(lambda: _alone(state, prepare), lost=Conflict)
 
 
 def _alone(state: LakeState, prepare: Prepare) -> Result:
