@@ -135,7 +135,7 @@ class DeletesSeen:
     inlined: int = 0
 
 
-def rows_of(files: Sequence[DataFile]) -> int | None:
+def counted_rows(files: Sequence[DataFile]) -> int | None:
     """Return how many rows files hold, deleted ones too; None where one of them does not say."""
     counts = [f.record_count for f in files]
     known = [n for n in counts if n is not None]

@@ -8,7 +8,7 @@ from functools import reduce
 
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.staged import StagedRows
-from shelduck.model.files.data_files import DataFile, deletes_seen, rows_of
+from shelduck.model.files.data_files import DataFile, counted_rows, deletes_seen
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Counts, Done
@@ -20,7 +20,7 @@ from shelduck.operations.write.overwrite import overwrite_table
 from shelduck.operations.write.unique_keys import folding_of
 from shelduck.operations.write.versions import Versions, write_versions
 from shelduck.spark.merge.folding import GONE
-from shelduck.spark.merge.key_ranges import near_keys
+from shelduck.spark.merge.key_ranges import key_ends
 from shelduck.spark.merge.load_rows import ordered, without_rows
 from shelduck.spark.merge.rollup_rows import RollupRows
 from shelduck.spark.session import DataFrame, SparkSession
@@ -61,11 +61,11 @@ def followed(
     if not found.count:
         return Done(rows.table)
     keys = found.rows
-    near = near_keys(keys, rollup.key_fields)
+    ends = key_ends(keys, rollup.key_fields)
+    near = ends.near(rollup.key_fields)
     dead = keep(rollup.own_of_keys(rows.frame(spark, None, ORIGINS).where(near), keys))
     sources = rollup.sources
-    theirs = keys.toDF(*[f.name for f in sources])
-    alive = rollup.of_keys(base.frame(spark).where(near_keys(theirs, sources)), keys)
+    alive = rollup.of_keys(base.frame(spark).where(ends.near(sources)), keys)
     content = keep(rollup.content(alive))
     counts = Counts(inserted=content.count, deleted=dead.count)
     if not counts.rows:
@@ -92,7 +92,7 @@ def touched_rows(spark: SparkSession, before: TableRows, after: TableRows) -> li
     if changed or _inlined_rows(before) != _inlined_rows(after):
         left = replace(after, files=tuple(now[i] for i in changed if i in now))
         still = left.frame(spark, None, ORIGINS)
-        count = rows_of(left.files)
+        count = counted_rows(left.files)
         if count is not None:
             still = shared(still, count + _inlined_rows(left))
         gone = without_rows(lost.frame(spark, None, ORIGINS), still)

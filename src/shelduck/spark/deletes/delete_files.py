@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Conflict, CorruptLake
-from shelduck.model.files.data_files import DataFile, NewDeleteFile, rows_of
+from shelduck.model.files.data_files import DataFile, NewDeleteFile, counted_rows
 from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table import TableVersion
@@ -286,7 +286,7 @@ class _Work:
 
 def _bound(files: Sequence[DataFile], most: int | None) -> int:
     """Return how many rows can die at most."""
-    bounds = [n for n in (rows_of(files), most) if n is not None]
+    bounds = [n for n in (counted_rows(files), most) if n is not None]
     return min(bounds, default=_MOST_COLLECTED + 1)
 
 

@@ -101,25 +101,47 @@ class _Ends:
     nulls: list[bool]
 
 
+@dataclass(frozen=True)
+class KeyEnds:
+    """Where some keys lie, whatever the columns are called that are compared with them."""
+
+    _ends: _Ends
+    _kinds: tuple[T.DataType, ...]
+
+    def near(self, keys: Sequence[Field]) -> Column:
+        """Return a condition that holds where these columns have one of the keys."""
+        first, *rest = _keys(keys, self._kinds)
+        ranges = [first.within(low, high) for low, high in self._ends.ranges]
+        if self._ends.nulls[0]:
+            ranges.append(first.column.isNull())
+        whole = [reduce(or_, ranges)] if ranges else []
+        for key, (low, high), has_null in zip(
+            rest, self._ends.others, self._ends.nulls[1:], strict=True
+        ):
+            if not isinstance(key.kind, T.TimestampNTZType) and not has_null:
+                whole.append(key.within(low, high))
+        return reduce(and_, whole, F.lit(True))
+
+
 def near_keys(rows: DataFrame, keys: Sequence[Field]) -> Column:
     """Return a condition that holds for every key of ``rows``, and for few others.
 
     Ranges of the first key, and one of each other: one small job over ``rows``, which are kept, or
     four where they are more than a thousand.
     """
-    names = [backticked(f.name) for f in keys]
-    kinds = rows.select(*names).schema
-    columns = [_Key(F.col(n), f.dataType) for n, f in zip(names, kinds, strict=True)]
+    return key_ends(rows, keys).near(keys)
+
+
+def key_ends(rows: DataFrame, keys: Sequence[Field]) -> KeyEnds:
+    """Return where the keys of ``rows`` lie, by the jobs that `near_keys` names."""
+    kinds = rows.select(*[backticked(f.name) for f in keys]).schema
+    columns = _keys(keys, [f.dataType for f in kinds])
     ends = _ends_of_few(rows, columns) or _ends_of_many(rows, columns)
-    first, *rest = columns
-    ranges = [first.within(low, high) for low, high in ends.ranges]
-    if ends.nulls[0]:
-        ranges.append(first.column.isNull())
-    whole = [reduce(or_, ranges)] if ranges else []
-    for key, (low, high), has_null in zip(rest, ends.others, ends.nulls[1:], strict=True):
-        if not isinstance(key.kind, T.TimestampNTZType) and not has_null:
-            whole.append(key.within(low, high))
-    return reduce(and_, whole, F.lit(True))
+    return KeyEnds(ends, tuple(f.dataType for f in kinds))
+
+
+def _keys(keys: Sequence[Field], kinds: Sequence[T.DataType]) -> list[_Key]:
+    return [_Key(F.col(backticked(f.name)), kind) for f, kind in zip(keys, kinds, strict=True)]
 
 
 def _ends_of_few(rows: DataFrame, keys: Sequence[_Key]) -> _Ends | None:

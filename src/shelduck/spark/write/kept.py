@@ -89,7 +89,7 @@ def parts_of_bytes(size: int) -> int:
 
 
 def of_files(rows: DataFrame) -> DataFrame:
-    """Return the rows that stand in files, and not in the catalog."""
+    """Return the rows that are in files, not in the catalog."""
     return rows.where(F.col(Origin.FILE_ID).isNotNull())
 
 

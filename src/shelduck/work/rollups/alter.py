@@ -66,9 +66,9 @@ def plan_with_rollups(
     plans += [plan_alter(parts.rollups[name], found) for name, found in parts.theirs.items()]
     steps = [step for plan in plans for step in plan.steps]
     conversions = [s.conversion for s in own.shadows] if own is not None else []
-    anew = parts.made_anew(None if own is None else own.change, conversions)
-    steps += [AlterStep(f"rebuild {table.name}", str(REMAKING), REMAKING.reason) for table in anew]
-    return replace(plans[0], table=base.full_name, steps=tuple(steps), remakes=bool(anew))
+    rebuilt = parts.made_anew(None if own is None else own.change, conversions)
+    steps += [AlterStep(f"rebuild {t.name}", str(REMAKING), REMAKING.reason) for t in rebuilt]
+    return replace(plans[0], table=base.full_name, steps=tuple(steps), remakes=bool(rebuilt))
 
 
 @dataclass
