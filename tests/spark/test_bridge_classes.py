@@ -4,6 +4,7 @@ import stat
 import threading
 import zipfile
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -67,6 +68,8 @@ def test_two_versions_in_one_application_are_refused(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bridge_for(spark)
+    # As in a process of another version that shares this application's JVM.
+    monkeypatch.setattr(classes, "_known", WeakKeyDictionary())
     monkeypatch.setattr(classes, "_fingerprint", lambda: "another")
     with pytest.raises(Unsupported, match="restart it to change the version"):
         bridge_for(spark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shelduck.spark.bridge.codec import DAMAGED, Constant, Deletes, FileEntry, field_rows
 from shelduck.spark.bridge.jvm import checkpoint, has_jvm
+from shelduck.spark.bridge.named import Named, column_of, select_named, select_names
 from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
 
 __all__ = [
@@ -13,8 +14,12 @@ __all__ = [
     "Deletes",
     "FileEntry",
     "Lister",
+    "Named",
     "bridge_for",
     "checkpoint",
+    "column_of",
     "field_rows",
     "has_jvm",
+    "select_named",
+    "select_names",
 ]

@@ -16,9 +16,11 @@ import threading
 import zipfile
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from shelduck.errors import Unsupported
@@ -45,6 +47,7 @@ _CLASSES = (
     "IdWriteSupport",
     "SafeFilters",
     "LakeParquet",
+    "LakePlans",
     "CatalogCall",
     "LakeWrite",
     "LakeTable",
@@ -63,29 +66,52 @@ _RULE_CLASSES = (
 )
 _JAR = re.compile(r"shelduck-bridge-[^/\s]*\.jar")
 _adding = threading.Lock()
+_known: WeakKeyDictionary[SparkContext, Loaded] = WeakKeyDictionary()
+
+
+class Loaded(NamedTuple):
+    """The bridge in one Spark application: what loads its classes, and a ``LakePlans``."""
+
+    loader: Any
+    plans: Any
+
+
+def loaded(spark: SparkSession) -> Loaded:
+    """The bridge's classes, known to this session and to its executors.
+
+    Sessions of one SparkContext share them, so only the first call compiles or adds anything.
+    """
+    context = spark.sparkContext
+    with _adding:
+        found = _known.get(context)
+        if found is None:
+            loader = _loader(spark)
+            plans = loader.loadClass(f"{PACKAGE}.LakePlans").getConstructors()[0].newInstance(None)
+            found = _known[context] = Loaded(loader, plans)
+        return found
 
 
 def loader_of(spark: SparkSession) -> Any:
-    """The Java class loader that knows the bridge, in this session and in its executors.
+    """The Java class loader that knows the bridge."""
+    return loaded(spark).loader
 
-    Sessions of one SparkContext share it, so only the first call compiles or adds anything.
-    """
+
+def _loader(spark: SparkSession) -> Any:
     session = java_session(spark)
-    with _adding:
-        present = set(_JAR.findall(session.sparkContext().listJars().mkString("\n")))
-        name = f"shelduck-bridge-{spark.version}-{_fingerprint()}.jar"
-        if present - {name}:
-            message = (
-                f"this Spark application already runs {', '.join(present)} and cannot load {name},"
-                " too; restart it to change the version of Shelduck"
-            )
-            raise Unsupported(message)
-        loader = session.sharedState().jarClassLoader()
-        if not present:
-            # What ADD JAR does, by which no path with a blank or a percent sign would be found.
-            address = _jar(spark, name).as_uri()
-            loader.addURL(java_class(spark, "java.net.URI")(address).toURL())
-            session.sparkContext().addJar(address)
+    present = set(_JAR.findall(session.sparkContext().listJars().mkString("\n")))
+    name = f"shelduck-bridge-{spark.version}-{_fingerprint()}.jar"
+    if present - {name}:
+        message = (
+            f"this Spark application already runs {', '.join(present)} and cannot load {name},"
+            " too; restart it to change the version of Shelduck"
+        )
+        raise Unsupported(message)
+    loader = session.sharedState().jarClassLoader()
+    if not present:
+        # What ADD JAR does, by which no path with a blank or a percent sign would be found.
+        address = _jar(spark, name).as_uri()
+        loader.addURL(java_class(spark, "java.net.URI")(address).toURL())
+        session.sparkContext().addJar(address)
     return loader
 
 

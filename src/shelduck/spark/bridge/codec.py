@@ -95,7 +95,7 @@ def field_rows(rows: str) -> list[list[str]]:
     ]
 
 
-def rows_of(fields: Iterable[Iterable[str]]) -> str:
+def rows_of(fields: Iterable[Iterable[str | None]]) -> str:
     """Rows of texts for Java."""
     return "".join("\t".join(map(_text, row)) + "\n" for row in fields)
 

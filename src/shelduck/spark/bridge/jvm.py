@@ -42,6 +42,11 @@ def java_column(column: Column) -> Any:
     return column._jc  # noqa: SLF001
 
 
+def java_frame(df: DataFrame) -> Any:
+    """The DataFrame in Java."""
+    return df._jdf  # noqa: SLF001
+
+
 def classic_column(column: Any) -> Column:
     """The Python column of one in Java."""
     return ClassicColumn(column)

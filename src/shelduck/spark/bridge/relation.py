@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.bridge.classes import PACKAGE, loader_of
+from shelduck.spark.bridge.classes import PACKAGE, loaded
 from shelduck.spark.bridge.codec import (
     FileEntry,
     failure,
@@ -53,7 +53,6 @@ _DELETES = StructType(
         StructField("__shelduck_deleted", BinaryType()),
     ]
 )
-_RELATION = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
 _UNTRUSTED = "shelduck.untrusted"
@@ -65,7 +64,7 @@ def bridge_for(spark: SparkSession) -> Bridge | None:
 
     The first call in a Spark application adds the bridge's classes to it; later ones are cheap.
     """
-    return Bridge(spark, loader_of(spark)) if has_jvm(spark) else None
+    return Bridge(spark, *loaded(spark)) if has_jvm(spark) else None
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,7 @@ class Bridge:
 
     spark: SparkSession
     loader: Any
+    plans: Any
 
     @property
     def write_format(self) -> str:
@@ -132,26 +132,24 @@ class Bridge:
         ``explain`` shows as the place of the files. ``chooser`` is what `add_rule` puts to use.
         """
         _check(read_schema, constants)
-        gateway = java_gateway(self.spark)
-        let_java_call(gateway)
-        session = java_session(self.spark)
-        listed = StructType(constants.fields + (_DELETES.fields if with_deletes else []))
-        listed_as = self._schema(listed)
-        hadoop = _hadoop_for(session, read_schema)
-        home = self._class("org.apache.hadoop.fs.FileSystem").getDefaultUri(hadoop)
-        listing = _Listing(lister, len(constants), with_deletes=with_deletes)
+        columns = read_schema.json()
+        if "${" in columns:
+            _check_settings(self.spark, columns)
+        let_java_call(java_gateway(self.spark))
+        hidden = _DELETES if with_deletes else StructType()
         options = READER_OPTIONS | _own_options(table, untrusted, wants_deleted=wants_deleted)
-        relation = self._class(_RELATION)(
-            self._new("LakeFileIndex", listed_as, root, home, size_in_bytes, listing, chooser),
-            listed_as,
-            self._schema(read_schema),
-            self._class("scala.Option").empty(),
-            self._new("LakeParquet"),
-            self._class("org.apache.spark.api.python.PythonUtils").toScalaMap(options),
-            session,
+        found = self.plans.relation(
+            java_session(self.spark),
+            StructType(constants.fields + hidden.fields).json(),
+            columns,
+            rows_of(options.items()),
+            rows_of([hidden.names] if with_deletes else []),
+            root,
+            size_in_bytes,
+            _Listing(lister, len(constants), with_deletes=with_deletes),
+            chooser,
         )
-        found = DataFrame(session.baseRelationToDataFrame(relation), self.spark)
-        return found.drop(*_DELETES.names) if with_deletes else found
+        return DataFrame(found, self.spark)
 
     def add_rule(self) -> None:
         """Have the optimizer of the session ask choosers of relations what to read instead.
@@ -175,11 +173,6 @@ class Bridge:
             values.add(argument)
         constructor = self.loader.loadClass(f"{PACKAGE}.{name}").getConstructors()[0]
         return constructor.newInstance(values.toArray())
-
-    def _schema(self, schema: StructType) -> Any:
-        """The schema in Java, every part nullable: no file promises what the read schema does."""
-        types = self._class("org.apache.spark.sql.types.DataType")
-        return types.fromJson(schema.json()).asNullable()
 
     def _class(self, name: str) -> Any:
         return java_class(self.spark, name)
@@ -245,16 +238,10 @@ def _check(read_schema: StructType, constants: StructType) -> None:
         )
 
 
-def _hadoop_for(session: Any, read_schema: StructType) -> Any:
-    """Return the session's Hadoop settings.
-
-    Refuses names that Spark would read as others: its schemas pass through such a configuration.
-    """
-    hadoop = session.sessionState().newHadoopConf()
-    text = read_schema.json()
-    if "${" in text:
-        hadoop.set("shelduck.schema", text)
-        if hadoop.get("shelduck.schema") != text:
-            message = "a name or default contains ${...}, which Spark would replace with a setting"
-            raise Unsupported(message)
-    return hadoop
+def _check_settings(spark: SparkSession, schema: str) -> None:
+    """Refuse names that Spark would read as others: schemas pass through a Hadoop configuration."""
+    hadoop = java_session(spark).sessionState().newHadoopConf()
+    hadoop.set("shelduck.schema", schema)
+    if hadoop.get("shelduck.schema") != schema:
+        message = "a name or default contains ${...}, which Spark would replace with a setting"
+        raise Unsupported(message)

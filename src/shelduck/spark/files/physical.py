@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
@@ -19,6 +17,7 @@ from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import Primitive
+from shelduck.spark.bridge import Named
 from shelduck.spark.types import spark_type
 
 FIELD_ID = "parquet.field.id"
@@ -48,15 +47,18 @@ class PhysicalSchema:
         """True when lists or maps are among the columns, at any depth."""
         return any(f.shape in (Kind.LIST, Kind.MAP) for top in self.fields for f in top.walk())
 
-    def columns(self, *, with_ids: bool) -> list[Column]:
+    def columns(self, *, with_ids: bool) -> list[Named]:
         """Return the columns to select from a DataFrame of the table's columns, in order.
 
         ``with_ids`` puts the ids of columns and struct members into the metadata of their fields.
         """
         return [
-            F.col(backticked(f.name))
-            .cast(self.spark_type(f, with_ids=with_ids))
-            .alias(self.names[f.id], metadata=_metadata(f, with_ids=with_ids))
+            Named(
+                self.names[f.id],
+                backticked(f.name),
+                self.spark_type(f, with_ids=with_ids),
+                _metadata(f, with_ids=with_ids),
+            )
             for f in self.fields
         ]
 

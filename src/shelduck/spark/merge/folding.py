@@ -18,6 +18,7 @@ from shelduck.model.tables.keys import Aggregation, KeyModel, TableKeys
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.spark.bridge import Named, select_named, select_names
 from shelduck.spark.rows import store_rules
 from shelduck.spark.types import spark_type
 
@@ -77,28 +78,27 @@ class Folding:
             last = F.max_by(whole, self._rank()).alias("__shelduck_last")
             found = rows.groupBy(*keys).agg(last, *also)
             rest = found.columns[len(keys) + 1 :]
-            made = [F.col(f"__shelduck_last.{backticked(f.name)}") for f in self.values]
-            rest = [f"__shelduck_last.{GONE}", *rest]
+            made = [f"__shelduck_last.{backticked(f.name)}" for f in self.values]
+            after = [Named(GONE, f"__shelduck_last.{GONE}")]
         else:
             parts = [self._combined(f).alias(n) for f, n in zip(self.values, names, strict=True)]
             found = rows.select(*keys).distinct()
             if parts or also:
                 found = rows.groupBy(*keys).agg(*parts, *also)
             rest = found.columns[len(keys) + len(names) :]
-            made = [F.col(n) for n in names]
+            made, after = names, []
         value_of = {f.id: value for f, value in zip(self.values, made, strict=True)}
-        columns = [
-            value_of.get(f.id, F.col(backticked(f.name))).alias(f.name) for f in self.columns
-        ]
-        return found.select(*columns, *rest)
+        columns = [Named(f.name, value_of.get(f.id, backticked(f.name))) for f in self.columns]
+        after += [Named(name, backticked(name)) for name in rest]
+        return select_named(found, columns + after)
 
     def without_sign(self, rows: DataFrame) -> DataFrame:
         """Return the table's columns of folded rows."""
-        return rows.select(*[backticked(f.name) for f in self.columns])
+        return select_names(rows, [f.name for f in self.columns])
 
     def only_keys(self, rows: DataFrame) -> DataFrame:
         """Return the key columns of rows."""
-        return rows.select(*[backticked(f.name) for f in self.key_fields])
+        return select_names(rows, [f.name for f in self.key_fields])
 
     def updated(self, field: Field, old: Column, new: Column) -> Column:
         """Return what a column of a row becomes when a folded row of its key is loaded."""

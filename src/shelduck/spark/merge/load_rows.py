@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge import Named, select_named, select_names
 from shelduck.spark.merge.folding import GONE, ORDER, Folding
 from shelduck.spark.merge.merge_clauses import Action
 from shelduck.spark.merge.merge_rows import ACTION
@@ -31,9 +32,9 @@ def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
     sign, rest = F.lit(False), rows.columns
     if gone is not None:
         sign, rest = F.coalesce(F.col(backticked(gone)).cast("boolean"), sign), rest[:-1]
-    return rows.select(
-        *map(backticked, rest), F.monotonically_increasing_id().alias(ORDER), sign.alias(GONE)
-    )
+    columns = [Named(name, backticked(name)) for name in rest]
+    columns += [Named(ORDER, F.monotonically_increasing_id()), Named(GONE, sign)]
+    return select_named(rows, columns)
 
 
 def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded: int) -> DataFrame:
@@ -44,13 +45,13 @@ def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded:
     """
     old = [f for f in folding.columns if f.name in target.columns]
     was = {f.id: F.col(_OLD.format(n)) for n, f in enumerate(old)}
-    ours = target.select(
-        *[F.col(backticked(f.name)).alias(_OLD.format(n)) for n, f in enumerate(old)], *_ORIGINS
-    )
+    origins = [Named(o, o) for o in _ORIGINS]
+    before = [Named(_OLD.format(n), backticked(f.name)) for n, f in enumerate(old)]
+    ours = select_named(target, before + origins)
     pairs = [(was[f.id], F.col(backticked(f.name))) for f in folding.key_fields]
     joined = ours.join(shared(source, loaded), _same(pairs))
     action, gone = F.lit(Action.UPDATE.value), F.lit(False)
-    columns = [F.col(backticked(f.name)) for f in folding.columns]
+    columns = [Named(f.name, backticked(f.name)) for f in folding.columns]
     if folding.is_unique:
         gone = F.col(GONE)
         action = F.when(gone, F.lit(Action.DELETE.value)).otherwise(action)
@@ -61,10 +62,10 @@ def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded:
     else:
         keys = set(folding.keys.columns)
         columns = [
-            c if f.id in keys else folding.updated(f, was[f.id], c).alias(f.name)
+            c if f.id in keys else Named(f.name, folding.updated(f, was[f.id], c.column))
             for f, c in zip(folding.columns, columns, strict=True)
         ]
-    return joined.select(*columns, *_ORIGINS, action.alias(ACTION), gone.alias(GONE))
+    return select_named(joined, [*columns, *origins, Named(ACTION, action), Named(GONE, gone)])
 
 
 def dying(folding: Folding) -> tuple[Column, ...]:
@@ -125,7 +126,7 @@ def folded_again(rows: DataFrame, folding: Folding) -> DataFrame:
     marked = rows.withColumn(GONE, F.lit(False))
     also = [F.min(Origin.ROW_ID).alias(Origin.ROW_ID), F.count("*").alias(_COUNT)]
     found = folding.folded(marked, also).where(F.col(_COUNT) > 1)
-    return found.select(*[backticked(f.name) for f in folding.columns], Origin.ROW_ID)
+    return select_names(found, [*(f.name for f in folding.columns), Origin.ROW_ID])
 
 
 def some_twice(rows: DataFrame, keys: Sequence[Field]) -> tuple[object, ...]:
@@ -147,7 +148,7 @@ def some_of_keys(rows: DataFrame, among: DataFrame, keys: Sequence[Field]) -> tu
 def without_rows(rows: DataFrame, gone: DataFrame) -> DataFrame:
     """Return the rows that are not among ``gone`` ones, by their origins."""
     names = [_OLD.format(n) for n in range(len(_ORIGINS))]
-    others = gone.select(*[F.col(o).alias(n) for o, n in zip(_ORIGINS, names, strict=True)])
+    others = select_named(gone, [Named(n, o) for o, n in zip(_ORIGINS, names, strict=True)])
     pairs = [(F.col(n), F.col(o)) for o, n in zip(_ORIGINS, names, strict=True)]
     return rows.join(others, _same(pairs), "left_anti")
 
@@ -155,9 +156,8 @@ def without_rows(rows: DataFrame, gone: DataFrame) -> DataFrame:
 def _joined(rows: DataFrame, others: DataFrame, keys: Sequence[Field], how: str) -> DataFrame:
     """Return the rows with a key that is, or is not, among others."""
     names = [_OLD.format(n) for n in range(len(keys))]
-    found = others.select(
-        *[F.col(backticked(f.name)).alias(n) for f, n in zip(keys, names, strict=True)]
-    ).distinct()
+    own = [Named(n, backticked(f.name)) for f, n in zip(keys, names, strict=True)]
+    found = select_named(others, own).distinct()
     pairs = [(F.col(n), F.col(backticked(f.name))) for f, n in zip(keys, names, strict=True)]
     return rows.join(found, _same(pairs), how)
 

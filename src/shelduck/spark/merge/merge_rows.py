@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.table import TableVersion
+from shelduck.spark.bridge import Named, column_of, select_named
 from shelduck.spark.merge.merge_clauses import Action, Merge, assigned
 from shelduck.spark.merge.merge_scopes import CLAUSE, Names, taken_rows
 from shelduck.spark.rows.assign import Assigning, RenderExpression
@@ -60,10 +61,11 @@ def merged_rows(
     assigning.finish()
     actions = _case([(n, F.lit(c.action.value)) for n, c in enumerate(merge.clauses)], T.LongType())
     columns = [
-        _case([(n, parts[at]) for n, parts in made], spark_type(f.type, f.name)).alias(f.name)
+        Named(f.name, _case([(n, parts[at]) for n, parts in made], spark_type(f.type, f.name)))
         for at, f in enumerate(table.columns)
     ]
-    return found.select(actions.alias(ACTION), *columns, *origins)
+    kept = [Named(o, o) for o in origins]
+    return select_named(found, [Named(ACTION, actions), *columns, *kept])
 
 
 def tally(rows: DataFrame, origins: Sequence[str]) -> Tally:
@@ -88,12 +90,12 @@ def by_action(rows: DataFrame, *actions: Action) -> DataFrame:
     return rows.where(F.col(ACTION).isin([a.value for a in actions]))
 
 
-def _case(parts: Sequence[tuple[int, Column]], kind: T.DataType) -> Column:
+def _case(parts: Sequence[tuple[int, str | Column]], kind: T.DataType) -> Column:
     """Return the part whose number is the row's clause, NULL for no part."""
     if not parts:
         return F.lit(None).cast(kind)
     number, value = parts[0]
-    case = F.when(F.col(CLAUSE) == number, value)
+    case = F.when(F.col(CLAUSE) == number, column_of(value))
     for other, its_value in parts[1:]:
-        case = case.when(F.col(CLAUSE) == other, its_value)
+        case = case.when(F.col(CLAUSE) == other, column_of(its_value))
     return case

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn, keeps_rows, rollup_of
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge import Named, select_named
 from shelduck.spark.merge.folding import GONE, ORDER, Folding
 from shelduck.spark.merge.load_rows import ordered
 from shelduck.spark.types import spark_type
@@ -45,7 +47,8 @@ class RollupRows:
         What a load says of a row beside its columns stays behind them.
         """
         also = [name for name in (ORDER, GONE) if name in rows.columns]
-        return rows.select(*[self._part(c) for c in self.rollup.columns], *also)
+        named = [self._part(c) for c in self.rollup.columns]
+        return select_named(rows, named + [Named(name, name) for name in also])
 
     def content(self, rows: DataFrame) -> DataFrame:
         """Return what the rollup holds where these are all rows of the base, or of some keys."""
@@ -60,12 +63,12 @@ class RollupRows:
         """Return the keys of the rollup that rows of the base have, each once."""
         ids = [f.id for f in self.key_fields]
         by_id = {c.id: c for c in self.rollup.columns}
-        return rows.select(*[self._part(by_id[i]) for i in ids]).distinct()
+        return select_named(rows, [self._part(by_id[i]) for i in ids]).distinct()
 
     def of_keys(self, rows: DataFrame, keys: DataFrame) -> DataFrame:
         """Return the rows of the base that have one of the rollup's keys."""
         by_id = {c.id: c for c in self.rollup.columns}
-        own = [self._source(by_id[f.id]) for f in self.key_fields]
+        own = [F.col(self._source(by_id[f.id])) for f in self.key_fields]
         return _having(rows, own, keys)
 
     def own_of_keys(self, rows: DataFrame, keys: DataFrame) -> DataFrame:
@@ -79,21 +82,20 @@ class RollupRows:
         found = [self.base.columns.by_id(by_id[f.id].source or 0) for f in self.key_fields]
         return [f for f in found if f is not None]
 
-    def _source(self, column: RollupColumn) -> Column:
+    def _source(self, column: RollupColumn) -> str:
         field = self.base.columns.by_id(column.source or 0)
         assert field is not None
-        return F.col(backticked(field.name))
+        return backticked(field.name)
 
-    def _part(self, column: RollupColumn) -> Column:
+    def _part(self, column: RollupColumn) -> Named:
         target = self.table.columns.by_id(column.id)
         assert target is not None
         if column.measure is Measure.COUNT:
             is_there = F.lit(1)
             if column.source is not None:
-                is_there = F.when(self._source(column).isNotNull(), 1).otherwise(0)
-            return is_there.cast("bigint").alias(target.name)
-        kind = spark_type(target.type, target.name)
-        return self._source(column).cast(kind).alias(target.name)
+                is_there = F.when(F.col(self._source(column)).isNotNull(), 1).otherwise(0)
+            return Named(target.name, is_there, T.LongType())
+        return Named(target.name, self._source(column), spark_type(target.type, target.name))
 
 
 def _having(rows: DataFrame, own: Sequence[Column], keys: DataFrame) -> DataFrame:

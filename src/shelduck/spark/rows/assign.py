@@ -13,9 +13,9 @@ from shelduck.errors import CorruptLake, InvalidRequest, ShelduckError, Unsuppor
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import is_writable
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Leaf
-from shelduck.spark.bridge import DAMAGED
+from shelduck.spark.bridge import DAMAGED, Named, select_named
 from shelduck.spark.rows import store_rules
 from shelduck.spark.types import spark_type
 
@@ -63,9 +63,8 @@ def assign(
         for f, at in zip(table.columns.fields, positions, strict=True)
     ]
     assigning.finish()
-    return source.select(
-        *[c.alias(f.name) for f, c in zip(table.columns.fields, columns, strict=True)], *keep
-    )
+    named = [Named(f.name, c) for f, c in zip(table.columns.fields, columns, strict=True)]
+    return select_named(source, named + [Named(name, backticked(name)) for name in keep])
 
 
 def failure_of(error: BaseException) -> ShelduckError | None:
@@ -111,16 +110,22 @@ class Assigning:
             )
         return [n if n < len(given) else None for n in range(len(columns))]
 
-    def column(self, target: Field, given: T.StructField | None) -> Column:
-        """Return the value of a top-level column from a given one, its default without one."""
+    def column(self, target: Field, given: T.StructField | None) -> str | Column:
+        """Return the value of a top-level column from a given one, its default without one.
+
+        A given column that is taken as it is stays a name.
+        """
         path = quote_name(target.name)
+        may_be_null = not target.nullable and (given is None or given.nullable)
         if given is None:
             value = self.missing(target, path, top=True)
         else:
-            value = F.col(given.name)
             step = self.step(given.dataType, target, path)
+            if step.convert is None and not may_be_null:
+                return given.name
+            value = F.col(given.name)
             value = step.convert(value) if step.convert else value
-        if target.nullable or (given is not None and not given.nullable):
+        if not may_be_null:
             return value
         why = f"column {path} of {self.table} is NOT NULL, got NULL"
         return F.coalesce(value, store_rules.fail(why, self._spark_type(target)))

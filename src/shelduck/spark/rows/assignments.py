@@ -13,6 +13,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge import Named, select_named
 from shelduck.spark.rows.assign import Assigning, RenderExpression
 
 Value = Column | str
@@ -71,7 +72,7 @@ class Assignments:
         schema: T.StructType,
         names: Sequence[str],
         now: Sequence[str] | None,
-    ) -> list[Column]:
+    ) -> list[str | Column]:
         """Return the new value of each column of the table, from columns of a DataFrame.
 
         ``schema`` are its types; ``names`` are its columns with the assigned values, ``now`` those
@@ -81,11 +82,13 @@ class Assignments:
             None if value.value is None else schema[name]
             for name, value in zip(names, self.values, strict=True)
         ]
-        made = []
+        made: list[str | Column] = []
         for place, field in enumerate(self.table.columns):
             below = {p[1:]: given[n] for p, n in self._places.items() if p[0] == field.name}
             if () in below or (now is None and not below):
                 made.append(assigning.column(field, below.get(())))
+            elif now is not None and not below:
+                made.append(now[place])
             else:
                 today = None if now is None else F.col(now[place])
                 made.append(_inside(assigning, field, (field.name,), today, below))
@@ -108,19 +111,19 @@ def updated_rows(
     # Spark takes a name that no column has for one of these: nobody writes such.
     now = [f"__shelduck_now_{n}" for n in range(len(table.columns.names))]
     names = [f"__shelduck_value_{n}" for n in range(len(assignments.values))]
-    today = [F.col(backticked(f.name)).alias(c) for f, c in zip(table.columns, now, strict=True)]
+    today = [Named(c, backticked(f.name)) for f, c in zip(table.columns, now, strict=True)]
     values = [
         # Spark lets a generator, which makes several rows of one, stand in no other expression.
-        F.when(F.lit(True), value).alias(name)
+        Named(name, F.when(F.lit(True), value))
         for name, value in zip(assignments.given(names), assignments.expressions(), strict=True)
     ]
-    found = matches.select(*today, *keep, *values)
+    kept = [Named(name, backticked(name)) for name in keep]
+    found = select_named(matches, today + kept + values)
     assigning = Assigning(table.full_name, render_expression)
     changed = assignments.columns(assigning, found.schema, names, now)
     assigning.finish()
-    return found.select(
-        *[c.alias(f.name) for f, c in zip(table.columns, changed, strict=True)], *keep
-    )
+    named = [Named(f.name, c) for f, c in zip(table.columns, changed, strict=True)]
+    return select_named(found, named + kept)
 
 
 def _inside(

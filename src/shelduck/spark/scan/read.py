@@ -13,9 +13,11 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.model.files.data_files import DataFile, InlinedRows
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.model.types.data_types import Decimal, Primitive
+from shelduck.model.types.data_types import DataType, Decimal, Primitive
+from shelduck.planning.projection import Column as ReadAs
+from shelduck.planning.projection import Expression
 from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
-from shelduck.spark.bridge import Bridge, Deletes, FileEntry, bridge_for
+from shelduck.spark.bridge import Bridge, Deletes, FileEntry, Named, bridge_for, select_named
 from shelduck.spark.scan.columns import to_column
 from shelduck.spark.scan.inlined import inlined_frame
 from shelduck.spark.scan.public_read import (
@@ -97,10 +99,12 @@ def _inlined(
     origins: Sequence[Origin],
 ) -> DataFrame:
     found = inlined_frame(spark, plan.columns, inlined, Origin.ROW_ID, Origin.SNAPSHOT_ID)
-    names = [backticked(f.name) for f in plan.columns]
-    nothing = F.lit(None).cast(T.LongType())
-    known = {o: F.col(o) for o in (Origin.ROW_ID, Origin.SNAPSHOT_ID)}
-    return found.select(*names, *[known.get(o, nothing).alias(o) for o in origins])
+    columns = [Named(f.name, backticked(f.name)) for f in plan.columns]
+    if origins:
+        nothing = F.lit(None).cast(T.LongType())
+        known = (Origin.ROW_ID, Origin.SNAPSHOT_ID)
+        columns += [Named(o, o if o in known else nothing) for o in origins]
+    return select_named(found, columns)
 
 
 def _group(
@@ -123,20 +127,26 @@ def _group(
     if group.snapshot_column is not None:
         found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
     # Metadata of the read schema says how files are read; it is no part of the rows.
-    made = [
-        (to_column(e) if bridge else unpushed(to_column(e), f.type)).alias(f.name, metadata={})
+    columns = [
+        Named(f.name, _source(e, f.type, bridged=bridge is not None), metadata={})
         for f, e in zip(plan.columns, group.outputs, strict=True)
     ]
     if origins:
         index = F.col(ROW_INDEX) if bridge is None else metadata_of(found, "row_index")
-        made += [_origin(group, o, index).alias(o, metadata={}) for o in origins]
-    return found.select(*made)
+        columns += [Named(o, _origin(group, o, index), metadata={}) for o in origins]
+    return select_named(found, columns)
 
 
-def _origin(group: ScanGroup, origin: Origin, index: Column) -> Column:
+def _source(made: Expression, kind: DataType, *, bridged: bool) -> str | Column:
+    if not bridged:
+        return unpushed(to_column(made), kind)
+    return backticked(made.name) if isinstance(made, ReadAs) else to_column(made)
+
+
+def _origin(group: ScanGroup, origin: Origin, index: Column) -> str | Column:
     match origin:
         case Origin.FILE_ID:
-            return F.col(FILE_ID)
+            return FILE_ID
         case Origin.POSITION:
             return index
         case Origin.SNAPSHOT_ID:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from shelduck.model.tables.options import TableOptions
-from shelduck.spark.bridge import Bridge
+from shelduck.spark.bridge import Bridge, select_named
 from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema
 from shelduck.spark.write.clustering import Clustering
 from shelduck.spark.write.encoding import spark_settings
@@ -21,8 +21,8 @@ def write_by_bridge(
     options: TableOptions,
 ) -> None:
     """Write the rows below ``place``, each partition in directories of its own."""
-    columns = physical.columns(with_ids=False)
-    writer = rows.select(*columns, *clustering.columns).write.format(bridge.write_format)
+    columns = physical.columns(with_ids=False) + clustering.named
+    writer = select_named(rows, columns).write.format(bridge.write_format)
     writer = writer.options(**spark_settings(options), **bridge.id_options(physical.ids))
     # Every row has another id: to look for repetitions among them costs time and finds none.
     writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")

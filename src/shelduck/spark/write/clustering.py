@@ -18,6 +18,7 @@ from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.tables.partition import IDENTITY, partition_directory
 from shelduck.model.tables.sorting import parse_sort_key
 from shelduck.model.tables.table import TableVersion
+from shelduck.spark.bridge import Named
 from shelduck.spark.write.partition_keys import (
     KEY_COLUMN,
     PartitionKey,
@@ -43,6 +44,11 @@ class Clustering:
     def columns(self) -> list[str]:
         """The columns that `arranged` puts behind a DataFrame's own: one for each key."""
         return [KEY_COLUMN.format(n) for n in range(len(self.keys))]
+
+    @property
+    def named(self) -> list[Named]:
+        """The same, to be selected."""
+        return [Named(name, name) for name in self.columns]
 
     def arranged(self, spark: SparkSession, df: DataFrame, *, spreads: bool = True) -> DataFrame:
         """Return the rows brought together and sorted, with the directory of each key behind.

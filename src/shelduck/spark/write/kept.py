@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.model.files.data_files import DataFile
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.bridge import checkpoint
+from shelduck.spark.bridge import Named, checkpoint, select_named
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.rows.assign import failure_of
 from shelduck.spark.scan.read import Origin
@@ -65,10 +65,10 @@ def few_rows(rows: DataFrame) -> list[Row] | None:
 
 def versions(rows: DataFrame, table: TableVersion, *, with_row_ids: bool) -> DataFrame:
     """Return rows as they are written: the table's columns, and their row ids behind them."""
-    columns = [F.col(backticked(f.name)) for f in table.columns]
+    columns = [Named(f.name, backticked(f.name)) for f in table.columns]
     if with_row_ids:
-        columns.append(F.col(Origin.ROW_ID).alias(ROW_ID_COLUMN))
-    return rows.select(*columns)
+        columns.append(Named(ROW_ID_COLUMN, Origin.ROW_ID))
+    return select_named(rows, columns)
 
 
 def parts_of(count: int, files: Sequence[DataFile]) -> int:

@@ -23,6 +23,7 @@ from pyspark.sql.types import TimestampType
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import Field, Kind
+from shelduck.spark.bridge import select_named
 from shelduck.spark.files.arrow_map import BatchFunction, map_batches
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.physical import PhysicalSchema
@@ -52,7 +53,7 @@ def write_plain(
     options: TableOptions,
 ) -> None:
     """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
-    named = rows.select(*physical.columns(with_ids=True), *clustering.columns)
+    named = select_named(rows, physical.columns(with_ids=True) + clustering.named)
     with _settings(spark):
         writer = named.write.options(**spark_settings(options))
         writer.partitionBy(*clustering.columns).parquet(place)
@@ -80,7 +81,7 @@ def write_by_arrow(
     True when there were rows.
     """
     # PySpark takes names that hold backticks apart when it maps batches; the schema has the names.
-    rows = df.select(*physical.columns(with_ids=False), *clustering.columns)
+    rows = select_named(df, physical.columns(with_ids=False) + clustering.named)
     rows = rows.toDF(*[f"c{f.id}" for f in physical.fields], *clustering.columns)
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
     write = _writer(schema, clustering.columns, place, options)

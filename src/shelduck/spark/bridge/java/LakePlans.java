@@ -1,0 +1,70 @@
+package shelduck.bridge;
+
+import java.net.URI;
+import java.util.HashMap;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** What Python would need many calls to build: each call of py4j costs more than what it does. */
+public final class LakePlans {
+  /**
+   * Rows over the files that {@code lister} names. Schemas are JSON, {@code options} rows of name
+   * and value, {@code hidden} a row of columns that are read and not shown. {@code root} and
+   * {@code chooser} may be null.
+   */
+  public Dataset relation(SparkSession session, String constants, String columns, String options,
+      String hidden, String root, long size, Function lister, Function chooser) {
+    URI home = FileSystem.getDefaultUri(session.sessionState().newHadoopConf());
+    StructType listed = schema(constants);
+    HashMap settings = new HashMap();
+    List rows = TextRows.rows(options);
+    for (int i = 0; i < rows.size(); i++) {
+      String[] row = (String[]) rows.get(i);
+      settings.put(row[0], row[1]);
+    }
+    Dataset found = session.baseRelationToDataFrame(new HadoopFsRelation(
+        new LakeFileIndex(listed, root, home, size, lister, chooser), listed, schema(columns),
+        Option.empty(), new LakeParquet(),
+        Map$.MODULE$.from(CollectionConverters.asScala(settings)), session));
+    List names = TextRows.rows(hidden);
+    return names.isEmpty() ? found : found.drop((String[]) names.get(0));
+  }
+
+  /** Every part nullable: no file promises what the read schema does. */
+  private static StructType schema(String json) {
+    return ((StructType) DataType.fromJson(json)).asNullable();
+  }
+
+  /**
+   * Columns of {@code rows}, each told by its name, the column that it is made of, the JSON of the
+   * type to cast to and that of its metadata. What is null there is the next one of {@code made},
+   * is not cast, or keeps its metadata.
+   */
+  public Dataset select(Dataset rows, String named, List made) {
+    List texts = TextRows.rows(named);
+    Column[] columns = new Column[texts.size()];
+    int next = 0;
+    for (int i = 0; i < columns.length; i++) {
+      String[] text = (String[]) texts.get(i);
+      Column column = text[1] == null ? (Column) made.get(next++) : functions.col(text[1]);
+      if (text[2] != null) {
+        column = column.cast(DataType.fromJson(text[2]));
+      }
+      columns[i] = text[3] == null ? column.as(text[0])
+          : column.as(text[0], Metadata.fromJson(text[3]));
+    }
+    return rows.select(columns);
+  }
+}

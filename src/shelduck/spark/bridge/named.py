@@ -1,0 +1,67 @@
+"""Columns of a DataFrame under names of their own, told to the JVM in one call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge.classes import loaded
+from shelduck.spark.bridge.codec import rows_of
+from shelduck.spark.bridge.jvm import has_jvm, java_column, java_frame
+
+
+class Named(NamedTuple):
+    """A column to select under a name.
+
+    ``source`` is an expression, or the name of a column as `F.col` takes it. ``kind`` is the type
+    to cast to; None casts nothing. ``metadata`` None keeps what the source has.
+    """
+
+    name: str
+    source: str | Column
+    kind: T.DataType | None = None
+    metadata: Mapping[str, Any] | None = None
+
+    @property
+    def column(self) -> Column:
+        """The column, built one call at a time."""
+        found = column_of(self.source)
+        found = found if self.kind is None else found.cast(self.kind)
+        if self.metadata is None:
+            return found.alias(self.name)
+        return found.alias(self.name, metadata=dict(self.metadata))
+
+
+def column_of(source: str | Column) -> Column:
+    """Return what a `Named` column is made of as a column."""
+    return F.col(source) if isinstance(source, str) else source
+
+
+def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
+    """Return these columns of the rows, by one call into the JVM where there is one."""
+    spark = rows.sparkSession
+    if not has_jvm(spark):
+        return rows.select(*[c.column for c in columns])
+    texts = [
+        (
+            c.name,
+            c.source if isinstance(c.source, str) else None,
+            None if c.kind is None else c.kind.json(),
+            None if c.metadata is None else json.dumps(c.metadata),
+        )
+        for c in columns
+    ]
+    made = [java_column(c.source) for c in columns if not isinstance(c.source, str)]
+    found = loaded(spark).plans.select(java_frame(rows), rows_of(texts), made or None)
+    return DataFrame(found, spark)
+
+
+def select_names(rows: DataFrame, names: Iterable[str]) -> DataFrame:
+    """Return the columns of these names, which are not quoted, by one call as well."""
+    return select_named(rows, [Named(name, backticked(name)) for name in names])
