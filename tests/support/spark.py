@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.java_gateway import java_import
@@ -12,7 +13,6 @@ from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 # What Spark would do in another way where `spark.testing` is set; these are a user's defaults.
 _AS_FOR_USERS = {
@@ -70,10 +70,27 @@ def local_session(folder: Path, more: Mapping[str, str] | None = None) -> Iterat
     session.sparkContext.setLogLevel("ERROR")
     for name in _OFTEN_NAMED:
         java_import(session._jvm, name)
+    if os.environ.get("SHELDUCK_TEST_SPARK") != "compiled":
+        _let_files_be_quick(session)
     try:
         yield session
     finally:
         session.stop()
+
+
+def _let_files_be_quick(session: SparkSession) -> None:
+    """Hadoop starts a process for each chmod of a local file, ten of them for a small write."""
+    compiler = session._jvm.org.codehaus.janino.SimpleCompiler()
+    thread = session._jvm.java.lang.Thread.currentThread()
+    compiler.setParentClassLoader(thread.getContextClassLoader())
+    compiler.cook(Path(__file__).with_name("LocalFiles.java").read_text())
+    settings = session._jvm.org.apache.hadoop.conf.Configuration(session._jsc.hadoopConfiguration())
+    settings.setClassLoader(compiler.getClassLoader())
+    settings.set("fs.file.impl", "shelduck.tests.LocalFiles")
+    files = session._jvm.org.apache.hadoop.fs.FileSystem
+    # Hadoop keeps one object for each kind of file system and user: from now on this one.
+    files.closeAll()
+    files.get(session._jvm.java.net.URI("file:///"), settings)
 
 
 def views(session: SparkSession, database: str = "default") -> list[str]:
