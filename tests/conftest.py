@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -82,6 +83,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for kind in CATALOGS
     ]
     metafunc.parametrize("lake_url", kinds, indirect=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is `sampled`, mark those slow that the fast set leaves out."""
+    counts: Counter[str] = Counter()
+    for item in items:
+        found = item.get_closest_marker("sampled")
+        if found is None or item.get_closest_marker("slow") is not None:
+            continue
+        test = item.nodeid.partition("[")[0]
+        counts[test] += 1
+        if counts[test] > found.args[0]:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -97,6 +97,7 @@ ALTERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "columns", "rows"), ALTERS)
 def test_duckdb_sees_an_altered_table_and_its_old_rows(lake, changes, columns, rows):
     lake.create("t", a="int", s="struct<x: int, y: string>")
@@ -111,6 +112,7 @@ def test_duckdb_sees_an_altered_table_and_its_old_rows(lake, changes, columns, r
     assert lake.table("t").columns.names == [name for name, _ in columns]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "columns", "rows"), ALTERS)
 def test_duckdb_writes_on_after_an_alter_of_a_table_with_inlined_rows(lake, changes, columns, rows):
     lake.tell(
@@ -274,6 +276,7 @@ def test_altering_twice_in_one_commit_leaves_one_version(lake):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "count"),
     [

@@ -62,6 +62,7 @@ def test_table_statistics_are_written_at_the_first_insert_and_widened_later(lake
 UNKNOWN = {1: (None, None, 0)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [

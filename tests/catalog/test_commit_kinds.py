@@ -74,6 +74,7 @@ def test_kinds_take_nothing_but_changes():
     assert {each for kind in KINDS for each in kind.takes} == set(get_args(Change))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -141,6 +142,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_commit_enters_its_own_kinds_and_no_others(lake, case):
     make, expected = CASES[case]

@@ -57,6 +57,7 @@ def assert_nothing_was_lost(url, snapshots):
     assert times == sorted(times)
 
 
+@pytest.mark.slow
 def test_writers_in_threads_lose_nothing(url):
     with ThreadPoolExecutor(WRITERS) as pool:
         runs = [pool.submit(append_rows, url, w, FILES) for w in range(WRITERS)]
@@ -75,6 +76,7 @@ def test_writers_in_processes_lose_nothing(url):
     assert_nothing_was_lost(url, snapshots)
 
 
+@pytest.mark.slow
 def test_duckdb_may_insert_while_we_append(postgres_url, data_path):
     with closing(open_store(postgres_url)) as store:
         create_lake(store, data_path)

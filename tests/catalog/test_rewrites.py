@@ -77,6 +77,7 @@ def test_merged_sources_leave_the_catalog_and_wait_for_deletion(lake):
     assert (total["record_count"], total["next_row_id"]) == (3, 3)
 
 
+@pytest.mark.slow
 def test_ended_sources_stay_for_older_snapshots_and_expire_with_them(lake):
     done = lake.commit(rewriting(lake, keeps_history=False))
     assert done.snapshot.changes_made == "inline_flush:1,rewrite_delete:1"
@@ -216,6 +217,7 @@ def test_files_that_were_postponed_are_not_merged_by_when_they_began(lake):
     assert lake.ask("SELECT count(*) FROM t AT (VERSION => 5)") == [(3,)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("keeps_history", [True, False])
 def test_no_rewrite_without_a_column_lands_beside_the_restore_of_it(lake, keeps_history):
     lake.alter("t", AddColumn(("v",), Primitive("int32"), Default("7")))
@@ -256,6 +258,7 @@ def test_a_rewrite_whose_sources_expired_is_not_postponed(lake):
     assert lake.metadata("ducklake_data_file") == before
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("keeps_history", [True, False])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_rewrite_that_loses_or_makes_rows_is_refused(lake, keeps_history, rows):

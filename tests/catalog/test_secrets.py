@@ -77,6 +77,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.filterwarnings("ignore:Query string argument")
 @pytest.mark.parametrize("name", ADDRESSES)
 def test_no_error_shows_a_secret(name, tmp_path, caplog, capfd, monkeypatch):

@@ -61,6 +61,7 @@ def second_postgres_url(postgres_server):
         yield url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgres"])
 def test_tables_are_physically_those_of_the_extension(request, kind, tmp_path):
     if kind == "postgres":

@@ -157,6 +157,7 @@ EXCLUDED = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("mine", MINE)
 def test_two_that_change_one_view_or_give_one_name_exclude_each_other(lake, mine, other):

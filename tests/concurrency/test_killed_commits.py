@@ -103,6 +103,7 @@ def _killing(copies, data, victims):
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
 def test_killed_before_the_end_of_its_commit_it_did_nothing(name, killing):
     survived = None

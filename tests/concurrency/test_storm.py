@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.storm import storm
 
 
+@pytest.mark.slow
 def test_appends_land_however_often_the_table_is_altered(postgres_url, data_path, spark):
     found = storm("shelduck", postgres_url, data_path, spark=spark, writers=3, seconds=8, alters=30)
 

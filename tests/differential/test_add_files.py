@@ -94,6 +94,7 @@ def test_what_we_refuse_duckdb_refuses_too(lake, sqlite_url, tmp_path):
                 oracle.execute(f"CALL ducklake_add_data_files('lake', 't{number}', '{path}')")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("legacy", ["true", "false"])
 def test_lists_and_maps_of_spark_are_read_alike(lake, spark, sqlite_url, tmp_path, legacy):
     rows = spark.sql(

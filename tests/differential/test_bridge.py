@@ -40,6 +40,7 @@ def files_below(folder: Path) -> tuple[list[Path], str]:
     return [path for path in files if path != deletes], str(deletes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [".puffin", ".parquet"])
 def test_deletes_of_duckdb_leave_the_same_rows(
     bridge: Bridge, duck: DuckDBOracle, tmp_path: Path, kind: str

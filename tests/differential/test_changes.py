@@ -58,6 +58,7 @@ AGREED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", AGREED)
 def test_the_feed_of_what_duckdb_did_is_duckdbs_own(story, sqlite_url, data_path, spark):
     with DuckDBOracle(sqlite_url, data_path) as oracle:
@@ -155,6 +156,7 @@ def differences(states):
     return in_order(found)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("story", MOVED)
 def test_the_feed_is_what_changed_from_one_snapshot_to_the_next(
     story, sqlite_url, data_path, spark

@@ -99,6 +99,7 @@ class Story:
                     assert ids == wanted[key], (self.names[key[0]], key)
 
 
+@pytest.mark.slow
 def test_every_snapshot_has_one_delete_file_after_a_flush_by_duckdb(sqlite_url, data_path, spark):
     story = Story(sqlite_url, data_path, spark, ["LsL", "sLLd", "LdE", "LsRd"])
     story.run()

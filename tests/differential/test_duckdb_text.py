@@ -106,7 +106,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield made
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_what_duckdb_casts_to_text_is_read_back_as_it_was(connection, data):
     kind = data.draw(NESTED)
@@ -116,7 +116,7 @@ def test_what_duckdb_casts_to_text_is_read_back_as_it_was(connection, data):
     assert parse_nested(new_field("c", kind, 1), text) == value
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_duckdb_reads_the_text_that_we_write_as_the_value_it_was(connection, data):
     kind = data.draw(NESTED)

@@ -91,6 +91,7 @@ def _expired(folder, name, act):
     return dump
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kept", [(), (6,), (24, 29), (18, 28, 40), (3, 11, 13, 32), (44,)])
 def test_what_is_left_is_what_duckdb_leaves(story, kept):
     folder, newest = story

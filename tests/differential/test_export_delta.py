@@ -105,6 +105,7 @@ def test_only_what_changed_is_told_again(lake, out):
     assert [sorted(v) for v in log(out)[1:]] == [["add", "commitInfo"], ["commitInfo", "remove"]]
 
 
+@pytest.mark.slow
 def test_defaults_of_old_rows_need_new_files(lake, readers, out):
     lake.sql(EVOLVED)
     lake.sql("ALTER TABLE t ADD COLUMN n INT DEFAULT 5")
@@ -317,6 +318,7 @@ def test_rows_and_deletes_that_the_catalog_keeps(lake, readers, out):
     assert len(both(readers, out)) == 199
 
 
+@pytest.mark.slow
 def test_filters_find_what_is_there(lake, readers, out):
     lake.sql("CREATE TABLE t (a INT, d DATE, p INT) PARTITIONED BY (p)")
     lake.sql(

@@ -131,6 +131,7 @@ def ids(readers, where=None, **more):
     }
 
 
+@pytest.mark.slow
 def test_an_evolved_table_reads_as_in_the_lake(evolved):
     table, done, path = evolved
     expected = spark_rows(table.read())
@@ -252,6 +253,7 @@ def test_rows_in_the_catalog_are_flushed_only_when_asked(lake, tmp_path):
     assert IcebergReaders(done.path).rows() == by_both([(1,), (3,)])
 
 
+@pytest.mark.slow
 def test_deletes_in_the_catalog_and_in_files_are_shown_in_both_versions(lake, tmp_path):
     run(
         lake,
@@ -279,6 +281,7 @@ def test_deletes_in_the_catalog_and_in_files_are_shown_in_both_versions(lake, tm
         assert (summary["total-records"], summary["total-position-deletes"]) == ("203", "15")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", [2, 3])
 def test_without_a_way_into_the_jvm_deletes_are_the_same(lake, tmp_path, monkeypatch, version):
     run(
@@ -297,6 +300,7 @@ def test_without_a_way_into_the_jvm_deletes_are_the_same(lake, tmp_path, monkeyp
     assert IcebergReaders(tmp_path / "out").rows() == by_both([(0,)])
 
 
+@pytest.mark.slow
 def test_our_delete_files_have_the_ids_of_iceberg_and_name_files_as_the_manifests_do(
     lake, tmp_path
 ):
@@ -317,6 +321,7 @@ def test_our_delete_files_have_the_ids_of_iceberg_and_name_files_as_the_manifest
     assert set(pq.read_table(path)["file_path"].to_pylist()) == paths
 
 
+@pytest.mark.slow
 def test_compacted_files_with_rows_of_many_snapshots_read_as_in_the_lake(lake, tmp_path):
     run(
         lake,
@@ -401,6 +406,7 @@ def test_manifests_say_which_files_came_stayed_and_went(lake, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_an_export_without_changes_of_the_table_since_adds_nothing(lake, tmp_path):
     run(lake, "CREATE TABLE t (id INT)", "CREATE TABLE other (id INT)")
     run(lake, "INSERT INTO t SELECT CAST(id AS INT) FROM range(100)")
@@ -561,6 +567,7 @@ def test_without_pyiceberg_the_error_says_what_to_install(lake, tmp_path, monkey
         lake.table("t").export_iceberg(tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["write_manifest_list", "next_metadata", "require_next"])
 def test_an_export_that_fails_leaves_what_readers_saw(lake, tmp_path, monkeypatch, step):
     run(

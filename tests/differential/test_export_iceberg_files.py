@@ -218,6 +218,7 @@ def test_annotated_integers_that_became_longs_need_new_files(lake, duckdb, tmp_p
     assert IcebergReaders(tmp_path / "out").rows() == by_both([(1, 7, (8,))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [2, 3])
 def test_deletion_vectors_of_duckdb_are_written_anew_for_iceberg(lake, duckdb, tmp_path, version):
     duckdb(
@@ -470,6 +471,7 @@ def test_defaults_for_new_rows_are_shown_or_told(lake, tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [

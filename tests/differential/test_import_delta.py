@@ -131,6 +131,7 @@ def test_columns_mapped_by_id_are_found_in_the_footers(lake, sqlite_url):
         assert duckdb_rows(oracle, at("t", done.snapshots[0]), columns) == expected
 
 
+@pytest.mark.slow
 def test_a_table_of_deltalake_is_read_alike_in_every_version(lake, sqlite_url, readers, tmp_path):
     path = tmp_path / "delta"
     first = pa.table(
@@ -210,6 +211,7 @@ def test_partition_values_that_no_path_tells_come_from_the_log(
         oracle.rows("t")
 
 
+@pytest.mark.slow
 def test_an_imported_table_is_a_table_like_any_other(lake, sqlite_url, tmp_path):
     path = tmp_path / "delta"
     mapped = {"delta.columnMapping.mode": "name"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import shelduck
 from tests.support.normal import duckdb_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle, at
@@ -46,6 +48,7 @@ TURNS = (
 )
 
 
+@pytest.mark.slow
 def test_both_see_the_same_rows_at_every_snapshot(lake_url, data_path, spark):
     states = {}
     DuckDBOracle(lake_url, data_path).close()

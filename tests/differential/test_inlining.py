@@ -76,6 +76,7 @@ def both(lake_url, data_path, spark):
     return Both(lake_url, data_path, spark)
 
 
+@pytest.mark.slow
 @pytest.mark.every_database
 def test_both_keep_rows_and_deletes_in_the_catalog_in_turns_and_either_flushes(both):
     both.ours(
@@ -113,6 +114,7 @@ def test_both_keep_rows_and_deletes_in_the_catalog_in_turns_and_either_flushes(b
     ]
 
 
+@pytest.mark.slow
 def test_deletes_that_the_catalog_keeps_are_flushed_with_those_of_older_delete_files(both):
     both.ours(
         "CREATE TABLE t (id BIGINT)",
@@ -134,6 +136,7 @@ def test_deletes_that_the_catalog_keeps_are_flushed_with_those_of_older_delete_f
     assert len(both.story()[max(after) + 3]) == 53
 
 
+@pytest.mark.slow
 def test_a_flush_of_nothing_makes_no_snapshot(both):
     both.ours("CREATE TABLE t (id BIGINT)", "INSERT INTO t VALUES (1)")
     assert list(map(str, both.flush())) == ["main.t"]

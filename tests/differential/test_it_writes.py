@@ -44,6 +44,7 @@ LIFE = (
 )
 
 
+@pytest.mark.slow
 def test_a_table_is_read_through_all_that_happens_to_it(lake_url, data_path, spark):
     with DuckDBOracle(lake_url, data_path) as oracle:
         for statement in LIFE:
@@ -200,6 +201,7 @@ PARTITIONS = (
 )
 
 
+@pytest.mark.slow
 def test_partitioned_tables_are_read_and_filtered(sqlite_url, data_path, spark):
     with DuckDBOracle(sqlite_url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
         for statement in PARTITIONS:
@@ -223,6 +225,7 @@ def test_partitioned_tables_are_read_and_filtered(sqlite_url, data_path, spark):
     )
 
 
+@pytest.mark.slow
 def test_deletion_vectors_are_read(lake_url, data_path, spark):
     with DuckDBOracle(lake_url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
         oracle.execute("CALL lake.set_option('write_deletion_vectors', true)")

@@ -55,6 +55,7 @@ def no_inlining(lake_url, data_path):
     return lake_url
 
 
+@pytest.mark.slow
 def test_both_write_the_same_catalog(no_inlining, data_path, one_file, tmp_path):
     theirs = f"sqlite:///{tmp_path}/theirs.db"
     with shelduck.connect(no_inlining, spark=one_file) as lake:
@@ -131,6 +132,7 @@ def test_duckdb_reads_what_is_written_in_partitions(no_inlining, spark):
         assert _files_read(oracle, "id = 34") < files / 2
 
 
+@pytest.mark.slow
 def test_files_of_a_partition_are_merged_by_duckdb(no_inlining, spark):
     with shelduck.connect(no_inlining, spark=spark) as lake:
         lake.sql("CREATE TABLE t (id BIGINT, r STRING) PARTITIONED BY (r, bucket(2, id))")
@@ -163,6 +165,7 @@ def test_files_of_a_partition_are_merged_by_duckdb(no_inlining, spark):
         assert spark_rows(lake.sql("SELECT * FROM t")) == before
 
 
+@pytest.mark.slow
 def test_both_write_into_one_table_while_its_partitions_change(no_inlining, one_file):
     ours = (
         "INSERT INTO t SELECT id, concat('r', id % 3), DATE '2024-01-31' FROM range({0}, {0} + 9)"
@@ -197,6 +200,7 @@ def test_both_write_into_one_table_while_its_partitions_change(no_inlining, one_
         assert spark_rows(lake.sql("SELECT * FROM t")) == told[-1]
 
 
+@pytest.mark.slow
 def test_rows_of_a_sorted_table_have_their_ids_in_its_order(no_inlining, spark):
     with shelduck.connect(no_inlining, spark=spark) as lake:
         lake.sql("CREATE TABLE t (id INT, v STRING) SORTED BY (upper(v) DESC, id NULLS FIRST)")

@@ -178,6 +178,7 @@ def read_here(url, spark, tables):
             assert told(found) == table.expected(), name
 
 
+@pytest.mark.slow
 def test_an_open_session_of_duckdb_alters_a_table_whose_column_was_moved(sqlite_url, data_path):
     tables = prepare(sqlite_url, data_path, ["rename_moved", "add_last"])
     with DuckDBOracle(sqlite_url) as oracle:
@@ -215,6 +216,7 @@ def test_duckdb_alters_and_writes_tables_whose_columns_were_moved(
     read_here(url, spark, tables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [["rename_moved", "nested"], pytest.param(list(VARIANTS), marks=pytest.mark.slow)],

@@ -344,6 +344,7 @@ def two_urls(kind, request, tmp_path) -> Iterator[tuple[str, str]]:
     yield tuple(f"{kind}:///{tmp_path}/{n}.{end}" for n in ("ours", "theirs"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "name"), [*_stories()])
 def test_both_write_the_same_catalog(name, two_urls, data_path, one_file):
     ours, theirs = two_urls

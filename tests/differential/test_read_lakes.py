@@ -130,6 +130,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("inlining", [0, 1000], ids=["files", "inlined"])
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_snapshot_holds_the_rows_that_duckdb_sees(spark, lake_dir, script, inlining):
@@ -146,6 +147,7 @@ def test_every_snapshot_holds_the_rows_that_duckdb_sees(spark, lake_dir, script,
     assert found == expected
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("script", ["integers that widen", "numbers that lose", "moments", "names"])
 def test_a_filter_on_any_value_finds_its_rows(spark, lake_dir, script):
     url, data = lake_dir

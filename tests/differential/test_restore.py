@@ -68,6 +68,7 @@ def state(oracle, source="t"):
     return columns, duckdb_rows(oracle, source, "rowid, *")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("story", STORIES)
 def test_every_snapshot_can_be_the_newest_again(story, sqlite_url, data_path, spark):
     states = {}

@@ -86,6 +86,7 @@ def same_in_spark(url, spark, expected):
             )
 
 
+@pytest.mark.slow
 def test_compaction_changes_no_snapshot_no_row_id_and_no_feed(story, one_file):
     before, rows, feed = states(story), snapshots_of_rows(story), changes(story, 2, 8)
     newest = max(before)
@@ -103,6 +104,7 @@ def test_compaction_changes_no_snapshot_no_row_id_and_no_feed(story, one_file):
     assert files(story) == (4, 3)
 
 
+@pytest.mark.slow
 def test_a_rewrite_of_deletes_keeps_row_ids_and_older_snapshots(story, one_file):
     before = states(story)
     newest = max(before)
@@ -192,6 +194,7 @@ def test_compaction_writes_the_newest_columns_and_older_snapshots_keep_theirs(st
     assert states(story) == {newest + 3: before[newest]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expires", [False, True])
 def test_duckdb_rewrites_what_was_compacted_across_a_new_column(
     sqlite_url, data_path, one_file, expires

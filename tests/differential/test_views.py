@@ -44,6 +44,7 @@ def lake(spark, sqlite_url, data_path):
         yield lake
 
 
+@pytest.mark.slow
 def test_views_of_shelduck_show_the_same_rows_in_duckdb(lake, sqlite_url):
     for number, query in enumerate(QUERIES):
         lake.sql(f"CREATE VIEW v{number} AS {query}")
@@ -84,6 +85,7 @@ def test_columns_without_a_name_are_called_alike(lake, sqlite_url):
     assert lake.sql("SELECT * FROM its").columns == names
 
 
+@pytest.mark.slow
 def test_names_schemas_and_views_on_views_are_resolved_alike(lake, sqlite_url):
     lake.sql("USE s")
     lake.sql("CREATE VIEW main.v (`odd name`, k) COMMENT 'said' AS SELECT t.a, t.k FROM t")
@@ -104,6 +106,7 @@ def test_names_schemas_and_views_on_views_are_resolved_alike(lake, sqlite_url):
     assert lake.sql("SELECT * FROM far").count() == 6
 
 
+@pytest.mark.slow
 def test_a_table_at_a_time_stays_at_that_time_in_both(lake, sqlite_url):
     lake.sql("CREATE VIEW before AS SELECT x.k FROM s.t VERSION AS OF 4 AS x")
     lake.sql("CREATE VIEW later AS SELECT k FROM s.t VERSION AS OF 5")
@@ -154,6 +157,7 @@ def test_what_only_duckdb_can_read_we_are_told_about(lake, sqlite_url):
     assert [r.viewName for r in lake.sql("SHOW VIEWS").collect()] == ["v", "w"]
 
 
+@pytest.mark.slow
 def test_each_goes_on_with_the_views_of_the_other(lake, sqlite_url):
     lake.sql("CREATE VIEW ours AS SELECT explode(sequence(1, a)) AS n FROM t")
     lake.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import shelduck
 from tests.support.normal import duckdb_rows, spark_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle, at
@@ -81,6 +83,7 @@ DUCKDB_GOES_ON = (
 )
 
 
+@pytest.mark.slow
 def test_duckdb_reads_and_goes_on_with_what_we_wrote(long_story_url, data_path, one_file):
     states = {}
     for statement in STATEMENTS:

@@ -197,6 +197,7 @@ def partitioned(way, spark):
     spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("source", "way"), CASES)
 def test_values_survive_and_filters_find_them(  # noqa: PLR0917 - fixtures
     sqlite_url, data_path, spark, source, way, partitioned

@@ -310,7 +310,7 @@ def duckdb_agrees(
 
 
 @given(st.data())
-@settings(SETTINGS, max_examples=8, derandomize=True)
+@settings(SETTINGS, max_examples=5, derandomize=True)
 def test_random_changes_and_inserts_read_as_rows_by_identity(spark, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("evolution")
     run_sequence(data, spark, folder)

@@ -231,7 +231,7 @@ def tell(data: st.DataObject, spark: SparkSession, folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-@settings(SETTINGS, max_examples=3, derandomize=True)
+@settings(SETTINGS, max_examples=2, derandomize=True)
 @given(st.data())
 def test_a_few_stories_keep_to_the_states_and_the_rows(spark, tmp_path_factory, data):
     tell(data, spark, tmp_path_factory.mktemp("story"))

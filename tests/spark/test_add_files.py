@@ -178,6 +178,7 @@ def test_columns_that_changed_meanwhile_are_a_conflict(base, copied, place):
     assert sorted(p.name for p in place.iterdir()) == ["1.parquet", "2.parquet"]
 
 
+@pytest.mark.slow
 def test_footers_are_read_in_the_executors_where_there_are_many(lake, tmp_path, monkeypatch):
     monkeypatch.setattr(footers, "is_one_machine", lambda _: False)
     for number in range(70):

@@ -130,6 +130,7 @@ def test_rows_are_appended_by_position_on_demand(lake, spark):
     assert rows(lake.table("t").read().where("id = 2")) == [(2, 3, "two", None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "messages"),
     [
@@ -211,6 +212,7 @@ def test_a_user_error_in_the_rows_is_the_users_own_and_leaves_no_file(copied, ba
 # Read
 
 
+@pytest.mark.slow
 def test_a_table_is_read_now_and_as_it_was(lake, spark):
     table = lake.table("t")
     table.append(spark.sql("SELECT 2 AS id"))

@@ -21,6 +21,7 @@ def two(spark):
     return spark.sql("SELECT 2 AS id")
 
 
+@pytest.mark.slow
 def test_several_tables_change_in_one_snapshot(copied, two):
     catalog, lake = copied
 
@@ -122,6 +123,7 @@ def test_a_changed_table_takes_rows_in_its_new_shape(copied, spark):
         assert duckdb.rows("t") == expected
 
 
+@pytest.mark.slow
 def test_rows_written_before_the_shape_changed_in_the_same_transaction_stay_right(copied, spark):
     catalog, lake = copied
 
@@ -242,6 +244,7 @@ def test_a_schema_and_its_tables_are_made_at_once(lake):
     assert rows(lake.sql("SELECT * FROM s.a")) == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_transaction_reads_as_of_its_beginning(lake, spark):
     with lake.transaction() as tx:
         lake.sql("INSERT INTO t VALUES (9, 'late')")

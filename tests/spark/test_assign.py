@@ -51,6 +51,7 @@ def with_default(schema: Schema, name: str, default: Default) -> Schema:
     return schema.replace((name,), replace(found, default=default))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "value", "stored"),
     [
@@ -96,6 +97,7 @@ def test_a_value_that_fits_is_stored_as_the_column_has_it(spark, kind, value, st
     assert assigned(spark, f"SELECT {value} c", columns(c=kind)) == [(stored,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
@@ -223,6 +225,7 @@ def test_columns_can_be_matched_by_their_place(spark):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kind", "default", "stored"),
     [

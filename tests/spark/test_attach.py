@@ -50,6 +50,7 @@ def source(spark):
 # Queries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "wanted"),
     [
@@ -73,6 +74,7 @@ def test_queries_find_the_tables_by_name(spark, lake, source, query, wanted):
     assert found == wanted if wanted is not None else found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "time",
     [
@@ -124,6 +126,7 @@ def test_a_table_is_described(spark, lake):
     assert not spark.catalog.tableExists("lake.main.nope")
 
 
+@pytest.mark.slow
 def test_names_without_the_catalog_mean_the_one_in_use(spark, lake):
     spark.sql("USE lake.main")
     try:
@@ -140,6 +143,7 @@ def test_names_without_the_catalog_mean_the_one_in_use(spark, lake):
         spark.sql("SELECT * FROM t")
 
 
+@pytest.mark.slow
 def test_a_query_sees_what_was_newest_when_it_was_made(spark, lake):
     frame = spark.sql("SELECT count(*) FROM lake.main.t")
     lake.sql("INSERT INTO t VALUES (4, 'd')")
@@ -154,6 +158,7 @@ def test_a_query_sees_what_was_newest_when_it_was_made(spark, lake):
         spark.catalog.dropTempView("seen")
 
 
+@pytest.mark.slow
 def test_all_tables_of_a_query_are_of_one_snapshot(spark, lake, monkeypatch):
     lake.sql("CREATE TABLE other (n INT)")
     real, done = attached.relation_frame, []
@@ -189,6 +194,7 @@ def test_a_query_by_name_asks_the_catalog_once(spark, lake):
     assert "ducklake_snapshot" in seen[0]
 
 
+@pytest.mark.slow
 def test_rows_and_columns_are_pruned(spark, lake):
     lake.set_option("data_inlining_row_limit", 0)
     lake.sql("CREATE TABLE big AS SELECT id, id AS n FROM range(10)")
@@ -234,6 +240,7 @@ STATEMENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", STATEMENTS)
 def test_a_statement_makes_one_snapshot(spark, lake, source, url, what):
     statement, wanted = STATEMENTS[what]
@@ -258,6 +265,7 @@ def test_what_other_readers_see_of_a_view_has_no_catalog(spark, lake, url):
         spark.sql("SELECT * FROM lake.main.w")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -280,6 +288,7 @@ def test_upkeep_and_looks_make_no_difference(spark, lake, statement):
 # DataFrames
 
 
+@pytest.mark.slow
 def test_frames_are_written_by_name_of_the_table(spark, lake, url):
     more = spark.createDataFrame([(4, "d")], "id int, w string")
     start = newest(lake)
@@ -307,6 +316,7 @@ def test_a_table_is_made_with_partitions(spark, lake, url):
     assert duck(url, "SELECT * FROM p") == [(1, "a"), (2, "b")]
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_refused_and_leaves_nothing(spark, lake):
     before = newest(lake)
     with pytest.raises(AnalysisException, match="EXTRA_COLUMNS"):
@@ -323,6 +333,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(spark, lake):
 # Errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "kind", "condition"),
     [
@@ -347,6 +358,7 @@ def test_errors_are_those_that_sparks_users_catch(spark, lake, statement, kind, 
     assert str(caught.value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("statement", "kind", "told"),
     [
@@ -424,6 +436,7 @@ def test_what_no_catalog_can_do_names_what_can(spark, lake, tmp_path):
 # Sessions
 
 
+@pytest.mark.slow
 def test_two_lakes_and_what_is_no_lake_are_joined(spark, lake, tmp_path, source):
     other = f"sqlite:///{tmp_path}/other.db"
     shelduck.attach(spark, "two", other, f"{tmp_path}/other/")

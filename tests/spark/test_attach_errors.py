@@ -34,6 +34,7 @@ def lake(spark, tmp_path):
         yield found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("statement", "kind", "told"),
     [

@@ -115,6 +115,7 @@ MERGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", MERGES)
 def test_a_frame_is_merged_in_one_snapshot(spark, lake, url, source, what):
     clauses, wanted = MERGES[what]
@@ -137,6 +138,7 @@ CONDITIONS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", CONDITIONS)
 def test_columns_of_a_condition_are_found_as_in_spark(spark, lake, source, what):
     writer = source.where("id < 9").mergeInto("lake.main.t", CONDITIONS[what](source))
@@ -151,6 +153,7 @@ def test_columns_of_a_condition_are_found_as_in_spark(spark, lake, source, what)
     ]
 
 
+@pytest.mark.slow
 def test_a_source_may_be_any_frame(spark, lake, url, source):
     """Under an alias, of the table itself, and a join whose sides have columns of one name."""
     source.alias("s").mergeInto("lake.main.t", F.col("t.id") == F.col("s.id")).whenMatched().update(
@@ -168,6 +171,7 @@ def test_a_source_may_be_any_frame(spark, lake, url, source):
     assert duck(url, "SELECT * FROM t") == [(1, "a", 20), (2, "b", 40), (3, "x", 0), (4, "z", 5)]
 
 
+@pytest.mark.slow
 def test_names_without_the_catalog_mean_the_one_in_use(spark, lake, source):
     spark.sql("USE lake.main")
     try:
@@ -227,6 +231,7 @@ def test_a_merge_that_cannot_be_is_told_and_changes_nothing(spark, lake, source)
     assert newest(lake) == before
 
 
+@pytest.mark.slow
 def test_a_merge_means_what_it_means_in_sql(spark, lake):
     """Two tables, one story each way: rows, row ids, defaults and nested fields are the same."""
     for name in ("one", "two"):
@@ -297,6 +302,7 @@ OVERWRITTEN = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("condition", OVERWRITTEN.values(), ids=OVERWRITTEN)
 def test_a_condition_means_what_it_says(spark, lake, url, condition):
     columns = "id INT, day DATE, at TIMESTAMP, local TIMESTAMP_NTZ, f FLOAT, d DECIMAL(6,2)"
@@ -384,6 +390,7 @@ def parts(spark, lake):
     return "lake.main.p"
 
 
+@pytest.mark.slow
 def test_the_partitions_of_the_rows_are_replaced(spark, lake, url, parts):
     before = newest(lake)
     new = spark.createDataFrame([("a", 9), ("d", 10)], "k string, id int")
@@ -413,6 +420,7 @@ def test_partitions_of_a_transform_are_replaced(spark, lake, url):
     assert duck(url, "SELECT n FROM days") == [(3,), (7,)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("said", ["setting", "option"])
 def test_insert_into_replaces_partitions_where_spark_would(spark, lake, url, parts, said):
     new = spark.createDataFrame([(9, "a", 0)], "x int, y string, z int")
@@ -459,6 +467,7 @@ APPENDS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", APPENDS)
 def test_new_columns_are_added_in_the_same_snapshot(spark, lake, url, how):
     before = newest(lake)
@@ -488,6 +497,7 @@ def test_columns_are_not_added_unasked(spark, lake, source):
     assert newest(lake) == before
 
 
+@pytest.mark.slow
 def test_a_table_that_is_not_there_is_made_by_the_same_call(spark, lake, url, source):
     before = newest(lake)
     source.write.option("mergeSchema", "true").mode("append").saveAsTable("lake.main.made")
@@ -499,6 +509,7 @@ def test_a_table_that_is_not_there_is_made_by_the_same_call(spark, lake, url, so
     assert "PARTITIONED BY (w)" in rows(spark.sql("SHOW CREATE TABLE lake.main.with_keys"))[0][0]
 
 
+@pytest.mark.slow
 def test_other_tables_are_written_by_spark(spark, lake, source, tmp_path):
     source.write.saveAsTable("own", path=f"{tmp_path}/own", format="parquet")
     try:
@@ -543,6 +554,7 @@ def test_values_are_those_that_spark_makes_of_them(spark):
     assert tuple(ours) == tuple(theirs)
 
 
+@pytest.mark.slow
 def test_statements_of_the_lake_take_parameters(spark, lake, url):
     before = newest(lake)
     spark.sql("DELETE FROM lake.main.t WHERE id = :id", args={"id": 3})
@@ -602,6 +614,7 @@ def merge_by_frame(batch, _number):
     writer.whenMatched().update({"w": F.col("b.w")}).whenNotMatched().insertAll().merge()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("function", [merge_by_sql, merge_by_frame])
 def test_a_batch_of_a_stream_is_merged(spark, lake, url, tmp_path, function):
     before = newest(lake)
@@ -611,6 +624,7 @@ def test_a_batch_of_a_stream_is_merged(spark, lake, url, tmp_path, function):
     assert not spark.catalog.tableExists("batch")
 
 
+@pytest.mark.slow
 def test_a_batch_of_a_stream_replaces_partitions(spark, lake, url, parts, tmp_path):
     def replace(batch, _number):
         batch.selectExpr("id", "'a' AS k", "n").writeTo(parts).overwritePartitions()
@@ -640,6 +654,7 @@ def stream(spark, tmp_path):
     return read
 
 
+@pytest.mark.slow
 def test_a_stream_goes_into_a_table_once(spark, lake, url, stream, tmp_path):
     before = newest(lake)
     stream.put("a", {"id": 7, "w": "x", "n": 1})

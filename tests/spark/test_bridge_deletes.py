@@ -79,6 +79,7 @@ def test_inlined_positions_join_those_of_the_delete_file(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bound", "expected"), [(4, [0, 1, 2, 3]), (5, [1, 2, 3]), (6, [1, 3]), (None, [1])]
 )
@@ -122,6 +123,7 @@ def test_files_with_and_without_deletes_read_together(
     assert ids_of(table) == [0, 0, 1, 2, 2]
 
 
+@pytest.mark.slow
 def test_deletes_hold_across_splits_row_groups_and_batches(
     bridge: Bridge, spark: SparkSession, tmp_path: Path, reader: str
 ) -> None:
@@ -152,6 +154,7 @@ def test_the_row_index_that_a_query_asks_for_counts_in_the_file(
     assert table.where("_metadata.row_index = 3").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", [99, 100, 101, 130])
 def test_wide_tables_drop_rows_whatever_reader_spark_takes(
     bridge: Bridge, tmp_path: Path, fields: int
@@ -191,6 +194,7 @@ FROM range(0, 40, 1, 1)
 """
 
 
+@pytest.mark.slow
 def test_every_type_keeps_its_values_beside_deleted_rows(
     bridge: Bridge, spark: SparkSession, tmp_path: Path, reader: str
 ) -> None:
@@ -257,6 +261,7 @@ def test_a_missing_delete_file_fails_even_if_the_session_ignores_missing_files(
         spark.conf.unset("spark.sql.files.ignoreMissingFiles")
 
 
+@pytest.mark.slow
 def test_scans_with_deletes_can_be_cached_joined_and_shuffled(
     bridge: Bridge, tmp_path: Path, reader: str
 ) -> None:

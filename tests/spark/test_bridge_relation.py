@@ -166,6 +166,7 @@ def test_constants_of_every_type_arrive_unchanged(bridge: Bridge, files: Files) 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "folder",
     ["k=b%7B1%2C2%7D", "a b", "x=1", "{p,q}", "[ab]*?", "ünï 🦆", "#frag&ment", "a:b", "t\tn\nx"],
@@ -248,6 +249,7 @@ def test_joins_of_a_relation_with_itself_and_under_views(
     assert [tuple(row) for row in rows] == [(1, 7)]
 
 
+@pytest.mark.slow
 def test_many_threads_plan_at_once(bridge: Bridge, files: Files) -> None:
     table = read(bridge, files)
     counts: list[tuple[int, int]] = []
@@ -271,6 +273,7 @@ def test_another_session_of_the_same_application_reads_too(
     assert read(other, files).count() == 30
 
 
+@pytest.mark.slow
 def test_a_lister_is_let_go_when_nothing_reads_by_it(bridge: Bridge, files: Files) -> None:
     lister = Files(files.paths[0].parent)
     alive = weakref.ref(lister)

@@ -51,6 +51,7 @@ def expire(catalog, *versions):
     tell(catalog, f"CALL ducklake_expire_snapshots('lake', versions => {list(versions)})")
 
 
+@pytest.mark.slow
 def test_every_change_comes_in_the_columns_at_the_end(lake):
     frame = lake.table("t").changes(0)
 
@@ -74,6 +75,7 @@ def test_the_columns_are_those_of_the_last_snapshot(lake):
     )
 
 
+@pytest.mark.slow
 def test_times_are_those_of_the_snapshots(lake):
     made = {s.id: s.time for s in lake.snapshots()}
     table = lake.table("t")
@@ -106,6 +108,7 @@ def test_a_filter_reads_only_what_can_match(lake):
     assert told(found) == [(6, 6, "insert", 10, "ten", 10)]
 
 
+@pytest.mark.slow
 def test_updated_rows_have_two_images(copied):
     catalog, lake = copied
     lake.create_table("u", {"id": "int", "v": "string"})
@@ -121,6 +124,7 @@ def test_updated_rows_have_two_images(copied):
     ]
 
 
+@pytest.mark.slow
 def test_compaction_is_no_change(lake):
     lake.create_table("u", {"id": "int"})
     first = newest(lake)
@@ -179,6 +183,7 @@ def test_what_expired_is_named(copied):
         table.changes(6)
 
 
+@pytest.mark.slow
 def test_an_open_transaction_is_not_in_the_feed(lake):
     with lake.transaction() as tx:
         tx.sql("INSERT INTO t VALUES (77, 'x', 1)")
@@ -187,11 +192,13 @@ def test_an_open_transaction_is_not_in_the_feed(lake):
         tx.rollback()
 
 
+@pytest.mark.slow
 def test_the_feed_needs_no_way_into_the_jvm(lake, path_of_reading):
     assert told(lake.table("t").changes(0)) == INSERTS + LATER
     assert told(lake.table("t").changes(7).where("id > 3")) == LATER[3:6]
 
 
+@pytest.mark.slow
 def test_delete_files_are_told_apart_whatever_their_tables_are_called(lake):
     lake.sql("CREATE TABLE `50% + a b/ü` (id INT)")
     table = lake.table("`50% + a b/ü`")

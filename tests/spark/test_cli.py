@@ -58,6 +58,7 @@ def test_the_catalog_may_come_from_the_environment(url, monkeypatch):
     assert len(json_lines("tables")) == 2
 
 
+@pytest.mark.slow
 def test_a_schema_shows_ids_types_and_defaults(url):
     assert json_lines("schema", "t", "-c", url) == [
         _column(1, "id", "int32", None) | {"nullable": False},

@@ -107,6 +107,7 @@ def in_groups(path: Path, size: int) -> None:
     put(content(path), path, row_group_size=size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 4, 500, 10**9])
 def test_a_wrong_size_in_the_catalog_loses_no_row(damaged, size):
     for path in damaged.files():
@@ -285,6 +286,7 @@ def rich(made, tmp_path_factory, spark):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "damage"), PAIRS)
 def test_no_verb_changes_how_many_rows_there_are(rich, tmp_path, spark, verb, damage):
     folder = tmp_path / "lake"

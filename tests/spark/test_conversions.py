@@ -80,6 +80,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["decimal(18,2)", "decimal(38,0)", "decimal(9,9)"])
 @pytest.mark.usefixtures("compiled")
 def test_doubles_become_decimals_as_by_casts_there_and_back(spark, target):

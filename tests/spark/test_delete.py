@@ -35,6 +35,7 @@ def ids(lake, version=None):
     return sorted(r[0] for r in lake.table("t").read(version=version).select("id").collect())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("written")
 def test_deleted_rows_are_gone_here_and_in_duckdb(copied):
     catalog, lake = copied
@@ -58,6 +59,7 @@ def test_deleted_rows_are_gone_here_and_in_duckdb(copied):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("written")
 def test_a_second_delete_writes_all_positions_and_ends_the_first(copied):
     catalog, lake = copied
@@ -79,6 +81,7 @@ def test_a_second_delete_writes_all_positions_and_ends_the_first(copied):
         ] == [(0, 10, 4, 5), (0, 15, 5, None), (1, 1, 5, None)]
 
 
+@pytest.mark.slow
 def test_a_file_below_a_path_with_letters_of_patterns_is_deleted_from_again(spark, tmp_path):
     url, data = f"sqlite:///{tmp_path}/c.db", f"{tmp_path}/lake[1]{{a,b}}*/"
     with shelduck.connect(url, data, spark, progress=False) as lake:
@@ -92,6 +95,7 @@ def test_a_file_below_a_path_with_letters_of_patterns_is_deleted_from_again(spar
         assert duckdb.sql("SELECT count(*), min(id) FROM t") == [(30, 20)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("written")
 def test_a_delete_file_names_the_data_file_and_rising_positions(copied, base):
     catalog, lake = copied
@@ -112,6 +116,7 @@ def test_a_delete_file_names_the_data_file_and_rising_positions(copied, base):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("written")
 def test_a_file_whose_rows_are_all_dead_ends(copied):
     catalog, lake = copied
@@ -147,6 +152,7 @@ def test_what_is_no_condition_is_refused_in_words(copied):
         lake.table("t").delete(True)
 
 
+@pytest.mark.slow
 def test_truncate_ends_all_files_and_writes_none(copied):
     catalog, lake = copied
     lake.table("t").delete("id < 10")
@@ -160,6 +166,7 @@ def test_truncate_ends_all_files_and_writes_none(copied):
     assert lake.table("t").truncate() == Unchanged(5)
 
 
+@pytest.mark.slow
 def test_deletes_of_duckdb_and_ours_come_together(copied):
     catalog, lake = copied
     with duckdb(catalog) as oracle:
@@ -178,6 +185,7 @@ def test_deletes_of_duckdb_and_ours_come_together(copied):
         assert ids(lake, version=version) == list(range(first, 200))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("written")
 def test_positions_that_duckdb_keeps_in_the_catalog_stay_dead(copied):
     catalog, lake = copied
@@ -198,6 +206,7 @@ def test_positions_that_duckdb_keeps_in_the_catalog_stay_dead(copied):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("written")
 def test_deletion_vectors_of_duckdb_become_delete_files(copied):
     catalog, lake = copied
@@ -212,6 +221,7 @@ def test_deletion_vectors_of_duckdb_become_delete_files(copied):
         assert formats == ["puffin", "parquet"]
 
 
+@pytest.mark.slow
 def test_a_transaction_deletes_from_what_it_wrote(copied, spark):
     catalog, lake = copied
     with lake.transaction() as tx:
@@ -330,6 +340,7 @@ def test_rows_that_the_catalog_holds_are_deleted_there(copied):
         assert oracle.sql("SELECT count(*) FROM t") == [(0,)]
 
 
+@pytest.mark.slow
 def test_many_files_and_tasks_give_one_delete_file_each(spark, copied):
     catalog, lake = copied
     lake.table("t").append(

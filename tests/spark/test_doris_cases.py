@@ -55,6 +55,7 @@ D01 = (
 )
 
 
+@pytest.mark.slow
 def test_d01_clauses_build_upon_each_other(case):
     """Heavy in Doris; light here: ``value2`` is new, so it has no values to convert."""
     case.light(D01)
@@ -145,6 +146,7 @@ def test_d26_a_column_does_not_become_not_null_again(case):
     assert "cannot change k1 of main.t from nullable to NOT NULL with MODIFY COLUMN" in told
 
 
+@pytest.mark.slow
 def test_d27_a_value_that_is_no_number_cancels_the_job(case):
     case.lake.sql("ALTER TABLE words MODIFY COLUMN b INT NOT NULL PROPERTIES ('wait' = 'false')")
     [job] = case.lake.jobs()
@@ -161,6 +163,7 @@ def test_d27_a_value_that_is_no_number_cancels_the_job(case):
     assert case.both("SELECT k, b FROM words ORDER BY k") == [(1, "zz"), (2, "11")]
 
 
+@pytest.mark.slow
 def test_d28_text_becomes_numbers(case):
     case.lake.sql("ALTER TABLE many MODIFY COLUMN v INT NOT NULL")
 
@@ -171,6 +174,7 @@ def test_d28_text_becomes_numbers(case):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", ["CHAR(3)", "CHAR(6)", "VARCHAR(3)", "VARCHAR(6)"])
 def test_d31_lengths_are_not_kept(case, new):
     """Doris refuses shorter ones and takes longer ones; DuckLake keeps none, so none changes."""
@@ -216,6 +220,7 @@ def test_d36_what_names_nothing_or_changes_nothing(case, kind, clause, told):
     assert told in case.refused(kind, f"ALTER TABLE t {clause}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["k2", "k3"])
 def test_d39_values_of_a_column_that_places_rows_are_not_converted(case, column):
     """Doris refuses every change of it; wider numbers stay in their files, so those are light."""
@@ -239,6 +244,7 @@ def test_d40_another_default_is_refused(case, default):
     assert "it has the default '0'; repeat that, or use" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "new",
     "BOOLEAN TINYINT INT BIGINT FLOAT DOUBLE DECIMAL(9,2) DATE DATETIME CHAR(9) VARCHAR(9) STRING"
@@ -287,6 +293,7 @@ def test_d46_an_order_names_every_column_once(case, kind, order, told):
     assert told in case.refused(kind, f"ALTER TABLE words ORDER BY ({order})")
 
 
+@pytest.mark.slow
 def test_d47_rows_old_and_new_are_found_under_the_new_name(case):
     """Doris renames in a statement of its own; here it may stand among others."""
     case.light("ALTER TABLE sites RENAME COLUMN citycode TO city, RENAME COLUMN pv TO views")
@@ -316,6 +323,7 @@ def test_d49_a_column_is_renamed_whatever_light_schema_change_says(case):
     assert case.both("SELECT k1, v FROM t ORDER BY k1") == [(1, "7"), (2, None)]
 
 
+@pytest.mark.slow
 def test_d67_light_schema_change_goes_on_and_off(case):
     """Doris refuses to switch it off; here it is a property of the user's own, without meaning."""
     for value in ("true", "false"):
@@ -376,6 +384,7 @@ def test_d69_what_a_struct_cannot_become(case, kind, new, told):
     assert told in case.refused(kind, f"ALTER TABLE st MODIFY COLUMN s {new}")
 
 
+@pytest.mark.slow
 def test_d69_a_field_becomes_a_number(case):
     """Doris refuses it; here the whole column is converted by a job."""
     case.lake.sql("UPDATE st SET s = named_struct('col', '7') WHERE k = 1")
@@ -384,6 +393,7 @@ def test_d69_a_field_becomes_a_number(case):
     assert case.both("SELECT k, s.col FROM st ORDER BY k") == [(1, 7), (2, None)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_d71_a_struct_moves_behind_a_variant(case):
     case.lake.sql("ALTER TABLE st ADD COLUMN v VARIANT")

@@ -67,6 +67,7 @@ D01 = (
 )
 
 
+@pytest.mark.slow
 def test_d01_clauses_build_upon_each_other(case):
     """Heavy in Doris; light here: older files are not sorted by the new key, and need not be."""
     case.light(D01)
@@ -75,6 +76,7 @@ def test_d01_clauses_build_upon_each_other(case):
     assert case.keys("d") == ["DUPLICATE KEY (k1, k2)", "SORTED BY (k1, k2)"]
 
 
+@pytest.mark.slow
 def test_d02_all_columns_are_ordered_and_one_is_dropped(case):
     """ORDER BY is heavy in Doris; light here: columns are found by id, in any order."""
     case.lake.sql(D01)
@@ -85,6 +87,7 @@ def test_d02_all_columns_are_ordered_and_one_is_dropped(case):
     assert case.both("SELECT * FROM d ORDER BY value1") == [(1, 1, "10", 20), (1, 1, "30", 40)]
 
 
+@pytest.mark.slow
 def test_d03_rows_of_one_key_are_summed(case):
     """Heavy in Doris, since a key is added; light here."""
     case.light(
@@ -99,6 +102,7 @@ def test_d03_rows_of_one_key_are_summed(case):
 D06 = "ALTER TABLE sites ADD COLUMN (new_v1 INT MAX DEFAULT '1', new_v2 INT MAX DEFAULT '2')"
 
 
+@pytest.mark.slow
 def test_d06_several_values_are_added_with_defaults(case):
     case.light(D06)
     case.lake.sql("INSERT INTO sites VALUES (1, 1, 'jim', 3, 0, 5)")
@@ -108,6 +112,7 @@ def test_d06_several_values_are_added_with_defaults(case):
     ]
 
 
+@pytest.mark.slow
 def test_d07_several_keys_are_added_with_defaults(case):
     """Heavy in Doris; light here."""
     case.lake.sql(D06)
@@ -155,6 +160,7 @@ def test_d22_a_partition_column_is_not_dropped(case):
         assert told == f"Partition column {column} of main.{table} cannot be dropped"
 
 
+@pytest.mark.slow
 def test_d24_text_grows_and_takes_null(case):
     """Heavy in Doris; light here: files keep no length, and NOT NULL is lifted by the catalog."""
     case.light("ALTER TABLE many MODIFY COLUMN v VARCHAR(128) NULL")
@@ -165,6 +171,7 @@ def test_d24_text_grows_and_takes_null(case):
     ]
 
 
+@pytest.mark.slow
 def test_d25_a_value_takes_null_from_now_on(case):
     """Heavy in Doris, as a copy by links; light here. NULL adds nothing to a sum."""
     case.light("ALTER TABLE total MODIFY COLUMN n INT NULL SUM")
@@ -206,6 +213,7 @@ def test_d40_another_default_is_refused(case, table, how, default):
     assert f"cannot change the default of pv of main.{table} with MODIFY COLUMN" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("widens", [True, False])
 def test_d43_a_date_key_becomes_a_datetime(case, widens):
     """Heavy in Doris; light here where type widening is enabled: days are read as midnights."""
@@ -241,6 +249,7 @@ def test_d46_an_order_names_every_column_once_and_keys_first(case, order, told):
     assert told in case.refused(InvalidRequest, f"ALTER TABLE u ORDER BY ({order})")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "views"), [("u", 5), ("sites", 7)])
 def test_d47_rows_old_and_new_are_found_under_the_new_name(case, table, views):
     """Doris renames in a statement of its own; here it may stand among others."""
@@ -265,6 +274,7 @@ def test_d48_a_name_that_is_used_and_one_that_is_missing(case, table):
     assert newest(case.lake) == before
 
 
+@pytest.mark.slow
 @MODELS
 def test_d68_fields_are_appended_to_a_struct(case, table):
     how = " REPLACE" if table == "sa" else ""
@@ -282,6 +292,7 @@ def test_d68_fields_are_appended_to_a_struct(case, table):
     assert case.both(query) == [("x", *[None] * 5), (None,) * 6, ("y", 1, 1.5, at, [1], 7)]
 
 
+@pytest.mark.slow
 @MODELS
 @pytest.mark.parametrize(
     ("kind", "new", "told"),
@@ -306,6 +317,7 @@ def test_d69_what_a_struct_cannot_become(case, table, kind, new, told):
     assert told in case.refused(kind, f"ALTER TABLE {table} MODIFY COLUMN s {new}{how}")
 
 
+@pytest.mark.sampled(1)
 @MODELS
 def test_d71_a_struct_moves_behind_another_value(case, table):
     how = " REPLACE" if table == "sa" else ""

@@ -67,6 +67,7 @@ def shown(lake):
     return [(r.JobId, r.State, r.Msg) for r in lake.sql("SHOW ALTER TABLE COLUMN").collect()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["d", "u"])
 def test_d51_a_row_deleted_by_a_column_that_is_gone_stays_deleted(play, both, table):
     play(table, *(f"ALTER TABLE {table} {clause}" for clause in AGAIN))
@@ -87,6 +88,7 @@ def test_d51_heavy(lake, both):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["d", "u"])
 def test_d52_other_columns_stay_as_they_are_at_each_step(lake, both, table):
     """A key column makes the last step heavy in Doris; it is metadata only here."""
@@ -115,6 +117,7 @@ def ids(both, condition, table="t"):
     return [k for (k,) in both(f"SELECT k FROM {table} WHERE {condition} ORDER BY k")]
 
 
+@pytest.mark.slow
 def test_d53_filters_see_the_default_of_rows_that_lack_the_column(both):
     assert ids(both, "c = 10") == [1, 2, 4]
     assert ids(both, "c < 10") == [3]
@@ -122,6 +125,7 @@ def test_d53_filters_see_the_default_of_rows_that_lack_the_column(both):
     assert ids(both, "c BETWEEN 10 AND 10") == [1, 2, 4]
 
 
+@pytest.mark.slow
 def test_d54_rows_that_lack_a_column_without_default_hold_null(lake, both):
     lake.sql("ALTER TABLE n ADD COLUMN c INT; INSERT INTO n (k, c) VALUES (3, 5), (4, NULL)")
 
@@ -129,12 +133,14 @@ def test_d54_rows_that_lack_a_column_without_default_hold_null(lake, both):
     assert ids(both, "c IS NOT NULL", "n") == [3]
 
 
+@pytest.mark.slow
 def test_d55_a_delete_by_the_default_takes_the_rows_of_its_time(play, both):
     play("t", "DELETE FROM t WHERE c = 10", "INSERT INTO t (k, c) VALUES (6, 10), (1, 10), (5, 16)")
 
     assert both("SELECT k, c FROM t ORDER BY k") == [(1, 10), (3, 5), (5, 16), (6, 10)]
 
 
+@pytest.mark.slow
 def test_d56_a_column_of_the_same_name_has_its_own_default(play, both):
     play(
         *("t", "DELETE FROM t WHERE c = 10", "INSERT INTO t (k, c) VALUES (6, 10)"),
@@ -148,6 +154,7 @@ def test_d56_a_column_of_the_same_name_has_its_own_default(play, both):
     assert ids(both, "c > 'fresh'") == [9]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["", " SUM"], ids=["unique", "aggregate"])
 def test_d60_nothing_is_lost_that_is_loaded_while_a_job_runs(copied, base, both, monkeypatch, how):
     """Each load takes the place of rows, or is added to them, in what the job has converted."""

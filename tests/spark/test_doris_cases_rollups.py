@@ -92,6 +92,7 @@ def told(found, what="COLUMN"):
     return [(r.IndexName if what == "COLUMN" else r.RollupIndexName, r.State) for r in shown]
 
 
+@pytest.mark.slow
 def test_d12_columns_are_added_to_rollups_and_so_to_the_base(case):
     """Heavy in Doris; light here: old rows read the defaults, in rollups too."""
     found = case(
@@ -122,6 +123,7 @@ def test_d15_a_column_is_added_to_no_rollup_that_is_not_there(refused, table):
     assert f"Index[nope] does not exist in table[{table}]" in refused(NotFound, f"{clause} nope")
 
 
+@pytest.mark.slow
 def test_d18_a_value_is_dropped_from_a_rollup_alone(case, refused):
     found = case("sites", r="SELECT DISTINCT citycode, siteid FROM {t}")
     found.write("ALTER TABLE sites DROP COLUMN pv FROM r")
@@ -133,6 +135,7 @@ def test_d18_a_value_is_dropped_from_a_rollup_alone(case, refused):
     found.write("INSERT INTO sites VALUES (1, 1, 'jim', 5), (4, 4, 'kim', 1)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["t", *(pytest.param(k, marks=pytest.mark.slow) for k in "bi")])
 def test_d19_a_key_goes_while_rows_are_loaded(case, spark, key):
     left = [name for name in KEYS if name != key]
@@ -178,6 +181,7 @@ def test_d36_what_names_nothing_in_a_rollup(refused):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("widens", [True, False])
 def test_d43_a_date_becomes_a_datetime_in_every_rollup(case, widens):
     """Heavy in Doris; light here where type widening is enabled: days are read as midnights."""
@@ -201,6 +205,7 @@ def test_d43_a_date_becomes_a_datetime_in_every_rollup(case, widens):
         assert str(found.lake.table(table).columns.get(("day",)).type) == "timestamp"
 
 
+@pytest.mark.slow
 def test_d47_rollups_hold_old_and_new_rows_under_the_new_names(case):
     """Doris renames in a statement of its own; here several columns may be renamed at once."""
     found = case("sites", r="SELECT city, siteid, SUM(views) FROM {t} GROUP BY city, siteid")
@@ -235,6 +240,7 @@ def test_d63_a_table_that_gets_a_rollup_goes_on_to_change(case):
     assert told(found, "ROLLUP") == [("z", "FINISHED")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "statement", ["ALTER TABLE d ADD ROLLUP y (g)", "ALTER TABLE d ALTER COLUMN v TYPE STRING"]
 )
@@ -260,6 +266,7 @@ def test_d72_a_rollup_that_would_be_wrong_or_useless(refused, table, rollup, tol
     assert told in refused(InvalidRequest, f"ALTER TABLE {table} ADD ROLLUP {rollup}")
 
 
+@pytest.mark.slow
 def test_d73_what_users_spent_is_the_same_from_rollup_and_base(case):
     found = case("spent", r='SELECT "user", SUM(cost) FROM {t} GROUP BY 1')
     found.lake.sql("ALTER TABLE spent ADD ROLLUP r (user, cost)")

@@ -80,6 +80,7 @@ def light(count):
     return [(None, "FINISHED", "")] * count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", ["light", "heavy"])
 def test_d51_a_row_deleted_by_a_column_that_is_gone_stays_deleted(lake, play, both, weight):
     play(*DELETED)
@@ -95,6 +96,7 @@ def test_d51_a_row_deleted_by_a_column_that_is_gone_stays_deleted(lake, play, bo
     assert both("SELECT k FROM d WHERE value3 = 'A' ORDER BY k") == [(1,), (3,), (4,)]
 
 
+@pytest.mark.slow
 def test_d52_other_columns_stay_as_they_are_at_each_step(lake, play, both):
     """A key column makes the last step heavy in Doris; here it is a column like any other."""
     steps = [
@@ -115,6 +117,7 @@ def ids(both, condition):
     return [k for (k,) in both(f"SELECT k FROM t WHERE {condition} ORDER BY k")]
 
 
+@pytest.mark.slow
 def test_d53_filters_see_the_default_of_rows_that_lack_the_column(play, both):
     play(*ADDED)
 
@@ -124,6 +127,7 @@ def test_d53_filters_see_the_default_of_rows_that_lack_the_column(play, both):
     assert ids(both, "c BETWEEN 10 AND 10") == [1, 2, 4]
 
 
+@pytest.mark.slow
 def test_d54_rows_that_lack_a_column_without_default_hold_null(play, both):
     play("INSERT INTO t (k) VALUES (1), (2)", "ALTER TABLE t ADD COLUMN c INT")
     play("INSERT INTO t (k, c) VALUES (3, 5)", "INSERT INTO t (k) VALUES (4)")
@@ -132,12 +136,14 @@ def test_d54_rows_that_lack_a_column_without_default_hold_null(play, both):
     assert ids(both, "c IS NOT NULL") == [3]
 
 
+@pytest.mark.slow
 def test_d55_a_delete_by_the_default_takes_the_rows_of_its_time(play, both):
     play(*DELETED_10)
 
     assert both("SELECT k, c FROM t ORDER BY k") == [(3, 5), (5, 15), (6, 10)]
 
 
+@pytest.mark.slow
 def test_d56_a_column_of_the_same_name_has_its_own_default(play, both):
     play(*FRESH)
 
@@ -146,6 +152,7 @@ def test_d56_a_column_of_the_same_name_has_its_own_default(play, both):
     assert ids(both, "c > 'fresh'") == [9]
 
 
+@pytest.mark.slow
 def test_d58_a_table_with_deleted_rows_and_a_dropped_column_is_converted(lake, play, both):
     play("ALTER TABLE d ADD COLUMN text TEXT")
     play("INSERT INTO d VALUES (1, 10, 1, 'a'), (2, 20, 2, 'b'), (3, 30, 3, NULL)")
@@ -164,6 +171,7 @@ def until(true, seconds=60):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_d59_a_job_waits_for_loads_that_are_not_published(copied, base, spark, both):
     """ORDER BY and added columns wait too in Doris; here only values that are converted do."""
     catalog, lake = copied
@@ -189,6 +197,7 @@ def test_d59_a_job_waits_for_loads_that_are_not_published(copied, base, spark, b
     assert both("SELECT * FROM t ORDER BY k") == [("10", 1), ("20", 2), ("20", 3)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("limit", [0, 100], ids=["files", "catalog"])
 def test_d60_nothing_is_lost_that_is_loaded_while_a_job_runs(
     copied, base, both, monkeypatch, limit
@@ -246,6 +255,7 @@ def test_d64_a_second_job_is_refused_while_one_is_open(copied, base, both):
     assert both("SELECT * FROM big WHERE k = 11") == [(7, 11, "11")]
 
 
+@pytest.mark.slow
 def test_d65_an_open_job_is_cancelled_and_a_finished_one_is_not(copied, base, both):
     catalog, lake = copied
     lake.sql("ALTER TABLE big MODIFY COLUMN v STRING PROPERTIES ('wait' = 'false')")

@@ -25,6 +25,7 @@ def everything_of(lake):
     return {str(t): rows(lake.sql(f"SELECT * FROM {t} ORDER BY 1")) for t in lake.tables()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -73,6 +74,7 @@ def test_the_schema_that_use_has_chosen_is_given_up_with_the_transaction(lake):
     assert rows(lake.sql("SELECT * FROM t")) == [(5,)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("where", ["append", "statement", "transaction", "compaction"])
 def test_an_interrupt_right_after_the_commit_costs_no_rows(copied, spark, monkeypatch, where):
     """Ctrl-C comes when it likes; whoever meets it does not know that the commit landed."""

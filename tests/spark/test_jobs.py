@@ -84,6 +84,7 @@ def test_several_columns_are_converted_in_one_job_and_older_snapshots_stay(copie
     assert everything(lake)[59:] == [(60, 600, Decimal(15), dt.date(2024, 2, 7))]
 
 
+@pytest.mark.slow
 def test_row_ids_stay_and_a_restore_brings_the_old_columns_back(lake):
     before, old = newest(lake), everything(lake)
     table = lake.table("t")
@@ -100,6 +101,7 @@ def between(monkeypatch, act):
     once_before(monkeypatch, worker, "publication", act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statements", "change"),
     [
@@ -133,6 +135,7 @@ def test_what_duckdb_does_meanwhile_is_converted_too(copied, monkeypatch, statem
         assert duckdb.rows("t") == everything(lake)
 
 
+@pytest.mark.slow
 def test_what_we_do_meanwhile_is_converted_too(lake, monkeypatch):
     def act():
         table = lake.table("t")
@@ -151,6 +154,7 @@ def test_what_we_do_meanwhile_is_converted_too(lake, monkeypatch):
     ]
 
 
+@pytest.mark.slow
 def test_a_value_that_does_not_survive_cancels_the_job_and_changes_nothing(lake):
     lake.sql("INSERT INTO t VALUES (100, 'zz', 1, '2024-01-01'), (101, 'y', 1, '2024-01-01')")
     before, old = lake.table("t").columns, everything(lake)
@@ -174,6 +178,7 @@ def test_a_value_that_does_not_survive_cancels_the_job_and_changes_nothing(lake)
     assert lake.table("t").columns.get(("v",)).id == 6
 
 
+@pytest.mark.slow
 def test_loss_is_accepted_where_it_is_asked_for(lake):
     lake.sql("ALTER TABLE t ALTER COLUMN d TYPE INT ON ERROR NULL")
     lake.sql(
@@ -239,6 +244,7 @@ def dying(land, landed):
     return dies
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
     _, lake = copied
     lake.set_option("target_file_size", 1, table="t")
@@ -274,6 +280,7 @@ def test_time_runs_out(lake):
         job.wait()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
@@ -298,6 +305,7 @@ def test_a_rename_meanwhile_stays(lake):
     assert rows(lake.sql("SELECT w FROM t2 WHERE id = 7")) == [(70,)]
 
 
+@pytest.mark.slow
 def test_jobs_are_shown_with_the_thirteen_columns_of_doris(lake):
     lake.table("t").alter(TO_INT).cancel()
     lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
@@ -374,6 +382,7 @@ NESTED = [
 ]
 
 
+@pytest.mark.slow
 def test_values_inside_structs_lists_and_maps_are_converted(copied):
     catalog, lake = copied
     for statement in NESTED:
@@ -396,6 +405,7 @@ def test_values_inside_structs_lists_and_maps_are_converted(copied):
     assert rows(lake.sql("SELECT s.a, l[0].x, m[4] FROM n WHERE id = 3")) == [(1, 3, Decimal(5))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -61,6 +61,7 @@ def begins(oracle):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compact", COMPACTIONS, ids=["rewrite", "merge"])
 @pytest.mark.parametrize("name", ["t", "parts"])
 def test_duckdb_compacts_what_a_quiet_job_converted(copied, name, compact):
@@ -85,6 +86,7 @@ def test_duckdb_compacts_what_a_quiet_job_converted(copied, name, compact):
     assert everything(lake, name, f" VERSION AS OF {shown - 1}") == old
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("compact", COMPACTIONS, ids=["rewrite", "merge"])
 @pytest.mark.parametrize("name", ["t", "parts"])
 def test_duckdb_compacts_what_was_written_while_a_job_ran(copied, monkeypatch, name, compact):
@@ -142,6 +144,7 @@ _NEW = (
 )
 
 
+@pytest.mark.slow
 def test_what_a_quiet_job_converted_is_not_written_again(copied):
     catalog, lake = copied
     before = lake.table("t").files().count()
@@ -152,6 +155,7 @@ def test_what_a_quiet_job_converted_is_not_written_again(copied):
     assert len([f for f in known if "p=" not in f["path"]]) == before + now
 
 
+@pytest.mark.slow
 def test_files_whose_older_snapshots_expired_begin_with_their_columns_too(copied, monkeypatch):
     catalog, lake = copied
     after_the_first_lot(monkeypatch, lambda: lake.expire_snapshots(retain_last=1))
@@ -166,6 +170,7 @@ def test_files_whose_older_snapshots_expired_begin_with_their_columns_too(copied
     assert everything(lake, "t") == expected(range(60))
 
 
+@pytest.mark.slow
 def test_a_small_delete_between_the_flush_and_the_last_look_stays_deleted(copied, monkeypatch):
     catalog, lake = copied
     flush, flushes = FlushVerbs.flush_inlined_data, []

@@ -62,6 +62,7 @@ def until(true, seconds=60):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
@@ -96,6 +97,7 @@ def test_what_we_write_meanwhile_needs_no_conversion(copied, converted, statemen
         assert duckdb.sql("SELECT count(DISTINCT rowid) FROM t") == [(len(expected),)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -126,6 +128,7 @@ def publish_before_appends_land(monkeypatch, job):
     once_after(monkeypatch, appending, "append_rows", job.wait)
 
 
+@pytest.mark.slow
 def test_a_load_under_way_lands_after_the_job_that_it_served(copied, monkeypatch):
     catalog, lake = copied
     job = lake.table("t").alter(TO_INT)
@@ -139,6 +142,7 @@ def test_a_load_under_way_lands_after_the_job_that_it_served(copied, monkeypatch
         assert duckdb.sql("SELECT id FROM t WHERE v = 7") == [(20,)]
 
 
+@pytest.mark.slow
 def test_a_load_under_way_follows_all_that_the_job_publishes(lake, monkeypatch):
     job = lake.table("t").alter(TO_INT, add_column("x", "int"))
     publish_before_appends_land(monkeypatch, job)
@@ -147,6 +151,7 @@ def test_a_load_under_way_follows_all_that_the_job_publishes(lake, monkeypatch):
     assert len(everything(lake)) == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["commit", "rollback"])
 def test_a_job_waits_for_writers_that_began_before_it(lake, spark, converted, end):
     with ThreadPoolExecutor(1) as pool:
@@ -180,6 +185,7 @@ def test_a_writer_whose_process_is_dead_is_not_waited_for(lake):
     assert everything(lake) == NEW
 
 
+@pytest.mark.slow
 def test_a_second_worker_waits_for_the_first_and_follows_it(lake, monkeypatch):
     job = lake.table("t").alter(TO_INT)
     reached, go_on, worked = threading.Event(), threading.Event(), []
@@ -237,6 +243,7 @@ def statements_of(lake, act):
     return lake._state.store.statements - before
 
 
+@pytest.mark.slow
 def test_a_lot_costs_the_catalog_the_same_however_many_files_it_has(lake):
     lake.set_option("target_file_size", 1)
     lake.sql("CREATE TABLE few (v STRING); CREATE TABLE many (v STRING)")
@@ -251,6 +258,7 @@ def test_a_lot_costs_the_catalog_the_same_however_many_files_it_has(lake):
     assert statements_of(lake, many.wait) == statements_of(lake, few.wait)
 
 
+@pytest.mark.slow
 def test_who_writes_files_registers_by_four_statements(lake, monkeypatch):
     """Are the tables there, the snapshot, its row, the job; and one more with the commit."""
     lake.sql("INSERT INTO t SELECT 20, '7', 1")
@@ -291,6 +299,7 @@ def reach(job, state):
     assert job.state is state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("end", ["cancel", "timeout"])
 def test_a_job_is_given_up_in_every_state(lake, state, end):
@@ -330,6 +339,7 @@ def test_a_bad_value_that_comes_meanwhile_is_found_too(copied, monkeypatch):
     assert everything(lake) == [*OLD, (20, "zz", 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [0, 14], ids=["first file", "last file"])
 def test_a_bad_value_cancels_wherever_it_is(lake, bad):
     lake.set_option("target_file_size", 1, table="t")
@@ -341,6 +351,7 @@ def test_a_bad_value_cancels_wherever_it_is(lake, bad):
     assert everything(lake) == seen
 
 
+@pytest.mark.slow
 def test_light_and_heavy_changes_of_a_statement_are_published_at_once(copied):
     catalog, lake = copied
     before = newest(lake)
@@ -372,6 +383,7 @@ def test_a_change_of_others_that_excludes_the_statement_cancels_it(lake):
     assert lake.table("t").columns.names == ["id", "v", "n", "x"]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("using", "kind", "told"),
     [
@@ -395,6 +407,7 @@ def test_an_expression_that_makes_no_values_is_refused_at_once(copied, base, usi
     assert everything(lake) == OLD
 
 
+@pytest.mark.slow
 def test_jobs_are_left_to_a_worker(lake):
     before = newest(lake)
     lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT PROPERTIES ('wait' = 'false', timeout = 100)")

@@ -78,6 +78,7 @@ def test_writers_do_not_mind_an_expression_that_has_lost_its_columns(copied):
         assert duckdb.sql(query) == expected
 
 
+@pytest.mark.slow
 def test_other_columns_may_change_meanwhile(copied, monkeypatch):
     catalog, lake = copied
     lake.sql(

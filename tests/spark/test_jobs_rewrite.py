@@ -55,6 +55,7 @@ def assert_same_rows(catalog, lake, before, expected):
         assert duckdb.rows("t", version=before) == OLD
 
 
+@pytest.mark.slow
 def test_files_follow_new_partitions(copied):
     catalog, lake = copied
     before, old, known = newest(lake), ids(lake), row_ids(catalog)
@@ -76,6 +77,7 @@ def test_files_follow_new_partitions(copied):
     assert len(everything(lake)) == 61
 
 
+@pytest.mark.slow
 def test_files_follow_a_new_sort_order(copied):
     catalog, lake = copied
     before, old, known = newest(lake), ids(lake), row_ids(catalog)
@@ -90,6 +92,7 @@ def test_files_follow_a_new_sort_order(copied):
     assert row_ids(catalog) == known
 
 
+@pytest.mark.slow
 def test_files_follow_the_newest_columns(copied):
     catalog, lake = copied
     lake.sql("ALTER TABLE t DROP COLUMN gone, ADD COLUMN n INT DEFAULT 7, ALTER COLUMN v TYPE LONG")

@@ -70,6 +70,7 @@ def test_a_value_that_is_lost_fails_no_job_of_spark(lake):
     assert {job.status for job in found} == {"SUCCEEDED"}
 
 
+@pytest.mark.slow
 def test_a_number_with_nine_digits_is_no_date(lake):
     job = lake.table("bytes").alter(change_type("n", "date"))
     with pytest.raises(

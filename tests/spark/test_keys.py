@@ -80,6 +80,7 @@ def done(frame):
     return row.inserted, row.updated, row.deleted
 
 
+@pytest.mark.slow
 def test_of_the_rows_of_one_load_the_last_is_left(copied, both):
     catalog, lake = copied
 
@@ -90,6 +91,7 @@ def test_of_the_rows_of_one_load_the_last_is_left(copied, both):
     assert found == [(1, "a"), (1, "b"), (2, None), (None, "a"), (None, None)]
 
 
+@pytest.mark.slow
 def test_a_load_takes_the_place_of_rows_of_its_keys(copied, both):
     catalog, lake = copied
     before = row_ids(catalog)
@@ -112,6 +114,7 @@ def test_a_load_takes_the_place_of_rows_of_its_keys(copied, both):
         ]
 
 
+@pytest.mark.slow
 def test_rows_of_many_tasks_are_in_their_order(lake, both, spark):
     frame = spark.range(0, 400, 1, 4).selectExpr(
         "CAST(id % 10 AS INT) AS k", "'a' AS s", "CAST(id AS INT) AS v"
@@ -155,6 +158,7 @@ def test_a_load_needs_its_not_null_columns(lake):
         lake.sql("INSERT INTO u (k, s) VALUES (1, 'a')")
 
 
+@pytest.mark.slow
 def test_rows_that_say_so_are_deleted(lake, both):
     found = lake.sql(
         f"INSERT INTO u (k, s, v, {DELETE_SIGN}) VALUES (1, 'a', 0, 1), (NULL, NULL, 0, 1),"
@@ -165,6 +169,7 @@ def test_rows_that_say_so_are_deleted(lake, both):
     assert both("u") == [(1, "b", 20, 7), (2, None, 40, 7), (4, "x", 1, 7), (None, "a", 7, None)]
 
 
+@pytest.mark.slow
 def test_python_names_the_column_that_deletes(lake, both, spark):
     sign = "k int, gone boolean, s string, v int, d int"
     frame = spark.createDataFrame([(1, True, "a", 0, 0), (1, False, "b", 3, 3)], sign)
@@ -177,6 +182,7 @@ def test_python_names_the_column_that_deletes(lake, both, spark):
     assert both("u") == LOADED[2:]
 
 
+@pytest.mark.slow
 def test_a_delete_sign_is_no_column_that_a_merged_schema_adds(lake, both, spark):
     columns = "k int, s string, v int, note string, gone boolean"
     frame = spark.createDataFrame([(1, "a", 0, "x", True), (1, "b", 3, "y", False)], columns)
@@ -199,6 +205,7 @@ def test_a_delete_sign_has_to_be_there(lake, spark, options, message):
         lake.table("u").append(frame, **options)
 
 
+@pytest.mark.slow
 def test_the_greatest_sequence_is_the_last_whatever_the_order(lake, both):
     assert both("q") == [(1, "b", 5), (2, "y", None), (3, "c", 1)]
     older = "(1, 'old', 4), (1, 'none', NULL), (2, 'z', NULL), (3, 'd', 9), (3, 'e', 8)"
@@ -225,6 +232,7 @@ def test_only_older_rows_change_nothing(lake):
     assert (found.rows, newest(lake)) == (0, before)
 
 
+@pytest.mark.slow
 def test_keys_of_all_types_and_null_in_each_of_them(lake, both):
     one, two, *_ = zip(*((k[1], k[2]) for k in KEYS.values()), strict=True)
     nulls = [[*one[:n], "NULL", *one[n + 1 :]] for n in range(len(KEYS))]
@@ -239,6 +247,7 @@ def test_keys_of_all_types_and_null_in_each_of_them(lake, both):
     assert (*(k[4] for k in KEYS.values()), 2) in found
 
 
+@pytest.mark.slow
 def test_names_that_need_quotes(lake):
     lake.sql("CREATE TABLE o (`a.b` INT, `x``y` INT, `V v` STRING) UNIQUE KEY (`a.b`, `x``y`)")
     lake.sql("INSERT INTO o VALUES (1, 1, 'a'), (1, 1, 'b')")

@@ -99,6 +99,7 @@ def test_a_load_is_combined_with_what_is_there(copied, both):
         assert duckdb.sql(old) == duckdb.sql(old.replace("WHERE", "AT (VERSION => 2) WHERE"))
 
 
+@pytest.mark.slow
 def test_columns_that_are_left_out_get_their_defaults(lake, both):
     lake.sql(
         "ALTER TABLE a ADD COLUMN p INT SUM DEFAULT 0, ADD COLUMN z STRING REPLACE DEFAULT 'd'"
@@ -112,6 +113,7 @@ def test_columns_that_are_left_out_get_their_defaults(lake, both):
     assert found[2] == (*[None] * 5, 0, "d")
 
 
+@pytest.mark.slow
 def test_sums_are_made_in_the_type_of_their_column(lake, both):
     big, most = (Decimal(f"{'9' * 36}.{cents}") for cents in ("00", "99"))
     [found] = both("n")
@@ -127,6 +129,7 @@ def test_sums_are_made_in_the_type_of_their_column(lake, both):
     assert found[10:] == ("nan", "A")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ansi", [True, False])
 def test_sums_of_fractions_are_exact(lake, both, spark, ansi):
     """Spark adds decimals of 38 digits with one fraction digit less."""
@@ -163,6 +166,7 @@ TOO_MUCH = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("column", "value", "message"), TOO_MUCH)
 def test_a_sum_that_its_column_cannot_hold_fails_the_load(copied, base, column, value, message):
     catalog, lake = copied
@@ -174,6 +178,7 @@ def test_a_sum_that_its_column_cannot_hold_fails_the_load(copied, base, column, 
     assert message in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
@@ -193,6 +198,7 @@ def test_nor_may_a_load_be_too_much_for_itself(copied, base, column, value, mess
     assert message in told
 
 
+@pytest.mark.slow
 def test_a_key_alone_is_kept_once(lake, both):
     lake.sql("CREATE TABLE k (a INT, b STRING) AGGREGATE KEY (a, b)")
     lake.sql("INSERT INTO k VALUES (1, 'x'), (1, 'x'), (NULL, NULL)")
@@ -256,6 +262,7 @@ def test_what_only_other_models_know_is_refused(copied, base, statement, message
     assert message in told
 
 
+@pytest.mark.slow
 def test_duplicate_keys_sort_the_rows_and_keep_all(copied, both, spark):
     catalog, lake = copied
     frame = spark.range(0, 60, 1, 4).selectExpr(
@@ -271,6 +278,7 @@ def test_duplicate_keys_sort_the_rows_and_keep_all(copied, both, spark):
             assert found == sorted(found, key=lambda key: (key[0] is None, key))
 
 
+@pytest.mark.slow
 def test_statements_change_duplicate_keys_as_they_like(lake, both):
     lake.sql("INSERT INTO d VALUES (1, 'a', 1), (2, 'a', 2); UPDATE d SET k = 1")
     lake.sql(

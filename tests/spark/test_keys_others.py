@@ -65,6 +65,7 @@ def row_ids(catalog):
         return duckdb.sql("SELECT k, rowid FROM u ORDER BY k")
 
 
+@pytest.mark.slow
 def test_rows_of_others_are_folded_when_asked_for(copied, both, tell):
     catalog, lake = copied
     tell("INSERT INTO u VALUES (1, 'f'), (4, 'f'), (4, 'g')", "INSERT INTO u VALUES (1, 'h')")
@@ -79,6 +80,7 @@ def test_rows_of_others_are_folded_when_asked_for(copied, both, tell):
     assert newest(lake) == before
 
 
+@pytest.mark.slow
 def test_the_next_load_folds_rows_of_others_first(lake, both, tell):
     tell("INSERT INTO a VALUES (1, 10), (5, 5)")
     tell("INSERT INTO a VALUES (1, 100), (5, 50)", inline=10)
@@ -102,6 +104,7 @@ def test_rows_of_others_that_were_moved_are_found(lake, both, tell):
     assert both("u") == [(1, "g", 5), (2, "h", 5), (9, "x", 1)]
 
 
+@pytest.mark.slow
 def test_a_row_that_others_give_the_key_of_another_takes_its_place(lake, both, tell):
     tell("UPDATE u SET k = 2, v = 'later' WHERE k = 3")
     lake.table("u").fold()
@@ -118,6 +121,7 @@ def test_a_sequence_tells_the_last_row_of_others_too(lake, both, tell):
     assert both("q") == [(1, 5), (2, 1)]
 
 
+@pytest.mark.slow
 def test_rows_of_files_that_are_added_are_folded(lake, both, spark, tmp_path):
     added = spark.sql("SELECT * FROM VALUES (1, 3), (1, 4), (5, 5) AS x(k, v)").coalesce(1)
     added.write.parquet(str(tmp_path / "adopted"))
@@ -127,6 +131,7 @@ def test_rows_of_files_that_are_added_are_folded(lake, both, spark, tmp_path):
     assert both("a") == [(1, 8), (2, 2), (5, 5)]
 
 
+@pytest.mark.slow
 def test_what_adds_no_row_needs_no_folding(lake, both, tell, monkeypatch):
     def never(*_, **__):
         raise AssertionError
@@ -146,6 +151,7 @@ def test_what_adds_no_row_needs_no_folding(lake, both, tell, monkeypatch):
         lake.table("u").fold()
 
 
+@pytest.mark.slow
 def test_loads_at_once_land_one_after_the_other(copied, base, both):
     catalog, _ = copied
     begin = threading.Barrier(2, timeout=60)
@@ -163,6 +169,7 @@ def test_loads_at_once_land_one_after_the_other(copied, base, both):
     assert both("a") == [(1, 3), (10, 2), (2, 2)]
 
 
+@pytest.mark.slow
 def test_a_row_that_another_adds_under_way_is_folded(lake, both, tell, monkeypatch):
     late = "INSERT INTO u VALUES (2, 'late'), (3, 'late')"
     once_after(monkeypatch, keyed, "load_rows", lambda: tell(late))
@@ -172,6 +179,7 @@ def test_a_row_that_another_adds_under_way_is_folded(lake, both, tell, monkeypat
     assert both("u") == [(1, "1"), (2, "last"), (3, "late")]
 
 
+@pytest.mark.slow
 def test_a_load_serves_a_job_that_changes_a_type(copied, both):
     _, lake = copied
     lake.sql("ALTER TABLE u MODIFY COLUMN v INT PROPERTIES ('wait' = 'false')")
@@ -186,6 +194,7 @@ def test_a_load_serves_a_job_that_changes_a_type(copied, both):
     assert both("u") == [(2, 23), (3, 3), (4, 4), (5, 5)]
 
 
+@pytest.mark.slow
 def test_keys_and_sums_are_converted_while_loads_go_on(lake, both):
     lake.sql("ALTER TABLE a MODIFY COLUMN v DECIMAL(20, 0) SUM PROPERTIES ('wait' = 'false')")
     lake.sql("INSERT INTO a VALUES (1, 10), (3, 3)")
@@ -199,6 +208,7 @@ def test_keys_and_sums_are_converted_while_loads_go_on(lake, both):
     assert both("a") == [("1", 3_000_000_111), ("2", 2), ("3", 3)]
 
 
+@pytest.mark.slow
 def test_what_was_restored_or_compacted_is_loaded_into(copied, both):
     catalog, lake = copied
     lake.sql("INSERT INTO u VALUES (2, 'x'), (4, 'x')")

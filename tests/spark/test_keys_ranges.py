@@ -38,6 +38,7 @@ def near(spark, kind, values, *, others=()):
     return table.where(near_keys(load, [column("k", "int32", 1)])).count() - len(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
@@ -64,6 +65,7 @@ def test_every_key_of_a_load_is_near(spark, kind, values):
     assert near(spark, kind, values) == 0
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("kind", "values", "others"),
     [
@@ -79,6 +81,7 @@ def test_what_lies_between_or_beyond_is_not(spark, kind, values, others):
     assert near(spark, kind, values, others=others) == 0
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["INT", "DECIMAL(38, 9)", "DATE", "STRING", "BINARY"])
 def test_many_keys_are_near_in_a_few_ranges(spark, kind):
     days = "date_add(DATE '2024-01-01', CAST(id AS INT))"

@@ -55,6 +55,7 @@ def refused(copied, base):
     return refused
 
 
+@pytest.mark.slow
 def test_a_table_of_a_query_has_each_key_once(copied, refused):
     catalog, lake = copied
     query = "SELECT * FROM VALUES (1, 'a'), (2, 'b'), (1, 'c') AS x(k, v)"
@@ -72,6 +73,7 @@ def test_a_table_of_a_query_has_each_key_once(copied, refused):
     )
 
 
+@pytest.mark.slow
 def test_an_overwrite_folds_its_own_rows_and_no_others(lake, both):
     done = lake.sql("INSERT OVERWRITE u VALUES (1, 'x'), (5, 'y'), (1, 'z')").first()
     assert (done.inserted, done.deleted) == (2, 4)
@@ -82,6 +84,7 @@ def test_an_overwrite_folds_its_own_rows_and_no_others(lake, both):
     assert both("a") == [(1, 12)]
 
 
+@pytest.mark.slow
 def test_rows_in_the_place_of_others_have_keys_of_their_own(lake, both, refused):
     done = lake.sql("INSERT INTO u REPLACE WHERE k >= 2 SELECT 2, 'x' UNION ALL SELECT 2, 'y'")
     assert (done.first().inserted, done.first().deleted) == (1, 2)
@@ -107,6 +110,7 @@ def test_partitions_are_overwritten(lake, both, spark):
     assert both("p")[3] == (8, "c", 2)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("update", "key"),
     [("SET k = 1 WHERE k = 2", "1"), ("SET k = 77", "77"), ("SET k = 3 WHERE k IS NULL", "3")],
@@ -120,6 +124,7 @@ def test_an_update_does_not_give_two_rows_one_key(refused, update, key):
     )
 
 
+@pytest.mark.slow
 def test_an_update_may_move_keys_to_where_others_were(copied, both):
     catalog, lake = copied
     lake.sql("UPDATE u SET k = CASE WHEN k IS NULL THEN 1 WHEN k = 1 THEN NULL ELSE k + 1 END")
@@ -132,6 +137,7 @@ def test_an_update_may_move_keys_to_where_others_were(copied, both):
         assert duckdb.sql("SELECT rowid FROM u ORDER BY k NULLS LAST") == [(3,), (1,), (2,), (0,)]
 
 
+@pytest.mark.slow
 def test_a_merge_does_not_insert_a_key_that_is_there(lake, both, refused):
     clash = "MERGE INTO u USING ({}) AS s ON u.v = s.v WHEN NOT MATCHED THEN INSERT *"
     told = refused(clash.format("SELECT 3 AS k, 'm' AS v"))
@@ -155,6 +161,7 @@ def test_what_is_deleted_may_come_again(lake, both):
     assert both("u") == [(1, "y")]
 
 
+@pytest.mark.slow
 def test_a_transaction_loads_several_times(lake, both):
     with lake.transaction() as tx:
         tx.sql("INSERT INTO u VALUES (3, 'one'), (8, 'one')")
@@ -170,6 +177,7 @@ def test_a_transaction_loads_several_times(lake, both):
     assert both("a") == [(1, 4), (2, 2), (7, 7), (9, 2)]
 
 
+@pytest.mark.slow
 def test_a_transaction_loads_into_a_table_of_its_own(copied):
     catalog, lake = copied
     with lake.transaction() as tx:
@@ -183,6 +191,7 @@ def test_a_transaction_loads_into_a_table_of_its_own(copied):
     assert lake.table("o").fold() == shelduck.Unchanged(7)
 
 
+@pytest.mark.slow
 def test_a_transaction_that_is_given_up_leaves_nothing(copied, refused):
     _, lake = copied
 
@@ -194,6 +203,7 @@ def test_a_transaction_that_is_given_up_leaves_nothing(copied, refused):
     assert refused(give_up) == "no"
 
 
+@pytest.mark.slow
 def test_a_stream_loads_batch_after_batch(lake, both, spark):
     sink = lake.table("u").sink("q")
     for number, name in ((0, "x"), (1, "y"), (1, "not again")):
@@ -203,6 +213,7 @@ def test_a_stream_loads_batch_after_batch(lake, both, spark):
     assert newest(lake) == 8
 
 
+@pytest.mark.slow
 def test_a_load_may_bring_columns_and_wider_types(lake, both, spark):
     wide = "SELECT CAST(k AS BIGINT) AS k, v, n FROM VALUES (1, 'x', 5), (1, 'y', 6) AS s(k, v, n)"
     done = lake.table("u").append(spark.sql(wide), merge_schema=True)

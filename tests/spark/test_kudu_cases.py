@@ -60,6 +60,7 @@ ARRAYS = (
 ).split()
 
 
+@pytest.mark.slow
 def test_k01_every_column_that_comes_or_goes_is_a_schema_version(case):
     added = ["c INT DEFAULT 5", *(f"a{n} ARRAY<{kind}>" for n, kind in enumerate(ARRAYS))]
     for column in added:
@@ -91,6 +92,7 @@ def test_k02_a_column_that_is_there_is_not_added(case):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["t", "e"])
 def test_k03_a_column_is_not_null_only_with_a_default(case, table):
     """Kudu refuses it of an empty table as well, and so it is here."""
@@ -108,6 +110,7 @@ def test_k03_a_column_is_not_null_only_with_a_default(case, table):
     assert case.both(f"SELECT c FROM {table} WHERE c0 = 3") == [(3,)]
 
 
+@pytest.mark.slow
 def test_k05_keys_and_values_are_renamed_together_and_again(case):
     before = list(case.ids("u").values())
     case.light("ALTER TABLE u RENAME COLUMN c0 TO k, RENAME COLUMN c1 TO v")
@@ -123,6 +126,7 @@ def test_k05_keys_and_values_are_renamed_together_and_again(case):
 SWAP = "RENAME COLUMN c0 TO x, RENAME COLUMN c1 TO c0, RENAME COLUMN x TO c1"
 
 
+@pytest.mark.slow
 def test_k05_names_are_swapped_through_a_third(case):
     told = case.refused(AlreadyExists, "ALTER TABLE u RENAME COLUMN c0 TO c1")
     assert told == "column 'c1' already exists in main.u"
@@ -133,6 +137,7 @@ def test_k05_names_are_swapped_through_a_third(case):
     assert case.both("SELECT c1 FROM u WHERE c0 = 11") == [(1,)]
 
 
+@pytest.mark.slow
 @MODES
 def test_k05_columns_change_their_names_and_their_places(case, mode):
     """The names stand as before, and each is the other column."""
@@ -146,6 +151,7 @@ def test_k05_columns_change_their_names_and_their_places(case, mode):
     assert case.both("SELECT c0, c1 FROM t ORDER BY c1") == [(10, 1), (20, 2), (30, 3), (4, 40)]
 
 
+@pytest.mark.slow
 def test_k07_a_column_without_a_single_value_is_read(case):
     """Its encoding is Parquet's business here; a file of NULLs has pages without a value."""
     case.lake.sql("ALTER TABLE t ADD COLUMN r INT")
@@ -161,6 +167,7 @@ def test_k07_a_column_without_a_single_value_is_read(case):
     assert case.both("SELECT c0 FROM t WHERE s > 0") == [(4,)]
 
 
+@pytest.mark.slow
 def test_k11_a_table_that_was_renamed_gets_a_column(case):
     """Kudu refuses the name that the table has; here it changes nothing, and makes no snapshot."""
     ids, before = case.ids(), newest(case.lake)
@@ -182,6 +189,7 @@ def test_k11_a_table_that_was_renamed_gets_a_column(case):
         assert duckdb.rows("t", version=before) == then == [(1, 10), (2, 20)]
 
 
+@pytest.mark.slow
 def test_k19_a_new_column_is_named_at_once_by_another_client(case, spark):
     """Nobody waits: once the ALTER has returned every client finds the column."""
     with case.again() as other:
@@ -206,6 +214,7 @@ def test_k20_ten_alters_one_after_another_apply_in_order(case):
     assert case.both("SELECT * FROM t ORDER BY c0") == [(1, 10, *range(10)), (2, 20, *range(10))]
 
 
+@pytest.mark.slow
 def test_k20_ten_alters_at_once_all_apply(case):
     """Five clients, each of which does not wait for the others."""
     before = case.lake.snapshots()[-1]
@@ -244,6 +253,7 @@ def test_k22_a_key_is_not_dropped(case):
     assert "cannot drop key column k of main.u" in told
 
 
+@pytest.mark.slow
 def test_k23_default_comment_and_compression_change_and_rows_do_not(case):
     """Encodings and block sizes of a column do not exist; compression is the table's option."""
     held = case.both("SELECT * FROM t ORDER BY c0")
@@ -286,6 +296,7 @@ def test_k27_all_unknown_names_of_a_read_are_listed(case):
     assert "column 'c2' does not exist in main.t" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
@@ -317,6 +328,7 @@ def test_k33_a_read_that_adapts_takes_wider_types_and_no_others(case):
 LATE = "c0 INT NOT NULL, c2 INT NOT NULL"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nullable", "default", "read"), [(True, None, None), (True, "7", 7), (False, "7", 7)]
 )
@@ -340,6 +352,7 @@ def test_k34_a_column_that_only_the_reader_has_is_its_default(case, nullable, de
     assert sorted(rows(table.read(expect=columns, adapt=True))) == [(1, 9), (2, 9)]
 
 
+@pytest.mark.slow
 def test_k38_the_old_name_of_a_key_is_read_no_more(case):
     """A scan that was opened under it goes on, as in Kudu; so does one of an older snapshot."""
     table, before = case.lake.table("u"), newest(case.lake)
@@ -359,6 +372,7 @@ def test_k38_the_old_name_of_a_key_is_read_no_more(case):
     assert sorted(rows(table.read(version=before, columns=["c0"]))) == [(1,), (2,)]
 
 
+@pytest.mark.slow
 def test_k39_there_is_no_greatest_number_of_columns(case):
     """Kudu stops at 300."""
     added = ", ".join(f"ADD COLUMN x{n} INT DEFAULT {n}" for n in range(301))
@@ -396,6 +410,7 @@ def test_k41_a_column_that_came_and_went_alone_changed_nothing(case):
     assert case.both("SELECT * FROM t ORDER BY c0") == [(1, 10, None), (2, 20, None)]
 
 
+@pytest.mark.slow
 @MODES
 def test_k42_a_column_that_is_dropped_and_added_in_one_alter_is_new(case, mode):
     case.lake.sql(mode)
@@ -419,6 +434,7 @@ def test_k42_a_column_that_is_dropped_and_added_in_one_alter_is_new(case, mode):
     ]
 
 
+@pytest.mark.slow
 @MODES
 def test_k42_a_field_that_is_dropped_and_added_in_one_alter_is_new(case, mode):
     case.lake.sql(mode)

@@ -105,6 +105,7 @@ def _values(path):
 # Older and younger rows
 
 
+@pytest.mark.sampled(1)
 @MODES
 def test_k04_rows_older_and_younger_than_a_column_hold_null(case, mode):
     case.lake.sql(INLINE)
@@ -120,6 +121,7 @@ def test_k04_rows_older_and_younger_than_a_column_hold_null(case, mode):
     assert case.both("SELECT c0 FROM t WHERE c2 IS NULL ORDER BY c0") == [(n,) for n in range(1, 6)]
 
 
+@pytest.mark.slow
 def test_k12_a_name_that_comes_back_is_another_column_after_restarts(case):
     """There is no log to replay; the lake is opened again."""
 
@@ -153,6 +155,7 @@ def test_k12_a_name_that_comes_back_is_another_column_after_restarts(case):
         assert duckdb.rows("t", version=updated) == then
 
 
+@pytest.mark.slow
 @MODES
 def test_k32_a_table_that_is_empty_is_altered(case, mode):
     case.lake.sql(mode)
@@ -170,6 +173,7 @@ def test_k32_a_table_that_is_empty_is_altered(case, mode):
 # Compaction
 
 
+@pytest.mark.slow
 def test_k13_files_of_different_schemas_become_one_of_the_newest(own):
     seen = [newest(own.lake)]
     c0 = own.ids()["c0"]
@@ -207,6 +211,7 @@ def test_k13_files_of_different_schemas_become_one_of_the_newest(own):
         assert sorted(rows(own.lake.table("t").read(version=n))) == [row[1:] for row in then]
 
 
+@pytest.mark.slow
 def test_k14_a_dropped_column_is_nowhere_after_compaction(own):
     """Neither what it held nor how it was updated; history keeps both until it is given up."""
     own.lake.sql("ALTER TABLE t ADD COLUMN c2 INT NOT NULL DEFAULT 12345")
@@ -235,6 +240,7 @@ def _updated(own):
     return own.ids()
 
 
+@pytest.mark.slow
 def test_k15_updates_of_an_added_column_are_folded_into_its_default(own):
     c0, c1, c2 = _updated(own).values()
     wanted = [(1, 10, 6), (2, 0, 5), (3, 30, 5), (4, 0, 401)]
@@ -249,6 +255,7 @@ def test_k15_updates_of_an_added_column_are_folded_into_its_default(own):
     assert len(own.held()) == 1
 
 
+@pytest.mark.slow
 def test_k16_updates_of_a_column_that_was_dropped_since_disappear(own):
     c0, c1, _ = _updated(own).values()
     own.lake.sql("ALTER TABLE t DROP COLUMN c2")
@@ -267,6 +274,7 @@ def test_k16_updates_of_a_column_that_was_dropped_since_disappear(own):
 # Reading
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compacted", [False, True])
 def test_k17_time_travel_may_move_rows_and_leave_the_columns(own, compacted):
     """In Kudu it always does; here older snapshots have their own columns, unless one asks."""
@@ -289,6 +297,7 @@ def test_k17_time_travel_may_move_rows_and_leave_the_columns(own, compacted):
     assert own.both("SELECT * FROM t ORDER BY c0") == [(1, 0, 8), (3, 30, 7), (4, 40, 400)]
 
 
+@pytest.mark.slow
 @MODES
 def test_k29_older_rows_read_one_default_and_younger_ones_another(case, mode):
     case.lake.sql(mode)
@@ -311,6 +320,7 @@ def test_k29_older_rows_read_one_default_and_younger_ones_another(case, mode):
     assert case.both("SELECT c2 FROM t WHERE c0 = 10") == [(None,)]
 
 
+@pytest.mark.slow
 @MODES
 def test_k30_rows_are_written_deleted_and_updated_across_a_rename(case, mode):
     case.lake.sql(mode)
@@ -333,6 +343,7 @@ ADD = "ALTER TABLE {} ADD COLUMN c2 INT NOT NULL DEFAULT 7, ADD COLUMN c3 INT"
 CHANGE = "ALTER TABLE {} ALTER COLUMN c2 SET DEFAULT 8"
 
 
+@pytest.mark.slow
 @MODES
 def test_k35_who_does_not_know_a_column_writes_its_write_default(case, spark, meanwhile, mode):
     """Whether it came before the client wrote, or after that and before the client committed."""
@@ -351,6 +362,7 @@ DEFAULTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("meanwhile", ["commit"], indirect=True)
 def test_k35_who_does_not_know_a_column_loads_its_write_default(case, spark, meanwhile):
     client = case.lake.table("u")
@@ -361,6 +373,7 @@ def test_k35_who_does_not_know_a_column_loads_its_write_default(case, spark, mea
     assert case.both("SELECT * FROM u ORDER BY c0") == DEFAULTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["t", "u"])
 def test_k36_writes_that_name_a_column_that_is_gone_fail_and_others_land(case, spark, table):
     """Kudu fails the rows one by one; here what one call writes lands together or not at all."""
@@ -380,6 +393,7 @@ def test_k36_writes_that_name_a_column_that_is_gone_fail_and_others_land(case, s
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "mode", "meanwhile"),
     [
@@ -411,6 +425,7 @@ def test_k36_rows_on_their_way_follow_a_rename_and_miss_a_dropped_column(
     ]
 
 
+@pytest.mark.slow
 @MODES
 def test_k18_nobody_notices_columns_that_are_added_meanwhile(case, mode):
     """A writer, an updater and a scanner. Only an update may have to come again, for the rows."""

@@ -23,6 +23,7 @@ def files_outside(catalog, data):
     return [path for path in catalog_files(catalog, live=False) if not (data / path).is_file()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "name"),
     [
@@ -71,6 +72,7 @@ def test_a_table_that_is_made_filled_and_renamed_keeps_its_rows(copied, base, pr
     assert count(catalog, quoted.replace("`", '"')) == [(100, 4950)]
 
 
+@pytest.mark.slow
 def test_the_same_through_the_objects(copied, base, spark):
     catalog, lake = copied
 

@@ -61,6 +61,7 @@ def start(*, but=None):
     return [(None, -1, "null"), *[kept[n] for n in sorted(kept) if kept[n] is not None]]
 
 
+@pytest.mark.slow
 def test_matched_rows_are_updated_and_others_inserted(copied, updates):
     catalog, lake = copied
 
@@ -131,6 +132,7 @@ def test_by_source_alone_reads_what_the_source_has_not(copied, updates):
     assert found(lake) == seen(catalog) == [(3, 3, "a"), (7, 7, "b")]
 
 
+@pytest.mark.slow
 def test_two_rows_for_one_are_refused_with_their_number(copied, base, updates):
     _, lake = copied
     before, files = newest(lake), set((base.folder / "data").rglob("*"))
@@ -152,6 +154,7 @@ def test_two_rows_for_one_are_refused_with_their_number(copied, base, updates):
     assert set((base.folder / "data").rglob("*")) == files
 
 
+@pytest.mark.slow
 def test_two_rows_of_which_one_counts_are_no_matter(copied, updates):
     catalog, lake = copied
     other = updates.unionAll(updates.where("id = 3").withColumn("n", F.lit(31)))
@@ -167,6 +170,7 @@ def test_a_lone_delete_may_match_often(copied, updates):
     assert found(lake) == seen(catalog) == start(but={3: None, 7: None})
 
 
+@pytest.mark.slow
 def test_sql_merges_queries_with_every_clause(copied):
     catalog, lake = copied
     done = lake.sql(
@@ -222,6 +226,7 @@ def test_a_source_that_reads_the_table_and_is_never_twice_the_same_is_read_once(
         ]
 
 
+@pytest.mark.slow
 def test_a_transaction_merges_over_what_it_wrote(copied, updates):
     catalog, lake = copied
     with lake.transaction() as tx:
@@ -240,6 +245,7 @@ def test_a_transaction_merges_over_what_it_wrote(copied, updates):
         assert oracle.sql("SELECT count(*), count(DISTINCT rowid) FROM t") == [(12, 12)]
 
 
+@pytest.mark.slow
 def test_rows_that_the_catalog_holds_take_part(copied, updates):
     catalog, lake = copied
     with duckdb(catalog, inline=10) as oracle:
@@ -258,6 +264,7 @@ def test_rows_that_the_catalog_holds_take_part(copied, updates):
         assert oracle.sql("SELECT count(*) FROM t") == [(11,)]
 
 
+@pytest.mark.slow
 def test_a_clause_for_one_side_takes_plain_names_for_columns_of_that_side(copied, updates):
     catalog, lake = copied
     done = lake.table("t").merge(

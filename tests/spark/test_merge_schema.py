@@ -36,6 +36,7 @@ def duckdb(catalog):
     return DuckDBOracle(f"sqlite:///{catalog}")
 
 
+@pytest.mark.slow
 def test_columns_are_added_and_types_widened_with_the_rows(copied, wider):
     catalog, lake = copied
     before = newest(lake)

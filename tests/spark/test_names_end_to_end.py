@@ -42,6 +42,7 @@ def lake(sqlite_url, data_path, spark):
         yield lake
 
 
+@pytest.mark.slow
 def test_odd_columns_and_fields_live_a_whole_life(lake, sqlite_url):
     columns = ", ".join(f"{ticked(n)} STRUCT<{ticked(n)}: INT, x: INT>" for n in ODD)
     lake.sql(f"CREATE TABLE t (id INT, {columns})")
@@ -73,6 +74,7 @@ def test_odd_columns_and_fields_live_a_whole_life(lake, sqlite_url):
         assert duckdb.sql(f"SELECT {', '.join(told + more)} FROM t WHERE {condition}") == [expected]
 
 
+@pytest.mark.slow
 def test_columns_called_like_what_spark_and_changes_know_of_rows_are_changed(lake, sqlite_url):
     names = ["_metadata", "_row_id", "_file_id", "_position", "_snapshot_id", "c0"]
     lake.sql("CALL set_option('data_inlining_row_limit', '0')")
@@ -95,6 +97,7 @@ def test_columns_called_like_what_spark_and_changes_know_of_rows_are_changed(lak
         assert duckdb.sql("SELECT rowid FROM t ORDER BY id") == [(0,), (1,), (2,), (4,)]
 
 
+@pytest.mark.slow
 def test_odd_schemas_and_tables_are_made_read_and_renamed(lake, sqlite_url):
     with lake.transaction() as tx:
         for name in ODD:

@@ -198,11 +198,13 @@ def _plain(value):
     return value
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("source", "target", "values"), CASES)
 def test_what_becomes_of_each_value(what_becomes, source, target, values):
     assert what_becomes(source, target, [v for v, _ in values]) == [made for _, made in values]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("setting", "value"),
     [

@@ -54,6 +54,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_rows_are_found_as_duckdb_finds_them(renamed):
     catalog, lake = renamed
     table = lake.table("t").read()
@@ -66,6 +67,7 @@ def test_rows_are_found_as_duckdb_finds_them(renamed):
         assert sorted(rows(reduce(DataFrame.unionAll, found))) == sorted(oracle.sql(text))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("statement", "ids"),
     [

@@ -80,6 +80,7 @@ def test_files_move_and_are_copied_between_odd_keys(s3):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("value", ["#", "?", "%", "A+B", "x y", "..."])
 def test_a_deletion_takes_nothing_but_what_it_names(s3, value):
     for name in (value, "A B", "A%2BB", "x%20y", ""):

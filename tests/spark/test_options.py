@@ -42,6 +42,7 @@ def table(reader):
 # Readers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["versionAsOf", "VERSIONASOF", "snapshot-id"])
 def test_a_reader_reads_a_snapshot_by_its_id(spark, lake, name):
     assert table(spark.read.option(name, 3)) == [FIRST, SECOND]
@@ -56,6 +57,7 @@ def test_a_reader_reads_the_snapshot_of_a_time(spark, lake):
     assert table(spark.read.option("as-of-timestamp", milliseconds)) == [FIRST, SECOND]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["readChangeFeed", "readChangeData"])
 def test_a_reader_reads_the_change_feed(spark, lake, name):
     feed = spark.read.option(name, "true").option("startingVersion", 3)
@@ -210,6 +212,7 @@ ENTRIES = {
 }
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_an_option_that_nobody_knows_is_refused_by_its_name(spark, lake, frame, entry):
     before = newest(lake)

@@ -94,6 +94,7 @@ def ordered(lake, name, by=1):
     return rows(lake.sql(f"SELECT * FROM `{name}` ORDER BY {by}"))
 
 
+@pytest.mark.slow
 def test_rows_are_read(lake):
     assert ordered(lake, "dup") == [
         *[(1, "a", 1), (2, "a", 2), (3, "b", 4), (4, "b", 8), (5, "c", None), (6, "c", 16)]
@@ -119,6 +120,7 @@ def test_queries_are_answered_from_rollups(lake):
     assert sorted(rows(found)) == [("a", 3), ("b", 12), ("c", 16)]
 
 
+@pytest.mark.slow
 def test_loads_go_by_the_model_and_rollups_follow(old, lake):
     before = {name: old.tag(name, KEYS) for name in QUERIES}
     followed = {name: Followed(lake, old.url, name, of) for name, of in QUERIES.items()}
@@ -141,6 +143,7 @@ def test_loads_go_by_the_model_and_rollups_follow(old, lake):
         lake.sql("INSERT INTO `dup$p` VALUES (1, 'a')")
 
 
+@pytest.mark.slow
 def test_tables_are_altered_and_their_texts_are_those_of_today(old, lake):
     lake.sql("ALTER TABLE agg ADD COLUMN more INT MAX DEFAULT 0 TO few")
     lake.sql("ALTER TABLE dup RENAME COLUMN v TO w")
@@ -159,6 +162,7 @@ def test_tables_are_altered_and_their_texts_are_those_of_today(old, lake):
     assert "uni2$r" not in [table.name for table in lake.tables()]
 
 
+@pytest.mark.slow
 def test_jobs_go_on_from_where_they_are(old, lake):
     done = lake.run_jobs()
 
@@ -171,6 +175,7 @@ def test_jobs_go_on_from_where_they_are(old, lake):
     assert "PARTITIONED BY (year(at), bucket(4, g))" in laid_out
 
 
+@pytest.mark.slow
 def test_what_was_followed_and_what_has_landed_is_known(old, lake):
     seen = []
     at = lake.table("dup").follow(
@@ -199,6 +204,7 @@ NEWER = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("newer", NEWER, ids=lambda newer: " ".join(newer[:2]))
 def test_a_table_of_a_newer_shelduck_is_read_and_not_written(old, lake, newer):
     table, key, base, told = newer
@@ -225,6 +231,7 @@ def test_a_table_of_a_newer_shelduck_is_read_and_not_written(old, lake, newer):
     assert ordered(lake, table) == held
 
 
+@pytest.mark.slow
 def test_a_table_with_a_property_of_a_newer_shelduck_is_read_and_not_written(old, lake, tmp_path):
     old.sql(
         "INSERT INTO ducklake_tag SELECT table_id, begin_snapshot, NULL, 'shelduck.checks', 'id'"
@@ -332,6 +339,7 @@ def test_a_batch_of_a_newer_shelduck_is_left_to_it(old, lake):
         lake.table("dup").follow(lambda changes, number: None, str(old.folder / "follower"))
 
 
+@pytest.mark.slow
 def test_a_layout_of_a_newer_shelduck_is_read_from_the_file(old, lake):
     old.sql("UPDATE shelduck_layout SET layout = '{\"version\":2}'")
 

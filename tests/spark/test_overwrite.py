@@ -31,6 +31,7 @@ def found(lake, table="t"):
     return rows(lake.table(table).read().orderBy("id"))
 
 
+@pytest.mark.slow
 def test_a_whole_table_is_replaced_in_one_snapshot(copied, new):
     catalog, lake = copied
     before = newest(lake)
@@ -56,6 +57,7 @@ def test_a_table_is_overwritten_by_what_it_holds(copied):
         assert oracle.rows("t") == [(19, "us", 7), (20, "us", 7)]
 
 
+@pytest.mark.slow
 def test_no_rows_replace_all_and_nothing_replaces_nothing(copied, new):
     _, lake = copied
     done = lake.table("t").overwrite(new.where("false"))
@@ -64,6 +66,7 @@ def test_no_rows_replace_all_and_nothing_replaces_nothing(copied, new):
     assert lake.table("t").overwrite(new.where("false")) == Unchanged(done.snapshot)
 
 
+@pytest.mark.slow
 def test_rows_of_a_condition_are_replaced(copied, new):
     catalog, lake = copied
     done = lake.table("t").overwrite(new, where="region = 'eu'")
@@ -99,6 +102,7 @@ def test_sql_replaces_where_with_subqueries_and_defaults(copied):
         assert oracle.sql("SELECT count(*) FROM t") == [(21,)]
 
 
+@pytest.mark.slow
 def test_only_the_partitions_of_new_rows_are_replaced(copied, spark):
     catalog, lake = copied
     kept = {r[0]: r for r in found(lake, "p")}
@@ -127,6 +131,7 @@ def test_only_the_partitions_of_new_rows_are_replaced(copied, spark):
         assert dead == []
 
 
+@pytest.mark.slow
 def test_rows_that_were_written_under_other_keys_are_replaced_too(copied, spark):
     catalog, lake = copied
     lake.sql("ALTER TABLE t SET PARTITIONED BY (region)")
@@ -139,6 +144,7 @@ def test_rows_that_were_written_under_other_keys_are_replaced_too(copied, spark)
         assert oracle.sql("SELECT count(*) FROM t WHERE region = 'us'") == [(1,)]
 
 
+@pytest.mark.slow
 def test_insert_overwrite_follows_the_sessions_mode(copied, spark):
     catalog, lake = copied
     lake.sql("ALTER TABLE t SET PARTITIONED BY (region)")
@@ -167,6 +173,7 @@ def test_what_is_no_partition_is_refused(lake, new):
         lake.table("t").overwrite([1])
 
 
+@pytest.mark.slow
 def test_a_transaction_overwrites_what_it_wrote(copied, new):
     catalog, lake = copied
     with lake.transaction() as tx:

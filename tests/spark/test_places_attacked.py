@@ -206,6 +206,7 @@ def told_by(lake, attacked, acts):
     return told
 
 
+@pytest.mark.sampled(18)
 @every_attack
 def test_cleaning_leaves_the_files_of_others_and_live_files(attacked):
     lives = attacked.lives()

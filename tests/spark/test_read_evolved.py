@@ -36,6 +36,7 @@ def numbers(path, names, ids, values, number=1, **more):
     return written(path, fields, [dict(zip(names, v, strict=True)) for v in values], number, **more)
 
 
+@pytest.mark.slow
 def test_swapped_names_find_their_own_values_under_a_filter(tmp_path, rows):
     old = numbers(tmp_path / "old.parquet", ["a", "b"], [1, 2], [(7, 100), (8, 200)])
     new = numbers(tmp_path / "new.parquet", ["b", "a"], [1, 2], [(9, 300)], 2)
@@ -46,6 +47,7 @@ def test_swapped_names_find_their_own_values_under_a_filter(tmp_path, rows):
     assert rows(swapped, [old, new], "b = 100") == []
 
 
+@pytest.mark.slow
 def test_a_column_dropped_and_added_again_reads_its_default_in_old_files(tmp_path, rows):
     old = numbers(tmp_path / "old.parquet", ["k", "x"], [1, 2], [(1, 50), (2, None)])
     new = numbers(tmp_path / "new.parquet", ["k", "x"], [1, 3], [(3, 50), (4, None)], 2)
@@ -56,6 +58,7 @@ def test_a_column_dropped_and_added_again_reads_its_default_in_old_files(tmp_pat
     assert rows(again, [old, new], "x is null") == [(4, None)]
 
 
+@pytest.mark.slow
 def test_an_added_column_reads_its_default_where_files_lack_it_and_null_where_it_was_written(
     tmp_path, rows
 ):
@@ -69,6 +72,7 @@ def test_an_added_column_reads_its_default_where_files_lack_it_and_null_where_it
     assert rows(added, [old, new], "x is null") == [(2, None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "default", "expected"),
     [
@@ -179,6 +183,7 @@ STRUCTS = [
 ]
 
 
+@pytest.mark.slow
 def test_struct_fields_are_renamed_dropped_added_and_widened(tmp_path, rows):
     old = written(
         tmp_path / "f.parquet",
@@ -269,6 +274,7 @@ def test_a_list_element_without_id_reads_as_null_as_in_duckdb(tmp_path, rows):
     ]
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_settings_of_the_session(tmp_path, spark):
     old = numbers(tmp_path / "old.parquet", ["Key", "x"], [1, 2], [(1, 50)])
     new = numbers(tmp_path / "new.parquet", ["key", "y"], [1, 3], [(2, 60)], 2)

@@ -37,6 +37,7 @@ def delete_file(path, positions, snapshots=None):
     return DeleteFile(str(path), "parquet", len(positions))
 
 
+@pytest.mark.slow
 def test_deleted_rows_of_delete_files_and_of_the_catalog_are_gone(tmp_path, rows):
     dead = delete_file(tmp_path / "dead.parquet", [0, 250])
     one = integers(tmp_path / "1.parquet", range(300), delete_file=dead, inlined_deletes=(1, 299))
@@ -49,6 +50,7 @@ def test_deleted_rows_of_delete_files_and_of_the_catalog_are_gone(tmp_path, rows
     assert rows(NUMBERS, [one], "a = 250") == []
 
 
+@pytest.mark.slow
 def test_rows_deleted_after_the_snapshot_are_there(tmp_path, rows):
     dead = delete_file(tmp_path / "dead.parquet", [0, 1, 2], [9, 10, 11])
     file = integers(tmp_path / "1.parquet", [5, 6, 7, 8], delete_file=dead)
@@ -56,6 +58,7 @@ def test_rows_deleted_after_the_snapshot_are_there(tmp_path, rows):
     assert rows(NUMBERS, [file]) == [(7,), (8,)]
 
 
+@pytest.mark.slow
 def test_deletes_find_their_file_when_two_files_have_one_name(tmp_path, rows):
     one = integers(tmp_path / "x/part.parquet", [1, 2], inlined_deletes=(0,))
     two = integers(tmp_path / "y/part.parquet", [3, 4], 2, inlined_deletes=(1,))
@@ -78,6 +81,7 @@ def test_deletion_vectors_are_refused_without_a_bridge(tmp_path, spark, monkeypa
         read_rows(spark, plan_scan(NUMBERS, [file], {}))
 
 
+@pytest.mark.slow
 def test_rows_of_a_merged_file_that_a_later_snapshot_wrote_are_not_there_yet(tmp_path, rows):
     fields = [
         arrow("a", pa.int32(), 1),
@@ -240,6 +244,7 @@ def test_inlined_rows_have_todays_columns_and_types(spark):
     assert tuple(second)[1:] == ("-0043-03-15 00:00:00", None, None, None, None, None, "new", 41)
 
 
+@pytest.mark.slow
 def test_inlined_rows_and_files_stand_in_one_frame(tmp_path, rows):
     file = integers(tmp_path / "1.parquet", [1])
     part = InlinedRows(Schema((column("old", "int8", 1),)), (("2",), (None,)), (7, 8), (2, 2))

@@ -27,6 +27,7 @@ def expected(lake, columns, **more):
 # What a reader expects
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns",
     [
@@ -117,6 +118,7 @@ def test_a_reader_of_an_older_snapshot_meets_its_columns(lake):
 # Old rows, today's columns
 
 
+@pytest.mark.slow
 def test_rows_of_an_older_snapshot_are_read_with_the_columns_of_today(copied):
     catalog, lake = copied
     before = newest(lake)
@@ -181,6 +183,7 @@ def own(tmp_path, spark):
         yield lake
 
 
+@pytest.mark.slow
 def test_a_frame_stays_what_it_was_until_its_files_are_gone(own):
     frame = own.table("t").read()
     names, before = frame.columns, sorted(rows(frame))

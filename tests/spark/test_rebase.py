@@ -93,6 +93,7 @@ def agreed(lake, catalog, table="t"):
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", [FILES, INLINE], ids=["files", "inlined"])
 @pytest.mark.parametrize("case", FOLLOWED)
 def test_an_append_follows_the_columns(copied, meanwhile, case, mode):
@@ -111,6 +112,7 @@ def test_an_append_follows_the_columns(copied, meanwhile, case, mode):
     assert row[-1][:2] == (2, "two")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("case", ["rename", "write default", "wider"])
 def test_rows_by_position_follow_the_columns(copied, meanwhile, case):
     catalog, lake = copied
@@ -161,6 +163,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", REFUSED)
 def test_an_append_that_does_not_fit_tells_why(copied, base, meanwhile, case):
     catalog, lake = copied
@@ -181,6 +184,7 @@ def test_an_append_that_does_not_fit_tells_why(copied, base, meanwhile, case):
     assert len(agreed(lake, catalog)) == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mode", [FILES, INLINE], ids=["files", "inlined"])
 def test_nobody_misses_a_column_that_was_not_given(copied, meanwhile, mode):
     catalog, lake = copied
@@ -223,6 +227,7 @@ WRITES = {
 LIGHT = ["RENAME COLUMN a TO c, ADD COLUMN d INT DEFAULT 9, ALTER COLUMN id TYPE BIGINT"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", [FILES, INLINE], ids=["files", "inlined"])
 @pytest.mark.parametrize("write", WRITES)
 def test_a_statement_lands_behind_an_alter(copied, meanwhile, write, mode):
@@ -319,6 +324,7 @@ def test_a_schema_that_merges_takes_no_id_that_another_column_had(copied, meanwh
         assert duckdb.sql(told.format("columns()")) == [("kept too",)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("at", [{"name": "load"}, IN_COMMIT], ids=["load", "commit"])
 def test_a_load_by_key_follows_the_columns(copied, meanwhile, at):
     catalog, lake = copied
@@ -351,6 +357,7 @@ def test_partitions_of_an_older_spec_stay_what_they_are(copied, meanwhile):
     assert rows(lake.sql("SELECT a FROM part WHERE i = 2")) == [(2,)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("inline", [0, 100])
 def test_an_alter_of_duckdb_is_followed(copied, monkeypatch, inline):
     catalog, lake = copied

@@ -22,6 +22,7 @@ def ids(lake, version=None):
     return sorted(r[0] for r in rows(lake.table("t2").read(version=version)))
 
 
+@pytest.mark.slow
 def test_sql_tells_what_came_back_and_what_went(lake):
     told = lake.sql("RESTORE TABLE t2 TO VERSION AS OF 2").select(
         "snapshot", "operation", "inserted", "deleted"

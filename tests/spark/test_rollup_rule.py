@@ -163,6 +163,7 @@ def both(base):
     return Both(base.copy()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -205,6 +206,7 @@ def test_an_aggregate_of_what_a_rollup_groups_by_is_answered_from_it(both, query
     both.check(query, "by_day")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -237,6 +239,7 @@ def test_what_a_rollup_does_not_tell_is_read_from_the_base(both, query):
     both.check(query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -261,6 +264,7 @@ def test_metadata_of_files_is_that_of_the_base(both):
     assert reasons == []
 
 
+@pytest.mark.slow
 def test_a_function_in_python_stands_between_the_aggregate_and_the_table(both):
     shorter = sf.udf(lambda city: city and city[:1])
     with collecting_choices(both.spark) as reasons:
@@ -269,6 +273,7 @@ def test_a_function_in_python_stands_between_the_aggregate_and_the_table(both):
     assert reasons == []
 
 
+@pytest.mark.slow
 def test_joins_and_unions_are_answered_one_by_one(both):
     both.check(
         "SELECT a.city, a.s, b.n FROM (SELECT city, sum(pv) s FROM {t} GROUP BY city) a JOIN"
@@ -283,6 +288,7 @@ def test_joins_and_unions_are_answered_one_by_one(both):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("times", "query"),
     [
@@ -309,6 +315,7 @@ def test_subqueries_are_answered(both, times, query):
     both.check(query, *["by_day"] * times, reads=False)
 
 
+@pytest.mark.slow
 def test_a_projection_is_read_where_its_order_serves_the_filter(both):
     both.check("SELECT name, day, pv FROM {t} WHERE name = 'n3'", "by_name")
     both.check("SELECT pv + 1 FROM {t} WHERE name IN ('n3', 'n4') AND pv > 7", "by_name")
@@ -323,6 +330,7 @@ def test_a_projection_is_read_where_its_order_serves_the_filter(both):
     both.check("SELECT name, day, pv FROM {t} WHERE upper(name) = 'N3'")
 
 
+@pytest.mark.slow
 def test_groups_by_the_whole_key_are_rows_of_the_base(base):
     both = Both(base.copy()[1], "k", names=("other",), keeps_rows=("other",))
     both.check("SELECT label, pv, a FROM {t} WHERE b = 3", "other")
@@ -348,6 +356,7 @@ def test_the_rule_tells_what_a_query_wants(both):
     assert (wanted.aggregates, wanted.equals, wanted.ranges) == (True, {ids["day"]}, {ids["site"]})
 
 
+@pytest.mark.slow
 def test_dataframes_are_answered_and_views_and_what_is_kept(both):
     def by_city(table):
         return table.groupBy("city").agg(sf.sum("pv"), sf.count(sf.lit(1))).orderBy("city")
@@ -363,6 +372,7 @@ def test_dataframes_are_answered_and_views_and_what_is_kept(both):
     assert len(reasons) == 3
 
 
+@pytest.mark.slow
 def test_one_dataframe_of_a_rollup_may_stand_on_both_sides(base):
     lake = base.copy()[1]
     both = Both(lake, names=("by_day",))
@@ -375,6 +385,7 @@ def test_one_dataframe_of_a_rollup_may_stand_on_both_sides(base):
     )
 
 
+@pytest.mark.slow
 def test_no_rows_give_zero_and_null(base):
     lake = base.copy()[1]
     both = Both(lake, names=("by_day",))
@@ -386,6 +397,7 @@ def test_no_rows_give_zero_and_null(base):
     assert empty.check(query, reads=False) == [(0, 0, None, None, None, None)]
 
 
+@pytest.mark.slow
 def test_a_rollup_may_have_deletes_and_rows_in_the_catalog(base):
     lake = base.copy()[1]
     few = "WHERE city = 'c1' AND day < DATE'2023-12-23'"
@@ -397,6 +409,7 @@ def test_a_rollup_may_have_deletes_and_rows_in_the_catalog(base):
         both.check(query, "by_day", reads=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_answers_do_not_depend_on_ansi(both, ansi):
     both.spark.conf.set("spark.sql.ansi.enabled", ansi)
@@ -411,6 +424,7 @@ def test_answers_do_not_depend_on_ansi(both, ansi):
         both.spark.conf.unset("spark.sql.ansi.enabled")
 
 
+@pytest.mark.slow
 def test_many_threads_are_answered_and_collect_their_own(both):
     counts = {}
 
@@ -444,6 +458,7 @@ def test_a_chooser_that_fails_leaves_the_base_and_a_warning(both):
     assert table.groupBy("city").count().count() == 6
 
 
+@pytest.mark.slow
 def test_a_column_of_another_type_is_not_read(both):
     ids = {f.name: f.id for f in both.rollups.columns}
     asked = []
@@ -467,6 +482,7 @@ def test_a_column_of_another_type_is_not_read(both):
     assert not [w for w in told if issubclass(w.category, RuntimeWarning)]
 
 
+@pytest.mark.slow
 def test_rows_of_more_than_one_source_are_not_asked_about(base):
     lake = base.copy()[1]
     rollups = Rollups(lake, names=("by_day",))
@@ -525,6 +541,7 @@ def test_a_rule_that_does_not_compile_is_left_out_of_the_jar(spark, monkeypatch)
         classes._compiled(spark)
 
 
+@pytest.mark.slow
 def test_a_chooser_is_let_go_when_nothing_reads_by_it(base):
     lake = base.copy()[1]
     rollups = Rollups(lake, names=("by_day",))

@@ -129,6 +129,7 @@ def followed(copied):
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["d", "a", *(pytest.param(t, marks=SLOW) for t in ("u", "q"))])
 def test_every_statement_is_followed_in_its_own_snapshot(followed, table):
     found = followed(table)
@@ -182,6 +183,7 @@ def test_a_stream_is_followed_batch_by_batch(followed, spark, tmp_path):
     found.check()
 
 
+@pytest.mark.slow
 def test_a_transaction_is_followed_statement_by_statement_in_one_snapshot(followed):
     found = followed("d", {"g": G.replace("v", "x")})
     found.lake.sql("ALTER TABLE d DROP ROLLUP p")
@@ -200,6 +202,7 @@ def test_a_transaction_is_followed_statement_by_statement_in_one_snapshot(follow
     assert found.check() == held
 
 
+@pytest.mark.slow
 def test_rollups_of_a_table_that_a_transaction_makes_are_followed(followed):
     found = followed("t", {"p": "SELECT v, k FROM {t}"})
     text = (
@@ -211,6 +214,7 @@ def test_rollups_of_a_table_that_a_transaction_makes_are_followed(followed):
     assert found.write(text)["t"] == {(2, 3): 1, (4, 4): 1}
 
 
+@pytest.mark.slow
 def test_a_statement_that_fails_leaves_nothing_behind(followed):
     found = followed("o", {"s": "SELECT g, SUM(v) FROM {t} GROUP BY g"})
     found.lake.sql("CREATE TABLE o (k INT, g INT, v DECIMAL(38,0)) DUPLICATE KEY (k)")
@@ -229,6 +233,7 @@ def test_a_statement_that_fails_leaves_nothing_behind(followed):
     found.check()
 
 
+@pytest.mark.slow
 def test_nothing_happens_to_rollups_where_nothing_happens_to_the_base(followed):
     found = followed("d")
     for statement in (
@@ -244,6 +249,7 @@ def test_nothing_happens_to_rollups_where_nothing_happens_to_the_base(followed):
     found.check()
 
 
+@pytest.mark.slow
 def test_several_rollups_are_added_at_once(followed):
     found = followed("a", {})
     found.lake.sql("ALTER TABLE a DROP ROLLUP few, every")
@@ -263,6 +269,7 @@ def test_several_rollups_are_added_at_once(followed):
     ]
 
 
+@pytest.mark.slow
 def test_a_rollup_may_have_keys_alone(followed):
     found = followed("a", {"keys": "SELECT DISTINCT k2, k1 FROM {t}"})
     found.lake.sql("ALTER TABLE a DROP ROLLUP few, every")
@@ -273,6 +280,7 @@ def test_a_rollup_may_have_keys_alone(followed):
     found.write("UPDATE a SET s = 9 WHERE k1 = 1 AND k2 = 'a'")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("values", ["", ", v INT SUM"])
 def test_a_rollup_of_some_keys_does_not_tell_how_many_rows_there_are(lake, values):
     lake.sql(
@@ -290,6 +298,7 @@ def test_a_rollup_of_some_keys_does_not_tell_how_many_rows_there_are(lake, value
     assert "rollup2 has groups of the table's rows: 2 rows instead of 3" in plan
 
 
+@pytest.mark.slow
 def test_a_rollup_is_left_to_a_worker(followed):
     found = followed("u")
     before = newest(found.lake)
@@ -348,6 +357,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["num", *(pytest.param(c, marks=SLOW) for c in ("bin", "day"))])
 def test_groups_are_found_again_whatever_their_type(followed, column):
     found = followed("t", {"g": f"SELECT {column}, SUM(v), COUNT(*) FROM {{t}} GROUP BY 1"})

@@ -114,6 +114,7 @@ def names(found):
     return {t.name for t in found.lake.tables()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", CHANGES)
 def test_columns_change_in_base_and_rollups_at_once(followed, table):
     found = followed(table)
@@ -137,6 +138,7 @@ def test_sums_that_need_more_digits_are_made_anew(followed):
     found.write("INSERT INTO d VALUES (9, 'a', 3000000000, 9)")
 
 
+@pytest.mark.slow
 def test_values_that_are_converted_are_converted_in_rollups_too(followed):
     found = followed("d")
     found.lake.sql("ALTER TABLE d ALTER COLUMN g TYPE INT USING length(g)")
@@ -148,6 +150,7 @@ def test_values_that_are_converted_are_converted_in_rollups_too(followed):
     found.write("UPDATE d SET w = 'x' WHERE w IS NULL")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("table", "clause"),
     [
@@ -164,6 +167,7 @@ def test_values_that_become_others_of_their_type_do_so_in_rollups_too(followed, 
     found.write(f"DELETE FROM {table} WHERE k = 1")
 
 
+@pytest.mark.slow
 def test_sums_of_values_that_become_null_are_made_anew(followed):
     found = followed("a")
     found.lake.sql("CREATE TABLE n (k INT, g INT, s DECIMAL(10,2) SUM) AGGREGATE KEY (k, g)")
@@ -198,6 +202,7 @@ def test_what_a_job_converts_goes_without_changes_of_rollups(copied, base):
     assert "with changes of columns that rollups contain; write two statements" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["STRING", "INT USING v * 100"])
 def test_a_measure_keeps_its_column_from_becoming_what_it_is_not_made_of(copied, base, kind):
     catalog, lake = copied
@@ -220,6 +225,7 @@ def test_a_type_that_the_base_may_widen_is_widened_in_rollups(followed):
     found.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "statement", "query"),
     [
@@ -249,6 +255,7 @@ def test_names_are_swapped_in_base_and_rollups(followed):
     found.check()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("value", ["5", "3000000000"])
 def test_a_schema_that_grows_with_rows_takes_rollups_with_it(followed, spark, value):
     found = followed("d")
@@ -258,6 +265,7 @@ def test_a_schema_that_grows_with_rows_takes_rollups_with_it(followed, spark, va
     found.check()
 
 
+@pytest.mark.slow
 def test_a_merge_that_changes_types_takes_rollups_with_it(followed):
     found = followed("d")
     source = "SELECT 1 AS k, CAST(7 AS BIGINT) AS v"
@@ -308,6 +316,7 @@ def test_a_replacement_that_fails_in_a_transaction_changes_nothing(followed):
     found.check()
 
 
+@pytest.mark.slow
 def test_a_restored_table_has_the_rollups_of_today(followed):
     found = followed("d")
     first = newest(found.lake)
@@ -321,6 +330,7 @@ def test_a_restored_table_has_the_rollups_of_today(followed):
     found.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["RENAME COLUMN w TO x", "ALTER COLUMN w TYPE STRING"])
 def test_columns_that_come_back_come_back_in_rollups(followed, change):
     found = followed("d")
@@ -359,6 +369,7 @@ def test_upkeep_leaves_rollups_as_they_are(own):
     own.write("UPDATE d SET v = v + 1 WHERE g IS NULL OR k = 3")
 
 
+@pytest.mark.slow
 def test_history_that_expires_leaves_rollups_fresh(own):
     own.write("DELETE FROM d WHERE k = 2")
     for name in own.tables:
@@ -376,6 +387,7 @@ def test_history_that_expires_hides_nothing_that_others_did(own):
     own.write("DELETE FROM d WHERE k = 2")
 
 
+@pytest.mark.slow
 def test_a_flush_leaves_rollups_fresh(own):
     own.duckdb("INSERT INTO d VALUES (5, NULL, 5, 5), (6, 'x', 6, 6)", inline=100)
     own.write("INSERT INTO d VALUES (4, 'b', 4, 4)")

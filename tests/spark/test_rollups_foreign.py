@@ -49,6 +49,7 @@ def stale(found, *names):
 INLINE = pytest.mark.parametrize("inline", [100, pytest.param(0, marks=pytest.mark.slow)])
 
 
+@pytest.mark.slow
 @INLINE
 def test_rows_that_duckdb_changes_are_followed_by_the_next_write(followed, inline):
     found = followed("d")
@@ -65,6 +66,7 @@ def test_rows_that_duckdb_changes_are_followed_by_the_next_write(followed, inlin
     found.check_history()
 
 
+@pytest.mark.slow
 @INLINE
 def test_rows_of_a_rollup_that_duckdb_changes_are_made_anew(followed, inline):
     found = followed("d")
@@ -78,6 +80,7 @@ def test_rows_of_a_rollup_that_duckdb_changes_are_made_anew(followed, inline):
     found.check_history()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "statement"),
     [
@@ -100,6 +103,7 @@ def test_keys_that_duckdb_adds_again_are_folded_and_followed(followed, table, st
     found.check_history()
 
 
+@pytest.mark.slow
 def test_a_refresh_leaves_rollups_of_keys_that_are_there_twice_like_their_base(followed):
     found = followed("u")
     found.duckdb("INSERT INTO u VALUES (1, 1, 9)")
@@ -110,6 +114,7 @@ def test_a_refresh_leaves_rollups_of_keys_that_are_there_twice_like_their_base(f
     found.write(REFRESH.format("u"))
 
 
+@pytest.mark.slow
 def test_what_the_log_does_not_tell_any_more_is_made_anew(followed):
     found = followed("d")
     found.duckdb("INSERT INTO d VALUES (4, 'c', 4)", "DELETE FROM d WHERE k = 1")
@@ -119,6 +124,7 @@ def test_what_the_log_does_not_tell_any_more_is_made_anew(followed):
     found.write("INSERT INTO d VALUES (5, 'c', 5)")
 
 
+@pytest.mark.slow
 def test_upkeep_by_duckdb_leaves_rollups_fresh(followed):
     found = followed("d")
     found.write("INSERT INTO d VALUES (4, 'c', 4)")
@@ -141,6 +147,7 @@ def test_files_that_are_added_are_followed_right_after(followed, tmp_path):
     assert found.check()["d"].total() == 8
 
 
+@pytest.mark.slow
 def test_a_column_that_duckdb_adds_stays_out_of_rollups(followed):
     found = followed("d")
     found.duckdb("ALTER TABLE d ADD COLUMN n INT DEFAULT 5")
@@ -148,6 +155,7 @@ def test_a_column_that_duckdb_adds_stays_out_of_rollups(followed):
     found.write("INSERT INTO d VALUES (4, 'c', 4, 4)")
 
 
+@pytest.mark.slow
 def test_rollups_go_on_under_old_names_when_duckdb_renames_columns(followed):
     found = followed("d")
     found.duckdb("ALTER TABLE d RENAME COLUMN v TO w", "ALTER TABLE d RENAME COLUMN g TO h")
@@ -165,6 +173,7 @@ def test_rollups_go_on_under_old_names_when_duckdb_renames_columns(followed):
     assert found.lake.table("d$p").columns.names == ["v", "g"]
 
 
+@pytest.mark.slow
 def test_a_wider_type_that_duckdb_gave_a_column_comes_with_a_refresh(followed):
     found = followed("d")
     found.duckdb("ALTER TABLE d ALTER v TYPE BIGINT", "INSERT INTO d VALUES (4, 'b', 3000000000)")
@@ -186,6 +195,7 @@ def test_a_rollup_of_a_column_that_duckdb_dropped_goes_with_a_refresh(followed):
     assert not {"d$p", "d$c"} & {t.name for t in found.lake.tables()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["COUNT(v) AS n", "SUM(v) AS w"])
 def test_a_measure_of_a_column_that_duckdb_dropped_does_not_become_another(followed, measure):
     found = followed("d")
@@ -196,6 +206,7 @@ def test_a_measure_of_a_column_that_duckdb_dropped_does_not_become_another(follo
     assert "d$m" not in {t.name for t in found.lake.tables()}
 
 
+@pytest.mark.slow
 def test_a_rollup_whose_table_duckdb_dropped_is_dropped_and_made_again(followed):
     found = followed("d")
     found.duckdb('DROP TABLE "d$p"', 'CREATE OR REPLACE TABLE "d$c" AS SELECT 1 AS one')

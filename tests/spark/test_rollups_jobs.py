@@ -78,6 +78,7 @@ def crash(monkeypatch, job, name="list_rollups"):
             job.wait()
 
 
+@pytest.mark.slow
 def test_jobs_of_rollups_are_shown(followed, monkeypatch):
     lake = followed("d").lake
     lake.sql(P)
@@ -97,6 +98,7 @@ def test_jobs_of_rollups_are_shown(followed, monkeypatch):
         assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", when)
 
 
+@pytest.mark.slow
 def test_a_job_is_cancelled_before_and_while_it_runs(followed, monkeypatch):
     found = followed("d")
     lake = found.lake
@@ -135,6 +137,7 @@ def test_a_job_that_is_cancelled_while_a_worker_is_at_it_leaves_nothing(followed
     assert names(lake) == {"d", "a", "a$few"}
 
 
+@pytest.mark.slow
 def test_what_a_cancelled_job_left_goes_even_when_others_get_in_between(followed, monkeypatch):
     found = followed("d")
     lake = found.lake
@@ -188,6 +191,7 @@ def test_what_a_dead_worker_filled_is_caught_up_by_another(followed, monkeypatch
     assert {n: found.lake.table(n)._version().id for n in filled} == filled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "column"),
     [("ALTER COLUMN v TYPE BIGINT, ADD COLUMN z INT", "v"), ("RENAME COLUMN v TO x", "x")],
@@ -219,6 +223,7 @@ def test_a_rollup_whose_columns_are_gone_cancels_its_job(followed, monkeypatch):
     assert names(lake) == {"d", "a", "a$few"}
 
 
+@pytest.mark.slow
 def test_loads_go_on_while_a_rollup_is_made(followed, other):
     found = followed("d", **QUERIES)
     found.lake.sql(P)
@@ -256,6 +261,7 @@ def test_a_few_rows_that_meet_a_new_rollup_are_not_lost(followed, monkeypatch, o
     assert found.check()["d"][4, "b", 4] == 1
 
 
+@pytest.mark.slow
 def test_a_load_that_lands_before_the_rollup_is_listed_is_in_it(followed, monkeypatch, other):
     found = followed("d", **QUERIES)
     found.lake.sql(P)
@@ -291,6 +297,7 @@ def test_two_writers_keep_the_rollups_right(followed, other):
     assert found.check()["d"].total() == 15
 
 
+@pytest.mark.slow
 def test_a_job_that_runs_out_of_time_leaves_nothing(followed, monkeypatch):
     lake = followed("d").lake
     job = lake.table("d").add_rollup("p", ["v"], timeout=2)
@@ -312,6 +319,7 @@ def test_a_base_takes_what_is_filled_with_it(followed, monkeypatch, statement):
     assert "d$p" not in names(lake)
 
 
+@pytest.mark.slow
 def test_a_key_of_combined_rows_goes_with_the_rows_that_it_told_apart(followed):
     found = followed("a", few=FEW)
     old, wanted, at = found.check()["a"], left(found), newest(found.lake)
@@ -344,6 +352,7 @@ def test_a_rollup_loses_a_key_before_its_base_does(followed):
     found.check()
 
 
+@pytest.mark.slow
 def test_a_load_before_the_key_goes_is_in_what_is_left(followed, monkeypatch, other):
     found = followed("a", few=FEW)
     load = "INSERT INTO a VALUES (1, 1, 10, 0, 'x'), (9, 9, 9, 9, 'y')"
@@ -355,6 +364,7 @@ def test_a_load_before_the_key_goes_is_in_what_is_left(followed, monkeypatch, ot
     ]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_before_the_key_goes_is_followed_by_another(
     followed, monkeypatch, other
 ):
@@ -368,6 +378,7 @@ def test_a_worker_that_dies_before_the_key_goes_is_followed_by_another(
     assert names(found.lake) == {"d", "a", "a$few"}
 
 
+@pytest.mark.slow
 def test_a_sum_that_does_not_fit_leaves_everything_as_it_was(followed):
     found = followed("a", few=FEW)
     found.lake.sql("INSERT INTO a (k1, k2, s) VALUES (7, 1, 2000000000), (7, 2, 2000000000)")

@@ -65,6 +65,7 @@ def held(lake, table):
     return sorted(rows(lake.sql(f"SELECT * FROM {table}")), key=str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "named", "when"),
     [
@@ -114,6 +115,7 @@ def test_a_listing_gives_way_to_a_rename_that_it_has_not_seen(followed, monkeypa
     assert followed("e", p="SELECT v, g FROM {t}").check()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("act", ["DROP TABLE d", "CANCEL ALTER TABLE ROLLUP FROM d"])
 def test_what_is_given_up_goes_under_its_older_name_too(lake, monkeypatch, other, act):
     lake.sql(P)
@@ -139,6 +141,7 @@ def test_what_is_given_up_goes_under_its_older_name_too(lake, monkeypatch, other
     assert not [name for name in names(lake) if "$" in name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["catch_up", "list_rollups", "plan_alter"])
 def test_a_key_goes_from_the_table_that_it_was_to_go_from(lake, meanwhile, when):
     lake.sql(DROP)
@@ -173,6 +176,7 @@ def test_columns_that_others_change_meanwhile_are_in_what_is_left(
     assert not [name for name in names(lake) if "$" in name]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("clause", ["RENAME COLUMN s TO total", "ADD COLUMN x INT SUM DEFAULT 0"])
 def test_a_key_goes_alone(lake, clause):
     with pytest.raises(
@@ -199,6 +203,7 @@ def test_what_spark_cannot_do_cancels_the_job(lake, monkeypatch):
     assert len(held(lake, "a")) == 3
 
 
+@pytest.mark.slow
 def test_an_error_of_one_job_does_not_keep_the_others_from_their_turn(lake, monkeypatch):
     lake.sql(f"{DROP}; ALTER TABLE d ALTER COLUMN v TYPE STRING {LATER}")
 

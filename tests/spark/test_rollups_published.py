@@ -86,6 +86,7 @@ def dying_after(monkeypatch, number):
     monkeypatch.setattr(commits, "write_with_retries", dying)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [c if c in FAST else pytest.param(c, marks=pytest.mark.slow) for c in CHANGES]
 )
@@ -104,6 +105,7 @@ def test_rollups_are_published_with_their_base(followed, change):
     right_at_every_snapshot(followed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -154,6 +156,7 @@ def test_a_change_that_makes_rollups_anew_is_none_of_a_transaction(followed):
     assert newest(followed.lake) == before
 
 
+@pytest.mark.slow
 def test_what_changes_columns_with_rows_is_followed_in_its_snapshot(followed, spark):
     lake = followed.lake
     lake.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")

@@ -16,6 +16,7 @@ STATEMENTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -44,6 +45,7 @@ def test_nobody_but_its_base_changes_a_rollup(copied, base, statement):
     assert "a rollup, which is named after its base table" in told or "DROP ROLLUP p" in told
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "act",
     [

@@ -187,6 +187,7 @@ def test_one_row_of_literals_takes_few_statements(lake):
     assert lake._state.store.statements - before == 14
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("alters", "wanted"),
     [

@@ -113,6 +113,7 @@ def test_a_failed_statement_leaves_the_transaction_open(lake):
     assert sorted(rows(lake.sql("SELECT * FROM u"))) == [(1,), (2,)]
 
 
+@pytest.mark.slow
 def test_a_table_that_could_not_be_replaced_is_still_there(lake):
     before = newest(lake)
     lake.sql("BEGIN; INSERT INTO t VALUES (2, 'two')")

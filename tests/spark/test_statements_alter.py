@@ -27,6 +27,7 @@ STATEMENTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "query", "expected"),
     [
@@ -156,6 +157,7 @@ def test_several_changes_of_one_alter_are_one_snapshot(lake):
     ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -185,6 +187,7 @@ LAST_FIELD = "cannot drop l.element.e: it is the last field of l.element of main
 STRUCTS_ONLY = "only structs have fields to add, drop or rename"
 
 
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize(
     ("statement", "kind", "message"),
     [
@@ -417,6 +420,7 @@ def test_a_column_becomes_not_null_when_no_row_holds_null(lake):
     assert [f.name for f in lake.table("t").columns if not f.nullable] == ["id", "c"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["true", "null"])
 def test_nulls_are_seen_in_a_column_whose_name_is_a_word_of_sql(lake, name):
     lake.sql(f"CREATE TABLE odd (id INT, `{name}` INT)")
@@ -467,6 +471,7 @@ PROMOTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "path", "wrap"),
     [
@@ -552,6 +557,7 @@ def test_finer_timestamps_and_longer_decimals_keep_values_and_filters(copied):
         assert duckdb.rows("p") == expected
 
 
+@pytest.mark.slow
 def test_filters_on_a_widened_float_see_the_value_that_it_had(lake):
     lake.sql("ALTER TABLE t ALTER f TYPE DOUBLE")
     lake.sql("INSERT INTO t (id, f) VALUES (3, 1.1)")

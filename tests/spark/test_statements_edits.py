@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.lakes import rows
 from tests.support.spark import views
 
@@ -32,6 +34,7 @@ def test_delete_says_what_it_did(lake):
     assert ids(lake) == list(range(5, 20))
 
 
+@pytest.mark.slow
 def test_delete_with_subqueries(lake):
     lake.sql("DELETE FROM t WHERE id IN (SELECT id FROM gone)")
     lake.sql("DELETE FROM main.t AS x WHERE EXISTS (SELECT 1 FROM gone g WHERE g.id + 2 = x.id)")

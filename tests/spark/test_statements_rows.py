@@ -26,6 +26,7 @@ STATEMENTS = [
 ONE = (1, "shop", 7, (1, "x"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "added"),
     [
@@ -78,6 +79,7 @@ def test_an_insert_of_no_rows_makes_no_snapshot(copied, base):
     assert everything(catalog, base.folder / "data") == before
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(
     ("statement", "kind", "message"),
     [
@@ -187,6 +189,7 @@ def test_a_table_joins_itself_as_it_was(lake):
     assert rows(joined) == [(1, "shop", "shop"), (2, None, "web")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "when",
     [

@@ -90,6 +90,7 @@ def test_a_table_is_dropped_and_older_snapshots_still_show_it(lake):
     ]
 
 
+@pytest.mark.slow
 def test_a_table_is_made_of_a_query_in_one_snapshot(copied):
     catalog, lake = copied
 
@@ -117,6 +118,7 @@ def test_a_table_made_of_no_rows_has_its_columns(lake):
     assert rows(lake.sql("SELECT * FROM none")) == []
 
 
+@pytest.mark.slow
 def test_a_replaced_table_may_be_read_by_the_query_that_replaces_it(lake):
     lake.sql("CREATE OR REPLACE TABLE people AS SELECT id * 10 AS id FROM people")
 
@@ -125,6 +127,7 @@ def test_a_replaced_table_may_be_read_by_the_query_that_replaces_it(lake):
     assert rows(lake.sql("SELECT count(name) FROM people VERSION AS OF 4")) == [(1,)]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -144,6 +147,7 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
     assert everything(catalog, base.folder / "data") == before
 
 
+@pytest.mark.sampled(31)
 @pytest.mark.parametrize(
     ("statement", "kind", "message"),
     [

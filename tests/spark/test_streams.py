@@ -54,6 +54,7 @@ def ids(table):
     return sorted(r[0] for r in rows(table.read().select("id")))
 
 
+@pytest.mark.slow
 def test_each_batch_is_one_snapshot(copied, source, run):
     catalog, lake = copied
     table = lake.table("t")
@@ -69,6 +70,7 @@ def test_each_batch_is_one_snapshot(copied, source, run):
         assert [r[0] for r in duckdb.rows("t")] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_batch_that_landed_before_a_crash_does_not_land_again(lake, source, run):
     table = lake.table("t")
     sink = table.sink()
@@ -88,6 +90,7 @@ def test_a_batch_that_landed_before_a_crash_does_not_land_again(lake, source, ru
     assert newest(lake) == 2 + 2
 
 
+@pytest.mark.slow
 def test_a_new_checkpoint_is_a_new_query(lake, source, run):
     table = lake.table("t")
     source("a", 1)
@@ -97,6 +100,7 @@ def test_a_new_checkpoint_is_a_new_query(lake, source, run):
     assert ids(table) == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_name_of_its_own_needs_the_same_checkpoint(lake, source, run):
     table = lake.table("t")
     source("a", 1)
@@ -108,6 +112,7 @@ def test_a_name_of_its_own_needs_the_same_checkpoint(lake, source, run):
     assert ids(table) == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_batch_can_be_written_in_other_ways(lake, source, run):
     table = lake.table("t")
     source("a", 1, 2)
@@ -132,6 +137,7 @@ def test_two_tables_of_one_query_count_for_themselves(lake, spark):
     assert (ids(lake.table("t")), ids(lake.table("u"))) == ([0, 1, 2], [0, 1, 2])
 
 
+@pytest.mark.slow
 def test_a_conflict_is_tried_again(lake, spark):
     table = lake.table("t")
     lake.sql("INSERT INTO t SELECT id, 'x' FROM range(10)")
@@ -210,6 +216,7 @@ def test_a_failed_transaction_has_not_landed(lake, spark):
     assert ids(lake.table("u")) == [0]
 
 
+@pytest.mark.slow
 def test_a_follower_gets_every_change_in_order(lake, tmp_path):
     place, table = str(tmp_path / "cursor"), lake.table("t")
     seen = []
@@ -236,6 +243,7 @@ def test_a_follower_gets_every_change_in_order(lake, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_batch_that_was_begun_comes_again_as_it_was(lake, tmp_path):
     place, table = str(tmp_path / "cursor"), lake.table("t")
     lake.sql("INSERT INTO t VALUES (1, 'a')")

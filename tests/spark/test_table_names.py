@@ -27,6 +27,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> shelduck.Lake:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quoted", ["`a.b`", "```x```", '`"x"`', "`main.x`", "` x`", "`'`"])
 def test_drop_table_drops_the_table_of_that_very_name(lake: shelduck.Lake, quoted: str) -> None:
     lake.sql(f"CREATE TABLE {quoted} (a INT)")

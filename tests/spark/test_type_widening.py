@@ -197,6 +197,7 @@ def test_a_write_that_may_change_the_schema_widens_what_the_mode_says(lake, mode
     assert rows(lake.sql("SELECT b FROM w")) == [(5,)]
 
 
+@pytest.mark.slow
 def test_merges_and_streams_widen_too(lake, tmp_path, spark):
     lake.sql(f"CREATE TABLE w (k INT, a INT) {ENABLED}")
     lake.sql("INSERT INTO w VALUES (1, 1)")
@@ -268,6 +269,7 @@ def test_leaving_rewrites_only_files_of_older_types(copied):
     }
 
 
+@pytest.mark.slow
 def test_leaving_goes_on_where_a_crash_left_it(lake, monkeypatch):
     table = lake.table("t")
     for n in range(3, 6):

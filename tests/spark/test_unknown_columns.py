@@ -32,6 +32,7 @@ STATED = [
 ]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("text", STATED)
 def test_a_column_that_is_not_there(copied, base, text):
     catalog, lake = copied

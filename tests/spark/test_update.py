@@ -38,6 +38,7 @@ def names(lake, where="true"):
     return rows(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["c0", "v0", "c3 + 1"])
 def test_a_name_that_no_column_has_is_an_error(lake, value):
     with pytest.raises(NotFound, match=f"^column '{value[:2]}' does not exist"):
@@ -65,6 +66,7 @@ def test_updated_rows_keep_their_ids_and_the_others_stay(copied):
     assert rows(lake.table("t").read(version=done.snapshot - 1).where("name LIKE 'N%'")) == []
 
 
+@pytest.mark.slow
 def test_an_update_again_and_again_keeps_the_id(copied):
     catalog, lake = copied
     table = lake.table("t")
@@ -80,6 +82,7 @@ def test_an_update_again_and_again_keeps_the_id(copied):
         assert oracle.sql("SELECT count(*), count(DISTINCT rowid) FROM t") == [(100, 100)]
 
 
+@pytest.mark.slow
 def test_struct_fields_are_set_and_their_siblings_stay(lake):
     lake.table("t").update({"s.b.d": "2", "S.A": "id * 10"}, where="id IN (5, 60)")
     found = lake.table("t").read().where("id IN (5, 60)").orderBy("id").select("s")
@@ -140,6 +143,7 @@ def test_nothing_that_matches_makes_no_snapshot(lake):
     assert lake.table("t").update({"name": "'x'"}, where="id > 1000") == Unchanged(before)
 
 
+@pytest.mark.slow
 def test_sql_updates_with_aliases_defaults_and_subqueries(copied):
     catalog, lake = copied
     lake.sql("UPDATE t SET name = DEFAULT, t.s.a = 7 WHERE t.id = 10")
@@ -156,6 +160,7 @@ def test_sql_updates_with_aliases_defaults_and_subqueries(copied):
         assert oracle.sql("SELECT s.a FROM t WHERE id = 10") == [(7,)]
 
 
+@pytest.mark.slow
 def test_a_transaction_updates_what_it_wrote_and_what_was_there(copied, spark):
     catalog, lake = copied
     with lake.transaction() as tx:
@@ -175,6 +180,7 @@ def test_a_transaction_updates_what_it_wrote_and_what_was_there(copied, spark):
         ]
 
 
+@pytest.mark.slow
 def test_rows_that_the_catalog_holds_are_updated_into_a_file(copied):
     catalog, lake = copied
     with duckdb(catalog, inline=10) as oracle:
@@ -187,6 +193,7 @@ def test_rows_that_the_catalog_holds_are_updated_into_a_file(copied):
         assert oracle.sql("SELECT count(*) FROM t") == [(102,)]
 
 
+@pytest.mark.slow
 def test_an_update_is_read_as_one_by_time_travel_after_an_alter(copied):
     catalog, lake = copied
     table = lake.table("t")

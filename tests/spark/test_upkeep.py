@@ -65,6 +65,7 @@ def test_a_dry_run_tells_what_compaction_does_and_does_nothing(lake):
     assert found(lake) == IDS
 
 
+@pytest.mark.slow
 def test_compaction_takes_few_jobs_and_statements_whatever_the_number_of_files(lake, spark):
     for n in range(60, 160, 20):
         lake.sql(f"INSERT INTO t SELECT id, 'x' FROM range({n}, {n + 20}, 1, 1)")
@@ -139,6 +140,7 @@ def test_a_delete_of_others_meanwhile_leaves_only_its_own_bin_undone(lake, monke
     assert len(parquet(lake) - files) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -167,6 +169,7 @@ def test_appends_and_alters_of_others_do_not_disturb_compaction(lake, monkeypatc
     assert sorted(rows(lake.table("t").read(version=3)))[:2] == [(0, "v0"), (1, "v1")]
 
 
+@pytest.mark.slow
 def test_bounds_of_a_column_that_another_retyped_meanwhile_are_not_trusted(lake, monkeypatch):
     lake.sql("CREATE TABLE b (k FLOAT)")
     for _ in range(2):
@@ -269,6 +272,7 @@ def test_old_files_go_when_no_snapshot_needs_them_and_not_before(lake):
     assert found(lake) == IDS
 
 
+@pytest.mark.slow
 def test_cleaning_up_goes_on_where_it_was_interrupted(lake):
     lake.table("t").compact()
     [first, *_] = lake.cleanup_old_files(cleanup_all=True, dry_run=True).files
@@ -277,6 +281,7 @@ def test_cleaning_up_goes_on_where_it_was_interrupted(lake):
     assert found(lake) == IDS
 
 
+@pytest.mark.slow
 def test_a_file_that_a_snapshot_names_is_never_deleted(lake):
     lake.table("t").compact()
     [live] = lake.table("t").read().inputFiles()
@@ -350,6 +355,7 @@ def test_writes_that_never_landed_are_removed_and_nothing_else(lake, tmp_path, s
     assert found(lake) == IDS
 
 
+@pytest.mark.slow
 def test_an_open_write_is_no_orphan(lake):
     with lake.transaction() as tx:
         tx.sql("INSERT INTO t SELECT id, 'open' FROM range(60, 80, 1, 1)")
@@ -384,6 +390,7 @@ def test_a_write_whose_files_were_removed_does_not_land(lake, tmp_path):
     assert found(lake) == IDS
 
 
+@pytest.mark.slow
 def test_files_that_wait_for_deletion_are_no_orphans(lake):
     lake.table("t").compact()
     assert lake.remove_orphans(older_than=timedelta()).files == ()
@@ -454,6 +461,7 @@ def test_what_call_cannot_do_is_told(lake, statement, message):
         lake.sql(statement)
 
 
+@pytest.mark.slow
 def test_one_spark_job_writes_all_bins_each_into_a_file_of_its_own(lake):
     lake.sql("CREATE TABLE w (k INT, v INT)")
     for n in range(6):

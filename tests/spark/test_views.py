@@ -149,6 +149,7 @@ def test_a_schema_goes_with_its_views(lake):
     assert lake.snapshots()[-1].changes_made == "dropped_schema:2,dropped_view:4"
 
 
+@pytest.mark.slow
 def test_a_transaction_sees_the_views_that_it_changes(lake):
     before = newest(lake)
     with lake.transaction() as tx:

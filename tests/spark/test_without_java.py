@@ -100,6 +100,7 @@ def test_a_session_that_was_stopped_is_told_before_anything_commits(base, spark,
     assert state.is_stopped(stopped)
 
 
+@pytest.mark.slow
 def test_the_command_line_changes_tables_on_a_machine_without_java(base):
     catalog, lake = base.copy()
     lake.close()

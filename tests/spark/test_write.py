@@ -248,6 +248,7 @@ def test_statistics_are_those_that_duckdb_writes_for_the_same_rows(spark, lake):
     assert found[1][14] == (2, 0, "aa", "b", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["1, 2, 3", "3, 1, 2", "2, 3, 1"])
 @pytest.mark.parametrize("kind", ["double", "float"])
 def test_a_nan_hides_the_bounds_of_its_file_and_is_told(spark, lake, door, kind, order):
@@ -306,6 +307,7 @@ def test_a_text_too_long_for_the_footer_has_no_statistics(spark, lake):
         assert oracle.sql("SELECT count(*) FROM t WHERE c IS NOT NULL") == [(1,)]
 
 
+@pytest.mark.slow
 def test_row_groups_are_merged_into_one_row_of_statistics(spark, lake):
     table = table_version(lake, "t", columns(c="int64", p="string"))
     rows = spark.range(0, 300_000, 1, 1).selectExpr("id c", "uuid() p")

@@ -49,6 +49,7 @@ def known_files(lake, name):
         return version, read.data_files(connection, version)
 
 
+@pytest.mark.slow
 def test_a_file_holds_rows_of_one_partition_with_lists_and_maps_too(path_of_writing, lake, spark):
     assert path_of_writing
     table = lake.create_table(
@@ -97,6 +98,7 @@ def test_a_table_is_made_of_a_query_in_partitions(lake):
     ]
 
 
+@pytest.mark.slow
 def test_a_transaction_writes_under_the_keys_that_it_sets(lake):
     with lake.transaction() as tx:
         table = tx.table("t")
@@ -199,6 +201,7 @@ def test_files_of_other_buckets_are_left_out(lake, filters, buckets):
     assert {int(f.path.partition("/bucket=")[2][0]) for f in files} == buckets
 
 
+@pytest.mark.slow
 def test_what_pruning_leaves_is_right(lake):
     assert rows(lake.sql("SELECT name FROM bucketed WHERE id = 34")) == [("n34",)]
     assert rows(
@@ -214,6 +217,7 @@ def test_what_pruning_leaves_is_right(lake):
     assert rows(lake.sql("SELECT count(*) FROM bucketed WHERE id = 34")) == [(21,)]
 
 
+@pytest.mark.slow
 def test_rows_are_sorted_once_before_they_are_written(lake, spark):
     """Spark would sort again by the keys of directories, and so lose the order within them."""
     lake.sql("CREATE TABLE s (a INT, b INT) PARTITIONED BY (b) SORTED BY (a)")
@@ -227,6 +231,7 @@ def test_rows_are_sorted_once_before_they_are_written(lake, spark):
         assert found == sorted(found)
 
 
+@pytest.mark.sampled(1)
 def test_no_rows_for_partitions_are_no_rows(path_of_writing, lake, spark):
     assert path_of_writing
     table = lake.create_table("p", {"id": "bigint", "k": "string"}, partitioned_by=["k"])
@@ -240,6 +245,7 @@ def test_no_rows_for_partitions_are_no_rows(path_of_writing, lake, spark):
     assert rows(table.read()) == []
 
 
+@pytest.mark.slow
 def test_rows_in_partitions_are_updated_after_they_were_compacted(lake, spark):
     table = lake.create_table("p", {"id": "bigint", "k": "string"}, partitioned_by=["k"])
     for n in range(2):

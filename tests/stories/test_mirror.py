@@ -20,6 +20,7 @@ def tell(seed, steps, url, folder, rows=76):
     return story
 
 
+@pytest.mark.slow
 def test_a_short_story_reads_as_its_mirror(postgres_url, tmp_path):
     tell(44, 60, postgres_url, tmp_path, rows=45)
 
