@@ -7,6 +7,7 @@ VENV := .venv
 VENV41 := .venv41
 PY := $(VENV)/bin/python
 PY41 := $(VENV41)/bin/python
+PYTEST := -m pytest -n 2 --dist worksteal
 
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
@@ -28,15 +29,15 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 	$(VENV)/bin/lint-imports
 
 test: setup java  ## the fast tests
-	$(PY) -m pytest -n 2 --dist worksteal
+	$(PY) $(PYTEST)
 
 # Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
-test-all: export SHELDUCK_TEST_SPARK := compiled
-test-all: setup java jars $(VENV41)/.ready  ## every test, and the smoke story on Spark 4.1
-	$(PY) -m pytest -m "not cluster and not connect and not readers"
+test-all: setup java jars $(VENV41)/.ready  ## every test, the fast ones with compiled code, and Spark 4.1
+	SHELDUCK_TEST_SPARK=compiled $(PY) $(PYTEST)
+	$(PY) $(PYTEST) -m "slow and not cluster and not connect and not readers"
 	$(PY) -m pytest -m cluster
 	$(PY) -m pytest -m connect
-	$(PY41) -m pytest -m spark41
+	$(PY41) $(PYTEST) -m spark41
 	$(PY41) -m pytest -m connect
 	$(PY41) -m pytest -m readers -s
 	SHELDUCK_TEST_ICEBERG=oldest $(PY41) -m pytest -m readers -s
