@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.dialects.stored_types import timestamp_from_text, timestamp_text
 from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import timestamp_from_text, timestamp_text
 from shelduck.catalog.schema.create import create_lake
 from tests.support.oracle import METADATA_TABLES, DuckDBOracle
 

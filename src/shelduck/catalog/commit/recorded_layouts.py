@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, bindparam, func, insert, select, text
+from sqlalchemy import Connection, bindparam, cast, exists, func, insert, select
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries
 from shelduck.catalog.schema import own_tables
+from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.model.files.layout import Layout
 
 _KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(
@@ -17,9 +18,12 @@ _KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where
 _NEWEST = select(func.max(own_tables.layout.c.layout_id))
 _INSERT_LAYOUTS = insert(own_tables.layout)
 # Two processes may have learned the same file; the first to record it is right.
-_INSERT_FILES = text(
-    "INSERT INTO shelduck_file_layout (data_file_id, layout_id) VALUES (:data_file_id, :layout_id)"
-    " ON CONFLICT DO NOTHING"
+_FILE = bindparam("file", type_=BIGINT)
+_INSERT_FILES = insert(own_tables.file_layout).from_select(
+    ["data_file_id", "layout_id"],
+    select(cast(_FILE, BIGINT), cast(bindparam("layout"), BIGINT)).where(
+        ~exists().where(own_tables.file_layout.c.data_file_id == _FILE)
+    ),
 )
 
 
@@ -49,7 +53,7 @@ def record_layouts(store: Store, connection: Connection, layouts: Mapping[int, L
     connection.execute(
         _INSERT_FILES,
         [
-            {"data_file_id": number, "layout_id": ids[digests[id(layout)]]}
+            {"file": number, "layout": ids[digests[id(layout)]]}
             for number, layout in layouts.items()
         ],
     )

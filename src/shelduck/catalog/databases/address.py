@@ -15,16 +15,10 @@ from urllib.parse import quote, quote_plus
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from shelduck.catalog.databases.known import DATABASES, EXPECTED
 from shelduck.errors import InvalidRequest
 
-EXPECTED = "use sqlite:////file.db, postgresql://user@host/database or duckdb:////file.ducklake"
-
 _HIDDEN = "***"
-# Options whose values help to find the database and are no secret; all others are hidden.
-_SHOWN = frozenset(
-    "application_name client_encoding connect_timeout dbname gssencmode host hostaddr port service"
-    " sslcert sslkey sslmode sslrootcert target_session_attrs timeout user".split()
-)
 _MAY_HOLD_AT = frozenset({"password", "sslpassword", "user", "options", "application_name"})
 _SHORT = 4
 
@@ -40,11 +34,16 @@ class Address:
         """The database, such as ``postgresql``."""
         return self.url.get_backend_name()
 
+    def _is_plain(self, option: str) -> bool:
+        """Tell whether an option is one that the database says is no secret."""
+        known = DATABASES.get(self.kind)
+        return known is not None and option in known.shown
+
     @property
     def shown(self) -> str:
         """The address without its secrets."""
         options = {
-            key: value if key in _SHOWN else _HIDDEN for key, value in self.url.query.items()
+            key: value if self._is_plain(key) else _HIDDEN for key, value in self.url.query.items()
         }
         plain = self.url.set(drivername=self.kind, query=options)
         return plain.render_as_string(hide_password=True).replace(quote(_HIDDEN, safe=""), _HIDDEN)
@@ -73,7 +72,7 @@ class Address:
     def _secrets(self) -> list[str]:
         found = [self.url.password] if self.url.password else []
         for key, value in self.url.query.items():
-            if key not in _SHOWN:
+            if not self._is_plain(key):
                 found += [value] if isinstance(value, str) else list(value)
         return sorted(map(str, found), key=len, reverse=True)
 
@@ -88,7 +87,8 @@ def parse_address(text: str) -> Address:
         url = None
     if url is None:
         raise InvalidRequest(f"cannot parse the catalog address; {_hint(text)}")
-    if kind in ("postgresql", "postgres") and _is_ambiguous(text, url):
+    known = DATABASES.get(kind)
+    if known is not None and known.is_server and _is_ambiguous(text, url):
         raise InvalidRequest(f"the catalog address is ambiguous; {_ESCAPES}")
     return Address(url)
 

@@ -13,12 +13,8 @@ def refuse_settings(url: URL, known: Collection[str]) -> None:
     """Raise InvalidRequest, naming it, for a setting that the database does not know."""
     for name in url.query:
         if name not in known:
-            listed = (
-                f"{', '.join(known)} are known"
-                if len(known) < 9
-                else "known settings: {', '.join(known)}"
-            )
+            listed = f"known settings: {', '.join(known)}" if known else "there are no settings"
             raise InvalidRequest(
                 f"the address of a {url.get_backend_name()} catalog does not support the setting"
-                f" {name!r}; leave it out ({listed if known else 'there are no settings'})"
+                f" {name!r}; leave it out ({listed})"
             )

@@ -33,6 +33,12 @@ class DuckDB:
     """A DuckDB file as a catalog."""
 
     kind = "duckdb"
+    names: tuple[str, ...] = ("duckdb",)
+    form = "duckdb:////file.ducklake"
+    extra = "duckdb"
+    is_server = False
+    shown: frozenset[str] = frozenset()
+    duckdb_extension: str | None = None
     begin_read = "BEGIN TRANSACTION READ ONLY"
     begin_write = "BEGIN TRANSACTION"
     # DuckDB skips row groups by their own statistics, and an index would hinder later ALTERs.
@@ -53,6 +59,13 @@ class DuckDB:
         self._driver = engine.dialect.loaded_dbapi
         event.listen(engine, "do_connect", self._wait_for_file)
         return engine
+
+    @staticmethod
+    def duckdb_address(url: URL) -> str:
+        return str(url.database)
+
+    def begin(self, driver: Any, statement: str) -> None:
+        driver.begin(statement)
 
     def exists(self) -> bool:
         return self.path.exists()

@@ -8,9 +8,8 @@ from importlib import resources
 from typing import Any
 
 from shelduck.catalog.databases.address import parse_address
+from shelduck.catalog.databases.known import DATABASES
 from shelduck.errors import ShelduckError
-
-_EXTENSIONS = {"sqlite": "sqlite_scanner", "postgresql": "postgres_scanner"}
 
 
 class DuckDBMissing(ShelduckError):
@@ -26,12 +25,12 @@ def duckdb_rows(url: str, *queries: str) -> Iterator[tuple[Any, ...]]:
         duckdb = importlib.import_module("duckdb")
     except ModuleNotFoundError as error:
         raise DuckDBMissing("pip install duckdb duckdb-extension-ducklake") from error
-    parsed = parse_address(url).url
-    scanner = _EXTENSIONS.get(parsed.get_backend_name())
+    parsed = parse_address(url)
+    database = DATABASES[parsed.kind]
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
-        for name in [n for n in (scanner, "ducklake") if n]:
+        for name in [n for n in (database.duckdb_extension, "ducklake") if n]:
             connection.load_extension(_extension_file(name))
-        address = _address(parsed).replace("'", "''")
+        address = database.duckdb_address(parsed.url).replace("'", "''")
         connection.execute(f"ATTACH 'ducklake:{address}' AS lake (READ_ONLY)")
         connection.execute("USE lake")
         for query in queries:
@@ -56,18 +55,3 @@ def _walk(folder: Any) -> Iterator[Any]:
             yield from _walk(entry)
         else:
             yield entry
-
-
-def _address(url: Any) -> str:
-    if url.get_backend_name() == "sqlite":
-        return f"sqlite:{url.database}"
-    if url.get_backend_name() == "duckdb":
-        return str(url.database)
-    parts = {
-        "dbname": url.database,
-        "host": url.query.get("host", url.host),
-        "port": url.port,
-        "user": url.username,
-        "password": url.password,
-    }
-    return "postgres:" + " ".join(f"{key}={value}" for key, value in parts.items() if value)

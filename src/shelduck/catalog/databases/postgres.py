@@ -22,6 +22,12 @@ _RETRYABLE = {"40001", "40P01", "23505", "42P07", "55P03"}
 _UNAVAILABLE = ("08", "28", "3D", "53", "57P", "57014", "58", "42501", "25006")
 _COMMIT_ANSWER_LOST = ("08", "57P", "58", "40003")
 
+# Settings of libpq whose values help to find the database and are no secret.
+_SHOWN = frozenset(
+    "application_name client_encoding connect_timeout dbname gssencmode host hostaddr port service"
+    " sslcert sslkey sslmode sslrootcert target_session_attrs user".split()
+)
+
 _IN_TRANSACTION = 2  # libpq PQTRANS_INTRANS
 
 
@@ -29,6 +35,12 @@ class PostgreSQL:
     """One schema of a PostgreSQL database as a catalog: the first of the search path."""
 
     kind = "postgresql"
+    names: tuple[str, ...] = ("postgresql", "postgres")
+    form = "postgresql://user@host/database"
+    extra = "postgres"
+    is_server = True
+    shown = _SHOWN
+    duckdb_extension: str | None = "postgres_scanner"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # One round trip. READ COMMITTED, so that what follows sees what the last lock holder committed.
     # DuckDB takes no lock, but begins each commit by inserting its snapshot: with the table locked
@@ -57,6 +69,20 @@ class PostgreSQL:
         # First, so that SQLAlchemy's own look at a new connection leaves no transaction open.
         event.listen(engine, "connect", _prepare, insert=True)
         return engine
+
+    @staticmethod
+    def duckdb_address(url: URL) -> str:
+        parts = {
+            "dbname": url.database,
+            "host": url.query.get("host", url.host),
+            "port": url.port,
+            "user": url.username,
+            "password": url.password,
+        }
+        return "postgres:" + " ".join(f"{key}={value}" for key, value in parts.items() if value)
+
+    def begin(self, driver: Any, statement: str) -> None:
+        driver.execute(statement)
 
     def exists(self) -> bool:
         return True

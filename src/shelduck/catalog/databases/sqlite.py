@@ -40,6 +40,12 @@ class SQLite:
     """A SQLite file as a catalog."""
 
     kind = "sqlite"
+    names: tuple[str, ...] = ("sqlite",)
+    form = "sqlite:////file.db"
+    extra = ""
+    is_server = False
+    shown = frozenset({"timeout"})
+    duckdb_extension: str | None = "sqlite_scanner"
     begin_read = "BEGIN"
     begin_write = "BEGIN IMMEDIATE"
     indexed = True
@@ -62,6 +68,13 @@ class SQLite:
         engine = create_engine(self.url, connect_args=arguments, pool_use_lifo=True)
         event.listen(engine, "connect", _take_over_transactions)
         return engine
+
+    @staticmethod
+    def duckdb_address(url: URL) -> str:
+        return f"sqlite:{url.database}"
+
+    def begin(self, driver: Any, statement: str) -> None:
+        driver.execute(statement)
 
     def exists(self) -> bool:
         return self.path.exists()

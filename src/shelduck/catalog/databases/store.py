@@ -21,11 +21,9 @@ from typing import Any, Protocol
 from sqlalchemy import URL, Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from shelduck.catalog.databases.address import EXPECTED, Address, parse_address
-from shelduck.catalog.databases.duckdb import DuckDB
+from shelduck.catalog.databases.address import Address, parse_address
 from shelduck.catalog.databases.failures import Contention, Failure
-from shelduck.catalog.databases.postgres import PostgreSQL
-from shelduck.catalog.databases.sqlite import SQLite
+from shelduck.catalog.databases.known import DATABASES, EXPECTED
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.errors import (
     CatalogUnavailable,
@@ -40,6 +38,18 @@ class Database(Protocol):
     """What a database must answer to carry a catalog."""
 
     kind: str
+    names: tuple[str, ...]
+    """What its addresses may begin with."""
+    form: str
+    """What its addresses look like."""
+    extra: str
+    """The extra that installs its driver."""
+    is_server: bool
+    """Whether it can close a connection that we hold, and knows users and passwords."""
+    shown: frozenset[str]
+    """The options of an address that are no secret, so that errors may show their values."""
+    duckdb_extension: str | None
+    """What DuckDB loads to use the database, None for its own."""
     url: URL
     begin_read: str
     begin_write: str
@@ -49,6 +59,13 @@ class Database(Protocol):
 
     def make_engine(self) -> Engine:
         """Return an engine whose driver begins no transaction by itself."""
+
+    @staticmethod
+    def duckdb_address(url: URL) -> str:
+        """Return what DuckDB attaches, behind ``ducklake:``."""
+
+    def begin(self, driver: Any, statement: str) -> None:
+        """Begin a transaction on the driver's connection."""
 
     def exists(self) -> bool:
         """Tell whether the database is there; looking must not create it."""
@@ -152,7 +169,7 @@ class Store:
         try:
             return self._try_to_begin(begin)
         except (DBAPIError, self._driver_error) as error:
-            if self._classify(error) is not Failure.UNAVAILABLE or self.kind != "postgresql":
+            if self._classify(error) is not Failure.UNAVAILABLE or not self.database.is_server:
                 self._translate(error)
                 raise self._unusable(error) from error
         # A pooled connection that the server closed meanwhile: nothing was sent on it yet.
@@ -173,8 +190,7 @@ class Store:
             raise self._unusable(error) from error
         try:
             connection.begin()
-            driver = _driver_connection(connection)
-            getattr(driver, "begin", driver.execute)(begin)
+            self.database.begin(_driver_connection(connection), begin)
         except BaseException:
             connection.invalidate()
             connection.close()
@@ -247,13 +263,6 @@ _ERRORS: dict[Failure, type[ShelduckError]] = {
     Failure.CORRUPT: CorruptLake,
 }
 
-_DATABASES: dict[str, tuple[type[SQLite | PostgreSQL | DuckDB], str]] = {
-    "sqlite": (SQLite, ""),
-    "postgresql": (PostgreSQL, "postgres"),
-    "postgres": (PostgreSQL, "postgres"),
-    "duckdb": (DuckDB, "duckdb"),
-}
-
 
 def open_store(url: str) -> Store:
     """Return the store at a URL; nothing is opened or created before its first use.
@@ -262,14 +271,14 @@ def open_store(url: str) -> Store:
     ``duckdb:////absolute.ducklake``.
     """
     address = parse_address(url)
-    database, extra = _DATABASES.get(address.kind, (None, ""))
+    database = DATABASES.get(address.kind)
     if database is None:
         raise InvalidRequest(f"unknown catalog database {address.kind!r}; {EXPECTED}")
     try:
         return Store(database(address.url))
     except ModuleNotFoundError as error:
         raise InvalidRequest(
-            f"{error.name!r} is not installed; run pip install 'shelduck[{extra}]'"
+            f"{error.name!r} is not installed; run pip install 'shelduck[{database.extra}]'"
         ) from error
     except ShelduckError:
         raise

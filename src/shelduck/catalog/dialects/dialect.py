@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.types import TypeEngine
 
 from shelduck.model.tables.schema import Field
 
@@ -18,6 +21,12 @@ class Dialect:
 
     name: str
     """As SQLAlchemy calls it: ``connection.dialect.name``."""
+
+    column_types: Mapping[str, TypeEngine[Any]]
+    """The types of the lake's columns that are not the usual ones of `catalog.schema.column_types`.
+
+    The keys are ``text``, ``key_text``, ``boolean``, ``uuid`` and ``timestamp``.
+    """
 
     tables: str
     """The query for the names of all tables beside the lake's, in a column ``name``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shelduck.catalog.dialects.dialect import UNLIMITED, Dialect, Encoder
+from shelduck.catalog.dialects.stored_types import TimestampAsMicros
 from shelduck.catalog.dialects.values import binary
 from shelduck.model.files.nested_text import nested_text
 from shelduck.model.tables.schema import Field, Kind
@@ -46,6 +47,7 @@ def _value(field: Field) -> Encoder:
 
 DUCKDB = Dialect(
     name="duckdb",
+    column_types={"timestamp": TimestampAsMicros()},
     tables=f"SELECT table_name AS name FROM duckdb_tables() WHERE {_HERE}",
     indexes=f"SELECT index_name AS name FROM duckdb_indexes() WHERE {_HERE}",
     whole_number=("CASE WHEN regexp_full_match({0}, '-?[0-9]+') THEN TRY_CAST({0} AS HUGEINT) END"),

@@ -81,6 +81,7 @@ def _value(field: Field) -> Encoder:
 
 POSTGRESQL = Dialect(
     name="postgresql",
+    column_types={},
     tables=f"{_RELATIONS} AND relkind IN ('r', 'p')",
     indexes=f"{_RELATIONS} AND relkind IN ('i', 'I')",
     whole_number="CASE WHEN {0} ~ '^-?[0-9]+$' THEN CAST({0} AS NUMERIC) END",

@@ -2,75 +2,32 @@
 
 DuckDB writes its SQLite catalogs with BIGINT for booleans and VARCHAR for UUIDs and time stamps;
 DuckDB and PostgreSQL catalogs use the native types. Callers see int, str, bool, str (UUID) and
-aware datetime everywhere.
+aware datetime everywhere. What differs is in the dialects.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, ColumnElement, DateTime, Dialect, String, Uuid, func
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy import BigInteger, Boolean, DateTime, String, Uuid
+from sqlalchemy.types import TypeEngine
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def timestamp_text(value: datetime) -> str:
-    """Return the text that DuckDB stores in SQLite: UTC, trailing zeros cut, offset ``+00``."""
-    utc = value.astimezone(UTC)
-    text = utc.strftime("%Y-%m-%d %H:%M:%S")
-    fraction = f"{utc.microsecond:06d}".rstrip("0")
-    return f"{text}.{fraction}+00" if fraction else f"{text}+00"
+from shelduck.catalog.dialects.known import DIALECTS
 
 
-def timestamp_from_text(text: str) -> datetime:
-    """Read a stored time stamp; text without an offset counts as UTC."""
-    value = datetime.fromisoformat(text)
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+def _stored(name: str, usual: TypeEngine[Any]) -> TypeEngine[Any]:
+    """Return the usual type, with that of each database that has another one."""
+    for dialect in DIALECTS.values():
+        if name in dialect.column_types:
+            usual = usual.with_variant(dialect.column_types[name], dialect.name)
+    return usual
 
 
-class _TimestampAsText(TypeDecorator[datetime]):
-    impl = String
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        return None if value is None else timestamp_text(value)
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        return None if value is None else timestamp_from_text(value)
-
-
-class _TimestampAsMicros(TypeDecorator[datetime]):
-    """Fetched as microseconds: DuckDB's driver needs pytz to hand out a TIMESTAMPTZ."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def column_expression(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        return func.epoch_us(column, type_=self)
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        return None if value is None else EPOCH + timedelta(microseconds=int(value))
-
-
-class _BooleanAsBigint(TypeDecorator[bool]):
-    impl = BigInteger
-    cache_ok = True
-
-    def process_bind_param(self, value: bool | None, dialect: Dialect) -> int | None:  # noqa: ARG002
-        return None if value is None else int(value)
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> bool | None:  # noqa: ARG002
-        return None if value is None else bool(value)
-
-
-TEXT: TypeEngine[str] = String()
+TEXT: TypeEngine[str] = _stored("text", String())
+KEY_TEXT: TypeEngine[str] = _stored("key_text", String())
+"""A short text that is part of a primary key."""
 BIGINT: TypeEngine[int] = BigInteger()
-BOOLEAN: TypeEngine[bool] = Boolean().with_variant(_BooleanAsBigint(), "sqlite")
-UUID: TypeEngine[str] = Uuid(as_uuid=False).with_variant(String(), "sqlite")
-TIMESTAMP: TypeEngine[datetime] = (
-    DateTime(timezone=True)
-    .with_variant(_TimestampAsText(), "sqlite")
-    .with_variant(_TimestampAsMicros(), "duckdb")
-)
+BOOLEAN: TypeEngine[bool] = _stored("boolean", Boolean())
+UUID: TypeEngine[str] = _stored("uuid", Uuid(as_uuid=False))
+TIMESTAMP: TypeEngine[datetime] = _stored("timestamp", DateTime(timezone=True))

@@ -10,7 +10,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT, TEXT, TIMESTAMP
+from shelduck.catalog.schema.column_types import BIGINT, KEY_TEXT, TEXT, TIMESTAMP
 
 OWN = MetaData()
 
@@ -44,7 +44,7 @@ stream_batches = Table(
     "shelduck_stream_batches",
     OWN,
     Column("table_id", BIGINT, primary_key=True, autoincrement=False),
-    Column("query_id", TEXT, primary_key=True),
+    Column("query_id", KEY_TEXT, primary_key=True),
     Column("batch_id", BIGINT),
     Column("snapshot_id", BIGINT),
 )
