@@ -20,6 +20,7 @@ CASES = [
     ("int64", "int8", {"127": 127, "-128": -128, "128": LOST}),
     ("int64", "uint8", {"255": 255, "-1": LOST, "256": LOST}),
     ("int64", "float64", {"9007199254740992": 2.0**53, "9007199254740993": LOST}),
+    ("uuid", "blob", {UUID: bytes.fromhex(UUID.replace("-", ""))}),
     ("int64", "boolean", {"0": False, "1": True, "2": LOST}),
     ("boolean", "int32", {"true": 1, "false": 0}),
     ("float64", "int32", {"3.0": 3, "3.5": LOST, "NaN": LOST, "3000000000.0": LOST}),

@@ -44,6 +44,16 @@ def test_defaults_become_what_values_become(lake):
     ]
 
 
+def test_a_uuid_and_the_default_of_its_column_become_the_same_bytes(lake):
+    lake.sql(f"CREATE TABLE ids (id INT, u UUID DEFAULT '{UUID}')")
+    lake.sql("INSERT INTO ids (id) VALUES (1)")
+    lake.table("ids").alter(change_type("u", "binary")).wait()
+    lake.sql("INSERT INTO ids (id) VALUES (2)")
+
+    sixteen = bytes.fromhex(UUID.replace("-", ""))
+    assert rows(lake.sql("SELECT id, u FROM ids ORDER BY id")) == [(1, sixteen), (2, sixteen)]
+
+
 def test_a_value_that_is_lost_is_told_in_hexadecimal(lake):
     job = lake.table("bytes").alter(change_type("b", "string"))
     with pytest.raises(InvalidRequest, match=r"X'FFFE', in .*parquet"):

@@ -72,6 +72,8 @@ def is_kept(source: str, target: str, given: Any, made: Any, zone: ZoneInfo | No
         if family(source) == "number":
             return _says(source, given, _number(made))
         return _is_read(made, source, given, zone)
+    if (source, target) == ("uuid", "blob"):
+        return bool(uuid.UUID(bytes=made) == uuid.UUID(given))
     if {family(source), family(target)} <= {"number", "boolean"}:
         return _is_same_number(source, target, given, made)
     if target == "date":

@@ -43,7 +43,7 @@ CASES = [
     ("struct<`a.b`: string>", "struct<`a.b`: int>", CONVERT, f"`a.b`: {NOT_STORED}"),
     ("struct<A: string>", "struct<a: int>", CONVERT, f"a: {NOT_STORED}"),
     ("struct<a: int, b: bigint, c: string>", "struct<c: int, b: int>", CONVERT, f"c: {NOT_STORED}"),
-    ("struct<a: string, b: uuid>", "struct<a: int, b: blob>", REFUSED, None),
+    ("struct<a: string, b: blob>", "struct<a: int, b: uuid>", REFUSED, None),
     ("int[]", "bigint[]", SAFE, "element: int64 holds every int32"),
     ("bigint[]", "int[]", CONVERT, f"element: {NOT_HELD}"),
     ("bigint[][]", "int[][]", CONVERT, f"element.element: {NOT_HELD}"),
@@ -142,7 +142,7 @@ def test_of_two_parts_the_worse_one_decides_whatever_the_order():
 _SAMPLES = [
     (parse_type(one), parse_type(other))
     for one, other in (("int", "int"), ("int", "bigint"), ("float", "double"), ("string", "int"))
-] + [(Primitive("uuid"), Primitive("blob"))]
+] + [(Primitive("blob"), Primitive("uuid"))]
 
 
 def _severity(found):

@@ -116,7 +116,8 @@ def test_all_promotions_of_delta_and_of_the_specification_are_metadata_only():
         ("int64", "varchar", Verdict.CONVERT),
         ("varchar", "json", Verdict.CONVERT),
         ("uuid", "varchar", Verdict.CONVERT),
-        ("uuid", "blob", Verdict.REFUSED),
+        ("uuid", "blob", Verdict.CONVERT),
+        ("blob", "uuid", Verdict.REFUSED),
         ("varchar", "variant", Verdict.REFUSED),
         ("boolean", "int8", Verdict.CONVERT),
         ("time", "timetz", Verdict.REFUSED),
@@ -199,7 +200,7 @@ def test_a_reason_names_the_types_and_what_to_do():
     assert promotion(Primitive("int64"), Primitive("varchar")).reason == (
         "values of int64 are stored in another form than those of varchar"
     )
-    assert promotion(Primitive("uuid"), Primitive("blob")).reason == ("uuid cannot be cast to blob")
+    assert promotion(Primitive("blob"), Primitive("uuid")).reason == ("blob cannot be cast to uuid")
 
 
 def test_every_rule_decides_some_pair():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isfinite
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.change import AlterTable
@@ -22,6 +25,9 @@ from shelduck.model.tables.schema import (
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.data_types import (
+    FLOATS,
+    SIGNED,
+    UNSIGNED,
     DataType,
     Decimal,
     Leaf,
@@ -208,13 +214,37 @@ def _field(old: Field, target: DataType, number: int, table: str) -> Field:
 def _default(old: Field, default: Default, target: DataType, table: str) -> Default:
     try:
         if default.literal and isinstance(target, Primitive | Decimal):
-            return Default(canonical_text(target, _literal(old.type, default.text, target)))
+            made = canonical_text(target, _literal(old.type, default.text, target))
+            if _is_same_number(old.type, default.text, target, made):
+                return Default(made)
     except InvalidRequest:
         pass
     raise Unsupported(
-        f"the default {default.text} of {old.name!r} of {table} is not a valid {target}; use ALTER"
+        f"the default {default.text} of {old.name!r} of {table} has no equal {target}; use ALTER"
         f" TABLE {table} ALTER COLUMN {path_text((old.name,))} DROP DEFAULT first"
     )
+
+
+def _is_same_number(source: DataType, text: str, target: Leaf, made: str) -> bool:
+    """Tell whether a default is no number, or the same one; a job reports values that are not."""
+    given, kept = _number(source, text), _number(target, made)
+    return given is None or kept is None or given == kept
+
+
+def _number(kind: DataType, text: str) -> Fraction | None:
+    """Return the number that a canonical text stands for, None for other types and for no number.
+
+    Of a FLOAT it is that of the DOUBLE with its value, of a DOUBLE the shortest text.
+    """
+    name = str(kind)
+    if not (isinstance(kind, Decimal) or name in (*SIGNED, *UNSIGNED, *FLOATS)):
+        return None
+    if name not in FLOATS:
+        return Fraction(text)
+    found = float(text)
+    if name == "float32":
+        [found] = struct.unpack("f", struct.pack("f", found))
+    return Fraction(repr(found)) if isfinite(found) else None
 
 
 def _literal(source: DataType, text: str, target: Leaf) -> str:
@@ -222,6 +252,8 @@ def _literal(source: DataType, text: str, target: Leaf) -> str:
     is_bytes = str(target) == "blob"
     if is_bytes is (str(source) == "blob"):
         return text
+    if is_bytes and str(source) == "uuid":
+        return blob_text(bytes.fromhex(text.replace("-", "")))
     if is_bytes:
         return blob_text(text.encode())
     try:

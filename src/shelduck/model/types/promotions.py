@@ -285,6 +285,12 @@ RULES = (
         Verdict.CONVERT,
         "values of {source} are stored in another form than those of {target}",
     ),
+    Rule(
+        "a UUID to bytes",
+        lambda s, t: (str(s), str(t)) == ("uuid", "blob"),
+        Verdict.CONVERT,
+        "a UUID becomes its 16 bytes",
+    ),
 )
 NO_RULE = Rule(
     "all other pairs",

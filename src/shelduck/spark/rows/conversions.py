@@ -111,6 +111,8 @@ def _leaf(value: Column, source: Leaf, target: Leaf) -> Column:
         return _of_text(value, target, wanted)
     if str(target) in _TEXTS:
         return _to_text(value, source, target)
+    if (str(source), str(target)) == ("uuid", "blob"):
+        return _bytes_of_uuid(value)
     if str(source) in _MOMENTS or str(target) in _MOMENTS:
         return _moment(value, source, target, wanted)
     return _in_range(_same_back(value, source, target, wanted), target)
@@ -229,6 +231,11 @@ def _json_text(value: Column, source: Leaf) -> Column:
         micros = F.extract(F.lit("second"), value) * 1000 % 1
         listed = F.when(micros == 0, listed).otherwise(finer)
     return F.when(value.isNotNull(), listed.substr(F.lit(2), F.length(listed) - 2))
+
+
+def _bytes_of_uuid(value: Column) -> Column:
+    digits = F.replace(value, F.lit("-"), F.lit(""))
+    return F.when(F.lower(value).rlike(rf"\A{FORMS['uuid']}\z"), F.unhex(digits))
 
 
 def _moment(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) -> Column:
