@@ -142,7 +142,7 @@ def test_columns_are_published_only_where_no_other_rows_are(lake):
         carried_out(lake, [publish], step)
     lake.tell("INSERT INTO t VALUES (2, '2')", inline=10)
     table = lake.table("t")
-    with pytest.raises(Conflict, match=r"put rows of main\.t into the catalog"):
+    with pytest.raises(Conflict, match=r"wrote inlined rows to main\.t"):
         carried_out(lake, [AlterTable(table, columns, {}, only_files=known)], step)
     assert look(lake, 1).state is JobState.PENDING
     lake.tell("DELETE FROM t WHERE a = 2", inline=10)

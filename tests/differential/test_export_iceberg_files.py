@@ -393,7 +393,7 @@ def test_adopted_files_that_one_name_mapping_cannot_serve_are_written_anew(lake,
     assert spark_rows(table.read()) == expected
 
     assert reasons(refused(table, tmp_path / "out")) == [
-        "it has no field ids, and 'a', 'b' is another column in other such files"
+        "it has no field ids, and other files without field ids use 'a', 'b' for a different column"
     ]
     table.export_iceberg(tmp_path / "out", rewrite=True)
     readers = IcebergReaders(tmp_path / "out")

@@ -144,7 +144,7 @@ def test_d11_a_column_that_is_there_cannot_be_added(case, column):
 def test_d16_a_key_of_unique_is_not_dropped(case):
     told = case.refused(InvalidRequest, "ALTER TABLE u DROP COLUMN citycode")
 
-    assert "cannot drop key column citycode of main.u in Unique data model table" in told
+    assert "cannot drop key column citycode of main.u, which is a UNIQUE KEY table" in told
 
 
 def test_d21_a_bucket_column_is_not_dropped(case):
@@ -190,10 +190,9 @@ def test_d34_how_a_value_is_combined_is_said_again(case):
 def test_d35_other_models_combine_nothing(case, table, column):
     told = case.refused(InvalidRequest, f"ALTER TABLE {table} MODIFY COLUMN {column} INT SUM")
 
-    model = {"d": "Duplicate", "u": "Unique"}[table]
-    assert told == (
-        f"cannot assign aggregation method on column {column} in {model} data model table"
-        f" main.{table}"
+    model = {"d": "DUPLICATE", "u": "UNIQUE"}[table]
+    assert (
+        told == f"cannot give column {column} an aggregation: main.{table} is a {model} KEY table"
     )
 
 

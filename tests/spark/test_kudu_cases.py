@@ -239,7 +239,7 @@ def test_k20_ten_alters_at_once_all_apply(case):
 
 def test_k22_a_key_is_not_dropped(case):
     for table, key in (("u", "c0"), ("w", "c0"), ("w", "c1")):
-        told = f"cannot drop key column {key} of main.{table} in Unique data model table"
+        told = f"cannot drop key column {key} of main.{table}, which is a UNIQUE KEY table"
         for act in (
             f"ALTER TABLE {table} DROP COLUMN {key}",
             f"ALTER TABLE {table} ADD COLUMN more INT, DROP COLUMN {key}",

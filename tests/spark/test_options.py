@@ -87,7 +87,10 @@ def test_a_reader_reads_the_change_feed(spark, lake, name):
         ({"readChangeFeed": True}, "a change feed needs startingVersion or startingTimestamp"),
         ({"readChangeFeed": "yes"}, "option readChangeFeed must be true or false, not 'yes'"),
         ({"versionAsOf": "x"}, "option versionAsOf must be the id of a snapshot, not 'x'"),
-        ({"versionAsOf": 3, "snapshot-id": 3}, "versionAsOf and snapshot-id exclude each other"),
+        (
+            {"versionAsOf": 3, "snapshot-id": 3},
+            "versionAsOf and snapshot-id cannot be used together",
+        ),
         (
             {"versionAsOf": 3, "timestampAsOf": "2026-01-01"},
             "use either versionAsOf or timestampAsOf",

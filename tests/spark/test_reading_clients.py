@@ -101,7 +101,7 @@ def test_what_names_no_columns_is_refused(lake, columns, told):
 
 
 def test_columns_are_named_once(lake):
-    with pytest.raises(InvalidRequest, match="leave out columns"):
+    with pytest.raises(InvalidRequest, match="either expect or columns, not both"):
         lake.table("t").read(expect="id INT", columns=["id"])
     with pytest.raises(InvalidRequest, match="must be 'snapshot' or 'current', not 'newest'"):
         lake.table("t").read(schema="newest")

@@ -307,9 +307,9 @@ STRUCTS_ONLY = "only structs have fields to add, drop or rename"
             "ALTER TABLE t ALTER n TYPE ARRAY<INT>",
             Unsupported,
             (
-                "cannot change n of main.t from int32 to array<int32>: a struct, list or map"
-                " cannot become another kind of type, nor can another type become one; add a new"
-                " column and drop the old one"
+                "cannot change n of main.t from int32 to array<int32>:"
+                " a struct, list or map cannot be changed to or from another kind of type;"
+                " add a new column and drop the old one"
             ),
         ),
         (

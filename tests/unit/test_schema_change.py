@@ -215,7 +215,7 @@ def test_a_field_is_added_first_in_its_struct():
             add("n", "varchar", "NULL"),
             Unsupported,
             (
-                "'NULL' cannot be the default of n of main.t: DuckLake writes this text for"
+                "the text 'NULL' cannot be the default of n of main.t: DuckLake writes it for"
                 " columns without a default"
             ),
         ),
@@ -475,33 +475,33 @@ def test_structs_inside_lists_and_maps_are_matched_too():
         (
             retype("a", "struct<f: int>"),
             (
-                "cannot change a of main.t from int32 to struct<f: int32>: a struct, list or map"
-                " cannot become another kind of type, nor can another type become one; add a new"
-                " column and drop the old one"
+                "cannot change a of main.t from int32 to struct<f: int32>:"
+                " a struct, list or map cannot be changed to or from another kind of type;"
+                " add a new column and drop the old one"
             ),
         ),
         (
             retype("s", "int"),
             (
-                "cannot change s of main.t from struct<f: int32, g: varchar> to int32: a struct,"
-                " list or map cannot become another kind of type, nor can another type become"
-                " one; add a new column and drop the old one"
+                "cannot change s of main.t from struct<f: int32, g: varchar> to int32:"
+                " a struct, list or map cannot be changed to or from another kind of type;"
+                " add a new column and drop the old one"
             ),
         ),
         (
             retype("l", "map<int, int>"),
             (
-                "cannot change l of main.t from array<struct<e: int32>> to map<int32, int32>: a"
-                " struct, list or map cannot become another kind of type, nor can another type"
-                " become one; add a new column and drop the old one"
+                "cannot change l of main.t from array<struct<e: int32>> to map<int32, int32>:"
+                " a struct, list or map cannot be changed to or from another kind of type;"
+                " add a new column and drop the old one"
             ),
         ),
         (
             retype("a", "array<int>"),
             (
-                "cannot change a of main.t from int32 to array<int32>: a struct, list or map"
-                " cannot become another kind of type, nor can another type become one; add a new"
-                " column and drop the old one"
+                "cannot change a of main.t from int32 to array<int32>:"
+                " a struct, list or map cannot be changed to or from another kind of type;"
+                " add a new column and drop the old one"
             ),
         ),
     ],

@@ -171,7 +171,10 @@ def test_a_statement_is_read(text, statement):
         ("CREATE TABLE t (a int FIRST)", "FIRST and AFTER are for ALTER TABLE"),
         ("CREATE TABLE t AS DROP u", "expected a query: SELECT, WITH, FROM, VALUES or TABLE"),
         ("CREATE TABLE t (a int) COMMENT 'x' COMMENT 'y'", "expected COMMENT only once"),
-        ("CREATE OR REPLACE TABLE IF NOT EXISTS t (a int)", "OR REPLACE and IF NOT EXISTS exclude"),
+        (
+            "CREATE OR REPLACE TABLE IF NOT EXISTS t (a int)",
+            "EXISTS cannot be used together",
+        ),
         ("DROP TABLE", "expected a table at line 1, column 11, but the statement ends"),
         ("DROP SCHEMA a.b.c", "expected a schema as schema or catalog.schema"),
         ("INSERT t VALUES (1)", "expected INTO or OVERWRITE at line 1, column 8"),

@@ -128,7 +128,9 @@ def text_to_value(text: SparkColumn, leaf: Leaf) -> SparkColumn:
         # The canonical text ends in +00, which Spark reads as the offset only when written in full.
         return F.concat(text, F.lit(":00")).cast(T.TimestampType())
     if name == "timestamp_ns":
-        raise InvalidRequest("a column of type timestamp_ns cannot be in a path")
+        raise InvalidRequest(
+            "cannot read a timestamp_ns column from the path of a file, such as ts=..."
+        )
     return text.cast(spark_type(leaf))
 
 

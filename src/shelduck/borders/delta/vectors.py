@@ -60,8 +60,8 @@ def bitmap() -> type[BitMap64]:
         from pyroaring import BitMap64  # noqa: PLC0415 - an optional extra
     except ImportError as missing:
         raise Unsupported(
-            "'pyroaring' is not installed, which deletion vectors of Delta tables need; run pip"
-            " install 'shelduck[delta]'"
+            "deletion vectors of Delta tables need the package 'pyroaring', which is not"
+            " installed; run pip install 'shelduck[delta]'"
         ) from missing
     return BitMap64
 

@@ -250,8 +250,8 @@ def _parsed(schema: JsonObject, table: str) -> Schema:
         _ = parsed.column_names
     except (ValidationError, SchemaError) as error:
         raise Unsupported(
-            f"the columns of {table} cannot be an Iceberg schema, where a field of a struct is"
-            f" called name.field: {error}; rename the column"
+            f"cannot express the columns of {table} as an Iceberg schema: {error}; Iceberg refers"
+            " to a field of a struct as column.field, so rename the column that clashes"
         ) from error
     return parsed
 

@@ -149,7 +149,10 @@ class _Findings:
             other = sorted(n for (p, n), i in one.names.items() if merged.get((p, n), i) != i)
             if other:
                 called = ", ".join(map(repr, other))
-                why = f"it has no field ids, and {called} is another column in other such files"
+                why = (
+                    "it has no field ids, and other files without field ids use"
+                    f" {called} for a different column"
+                )
                 clashes[number] = (why,)
             else:
                 merged |= one.names
@@ -235,10 +238,7 @@ def _of_readers(
         elif leaf.is_leaf and shown.types[leaf.id].type in _NOT_IN_SPARK:
             what, remedy = _NOT_IN_SPARK[shown.types[leaf.id].type]
             told = remedy.format(files=_numbers([str(f.id) for f in files]))
-            why = (
-                f"Iceberg's reader for Spark, 1.12, does not support {what} and cannot open the"
-                " table"
-            )
+            why = f"Iceberg 1.12 for Spark does not support {what} and cannot open the table"
             losses.append(Loss(paths[leaf.id], f"{why}; {told}"))
         elif str(leaf.shape) == "float64":
             narrow = found.layouts_with(leaf.id, "float32")

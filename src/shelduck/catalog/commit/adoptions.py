@@ -61,7 +61,7 @@ def refuse_adopted(draft: Draft, table: TableId, files: Sequence[NewDataFile]) -
     if again:
         more = f" and {len(again) - 1} more" if len(again) > 1 else ""
         raise AlreadyExists(
-            f"file {again[0]}{more} is already part of table {table}; nothing was added",
+            f"the table with id {table} already contains file {again[0]}{more}; nothing was added",
             about="file",
         )
 

@@ -49,7 +49,7 @@ def require_dead_rows(
         dead = merged.delete_file.delete_count
         if dead != source.deleted:
             raise CorruptLake(
-                f"cannot {doing}: {source.deleted} rows of {source.path} are deleted,"
-                f" and the delete file that was written for it names {dead}; nothing is changed."
-                " Compare delete_count in ducklake_delete_file with the files"
+                f"cannot {doing}: the catalog counts {source.deleted} deleted rows in"
+                f" {source.path}, but the delete file written for it lists {dead}; nothing was"
+                " changed. Compare delete_count in ducklake_delete_file with the delete files"
             )

@@ -85,7 +85,9 @@ def settle(
         if replace(each, since=since).holds(others):
             found.append(number)
         elif each.required:
-            raise Conflict(f"another commit changed the rows that table {number} is made of")
+            raise Conflict(
+                f"another commit changed the base table of the rollup with table id {number}"
+            )
     if found:
         rows = [{"table_id": table, "snapshot_id": done.snapshot} for table in found]
         connection.execute(delete(_TABLE).where(_c.table_id.in_(found)))

@@ -56,8 +56,8 @@ def _field(row: ColumnRow, children: tuple[Field, ...], table: str) -> Field:
     wanted = _CHILDREN.get(shape, len(children)) if isinstance(shape, Kind) else 0
     if len(children) != wanted or (isinstance(shape, Kind) and not children):
         raise CorruptLake(
-            f"column {row.column_name!r} of {table} is a {row.column_type}"
-            f" with {len(children)} parts"
+            f"column {row.column_name!r} of {table} has type {row.column_type}, but"
+            f" {len(children)} child columns"
         )
     return Field(
         FieldId(row.column_id),

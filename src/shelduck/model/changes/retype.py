@@ -39,8 +39,8 @@ class Retyping:
         if old.is_leaf or fresh.shape is not old.shape:
             raise Unsupported(
                 f"cannot change {path_text(path)} of {self.table} from {old.type} to {new}: a"
-                " struct, list or map cannot become another kind of type, nor can another type"
-                " become one; add a new column and drop the old one"
+                " struct, list or map cannot be changed to or from another kind of type; add a new"
+                " column and drop the old one"
             )
         children = tuple(
             self.field(o, n.type, (*path, o.name))

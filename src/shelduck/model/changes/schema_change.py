@@ -387,8 +387,8 @@ def _checked_default(default: Default, column: Field, path: Path, table: str) ->
     assert not isinstance(column.shape, Kind)
     if default.text == NO_DEFAULT:
         raise Unsupported(
-            f"{NO_DEFAULT!r} cannot be the default of {path_text(path)} of {table}: DuckLake"
-            " writes this text for columns without a default"
+            f"the text {NO_DEFAULT!r} cannot be the default of {path_text(path)} of {table}:"
+            " DuckLake writes it for columns without a default"
         )
     try:
         return Default(canonical_text(column.shape, default.text))

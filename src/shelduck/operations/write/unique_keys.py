@@ -31,8 +31,8 @@ def folding_of(table: TableVersion) -> Folding | None:
     if len(keys.key_fields(table.columns)) < len(keys.columns):
         raise Unsupported(
             f"another writer dropped a key column of {table.full_name}, so rows with different"
-            " keys look the same; use RESTORE TABLE with a version that has the column, or create"
-            " a new table AS SELECT"
+            " keys look the same; use RESTORE TABLE with a version that has the column, or make"
+            " a new table with CREATE TABLE ... AS SELECT"
         )
     return Folding(table, keys)
 

@@ -234,7 +234,7 @@ def _check(read_schema: StructType, constants: StructType) -> None:
     both = {n.lower() for n in read_schema.names} & {n.lower() for n in constants.names}
     if both:
         raise InvalidRequest(
-            f"{', '.join(sorted(both))} is the name of both a column and a constant"
+            f"both a column and a constant have the name {', '.join(sorted(both))}"
         )
 
 

@@ -141,7 +141,8 @@ def _one(values: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] |
     found = [(name, values[name.lower()]) for name in names if name.lower() in values]
     if len(found) > 1:
         raise InvalidRequest(
-            f"{found[0][0]} and {found[1][0]} exclude each other; leave one out", about="option"
+            f"{found[0][0]} and {found[1][0]} cannot be used together; leave one out",
+            about="option",
         )
     return found[0] if found else None
 

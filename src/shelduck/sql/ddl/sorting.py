@@ -157,7 +157,7 @@ def _parsed(text: str, dialect: str) -> exp.Expr:
         raise InvalidRequest(f"cannot parse the sort key {text!r}", about="text") from error
     if len(trees) != 1 or trees[0] is None:
         raise InvalidRequest(
-            f"cannot parse the sort key {text!r}: it is not one expression", about="text"
+            f"cannot parse the sort key {text!r}: it must be a single expression", about="text"
         )
     return trees[0]
 

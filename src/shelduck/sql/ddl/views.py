@@ -32,7 +32,9 @@ def read_create_view(cursor: Cursor, or_replace: bool) -> CreateView:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     if if_not_exists and or_replace:
         cursor.at -= 3
-        raise cursor.failure("the name of a view (OR REPLACE and IF NOT EXISTS exclude each other)")
+        raise cursor.failure(
+            "the name of a view (OR REPLACE and IF NOT EXISTS cannot be used together)"
+        )
     name = cursor.table_name()
     columns = _columns(cursor) if cursor.accept("(") else ()
     comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None

@@ -72,7 +72,9 @@ def take_target(cursor: Cursor, behind: str, *, alias: bool = True) -> tuple[Fou
     first = cursor.peek()
     name = cursor.table_name()
     if cursor.sees("VERSION", "AS", "OF") or cursor.sees("TIMESTAMP", "AS", "OF"):
-        raise cursor.failure("the table itself (old versions cannot be changed)")
+        raise cursor.failure(
+            "a table without VERSION AS OF or TIMESTAMP AS OF (old versions cannot be changed)"
+        )
     end = cursor.tokens[cursor.at - 1].end
     found = take_alias(cursor, behind) if alias else None
     return Found(name, first.start, end, None if found else end), found

@@ -72,7 +72,9 @@ def read_any(unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
     if what.expect is None:
         return rows.frame(unit.state.spark, what.columns, choose=choose)
     if what.columns is not None:
-        raise InvalidRequest("expect already lists the columns; leave out columns")
+        raise InvalidRequest(
+            "pass either expect or columns, not both: expect already lists the columns"
+        )
     return as_expected(
         lambda columns: rows.frame(unit.state.spark, columns, choose=choose),
         rows.table,

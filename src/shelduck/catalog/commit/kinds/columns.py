@@ -150,7 +150,7 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
         rows = sql_table(name, column("end_snapshot", BIGINT))
         kept = select(func.count()).select_from(rows).where(rows.c.end_snapshot.is_(None))
         if draft.connection.execute(kept).scalar():
-            raise Conflict(f"another commit put rows of {work.name} into the catalog")
+            raise Conflict(f"another commit wrote inlined rows to {work.name}")
 
 
 def _change_columns(draft: Draft, table: TableId, old: TableVersion, new: Schema) -> bool:

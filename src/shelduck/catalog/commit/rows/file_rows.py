@@ -85,7 +85,9 @@ def file_row(
 ) -> dict[str, Any]:
     """Return the row of a data file; its rows are numbered from ``first_row`` on."""
     if file.record_count < 0 or file.file_size_bytes <= 0:
-        raise CorruptLake(f"file {file.path!r} for table {table} has no size or row count")
+        raise CorruptLake(
+            f"file {file.path!r} for the table with id {table} has an invalid size or row count"
+        )
     return {
         "data_file_id": number,
         "table_id": table,

@@ -48,7 +48,9 @@ def postpone(draft: Draft, work: TableWork, postponed: PostponedRewrites) -> Non
         moved += draft.connection.execute(_END_LATER, at | {"ids": snapshots}).rowcount
         draft.connection.execute(_END_DELETES_LATER, at | {"ids": snapshots})
     if moved != postponed.sources:
-        raise Conflict(f"files that {work.name} was rewritten from have expired")
+        raise Conflict(
+            f"the files that a rewrite of {work.name} replaced are gone: their snapshots expired"
+        )
     for results in chunks(sorted(postponed.results)):
         draft.connection.execute(_BEGIN_LATER, {"moved_to": draft.id, "ids": results})
     log_compaction(draft, Verb.REWRITE_DELETE, work.id)
