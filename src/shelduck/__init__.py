@@ -44,7 +44,7 @@ from shelduck.errors import (
     ShelduckError,
     Unsupported,
 )
-from shelduck.evolution.alter import AlterPlan, AlterStep
+from shelduck.evolution.alter_plan import AlterPlan, AlterStep
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.job import JobState
 from shelduck.verbs.lake.delta_import import DeltaImported

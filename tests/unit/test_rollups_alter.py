@@ -94,12 +94,13 @@ def refused(kind, base, text):
         (DUP, "ADD COLUMN c INT", "ADD COLUMN c int32", {}),
         (DUP, "ADD COLUMN c INT TO p", "ADD COLUMN c int32", {"p": "ADD COLUMN c int32"}),
         (
-            *(DUP, "ADD COLUMN c INT AFTER v TO P", "ADD COLUMN c int32 AFTER v"),
+            # A place in a rollup says nothing about the base.
+            *(DUP, "ADD COLUMN c INT AFTER v TO P", "ADD COLUMN c int32"),
             {"p": "ADD COLUMN c int32 AFTER v"},
         ),
         # The rollup has no k1, so the column goes where those without a position go.
         (
-            *(DUP, "ADD COLUMN c INT AFTER k1 TO p", "ADD COLUMN c int32 AFTER k1"),
+            *(DUP, "ADD COLUMN c INT AFTER k1 TO p", "ADD COLUMN c int32"),
             {"p": "ADD COLUMN c int32"},
         ),
         (
@@ -108,7 +109,7 @@ def refused(kind, base, text):
         ),
         (
             *(DUP, "ADD COLUMN c INT AFTER v TO p, ADD COLUMN d INT AFTER c TO p"),
-            "ADD COLUMN c int32 AFTER v; ADD COLUMN d int32 AFTER c",
+            "ADD COLUMN c int32; ADD COLUMN d int32",
             {"p": "ADD COLUMN c int32 AFTER v; ADD COLUMN d int32 AFTER c"},
         ),
         # What goes to several rollups is one column of the base.
@@ -205,8 +206,8 @@ def test_each_clause_is_one_of_the_base_of_rollups_or_of_both(base, text, own, t
 @pytest.mark.parametrize(
     ("kind", "base", "text", "told"),
     [
-        (AlreadyExists, DUP, "ADD COLUMN V INT TO p", "already exists in base table: V"),
-        (AlreadyExists, AGG, "ADD COLUMN w INT MAX TO p", "add column which already exists"),
+        (AlreadyExists, DUP, "ADD COLUMN V INT TO p", "base table main.t already has it"),
+        (AlreadyExists, AGG, "ADD COLUMN w INT MAX TO p", "base table main.t already has it"),
         (InvalidRequest, DUP, f"{C} TO p, {C} TO p", "Repeatedly add column: c"),
         (
             *(InvalidRequest, DUP, "ADD COLUMN c INT TO p, ADD COLUMN c BIGINT TO q"),
@@ -220,21 +221,21 @@ def test_each_clause_is_one_of_the_base_of_rollups_or_of_both(base, text, own, t
         (NotFound, DUP, "DROP COLUMN v FROM r", "Index[r] does not exist in table[t]"),
         (NotFound, DUP, "ORDER BY (v, k2) FROM r", "Index[r] does not exist in table[t]"),
         (NotFound, DUP, "MODIFY COLUMN v INT AFTER k2 FROM r", "Index[r] does not exist in table"),
-        (InvalidRequest, DUP, "ADD COLUMN c INT TO T", "Do not need to assign base index[T] to do"),
-        (InvalidRequest, DUP, "DROP COLUMN v FROM t", "Do not need to assign base index[t] to do"),
-        (InvalidRequest, DUP, "ORDER BY (k1) FROM t", "Do not need to assign base index[t] to do"),
-        (InvalidRequest, DUP, "MODIFY COLUMN v INT FIRST FROM t", "need to assign base index[t]"),
+        (InvalidRequest, DUP, "ADD COLUMN c INT TO T", "T is the table itself"),
+        (InvalidRequest, DUP, "DROP COLUMN v FROM t", "t is the table itself"),
+        (InvalidRequest, DUP, "ORDER BY (k1) FROM t", "t is the table itself"),
+        (InvalidRequest, DUP, "MODIFY COLUMN v INT FIRST FROM t", "t is the table itself"),
         (
             *(InvalidRequest, DUP, "ADD COLUMN c INT TO g"),
             "cannot add column c to rollup g of main.t: the rollup combines rows; add the",
         ),
         (NotFound, DUP, "DROP COLUMN w FROM p", "column 'w' does not exist in p"),
         (NotFound, DUP, "DROP COLUMN x FROM p", "column 'x' does not exist in p"),
-        (InvalidRequest, DUP, "DROP COLUMN v", "Can not drop column contained by mv, mv=g"),
-        (InvalidRequest, DUP, "ALTER COLUMN v TYPE STRING", "column contained by mv, mv=g"),
+        (InvalidRequest, DUP, "DROP COLUMN v", "cannot drop column v: rollup g uses it"),
+        (InvalidRequest, DUP, "ALTER COLUMN v TYPE STRING", "column v: rollup g uses it"),
         (
             *(InvalidRequest, DUP, "MODIFY COLUMN v BIGINT FROM p"),
-            "Do not need to specify index name when just modifying column type",
+            "is only for moving a column within a rollup",
         ),
     ],
 )  # fmt: skip

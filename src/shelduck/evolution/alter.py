@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.evolution.alter_plan import AlterPlan, AlterStep
 from shelduck.evolution.arrangement import (
     Arrangement,
     apply_arrangement,
@@ -49,7 +50,6 @@ from shelduck.model.tables.properties import (
 from shelduck.model.tables.schema import (
     Default,
     Field,
-    FieldId,
     Kind,
     Schema,
     new_field,
@@ -63,83 +63,11 @@ from shelduck.model.tables.writable import require_writable
 from shelduck.model.types.promotions import promotion
 from shelduck.planning.shadows import Shadow, known_shadow, plan_shadow
 
-_BYTES_PER_SECOND = 10 << 20
-"""What a core converts, for estimates: two thirds of what benchmarks/jobs.py saw."""
-
 _BESIDE_NO_KEY = (
     *(AddColumn, RenameColumn, MoveColumn, SetNullable, SetDefault, SetComment),
     *(ModifyColumn, OrderColumns, ChangeType),
 )
 """What combined rows would have to be fitted to; columns that go are left out of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class AlterStep:
-    """One schema change of a plan: its text, why it is light or heavy, and what it touches."""
-
-    change: str
-    weight: str
-    reason: str
-    files_to_rewrite: int = 0
-    rows_to_rewrite: int = 0
-    bytes_to_rewrite: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class AlterPlan:
-    """What an ALTER would do; printing it shows every step.
-
-    ``change`` is None when nothing changes. ``checks_null`` are columns whose rows have to be shown
-    to hold no NULL before the commit. ``shadows`` are the columns that a job has to fill before
-    ``change``, which has them in place; ``rewrites`` says that a job has to follow it.
-    ``cores`` are those that would do it. ``refolds``: a job has to combine rows, of which a key is
-    gone. ``remakes``: a job has to make rollups of the table anew.
-    """
-
-    table: str
-    steps: tuple[AlterStep, ...]
-    change: AlterTable | None
-    checks_null: frozenset[FieldId]
-    shadows: tuple[Shadow, ...] = ()
-    rewrites: bool = False
-    cores: int = 1
-    refolds: bool = False
-    remakes: bool = False
-
-    @property
-    def is_heavy(self) -> bool:
-        """True when a job is needed."""
-        return bool(self.shadows) or self.rewrites or self.refolds or self.remakes
-
-    @property
-    def estimated_seconds(self) -> float:
-        """A rough guess at the time of the job, 0 without one: files are written once for all."""
-        size = max(step.bytes_to_rewrite for step in self.steps)
-        return size / _BYTES_PER_SECOND / self.cores
-
-    def __str__(self) -> str:
-        how = "by a job, published in one snapshot" if self.is_heavy else "in one snapshot"
-        lines = [f"ALTER TABLE {self.table}: {len(self.steps)} change(s) {how}"]
-        for number, step in enumerate(self.steps, 1):
-            lines.append(f"  {number}. {step.change}")
-            lines.append(f"     {step.weight}: {step.reason}")
-            lines.append(
-                f"     files to rewrite: {step.files_to_rewrite}, rows: {step.rows_to_rewrite},"
-                f" bytes: {step.bytes_to_rewrite}"
-            )
-        if self.is_heavy:
-            lines.append(f"  estimate: {self.estimated_seconds:.0f} s on {self.cores} core(s)")
-        return "\n".join(lines)
-
-    def rewriting(self, files: int, rows: int, size: int, cores: int) -> AlterPlan:
-        """Return the plan with what its heavy steps write anew."""
-        steps = tuple(
-            replace(s, files_to_rewrite=files, rows_to_rewrite=rows, bytes_to_rewrite=size)
-            if s.weight == "heavy"
-            else s
-            for s in self.steps
-        )
-        return replace(self, steps=steps, cores=max(1, cores))
 
 
 def plan_alter(
@@ -208,7 +136,7 @@ class _Fold:
         """Apply one clause and tell what it is."""
         self._clauses.append(change)
         self.keys.partition = self.arrangement.partition
-        change = self.keys.allowed(change, self.after.columns)
+        asked, change = change, self.keys.allowed(change, self.after.columns)
         parts: Sequence[Simple]
         if isinstance(change, ModifyColumn | OrderColumns):
             parts = expanded(change, self.after.columns, self.after.comments, self.table.full_name)
@@ -217,7 +145,16 @@ class _Fold:
         weights = [self._apply(part, clause, by=change) for part in parts]
         reason = "; ".join(dict.fromkeys(w.reason for w in weights)) or "nothing changes"
         whole = Weight(any(w.is_heavy for w in weights), reason)
-        return AlterStep(str(change), str(whole), whole.reason)
+        return AlterStep(str(asked), str(whole), whole.reason, note=self._note(asked, change))
+
+    def _note(self, asked: TableChange, done: TableChange) -> str:
+        if not isinstance(asked, AddColumn) or asked.position is None or asked == done:
+            return ""
+        assert isinstance(done, AddColumn)
+        return (
+            f"column {path_text(asked.path)} of {self.table.full_name} is placed {done.position},"
+            f" not {asked.position}: values come after the keys"
+        )
 
     def finish(self) -> None:
         """Raise what only all changes together show."""

@@ -155,13 +155,11 @@ class KeyDraft:
         if change.aggregation is None:
             return
         if change.key:
-            raise InvalidRequest(
-                f"cannot assign aggregation method on key column {name} of {self.table}"
-            )
+            raise InvalidRequest(f"cannot give key column {name} of {self.table} an aggregation")
         if keys.model is not KeyModel.AGGREGATE:
             raise InvalidRequest(
-                f"cannot assign aggregation method on column {name} in {keys.model.value.title()}"
-                f" data model table {self.table}"
+                f"cannot give column {name} an aggregation: {self.table} is"
+                f" a {keys.model.value} KEY table"
             )
 
     def _is_key(self, change: Definition) -> bool:
@@ -170,13 +168,23 @@ class KeyDraft:
         return change.key or (is_aggregate and change.aggregation is None)
 
     def _add(self, change: AddColumn, columns: Schema) -> AddColumn:
+        """Return the change with a place that the order of keys and values allows.
+
+        A key without a place comes after the last one. So does a value column whose place is before
+        it: Doris' documentation places value columns so, though Doris refuses the statement.
+        """
         keys = self.keys
-        if keys is None or len(change.path) > 1 or change.position is not None:
-            return change
-        if not self._is_key(change):
+        if keys is None or len(change.path) > 1:
             return change
         last = [f for f in columns if f.id in keys.columns][-1]
-        return replace(change, position=Position(after=last.name))
+        at = change.position
+        if self._is_key(change):
+            moves = at is None
+        else:
+            after = None if at is None or at.after is None else columns.find((at.after,))
+            between = after is not None and after.id in keys.columns and after.id != last.id
+            moves = at is not None and (at.after is None or between)
+        return replace(change, position=Position(after=last.name)) if moves else change
 
     def _added(self, change: AddColumn, columns: Schema) -> None:
         keys, field = self.keys, columns.find(change.path)
@@ -205,7 +213,7 @@ class KeyDraft:
             return
         if keys.model is KeyModel.UNIQUE:
             raise InvalidRequest(
-                f"cannot drop key {here} in Unique data model table: several rows could get the"
+                f"cannot drop key {here}, which is a UNIQUE KEY table: several rows could get the"
                 " same key"
             )
         if len(keys.columns) == 1:
@@ -236,6 +244,9 @@ class KeyDraft:
             )
         if field.id in keys.distributed_by or any(p.column_id == field.id for p in self.partition):
             raise InvalidRequest(f"cannot modify partition or distribution {here}")
+        if field.id in keys.columns and not change.key and keys.model is not KeyModel.AGGREGATE:
+            # Without KEY it would be a value; only AGGREGATE tables tell keys by their aggregation.
+            raise InvalidRequest(f"key {here} must stay one: repeat KEY")
 
     def _retype(self, change: ChangeType, columns: Schema) -> None:
         keys, field = self.keys, columns.find(change.path[:1])
@@ -256,7 +267,7 @@ class KeyDraft:
         if is_free or not _stay_apart(field.type, change.type):
             raise Unsupported(
                 f"cannot change key {here} from {field.type} to {change.type}: different keys"
-                " could become equal; create a new table AS SELECT"
+                " could become equal; make a new table with CREATE TABLE ... AS SELECT"
             )
 
 

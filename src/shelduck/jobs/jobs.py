@@ -10,7 +10,7 @@ from functools import partial
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
-from shelduck.evolution.alter import AlterPlan
+from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.evolution.rollups import plan_rollup
 from shelduck.jobs.rollup_builder import drop_unlisted, is_taken, refolding
 from shelduck.jobs.worker import JobWorker

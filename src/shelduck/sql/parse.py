@@ -16,7 +16,7 @@ from shelduck.sql.statements.statements import Statement
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, Token, tokenize
 from shelduck.sql.upkeep.jobs import read_cancel, read_show_jobs
-from shelduck.sql.upkeep.show import read_describe, read_explain, read_show, read_use
+from shelduck.sql.upkeep.show import read_describe, read_explain, read_help, read_show, read_use
 from shelduck.sql.upkeep.upkeep import (
     read_begin,
     read_call,
@@ -54,6 +54,7 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("DESCRIBE",): read_describe,
     ("DESC",): read_describe,
     ("EXPLAIN",): read_explain,
+    ("HELP",): read_help,
     ("USE",): read_use,
 }
 _INSTEAD = {

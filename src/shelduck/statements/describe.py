@@ -13,12 +13,17 @@ from shelduck.model.tables.schema import Field, Path, path_text
 from shelduck.model.tables.sorting import parse_sort_key
 from shelduck.model.tables.table import PartitionColumn, TableVersion
 from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.data_types import type_text
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.render import create_table_text, key_clauses
 from shelduck.sql.ddl.sorting import key_text
 from shelduck.sql.statements.statements import TableName
 
 Row = tuple[str, str | None, str | None]
+INDEX_COLUMNS = (
+    "IndexName string, Field string, Type string, Null string, Key string, Default string,"
+    " Extra string"
+)
 TypeChanges = Mapping[str, Sequence[Mapping[str, str]]]
 
 
@@ -51,6 +56,33 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
         ("Comment", table.comments.get(None), None),
         ("Table Properties", _properties_text(table), None),
     ]
+    return rows
+
+
+def index_rows(indexes: Sequence[tuple[str, TableVersion]]) -> list[tuple[str, ...]]:
+    """Return the columns of a table and its rollups as Doris' DESC t ALL prints them.
+
+    An empty row stands between two of them.
+    """
+    rows: list[tuple[str, ...]] = []
+    for name, table in indexes:
+        if rows:
+            rows.append(("",) * 7)
+        keys = table_keys(table)
+        for place, field in enumerate(table.columns):
+            is_key = keys is not None and field.id in keys.columns
+            how = None if keys is None else keys.aggregation(field.id)
+            rows.append(
+                (
+                    name if place == 0 else "",
+                    field.name,
+                    type_text(field.type),
+                    "Yes" if field.nullable else "No",
+                    str(is_key).lower(),
+                    field.default.text if field.default else "N/A",
+                    "" if how is None else how.value,
+                )
+            )
     return rows
 
 

@@ -35,6 +35,7 @@ OPERATIONS: dict[type, str] = {
     st.ShowViews: "SHOW VIEWS",
     st.ShowPartitions: "SHOW PARTITIONS",
     st.Describe: "DESCRIBE",
+    st.Help: "HELP",
     up.DescribeHistory: "DESCRIBE HISTORY",
     up.Call: "CALL",
     up.DropFeature: "DROP FEATURE",

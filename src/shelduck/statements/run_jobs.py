@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from shelduck.catalog.running.jobs import LightChange, jobs, light_changes, open_job
+from shelduck.catalog.running.shape_versions import ShapeVersions
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties, submit_rollups
 from shelduck.model.changes.job import Job, JobIndex, JobState
@@ -40,8 +41,8 @@ _ROLLUP_COLUMNS = (
 def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame | PlainRows:
     """SHOW ALTER TABLE COLUMN, newest first, with Doris' thirteen columns.
 
-    Changes without a job come from the snapshots that made them, also DuckDB's; their JobId is
-    NULL.
+    Changes without a job come from the snapshots that made them, also DuckDB's. Their JobId is the
+    negative id of that snapshot, so that it is the id of no job.
     """
     wanted = None if statement.schema is None else statement.schema.schema
     if wanted is not None:
@@ -49,14 +50,17 @@ def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame | PlainRows:
     with runner.state.store.read() as connection:
         heavy = jobs(connection)
         light = [] if statement.rollups else light_changes(connection, heavy)
+        altered = [] if statement.rollups else heavy
+        shown = [c.table_id for c in light] + [i.table_id for j in altered for i in _indexes(j)]
+        versions = ShapeVersions(connection, shown)
     columns = _ROLLUP_COLUMNS if statement.rollups else _COLUMNS
     told = [
         (split_name(j.table_name)[0], j.created, row)
         for j in heavy
         if (j.is_understood and j.work.makes_rollups) is statement.rollups
-        for row in (_rollup_rows(j) if statement.rollups else _rows(j))
+        for row in (_rollup_rows(j) if statement.rollups else _rows(j, versions))
     ]
-    told += [(c.table_name[0], c.snapshot.time, _light_row(c)) for c in light]
+    told += [(c.table_name[0], c.snapshot.time, _light_row(c, versions)) for c in light]
     newest = sorted(told, key=lambda one: one[1], reverse=True)
     rows = [row for schema, _, row in newest if wanted in (None, schema)]
     found = PlainRows(columns, rows)
@@ -124,19 +128,25 @@ def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
     return Unchanged(table.snapshot.id)
 
 
-def _rows(job: Job) -> list[tuple[object, ...]]:
+def _indexes(job: Job) -> Sequence[JobIndex]:
+    """Return the table and each rollup that a job changes."""
+    indexes = job.work.indexes if job.is_understood else ()
+    return indexes or (JobIndex(split_name(job.table_name)[-1], job.table_id),)
+
+
+def _rows(job: Job, versions: ShapeVersions) -> list[tuple[object, ...]]:
     """Return a row for the table and each rollup that a job changes."""
     name = split_name(job.table_name)[-1]
     progress = f"{job.done}/{job.total}" if job.state is JobState.RUNNING else None
     when = (_time(job.created), _time(job.finished))
-    indexes = job.work.indexes if job.is_understood else ()
+    at = job.base if job.published is None else job.published
     return [
         (
             *(job.id, name, *when, index.name, index.table_id, index.table_id),
-            *(f"{job.schema_version}:0", job.base, job.state.value, job.message),
+            *(versions.text(index.table_id, at), job.base, job.state.value, job.message),
             *(progress, job.timeout),
         )
-        for index in indexes or (JobIndex(name, job.table_id),)
+        for index in _indexes(job)
     ]
 
 
@@ -154,13 +164,13 @@ def _rollup_rows(job: Job) -> list[tuple[object, ...]]:
     ]
 
 
-def _light_row(change: LightChange) -> tuple[object, ...]:
+def _light_row(change: LightChange, versions: ShapeVersions) -> tuple[object, ...]:
     table, at, index = change.table_name[1], change.snapshot, change.table_name[1]
     if change.is_rollup:
         table, _, index = table.rpartition(rollup_table("", ""))
     return (
-        *(None, table, _time(at.time), _time(at.time), index, change.table_id, change.table_id),
-        *(f"{at.schema_version}:0", at.id, JobState.FINISHED.value, "", None, 1),
+        *(-at.id, table, _time(at.time), _time(at.time), index, change.table_id, change.table_id),
+        *(versions.text(change.table_id, at.id), at.id, JobState.FINISHED.value, "", None, 1),
     )
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from shelduck.model.tables.properties import shown_properties
+from shelduck.model.tables.rollup import rollup_of
 from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statements as st
 from shelduck.statements import describe as described
+from shelduck.statements.help import topics
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import PlainRows
 from shelduck.work.rollup_tables import rollups_of
@@ -79,6 +81,11 @@ def show_properties(runner: Runner, statement: st.ShowProperties) -> PlainRows:
 def describe(runner: Runner, statement: st.Describe) -> PlainRows:
     """DESCRIBE a table or a column, with the columns that Spark gives."""
     found = runner.version(statement.name)
+    if statement.indexes:
+        view = runner.view()
+        rollups = [(spec.name, t) for t in rollups_of(view, found) if (spec := rollup_of(t))]
+        indexes = described.index_rows([(found.name, found), *rollups])
+        return PlainRows(described.INDEX_COLUMNS, indexes)
     if statement.column is not None:
         rows = described.column_rows(found, statement.column)
         return PlainRows("info_name string, info_value string", rows)
@@ -86,6 +93,12 @@ def describe(runner: Runner, statement: st.Describe) -> PlainRows:
     lines = described.table_rows(found, changes)
     columns = "col_name string, data_type string, comment string"
     return PlainRows(columns, lines)
+
+
+def help_(_: Runner, statement: st.Help) -> PlainRows:
+    """HELP, with the columns that MySQL's clients show."""
+    rows = [(t.name, t.description, t.example) for t in topics(statement.topic)]
+    return PlainRows("name string, description string, example string", rows)
 
 
 def is_like(name: str, pattern: str | None) -> bool:
@@ -107,4 +120,5 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.ShowCreateTable: show_create_table,
     st.ShowProperties: show_properties,
     st.Describe: describe,
+    st.Help: help_,
 }

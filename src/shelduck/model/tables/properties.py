@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from shelduck.errors import InvalidRequest, NewerFormat, NotFound
+from shelduck.errors import InvalidRequest, NewerFormat, NotFound, Unsupported
 from shelduck.model.tables.keys import KEYS, table_keys
 from shelduck.model.tables.options import OPTION_NAMES
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS, rollup_names, rollup_of
@@ -131,9 +131,15 @@ def checked_properties(values: Properties, table: str) -> dict[str, str]:
 def refuse_doris(values: Properties, table: str) -> None:
     """Raise InvalidRequest for a property of Doris' CREATE TABLE that says something of a lake.
 
-    What places copies of a table on the machines of a cluster is of no matter here.
+    What places copies of a table on the machines of a cluster is of no matter here, and changes of
+    metadata are always light: Unsupported if they are not to be.
     """
-    for key in values:
+    for key, value in values.items():
+        if key.lower() == "light_schema_change" and value.strip().lower() != "true":
+            raise Unsupported(
+                f"{table} cannot have light_schema_change = {value}: a change that needs no new"
+                " files never writes any; leave it out"
+            )
         if key.lower() not in _OF_CLUSTERS:
             raise InvalidRequest(
                 f"{table} cannot have the property {key!r} of Doris; leave it out, or use"

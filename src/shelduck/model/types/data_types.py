@@ -97,6 +97,9 @@ _SPELLINGS = {
     "byte": "int8",
     "smallint": "int16",
     "short": "int16",
+    "int1": "int8",
+    "int2": "int16",
+    "int4": "int32",
     "int": "int32",
     "integer": "int32",
     "bigint": "int64",
@@ -109,6 +112,8 @@ _SPELLINGS = {
     "uhugeint": "uint128",
     "float": "float32",
     "real": "float32",
+    "float4": "float32",
+    "float8": "float64",
     "double": "float64",
     "string": "varchar",
     "text": "varchar",
@@ -255,6 +260,9 @@ class _TypeParser:
             return self._struct()
         if word in ("decimal", "numeric", "dec", "decimalv2", "decimalv3"):
             return self._decimal()
+        if word == "largeint":
+            # Doris' integer of 128 bits. DuckDB would store HUGEINT as a double.
+            return Decimal(38, 0)
         return self._primitive(word)
 
     def _inside(self, count: int) -> list[DataType]:

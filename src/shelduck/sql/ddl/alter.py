@@ -20,6 +20,7 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.changes.table_change import RewriteOlderFiles, TableChange
 from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.properties import SetProperties, refuse_doris
 from shelduck.model.tables.schema import Path
 from shelduck.model.tables.sorting import ResetSorting, SetSorting
 from shelduck.sql.ddl.columns import (
@@ -39,6 +40,7 @@ from shelduck.sql.tokens.lexer import Kind
 from shelduck.sql.tokens.properties import (
     begins_property_change,
     read_job_properties,
+    read_properties,
     read_property_change,
 )
 
@@ -143,21 +145,29 @@ def _renames_table(cursor: Cursor) -> bool:
     return cursor.sees("RENAME", "TO") and not renames_column
 
 
-def _action(cursor: Cursor) -> list[TableChange]:
+def _table_action(cursor: Cursor) -> list[TableChange]:
+    """Read what changes the table as a whole; nothing where a column follows."""
     if _begins_arrangement(cursor):
         changed = _arrangement(cursor)
         return [changed, RewriteOlderFiles()] if cursor.accept("REWRITE") else [changed]
     if begins_property_change(cursor):
         return [read_property_change(cursor)]
+    if cursor.sees("SET", "("):
+        return [_set_of_doris(cursor)]
     if _begins_order(cursor):
         return [_order(cursor)]
-    if cursor.accept("REWRITE"):
-        return [RewriteOlderFiles()]
+    return [RewriteOlderFiles()] if cursor.accept("REWRITE") else []
+
+
+def _action(cursor: Cursor) -> list[TableChange]:
+    found = _table_action(cursor)
+    if found:
+        return found
     word = cursor.accept_any(*_ACTIONS)
     if not word:
-        found = cursor.peek()
-        if found.key in _OTHER_ACTIONS:
-            raise cursor.refusal(f"ALTER TABLE ... {found.key}", _OTHER_ACTIONS[found.key])
+        other = cursor.peek().key
+        if other in _OTHER_ACTIONS:
+            raise cursor.refusal(f"ALTER TABLE ... {other}", _OTHER_ACTIONS[other])
         raise cursor.failure("one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE")
     what = cursor.peek().key
     if word != "ALTER" and what in _NOT_COLUMNS and cursor.peek(1).key != "TO":
@@ -174,6 +184,13 @@ def _action(cursor: Cursor) -> list[TableChange]:
     if word == "MODIFY":
         return [_modify(cursor)]
     return _change(cursor) if word == "CHANGE" else _alter_columns(cursor)
+
+
+def _set_of_doris(cursor: Cursor) -> SetProperties:
+    """Read Doris' own properties: those of its clusters change nothing, others are refused."""
+    cursor.expect("SET")
+    refuse_doris(read_properties(cursor), "a table")
+    return SetProperties(())
 
 
 def _begins_arrangement(cursor: Cursor, ahead: int = 0) -> bool:

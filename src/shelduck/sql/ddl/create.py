@@ -103,7 +103,7 @@ def _create_table(cursor: Cursor, or_replace: bool) -> CreateTable:
     if if_not_exists and or_replace:
         cursor.at -= 3
         raise cursor.failure(
-            "the name of a table (OR REPLACE and IF NOT EXISTS exclude each other)"
+            "the name of a table (OR REPLACE and IF NOT EXISTS cannot be used together)"
         )
     name = cursor.table_name()
     columns: tuple[ColumnDefinition, ...] = ()
@@ -154,7 +154,8 @@ def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
                 found.aggregation,
             )
         )
-        if not cursor.accept(","):
+        # Doris' documentation and DuckDB leave a comma behind the last column.
+        if not cursor.accept(",") or cursor.sees(")"):
             break
     cursor.expect(")")
     return tuple(columns)

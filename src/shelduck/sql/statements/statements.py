@@ -276,11 +276,19 @@ class ShowProperties:
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """DESCRIBE a table, or one column of it."""
+    """DESCRIBE a table, or one column of it; ``indexes``: with its rollups, as DESC t ALL."""
 
     name: TableName
     extended: bool = False
     column: Path | None = None
+    indexes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """HELP and the words of a statement."""
+
+    topic: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +337,7 @@ Statement = (
     | ShowCreateTable
     | ShowProperties
     | Describe
+    | Help
     | DescribeHistory
     | Explain
 )

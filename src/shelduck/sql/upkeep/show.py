@@ -8,6 +8,7 @@ from shelduck.sql.query.query import begins_query, read_query
 from shelduck.sql.statements.statements import (
     Describe,
     Explain,
+    Help,
     SchemaName,
     ShowColumns,
     ShowCreateTable,
@@ -92,9 +93,24 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory:
         cursor.accept("TABLE")
     extended = cursor.peek(1).may_name and bool(cursor.accept_any("EXTENDED", "FORMATTED"))
     name = cursor.table_name()
+    if not extended and cursor.sees("ALL") and cursor.peek(1).kind is Kind.END:
+        # A column of that name is written in quotes.
+        return Describe(name, indexes=True)
     column: Path | None = cursor.path() if cursor.peek().may_name else None
     cursor.end()
     return Describe(name, extended, column)
+
+
+def read_help(cursor: Cursor) -> Help:
+    """Read the topic behind ``HELP``: words, or a text of them."""
+    if cursor.peek().kind is Kind.STRING:
+        topic = cursor.string("a topic")
+        cursor.end()
+        return Help(topic)
+    words = []
+    while cursor.peek().kind is not Kind.END:
+        words.append(cursor.take().text)
+    return Help(" ".join(words))
 
 
 def read_explain(cursor: Cursor) -> Explain:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shelduck.errors import Conflict, Unsupported
-from shelduck.evolution.alter import AlterPlan, plan_alter
+from shelduck.evolution.alter import plan_alter
+from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
 from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.rollup import rollup_names
@@ -15,13 +16,17 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.upkeep.compact import survey
 from shelduck.work.compaction import refuse_in_transaction
 from shelduck.work.handle import TableHandle
-from shelduck.work.results import Result
+from shelduck.work.results import Committed, Result
 from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.rollups.alter import names_rollup, parted, plan_with_rollups
 from shelduck.work.rollups.altering import check_null, stage_alter
 from shelduck.work.rollups.shape import drop_with_rollups, refresh_by_id, rename_with_rollups
 from shelduck.work.rows.keyed import refuse_rollup
 from shelduck.work.unit import UnitOfWork, carry_out
+
+
+def _noted(done: Result, plan: AlterPlan) -> Result:
+    return replace(done, note=plan.note) if plan.note and isinstance(done, Committed) else done
 
 
 class ShapeVerbs(TableHandle):
@@ -60,7 +65,7 @@ class ShapeVerbs(TableHandle):
             found = plan if now == table else plan_alter(now, changes)
             self._stage(unit, found)
 
-        return carry_out(self._state, self._unit, stage)
+        return _noted(carry_out(self._state, self._unit, stage), plan)
 
     def _alter_with_rollups(
         self,
@@ -70,7 +75,8 @@ class ShapeVerbs(TableHandle):
         timeout: int | None,
     ) -> Result | SchemaChangeJob:
         """Change a table and its rollups at once, by a job if rows have to be rebuilt."""
-        parts = parted(table, list(rollups_of(view, table)), changes)
+        rollups = list(rollups_of(view, table))
+        parts = parted(table, rollups, changes)
         plan = plan_alter(table, parts.own) if parts.own else None
         indexes = parts.indexes(plan)
         if plan is not None and plan.is_heavy:
@@ -91,7 +97,7 @@ class ShapeVerbs(TableHandle):
         done = carry_out(self._state, self._unit, stage)
         if self._unit is None:
             refresh_by_id(self._state, table)
-        return done
+        return _noted(done, plan_with_rollups(table, rollups, changes))
 
     def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
         if plan.is_heavy:

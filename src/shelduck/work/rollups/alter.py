@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError
-from shelduck.evolution.alter import AlterPlan, AlterStep, altered, plan_alter
+from shelduck.evolution.alter import altered, plan_alter
+from shelduck.evolution.alter_plan import AlterPlan, AlterStep
 from shelduck.evolution.rollups import has_other_values, is_current, measured_type, renumbered
 from shelduck.evolution.weights import REMAKING
 from shelduck.model.changes.change import AlterTable
@@ -29,7 +30,7 @@ from shelduck.model.tables.rollup import (
     rollup_of,
     with_rollup,
 )
-from shelduck.model.tables.schema import Field, Path
+from shelduck.model.tables.schema import Field, Path, path_text
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import quote_name
@@ -182,11 +183,14 @@ class Parted:
         is_there = before is None and self.now.columns.find(change.path) is not None
         if change.rollup is not None and is_there:
             raise AlreadyExists(
-                f"Can not add column which already exists in base table: {change.path[0]}",
+                f"cannot add column {quote_name(change.path[0])} to rollup {change.rollup}: base"
+                f" table {self.base.full_name} already has it; create a new rollup with it",
                 about="column",
             )
         if before is None or change.rollup is None:
-            self._for_base(plain)
+            # A place in a rollup says nothing about the base, where the column comes last.
+            in_base = plain if change.rollup is None else replace(plain, position=None)
+            self._for_base(in_base)
             self._added[key] = plain
         elif replace(before, position=None) != replace(plain, position=None):
             raise InvalidRequest(
@@ -259,8 +263,8 @@ class Parted:
         for name, part, held in holders:
             if part.measure is not None and (keys is None or not keys.folds):
                 raise InvalidRequest(
-                    f"Can not drop column contained by mv, mv={self.held[name].name}; drop the"
-                    " rollup first"
+                    f"cannot drop column {path_text(change.path)}: rollup"
+                    f" {self.held[name].name} uses it; drop the rollup first"
                 )
             self._for(name, DropColumn((held.name,)))
 
@@ -328,8 +332,8 @@ class Parted:
                 self._for(name, ChangeType((held.name,), change.type))
             elif not is_light and self._combines(name) and not (keys and keys.folds):
                 raise InvalidRequest(
-                    f"Can not modify column contained by mv, mv={self.held[name].name}; drop the"
-                    " rollup first"
+                    f"cannot change the type of column {path_text(change.path)}: rollup"
+                    f" {self.held[name].name} uses it; drop the rollup first"
                 )
 
     def _combines(self, rollup: str) -> bool:
@@ -340,8 +344,8 @@ class Parted:
     def _move(self, change: ModifyColumn) -> None:
         if change.position is None:
             raise InvalidRequest(
-                "Do not need to specify index name when just modifying column type; leave out"
-                f" FROM {change.rollup}"
+                f"FROM {change.rollup} is only for moving a column within a rollup; leave it out"
+                " to change the type in the table and in all rollups"
             )
         assert change.rollup is not None
         self._for(change.rollup, MoveColumn(change.path, change.position))
@@ -349,7 +353,7 @@ class Parted:
     def _known(self, rollup: str) -> str:
         if rollup.lower() == self.base.name.lower():
             raise InvalidRequest(
-                f"Do not need to assign base index[{rollup}] to do schema change; leave it out"
+                f"{rollup} is the table itself, not a rollup of it; leave out TO or FROM {rollup}"
             )
         if rollup.lower() not in self.rollups:
             names = [_definition(r).name for r in self.rollups.values()]

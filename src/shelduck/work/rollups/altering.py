@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shelduck.errors import Conflict, InvalidRequest
-from shelduck.evolution.alter import AlterPlan, altered, plan_alter
+from shelduck.evolution.alter import altered, plan_alter
+from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.evolution.rollups import has_other_values, is_current, renumbered
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobState, JobStep

@@ -1,0 +1,91 @@
+"""The plan of an ALTER TABLE: its steps, what they cost, and what the commit carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from shelduck.model.changes.change import AlterTable
+from shelduck.model.tables.schema import FieldId
+from shelduck.planning.shadows import Shadow
+
+_BYTES_PER_SECOND = 10 << 20
+"""What a core converts, for estimates: two thirds of what benchmarks/jobs.py saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlterStep:
+    """One schema change of a plan: its text, why it is light or heavy, and what it touches.
+
+    ``note`` says what is done in another way than the text asks for.
+    """
+
+    change: str
+    weight: str
+    reason: str
+    files_to_rewrite: int = 0
+    rows_to_rewrite: int = 0
+    bytes_to_rewrite: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPlan:
+    """What an ALTER would do; printing it shows every step.
+
+    ``change`` is None when nothing changes. ``checks_null`` are columns whose rows have to be shown
+    to hold no NULL before the commit. ``shadows`` are the columns that a job has to fill before
+    ``change``, which has them in place; ``rewrites`` says that a job has to follow it.
+    ``cores`` are those that would do it. ``refolds``: a job has to combine rows, of which a key is
+    gone. ``remakes``: a job has to make rollups of the table anew.
+    """
+
+    table: str
+    steps: tuple[AlterStep, ...]
+    change: AlterTable | None
+    checks_null: frozenset[FieldId]
+    shadows: tuple[Shadow, ...] = ()
+    rewrites: bool = False
+    cores: int = 1
+    refolds: bool = False
+    remakes: bool = False
+
+    @property
+    def is_heavy(self) -> bool:
+        """True when a job is needed."""
+        return bool(self.shadows) or self.rewrites or self.refolds or self.remakes
+
+    @property
+    def estimated_seconds(self) -> float:
+        """A rough guess at the time of the job, 0 without one: files are written once for all."""
+        size = max(step.bytes_to_rewrite for step in self.steps)
+        return size / _BYTES_PER_SECOND / self.cores
+
+    @property
+    def note(self) -> str:
+        """The notes of the steps."""
+        return "; ".join(dict.fromkeys(step.note for step in self.steps if step.note))
+
+    def __str__(self) -> str:
+        how = "by a job, published in one snapshot" if self.is_heavy else "in one snapshot"
+        lines = [f"ALTER TABLE {self.table}: {len(self.steps)} change(s) {how}"]
+        for number, step in enumerate(self.steps, 1):
+            lines.append(f"  {number}. {step.change}")
+            lines.append(f"     {step.weight}: {step.reason}")
+            lines += [f"     note: {step.note}"] if step.note else []
+            lines.append(
+                f"     files to rewrite: {step.files_to_rewrite}, rows: {step.rows_to_rewrite},"
+                f" bytes: {step.bytes_to_rewrite}"
+            )
+        if self.is_heavy:
+            lines.append(f"  estimate: {self.estimated_seconds:.0f} s on {self.cores} core(s)")
+        return "\n".join(lines)
+
+    def rewriting(self, files: int, rows: int, size: int, cores: int) -> AlterPlan:
+        """Return the plan with what its heavy steps write anew."""
+        steps = tuple(
+            replace(s, files_to_rewrite=files, rows_to_rewrite=rows, bytes_to_rewrite=size)
+            if s.weight == "heavy"
+            else s
+            for s in self.steps
+        )
+        return replace(self, steps=steps, cores=max(1, cores))

@@ -1,0 +1,85 @@
+"""What HELP says of the statements that change a table's shape."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from shelduck.errors import NotFound
+
+
+class Topic(NamedTuple):
+    """A statement: its words, its grammar and examples that run."""
+
+    name: str
+    description: str
+    example: str
+
+
+_TOPICS = (
+    Topic(
+        "ALTER TABLE COLUMN",
+        """ALTER TABLE [IF EXISTS] t change [, change ...] [PROPERTIES ("timeout" = "seconds")]
+
+change:
+  ADD COLUMN c type [KEY | agg] [NOT NULL] [DEFAULT value] [COMMENT text] [FIRST | AFTER c] [TO r]
+  ADD COLUMN (c type ..., ...) [TO r]
+  DROP COLUMN c [FROM r]
+  RENAME COLUMN c [TO] new_name
+  MODIFY COLUMN c type [KEY | agg] [NOT NULL] [DEFAULT value] [COMMENT text] [FIRST | AFTER c]
+  ALTER COLUMN c TYPE type [USING expression] [ON ERROR NULL]
+  ALTER COLUMN c SET DEFAULT value | DROP DEFAULT | SET NOT NULL | DROP NOT NULL | COMMENT text
+  ORDER BY (c, ...) [FROM r]
+  SET PARTITIONED BY (key, ...) | RESET PARTITIONED BY
+  SET SORTED BY (key, ...) | RESET SORTED BY
+  SET TBLPROPERTIES (key = value, ...) | UNSET TBLPROPERTIES (key, ...)
+
+c is a column, or a field as column.field. agg is SUM, MIN, MAX, REPLACE or REPLACE_IF_NOT_NULL.
+r is a rollup. Light changes are done at once. Other changes are done by a job: SHOW ALTER TABLE
+COLUMN shows it, CANCEL ALTER TABLE COLUMN stops it.""",
+        """ALTER TABLE t ADD COLUMN new_col INT DEFAULT "0" AFTER k;
+ALTER TABLE t MODIFY COLUMN v BIGINT SUM;
+ALTER TABLE t ALTER COLUMN v TYPE STRING USING concat('n', v);
+ALTER TABLE t DROP COLUMN v FROM r""",
+    ),
+    Topic(
+        "ALTER TABLE ROLLUP",
+        """ALTER TABLE t ADD ROLLUP r (c, ...) [FROM index] [PROPERTIES ("timeout" = "seconds")]
+ALTER TABLE t DROP ROLLUP r
+
+A job builds the rollup. SHOW ALTER TABLE ROLLUP shows it, CANCEL ALTER TABLE ROLLUP stops it.""",
+        """ALTER TABLE t ADD ROLLUP r (k, v);
+ALTER TABLE t DROP ROLLUP r""",
+    ),
+    Topic(
+        "ALTER TABLE RENAME",
+        "ALTER TABLE t RENAME TO new_name",
+        "ALTER TABLE t RENAME TO u",
+    ),
+    Topic(
+        "SHOW ALTER TABLE",
+        """SHOW ALTER TABLE {COLUMN | ROLLUP} [FROM schema] [WHERE condition] [ORDER BY c] [LIMIT n]
+
+States of a job: PENDING, WAITING_TXN (it waits for writers that began before it), RUNNING,
+FINISHED, CANCELLED. Changes without a job are shown as FINISHED; their JobId is the negative id
+of their snapshot.""",
+        "SHOW ALTER TABLE COLUMN WHERE TableName = 't' ORDER BY CreateTime DESC LIMIT 1",
+    ),
+    Topic(
+        "CANCEL ALTER TABLE",
+        "CANCEL ALTER TABLE {COLUMN | ROLLUP} FROM t [(job, ...)]",
+        "CANCEL ALTER TABLE COLUMN FROM t",
+    ),
+)
+
+
+def topics(words: str) -> list[Topic]:
+    """Return the topics that contain these words; all of them for none.
+
+    Raises NotFound, naming the topics that there are.
+    """
+    wanted = " ".join(words.upper().split())
+    found = [t for t in _TOPICS if wanted in t.name]
+    if not found:
+        known = ", ".join(t.name for t in _TOPICS)
+        raise NotFound(f"HELP has no topic {words!r}; its topics are {known}", about="topic")
+    return found
