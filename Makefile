@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --dist worksteal
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help setup demo check test test-all jars bench docs lock clean java
+.PHONY: help setup demo check test test-all jars bench docs coverage lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench: setup java  ## measure, and print the table of results
 
 docs: setup java  ## run the code of README.md, and the smoke story
 	$(PY) -m pytest tests/stories
+
+coverage: setup java  ## run the rows of docs/coverage, and write its pages
+	$(PY) -m pytest tests/coverage --ignore tests/coverage/test_pages.py --write-pages
 
 lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
