@@ -57,14 +57,31 @@ def type_changes(
     ``at`` is the snapshot of ``columns``; changes up to ``forgotten_at`` do not count. Changes that
     a later one took back (RESTORE) are gone.
     """
-    by_id: dict[FieldId, list[ColumnVersion]] = defaultdict(list)
-    for version in versions:
-        if version.begin <= at:
-            by_id[version.id].append(version)
+    by_id = _by_id(versions, at)
     found: dict[Path, tuple[TypeChange, ...]] = {}
     for top in columns:
         _gather(top, (top.name,), by_id, forgotten_at, found)
     return found
+
+
+def earlier_types(
+    columns: Schema, versions: Iterable[ColumnVersion], *, at: int, forgotten_at: int = 0
+) -> dict[FieldId, tuple[Leaf, ...]]:
+    """Return the types that each leaf had before, oldest first, as `type_changes` finds them."""
+    by_id = _by_id(versions, at)
+    return {
+        leaf.id: tuple(change.source for change in _of_leaf(by_id[leaf.id], (), forgotten_at))
+        for top in columns
+        for leaf in top.leaves()
+    }
+
+
+def _by_id(versions: Iterable[ColumnVersion], at: int) -> dict[FieldId, list[ColumnVersion]]:
+    by_id: dict[FieldId, list[ColumnVersion]] = defaultdict(list)
+    for version in versions:
+        if version.begin <= at:
+            by_id[version.id].append(version)
+    return by_id
 
 
 def _gather(

@@ -188,11 +188,17 @@ def _member(f: Field, found: Survey) -> Action:
     changes = [
         {"fromType": old, "toType": new} | ({"fieldPath": ".".join(path)} if path else {})
         for leaf, path in _leaves_of(f, ())
-        for old, new in told_changes(found.narrow.get(leaf.id, ()), found.types[leaf.id].type)
+        for old, new in told_changes(_types_before(found, leaf), found.types[leaf.id].type)
     ]
     if changes:
         told[TYPE_CHANGES] = changes
     return {"name": f.name, "type": _type(f, found), "nullable": f.nullable, "metadata": told}
+
+
+def _types_before(found: Survey, leaf: Field) -> set[str]:
+    """Return the types of a leaf's history; none if all files hold the one that is shown."""
+    narrow = found.narrow.get(leaf.id, ())
+    return {*narrow, *found.earlier.get(leaf.id, ())} if narrow else set()
 
 
 def _leaves_of(f: Field, path: tuple[str, ...]) -> Iterator[tuple[Field, tuple[str, ...]]]:

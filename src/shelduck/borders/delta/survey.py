@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shelduck.borders.delta.findings import Findings, layout_findings, named
 from shelduck.borders.delta.types import Shown, shown_as
@@ -31,7 +31,8 @@ class Survey:
 
     ``fields`` are the columns with the parts that Delta has types for, ``types`` what each leaf is
     shown as, ``names`` what the files call columns and struct members. ``narrow`` are the narrower
-    Delta types in which files hold a leaf. ``mode`` is that of column mapping.
+    Delta types in which files hold a leaf. ``mode`` is that of column mapping. ``earlier`` are the
+    Delta types that a leaf had before.
     """
 
     rows: TableRows
@@ -41,6 +42,7 @@ class Survey:
     narrow: Mapping[FieldId, tuple[str, ...]]
     mode: str
     report: ExportReport
+    earlier: Mapping[FieldId, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def table(self) -> TableVersion:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shelduck.borders.delta.export import Published, export, published
 from shelduck.borders.delta.survey import Survey, survey
 from shelduck.borders.report import Exported, ExportReport
+from shelduck.catalog.read.upkeep import column_versions
+from shelduck.model.tables.properties import forgotten_at
 from shelduck.operations.read.rows import TableRows
+from shelduck.planning.type_changes import delta_type, earlier_types
 from shelduck.verbs.table.export_base import ExportBase, Place
 from shelduck.work.compaction import refuse_in_transaction
 
@@ -43,7 +48,14 @@ class DeltaExportVerbs(ExportBase):
         return export(self._state.spark, found, location, before)
 
     def _delta_survey(self, before: Published | None) -> Survey:
-        return survey(self._rows(), None if before is None else before.mode)
+        found = survey(self._rows(), None if before is None else before.mode)
+        table = found.table
+        with self._state.store.read() as connection:
+            versions = column_versions(connection, table.id)
+        forgotten = forgotten_at(table.properties)
+        types = earlier_types(table.columns, versions, at=table.snapshot.id, forgotten_at=forgotten)
+        earlier = {leaf: tuple(map(delta_type, had)) for leaf, had in types.items()}
+        return replace(found, earlier=earlier)
 
 
 def delta_report(rows: TableRows) -> ExportReport:
