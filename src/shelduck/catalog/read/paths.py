@@ -8,11 +8,14 @@ from shelduck.model.files.place import joined
 from shelduck.model.tables.partition import NULL_DIRECTORY
 
 
-def resolve(base: str, path: str, is_relative: object) -> str:
+def resolve(base: str, path: str | None, is_relative: object) -> str:
     """Return ``path`` below ``base``, which ends in '/', unless it is absolute already.
 
-    Raises CorruptLake for a relative path that leaves ``base``.
+    Clients that know only DuckLake's page about queries give schemas and tables no path: their
+    files are below ``base`` itself. Raises CorruptLake for a relative path that leaves ``base``.
     """
+    if path is None:
+        return base
     return joined(base, path) if is_relative else path
 
 
