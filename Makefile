@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --dist worksteal
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help setup demo check test test-all jars bench docs coverage lock clean java
+.PHONY: help setup demo check test test-all soak jars bench docs coverage lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ test-all: setup java jars $(VENV41)/.ready  ## every test, the fast ones with co
 	$(PY41) -m pytest -m connect
 	$(PY41) -m pytest -m readers -s
 	SHELDUCK_TEST_ICEBERG=oldest $(PY41) -m pytest -m readers -s
+
+soak: setup java  ## long stories of several processes, for hours
+	$(PY) $(PYTEST) -m soak
 
 jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to Spark
 	$(PY) -m tests.support.jars

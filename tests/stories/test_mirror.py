@@ -25,7 +25,7 @@ def test_a_short_story_reads_as_its_mirror(postgres_url, tmp_path):
     tell(44, 60, postgres_url, tmp_path, rows=45)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_long_story_reads_as_its_mirror(postgres_url, tmp_path, seed):
