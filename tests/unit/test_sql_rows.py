@@ -64,6 +64,9 @@ STATEMENTS = [
         "DELETE FROM t WHERE limit > 5 AND x IS DISTINCT FROM order",
         Delete(Selection(ROWS, expression("limit > 5 AND x IS DISTINCT FROM order"))),
     ),
+    ("TRUNCATE t", Truncate(TableName(("t",)))),
+    ("TRUNCATE main.t", Truncate(TableName(("main", "t")))),
+    ("TRUNCATE table", Truncate(TableName(("table",)))),
     ("TRUNCATE TABLE main.t", Truncate(TableName(("main", "t")))),
     (
         "UPDATE t SET a = 1, s.f = CASE WHEN b THEN 'x, y' ELSE f(a, 2) END, c = DEFAULT",
@@ -219,7 +222,7 @@ def test_a_path_is_told_from_alias_and_table_as_spark_does():
             "DELETE FROM t VERSION AS OF 3",
             "expected a table without VERSION AS OF or TIMESTAMP AS OF (old versions cannot be",
         ),
-        ("TRUNCATE t", "expected TABLE at line 1, column 10"),
+        ("TRUNCATE", "expected a table at line 1, column 9"),
         ("UPDATE t WHERE a = 1", "expected SET at line 1, column 16"),
         ("UPDATE t SET", "expected a column at line 1, column 13"),
         ("UPDATE t SET a", "expected = at line 1, column 15"),

@@ -90,6 +90,8 @@ STATEMENTS = [
         CreateTable(T, as_query=reading("WITH a AS (SELECT 1) SELECT * FROM a")),
     ),
     ("DROP TABLE t", DropTable(T)),
+    ("DROP TABLE t CASCADE", DropTable(T)),
+    ("DROP TABLE t RESTRICT", DropTable(T)),
     ("DROP TABLE IF EXISTS main.t", DropTable(TableName(("main", "t")), True)),
     ("INSERT INTO t VALUES (1, 'a;b')", Insert(T, reading("VALUES (1, 'a;b')"))),
     (

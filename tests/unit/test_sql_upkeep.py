@@ -47,6 +47,18 @@ STATEMENTS = [
     ("CALL `my lake`.system.checkpoint()", Call("checkpoint", catalog="my lake")),
     ("CALL lake.checkpoint()", Call("checkpoint", catalog="lake")),
     (
+        "CALL lake.expire_snapshots(older_than => now() - INTERVAL '1 week')",
+        Call(
+            "expire_snapshots",
+            named=(("older_than", IntervalText("1 week")),),
+            catalog="lake",
+        ),
+    ),
+    (
+        "CALL ducklake_flush_inlined_data('lake', 't', schema => 's')",
+        Call("flush_inlined_data", ("t",), (("schema", "s"),), catalog="lake"),
+    ),
+    (
         "CALL set_commit_message('me', 'it''s', extra_info => '{\"a\": 1}')",
         Call("set_commit_message", ("me", "it's"), (("extra_info", '{"a": 1}'),)),
     ),
@@ -145,6 +157,8 @@ def test_numbers_of_a_call_keep_their_kinds():
         ("START", "expected a statement such as SELECT"),
         ("COMMIT NOW", "expected the end of the statement"),
         ("CALL p", "expected ( at line 1, column 7"),
+        ("CALL ducklake_checkpoint()", "expected the name of the lake as a string"),
+        ("CALL ducklake_checkpoint(1)", "expected the name of the lake as a string"),
         (
             "CALL a.b.c()",
             "expected a procedure as procedure, system.procedure or catalog.system.procedure",

@@ -75,6 +75,8 @@ def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | AlterRollup
             raise cursor.refusal(
                 "DROP TABLE ... PURGE", "files are kept for time travel; leave it out"
             )
+        # Views of a table stay, as they do in DuckDB: they are read by name.
+        cursor.accept_any("CASCADE", "RESTRICT")
         cursor.end()
         return DropTable(table, if_exists)
     if cursor.accept("VIEW"):

@@ -19,7 +19,12 @@ _LITERAL = (
 
 
 def read_argument(cursor: Cursor) -> Argument:
-    """Take a literal or an array of literals, and return its value."""
+    """Take a literal or an array of literals, and return its value.
+
+    ``now() - INTERVAL '7 days'`` is that interval: arguments that are intervals count from now.
+    """
+    if cursor.sees("NOW", "(", ")", "-", "INTERVAL"):
+        cursor.expect("NOW", "(", ")", "-")
     if cursor.sees("ARRAY", "(") or cursor.sees("ARRAY", "["):
         cursor.take()
     elif not cursor.sees("["):

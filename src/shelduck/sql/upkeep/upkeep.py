@@ -50,6 +50,9 @@ def read_rollback(cursor: Cursor) -> RollbackTransaction:
     return RollbackTransaction()
 
 
+_DUCKLAKE = "ducklake_"
+
+
 def read_call(cursor: Cursor) -> Call:
     """Read the statement behind ``CALL``."""
     start = cursor.at
@@ -82,6 +85,14 @@ def read_call(cursor: Cursor) -> Call:
     cursor.expect(")")
     cursor.end()
     catalog = parts[0] if parts else None
+    if catalog is None and procedure.startswith(_DUCKLAKE):
+        # DuckDB's own form says the lake first: CALL ducklake_flush_inlined_data('lake').
+        lake = positional.pop(0) if positional else None
+        if not isinstance(lake, str):
+            cursor.at = start + 2
+            raise cursor.failure("the name of the lake as a string")
+        catalog = lake
+        procedure = procedure.removeprefix(_DUCKLAKE)
     return Call(procedure, tuple(positional), tuple(named.items()), catalog)
 
 

@@ -34,4 +34,5 @@ def add_files(
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {
     "add_files": add_files,
+    "add_data_files": add_files,
 }

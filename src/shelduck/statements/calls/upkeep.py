@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from shelduck.errors import InvalidRequest
 from shelduck.sql.statements.upkeep_statements import Argument
 from shelduck.statements import arguments as read
 from shelduck.statements.runner import Answer, Runner
@@ -103,11 +104,15 @@ def delete_orphaned_files(
     table: Argument = None,
     *,
     older_than: Argument = None,
+    cleanup_all: Argument = False,
     duckdb_files: Argument = False,
     dry_run: Argument = False,
 ) -> PlainRows:
-    """Delete orphaned files; one row for each."""
-    since: datetime | timedelta = ORPHAN_AGE
+    """Delete orphaned files; one row for each. ``cleanup_all``: whatever their age."""
+    everything = read.flag(cleanup_all, "cleanup_all")
+    if everything and older_than is not None:
+        raise InvalidRequest("older_than and cleanup_all cannot be used together; leave one out")
+    since: datetime | timedelta = timedelta(0) if everything else ORPHAN_AGE
     if older_than is not None:
         since = read.moment(older_than, "older_than")
     done = lake_of(runner).remove_orphans(
