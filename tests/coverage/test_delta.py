@@ -82,12 +82,14 @@ def widened(t, old, new, value):
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("old", "new", "value"), PAIRS)
 @PAGE.row(*("T1", TYPES, "Byte, Short, Int and Long"), statement="Byte → Short → Int → Long")
 def test_t1_integers(t, old, new, value):
     assert widened(t, old, new, value) == 7
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("old", "new", "value"), FLOATS)
 @PAGE.row(*("T2", TYPES, "Float, Byte, Short and Int to Double"))
 def test_t2_floats(t, old, new, value):
@@ -100,6 +102,7 @@ def test_t3_dates(t):
     assert str(found) == "2024-02-29 00:00:00"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("old", "new", "value"), DECIMALS)
 @PAGE.row(
     *("T4", TYPES, "Decimals with more digits on both sides; integers to decimals that hold them")

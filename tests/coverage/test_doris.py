@@ -386,6 +386,7 @@ TYPES = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("old", "value", "new", "made"), TYPES)
 @PAGE.row(
     *("D23", MODIFY, "Conversions between numbers, texts, dates and times"),
