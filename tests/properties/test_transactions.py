@@ -145,6 +145,14 @@ def test_random_transactions_leave_what_they_say(base, random):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
+@given(st.randoms(use_true_random=True))
+@settings(SETTINGS, max_examples=200)
+def test_many_random_transactions_leave_what_they_say(base, random):
+    Program(random, base).run()
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(7200)
 @given(st.randoms(use_true_random=True))
 @settings(SETTINGS, max_examples=1000)
