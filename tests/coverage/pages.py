@@ -66,6 +66,10 @@ class Page:
         self.rows.append(Row(number, section, says, statement, verdict, beyond or differs or does))
         return pytest.mark.coverage_row(f"{self.name}.{number}")
 
+    def statement(self, number: str) -> str:
+        """The statement of a row, as the document has it."""
+        return next(row.statement for row in self.rows if row.id == number)
+
     def markdown(self) -> str:
         """The page."""
         lines = [

@@ -202,7 +202,7 @@ def test_d6_the_duplicate_table_is_made(lake):
 )
 def test_d7_a_key_in_a_rollup(lake):
     lake.sql(DUPLICATE)
-    lake.sql(PAGE.rows[6].statement)
+    lake.sql(PAGE.statement("D7"))
     assert names(lake) == ["col1", "col2", "col3", "new_col", "col4", "col5"]
     assert names(lake, ROLLUP) == ["col1", "new_col", "col3", "col4", "col5"]
 
@@ -216,7 +216,7 @@ def test_d7_a_key_in_a_rollup(lake):
 )
 def test_d8_a_value_after_a_key(lake):
     lake.sql(DUPLICATE)
-    statement = PAGE.rows[7].statement
+    statement = PAGE.statement("D8")
     plan = lake.table(TABLE).plan_alter(*parse(statement)[0].changes)
     assert plan.note.endswith("is placed AFTER col4, not AFTER col1: values come after the keys")
     lake.sql(statement)
@@ -245,7 +245,7 @@ def test_d9_the_aggregate_table(lake):
 )
 def test_d10_a_key_in_an_aggregate_rollup(lake):
     lake.sql(SUMS)
-    lake.sql(PAGE.rows[9].statement)
+    lake.sql(PAGE.statement("D10"))
     assert names(lake) == ["col1", "col2", "col3", "new_col", "col4", "col5"]
     assert names(lake, ROLLUP) == ["col1", "new_col", "col3", "col4"]
 
@@ -259,7 +259,7 @@ def test_d10_a_key_in_an_aggregate_rollup(lake):
 )
 def test_d11_a_sum_after_a_key(lake):
     lake.sql(SUMS)
-    lake.sql(PAGE.rows[10].statement)
+    lake.sql(PAGE.statement("D11"))
     assert names(lake, ROLLUP) == ["col1", "col3", "new_col", "col4"]
 
 
@@ -280,7 +280,7 @@ def test_d12_a_column_of_the_base_is_not_added_to_a_rollup(lake):
 )
 def test_d13_columns_in_brackets(lake):
     lake.sql(SUMS)
-    lake.sql(PAGE.rows[12].statement)
+    lake.sql(PAGE.statement("D13"))
     assert names(lake, ROLLUP) == ["col1", "col3", "c1", "col4", "c2"]
 
 
@@ -290,7 +290,7 @@ def test_d13_columns_in_brackets(lake):
 )
 def test_d14_a_column_of_a_rollup_is_dropped(lake):
     lake.sql(DUPLICATE)
-    lake.sql(PAGE.rows[13].statement)
+    lake.sql(PAGE.statement("D14"))
     assert names(lake, ROLLUP) == ["col1", "col4", "col5"]
     assert names(lake) == ["col1", "col2", "col3", "col4", "col5"]
 
@@ -316,7 +316,7 @@ def test_d16_partition_columns_stay(lake):
 )
 def test_d17_a_key_gets_wider_and_moves(lake):
     lake.sql(MODIFIED)
-    lake.sql(PAGE.rows[16].statement)
+    lake.sql(PAGE.statement("D17"))
     assert names(lake)[:3] == ["col0", "col2", "col1"]
     assert str(lake.table(TABLE).columns.find(("col1",)).type) == "int64"
 
@@ -329,7 +329,7 @@ def test_d17_a_key_gets_wider_and_moves(lake):
 )
 def test_d18_the_length_of_a_value(lake):
     lake.sql(MODIFIED)
-    lake.sql(PAGE.rows[17].statement)
+    lake.sql(PAGE.statement("D18"))
     assert str(lake.table(TABLE).columns.find(("col5",)).type) == "varchar"
 
 
@@ -341,7 +341,7 @@ def test_d18_the_length_of_a_value(lake):
 )
 def test_d19_the_length_of_a_key(lake):
     lake.sql(MODIFIED)
-    lake.sql(PAGE.rows[18].statement)
+    lake.sql(PAGE.statement("D19"))
     shown = {row[0]: row[2] for row in rows(lake.sql(f"DESCRIBE {TABLE}"))}
     assert shown["col3"] == "to 50"
 
@@ -436,7 +436,7 @@ def test_d26_the_table_is_made(lake):
 )
 def test_d27_the_order_of_a_rollup(lake):
     lake.sql(ORDERED)
-    lake.sql(PAGE.rows[26].statement)
+    lake.sql(PAGE.statement("D27"))
     assert names(lake, ROLLUP) == ["k3", "k1", "k2", "v2", "v1"]
 
 
@@ -466,7 +466,7 @@ def test_d29_the_table_of_keys_is_made(lake):
 def test_d30_one_statement_for_several_rollups(lake):
     lake.sql(KEYS_ONLY)
     lake.sql("USE example_db")
-    lake.sql(PAGE.rows[29].statement)
+    lake.sql(PAGE.statement("D30"))
     old, new = ("INT", "Yes", "true", "N/A", ""), ("INT", "Yes", "true", "1", "")
     assert rows(lake.sql("DESC tbl1 ALL")) == [
         *[("tbl1", "k1", *old), ("", "k2", *old), ("", "k3", *old), ("", "k4", *new)],
@@ -482,7 +482,7 @@ def test_d30_one_statement_for_several_rollups(lake):
 )
 def test_d31_a_column_and_an_order(lake):
     lake.sql(ONE_VALUE)
-    lake.sql(PAGE.rows[30].statement)
+    lake.sql(PAGE.statement("D31"))
     assert names(lake, ROLLUP) == ["k3", "k1", "k2", "v2", "v1"]
     assert names(lake) == ["k1", "k2", "k3", "k4", "v1", "v2"]
 
