@@ -94,10 +94,11 @@ class ShapeVerbs(TableHandle):
         def stage(unit: UnitOfWork) -> None:
             stage_alter(unit, unit.workspace.table(self.name), changes)
 
+        whole = plan_with_rollups(table, rollups, changes)
         done = carry_out(self._state, self._unit, stage)
         if self._unit is None:
             refresh_by_id(self._state, table)
-        return _noted(done, plan_with_rollups(table, rollups, changes))
+        return _noted(done, whole)
 
     def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
         if plan.is_heavy:

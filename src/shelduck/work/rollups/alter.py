@@ -63,8 +63,7 @@ def plan_with_rollups(
         return plan_alter(base, changes)
     parts = parted(base, rollups, changes)
     own = plan_alter(base, parts.own) if parts.own else None
-    plans = [own] if own is not None else []
-    plans += [plan_alter(parts.rollups[name], found) for name, found in parts.theirs.items()]
+    plans = ([own] if own is not None else []) + [parts.plan_of(name) for name in parts.theirs]
     steps = [step for plan in plans for step in plan.steps]
     conversions = [s.conversion for s in own.shadows] if own is not None else []
     rebuilt = parts.made_anew(None if own is None else own.change, conversions)
@@ -155,12 +154,16 @@ class Parted:
         # A rollup that was already outdated is left to a refresh.
         return is_current(self.base, table) and not is_current(base, after)
 
+    def plan_of(self, name: str) -> AlterPlan:
+        """Return the plan for what a rollup itself is to change."""
+        return plan_alter(self._as_free(self.rollups[name]), self.theirs[name])
+
     def _change_of(self, name: str) -> tuple[AlterTable | None, bool]:
         """Return the change of a rollup itself, and whether some of its rows become one."""
         table = self.rollups[name]
         if name not in self.theirs:
             return None, False
-        plan = plan_alter(self._as_free(table), self.theirs[name])
+        plan = self.plan_of(name)
         if plan.change is None:
             return None, plan.refolds
         given = table.properties
@@ -189,8 +192,7 @@ class Parted:
             )
         if before is None or change.rollup is None:
             # A place in a rollup says nothing about the base, where the column comes last.
-            in_base = plain if change.rollup is None else replace(plain, position=None)
-            self._for_base(in_base)
+            self._for_base(plain if change.rollup is None else replace(plain, position=None))
             self._added[key] = plain
         elif replace(before, position=None) != replace(plain, position=None):
             raise InvalidRequest(
@@ -276,8 +278,8 @@ class Parted:
         keys = table_keys(self.base)
         if not self._combines(name) or (keys is not None and keys.folds):
             return
-        measures = [c.id for c in self.held[name].columns if c.measure is not None]
-        left = [f for f in self.tables[name].columns if f.id in measures and f.id != gone.id]
+        measures = {c.id for c in self.held[name].columns if c.measure is not None} - {gone.id}
+        left = [f for f in self.tables[name].columns if f.id in measures]
         if not left:
             raise InvalidRequest(
                 f"cannot drop column {quote_name(gone.name)} of rollup {self.held[name].name} of"
