@@ -42,8 +42,8 @@ test-all: setup java jars $(VENV41)/.ready  ## every test, the fast ones with co
 	$(PY41) -m pytest -m readers -s
 	SHELDUCK_TEST_ICEBERG=oldest $(PY41) -m pytest -m readers -s
 
-soak: setup java  ## long stories of several processes, for hours
-	$(PY) $(PYTEST) -m soak
+soak: setup java  ## long stories of several processes, and the laws over many programs, for hours
+	SHELDUCK_TEST_LAWS=soak $(PY) $(PYTEST) -m "soak or slow" tests/stories/test_mirror.py tests/properties
 
 jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to Spark
 	$(PY) -m tests.support.jars

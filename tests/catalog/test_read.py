@@ -446,7 +446,10 @@ def test_a_registered_table_of_rows_that_is_missing_is_corruption(told, sqlite_u
     ("damage", "message"),
     [
         ("UPDATE ducklake_column SET column_type = 'wonder'", "column 'i' of main.t: .*wonder"),
-        ("UPDATE ducklake_column SET column_type = 'list'", "'i' of main.t is a list with 0 parts"),
+        (
+            "UPDATE ducklake_column SET column_type = 'list'",
+            "'i' of main.t has type list, but 0 child columns",
+        ),
         ("UPDATE ducklake_column SET parent_column = 9", "main.t has 'i' below column id 9"),
         (
             "INSERT INTO ducklake_column SELECT * FROM ducklake_column",

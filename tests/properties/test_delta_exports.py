@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import shelduck
 from tests.properties.test_evolution import SETTINGS, STEPS, Author
 from tests.support.delta import DeltaReaders
+from tests.support.lengths import long
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +61,7 @@ def test_random_changes_and_inserts_are_exported(spark, tmp_path_factory, data):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @given(st.data())
-@settings(SETTINGS, max_examples=100)
+@settings(SETTINGS, max_examples=long(100))
 def test_many_random_changes_and_inserts_are_exported(spark, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("exports")
     run_sequence(data, spark, folder)

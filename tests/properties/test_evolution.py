@@ -29,6 +29,7 @@ from tests.support.evolving import (
     order_key,
     sql_value,
 )
+from tests.support.lengths import long
 from tests.support.oracle import DuckDBOracle, at
 
 if TYPE_CHECKING:
@@ -320,7 +321,7 @@ def test_random_changes_and_inserts_read_as_rows_by_identity(spark, tmp_path_fac
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @given(st.data())
-@settings(SETTINGS, max_examples=200)
+@settings(SETTINGS, max_examples=long(200))
 def test_many_random_changes_and_inserts_read_as_rows_by_identity(spark, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("evolution")
     run_sequence(data, spark, folder)

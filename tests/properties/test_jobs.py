@@ -17,6 +17,7 @@ import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, change_type
 from shelduck.jobs.worker import JobWorker
 from tests.properties.test_evolution import SETTINGS
+from tests.support.lengths import long
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def test_a_few_stories_keep_to_the_states_and_the_rows(spark, tmp_path_factory, 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@settings(SETTINGS, max_examples=8)
+@settings(SETTINGS, max_examples=long(8))
 @given(st.data())
 def test_stories_keep_to_the_states_and_the_rows(spark, tmp_path_factory, data):
     tell(data, spark, tmp_path_factory.mktemp("story"))

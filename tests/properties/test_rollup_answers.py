@@ -32,6 +32,7 @@ from tests.support.answers import (
     drawn_table,
     rollup_columns,
 )
+from tests.support.lengths import long
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,7 +167,7 @@ def test_a_few_queries_have_one_answer(spark, tmp_path, model, seed):
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("model", MODELS)
-@settings(SETTINGS, max_examples=7)
+@settings(SETTINGS, max_examples=long(7))
 @given(data=st.data())
 def test_a_thousand_queries_have_one_answer(spark, tmp_path_factory, model, data):
     def draw(options: int) -> int:

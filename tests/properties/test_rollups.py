@@ -26,6 +26,7 @@ from shelduck.work import unit
 from shelduck.work.rows import following
 from tests.properties.test_evolution import SETTINGS
 from tests.support.lakes import newest
+from tests.support.lengths import long
 from tests.support.oracle import DuckDBOracle
 from tests.support.rollups import Followed, bag
 
@@ -386,7 +387,7 @@ def test_a_few_events_leave_rollups_as_their_base(spark, tmp_path, model, seed):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("model", MODELS)
-@settings(SETTINGS, max_examples=5)
+@settings(SETTINGS, max_examples=long(5))
 @given(st.data())
 def test_events_leave_rollups_as_their_base(spark, tmp_path_factory, model, data):
     def draw(options: int) -> int:

@@ -19,6 +19,7 @@ from shelduck.operations.read.rows import table_rows
 from shelduck.spark.scan.read import Origin
 from shelduck.work.state import LakeState
 from tests.properties.test_evolution import SETTINGS
+from tests.support.lengths import long
 from tests.support.oracle import DuckDBOracle, at
 from tests.support.program import Author, State, Step
 
@@ -181,7 +182,7 @@ def test_random_programs_leave_the_rows_that_they_say(spark, tmp_path_factory, d
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @given(st.data())
-@settings(SETTINGS, max_examples=100)
+@settings(SETTINGS, max_examples=long(100))
 def test_many_random_programs_leave_the_rows_that_they_say(spark, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("program")
     Program(data, spark, f"sqlite:///{folder}/lake.db", folder).run()
@@ -191,7 +192,7 @@ def test_many_random_programs_leave_the_rows_that_they_say(spark, tmp_path_facto
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @given(st.data())
-@settings(SETTINGS, max_examples=25)
+@settings(SETTINGS, max_examples=long(25))
 def test_random_programs_on_postgresql(spark, postgres_server, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("program")
     with postgres_server.fresh_database() as url:

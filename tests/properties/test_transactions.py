@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.properties.test_evolution import SETTINGS
 from tests.support.lakes import Base, catalog_files
+from tests.support.lengths import long
 from tests.support.oracle import DuckDBOracle
 from tests.support.transacting import Author, Lake, Row, Said, Table, in_order
 
@@ -145,16 +146,8 @@ def test_random_transactions_leave_what_they_say(base, random):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-@given(st.randoms(use_true_random=True))
-@settings(SETTINGS, max_examples=200)
-def test_many_random_transactions_leave_what_they_say(base, random):
-    Program(random, base).run()
-
-
-@pytest.mark.soak
 @pytest.mark.timeout(7200)
 @given(st.randoms(use_true_random=True))
-@settings(SETTINGS, max_examples=1000)
+@settings(SETTINGS, max_examples=long(1000))
 def test_a_thousand_random_transactions_leave_what_they_say(base, random):
     Program(random, base).run()

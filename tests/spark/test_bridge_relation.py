@@ -300,7 +300,7 @@ def test_a_column_missing_from_a_file_is_null_whatever_the_schema_promises(
 
 
 def test_names_shared_by_columns_and_constants_are_refused(bridge: Bridge, files: Files) -> None:
-    with pytest.raises(InvalidRequest, match="id is the name of both a column and a constant"):
+    with pytest.raises(InvalidRequest, match="both a column and a constant have the name id"):
         read(bridge, files, "ID bigint")
 
 

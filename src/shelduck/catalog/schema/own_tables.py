@@ -76,7 +76,7 @@ job = Table(
 writer = Table(
     "shelduck_writer",
     OWN,
-    Column("writer_id", TEXT, primary_key=True),
+    Column("writer_id", KEY_TEXT, primary_key=True),
     Column("table_id", BIGINT, primary_key=True, autoincrement=False),
     Column("snapshot_id", BIGINT),
     Column("expires", TIMESTAMP),
