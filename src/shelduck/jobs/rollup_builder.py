@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from uuid import UUID, uuid4, uuid5
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import Conflict, NotFound
@@ -152,7 +153,11 @@ def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, ste
     try:
         base = table_of_id(unit, table)
         found = _adopted(unit, base, spec.name)
+        # Every attempt of the job makes the same table, so that files of one that died are known
+        # as orphans of the next.
+        unique = str(uuid5(UUID(base.uuid), f"{spec.name} of job {job.id}"))
         if found is not None:
+            unique = str(uuid4())
             if _is_complete(job, base, found):
                 # Already filled, and perhaps listed.
                 unit.commit()
@@ -163,7 +168,7 @@ def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, ste
                 drop_rollup(unit, base, spec.name)
                 base = table_of_id(unit, table)
         wanted = refolding(base, job.work.clauses) if job.work.refolds else spec
-        catch_up(unit, base, create_rollup(unit, base, wanted))
+        catch_up(unit, base, create_rollup(unit, base, wanted, unique=unique))
         unit.job = step
         unit.commit()
     except BaseException:

@@ -43,9 +43,16 @@ def settling(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Settl
 
 
 def create_rollup(
-    unit: UnitOfWork, base: TableVersion, spec: RollupSpec, *, for_use: bool = True
+    unit: UnitOfWork,
+    base: TableVersion,
+    spec: RollupSpec,
+    *,
+    for_use: bool = True,
+    unique: str | None = None,
 ) -> TableVersion:
     """Stage the empty table of a rollup; its base does not list it yet.
+
+    ``unique`` is its UUID; by default a random one.
 
     Raises what `plan_rollup` raises, and AlreadyExists if the name is taken.
     """
@@ -56,7 +63,11 @@ def create_rollup(
             f"Rollup index {spec.name} of {base.full_name} already exists", about="rollup"
         )
     return unit.workspace.create_table(
-        name, planned.columns, arrangement=planned.arrangement, properties=planned.properties
+        name,
+        planned.columns,
+        arrangement=planned.arrangement,
+        properties=planned.properties,
+        unique=unique,
     )
 
 

@@ -246,13 +246,17 @@ class Workspace:
         *,
         arrangement: Arrangement = NO_ARRANGEMENT,
         properties: Mapping[str, str] | None = None,
+        unique: str | None = None,
     ) -> TableVersion:
-        """Stage a new table and return it under a provisional id."""
+        """Stage a new table and return it under a provisional id.
+
+        ``unique`` is its UUID; by default a random one.
+        """
         _require_name("table", name.name)
         schema = self.schema(name.schema)
         self._refuse_table(name)
         self._provisional -= 1
-        unique = str(uuid.uuid4())
+        unique = unique or str(uuid.uuid4())
         made = TableVersion(
             id=TableId(self._provisional),
             uuid=unique,
