@@ -258,7 +258,6 @@ def test_a_lot_costs_the_catalog_the_same_however_many_files_it_has(lake):
     assert statements_of(lake, many.wait) == statements_of(lake, few.wait)
 
 
-@pytest.mark.slow
 def test_who_writes_files_registers_by_four_statements(lake, monkeypatch):
     """Are the tables there, the snapshot, its row, the job; and one more with the commit."""
     lake.sql("INSERT INTO t SELECT 20, '7', 1")
