@@ -36,7 +36,7 @@ class AlterPlan:
     to hold no NULL before the commit. ``shadows`` are the columns that a job has to fill before
     ``change``, which has them in place; ``rewrites`` says that a job has to follow it.
     ``cores`` are those that would do it. ``refolds``: a job has to combine rows, of which a key is
-    gone. ``remakes``: a job has to make rollups of the table anew.
+    gone. ``remakes``: a job has to rebuild rollups of the table.
     """
 
     table: str
@@ -81,7 +81,7 @@ class AlterPlan:
         return "\n".join(lines)
 
     def rewriting(self, files: int, rows: int, size: int, cores: int) -> AlterPlan:
-        """Return the plan with what its heavy steps write anew."""
+        """Return the plan with what its heavy steps rewrite."""
         steps = tuple(
             replace(s, files_to_rewrite=files, rows_to_rewrite=rows, bytes_to_rewrite=size)
             if s.weight == "heavy"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid5
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import Conflict, NotFound
@@ -154,10 +154,10 @@ def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, ste
         base = table_of_id(unit, table)
         found = _adopted(unit, base, spec.name)
         # Every attempt of the job makes the same table, so that files of one that died are known
-        # as orphans of the next.
-        unique = str(uuid5(UUID(base.uuid), f"{spec.name} of job {job.id}"))
+        # as orphans of the next. A table that replaces another one is a new one.
+        name = f"{spec.name} of job {job.id}"
+        unique = str(uuid5(UUID(base.uuid), name)) if found is None else None
         if found is not None:
-            unique = str(uuid4())
             if _is_complete(job, base, found):
                 # Already filled, and perhaps listed.
                 unit.commit()

@@ -226,7 +226,7 @@ def _default(old: Field, default: Default, target: DataType, table: str) -> Defa
 
 
 def _is_same_number(source: DataType, text: str, target: Leaf, made: str) -> bool:
-    """Tell whether a default is no number, or the same one; a job reports values that are not."""
+    """Tell whether a default keeps its number, as values have to; other types always do."""
     given, kept = _number(source, text), _number(target, made)
     return given is None or kept is None or given == kept
 

@@ -15,8 +15,8 @@ class Committed:
 
     ``snapshot`` is the id for time travel. ``rows`` counts the inserted, updated and deleted rows;
     the last three fields count each kind. ``files`` and ``bytes`` count what was written. For a
-    change of metadata all counts are 0. ``note`` says what was left undone or done
-    in another way, and why.
+    change of metadata all counts are 0. ``note`` says what was left undone, or done in
+    another way, and why.
     """
 
     snapshot: int

@@ -35,7 +35,7 @@ class Address:
         return self.url.get_backend_name()
 
     def _is_plain(self, option: str) -> bool:
-        """Tell whether an option is one that the database says is no secret."""
+        """Tell whether an error may show the value of an option."""
         known = DATABASES.get(self.kind)
         return known is not None and option in known.shown
 

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from zlib import crc32
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
-from shelduck.catalog.read import queries
+from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.schema import tables
 from shelduck.model.tables.schema import TableId
 
 _c = tables.column.c
-_SHAPE = (_c.column_order, _c.column_id, _c.parent_column, _c.column_name, _c.column_type)
+_v = tables.schema_versions.c
+_BEGINS = select(_v.table_id, _v.begin_snapshot).where(
+    _v.table_id.in_(bindparam("ids", expanding=True))
+)
+_COLUMNS = select(
+    *(_c.table_id, _c.begin_snapshot, _c.end_snapshot, _c.column_order, _c.column_id),
+    *(_c.parent_column, _c.column_name, _c.column_type, _c.nulls_allowed),
+).where(_c.table_id.in_(bindparam("ids", expanding=True)))
 
 
 class ShapeVersions:
-    """The versions of some tables; two statements for each table."""
+    """The versions of some tables; two statements for many tables."""
 
     def __init__(self, connection: Connection, of: Iterable[TableId]) -> None:
-        self._begins: dict[TableId, list[int]] = {}
-        self._columns: dict[TableId, list[tuple[int, int | None, tuple[object, ...]]]] = {}
-        for table in set(of):
-            versions = connection.execute(queries.schema_versions_of(table)).all()
-            self._begins[table] = [begin for _, begin in versions]
-            wanted = select(_c.begin_snapshot, _c.end_snapshot, *_SHAPE, _c.nulls_allowed)
-            rows = connection.execute(wanted.where(_c.table_id == table)).all()
-            self._columns[table] = [(row[0], row[1], tuple(row[2:])) for row in rows]
+        self._begins: dict[int, list[int]] = defaultdict(list)
+        self._columns: dict[int, list[tuple[int, int | None, tuple[object, ...]]]]
+        self._columns = defaultdict(list)
+        for some in chunks(sorted(set(of))):
+            for table, begin in connection.execute(_BEGINS, {"ids": some}):
+                self._begins[table].append(begin)
+            for table, begin, end, *shape in connection.execute(_COLUMNS, {"ids": some}):
+                self._columns[table].append((begin, end, tuple(shape)))
 
     def text(self, table: TableId, snapshot: int) -> str:
         """Return M:N. M counts the versions of the table's columns, N is a hash of the columns."""

@@ -49,6 +49,9 @@ class DeltaExportVerbs(ExportBase):
 
     def _delta_survey(self, before: Published | None) -> Survey:
         found = survey(self._rows(), None if before is None else before.mode)
+        if not any(found.narrow.values()):
+            # No file has an older type, so the history is not told.
+            return found
         table = found.table
         with self._state.store.read() as connection:
             versions = column_versions(connection, table.id)

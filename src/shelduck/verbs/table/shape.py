@@ -25,8 +25,9 @@ from shelduck.work.rows.keyed import refuse_rollup
 from shelduck.work.unit import UnitOfWork, carry_out
 
 
-def _noted(done: Result, plan: AlterPlan) -> Result:
-    return replace(done, note=plan.note) if plan.note and isinstance(done, Committed) else done
+def _noted(done: Result, plans: Sequence[AlterPlan]) -> Result:
+    note = "; ".join(dict.fromkeys(plan.note for plan in plans if plan.note))
+    return replace(done, note=note) if note and isinstance(done, Committed) else done
 
 
 class ShapeVerbs(TableHandle):
@@ -65,7 +66,7 @@ class ShapeVerbs(TableHandle):
             found = plan if now == table else plan_alter(now, changes)
             self._stage(unit, found)
 
-        return _noted(carry_out(self._state, self._unit, stage), plan)
+        return _noted(carry_out(self._state, self._unit, stage), [plan])
 
     def _alter_with_rollups(
         self,
@@ -75,8 +76,7 @@ class ShapeVerbs(TableHandle):
         timeout: int | None,
     ) -> Result | SchemaChangeJob:
         """Change a table and its rollups at once, by a job if rows have to be rebuilt."""
-        rollups = list(rollups_of(view, table))
-        parts = parted(table, rollups, changes)
+        parts = parted(table, list(rollups_of(view, table)), changes)
         plan = plan_alter(table, parts.own) if parts.own else None
         indexes = parts.indexes(plan)
         if plan is not None and plan.is_heavy:
@@ -94,11 +94,12 @@ class ShapeVerbs(TableHandle):
         def stage(unit: UnitOfWork) -> None:
             stage_alter(unit, unit.workspace.table(self.name), changes)
 
-        whole = plan_with_rollups(table, rollups, changes)
+        plans = [plan] if plan is not None else []
+        plans += [parts.plan_of(name) for name in parts.theirs]
         done = carry_out(self._state, self._unit, stage)
         if self._unit is None:
             refresh_by_id(self._state, table)
-        return _noted(done, whole)
+        return _noted(done, plans)
 
     def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
         if plan.is_heavy:
