@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest
 from shelduck.sql.parse import parse
 from shelduck.sql.statements.row_statements import (
     Assignment,
     DeleteRow,
+    DoNothing,
     InsertAll,
     InsertRow,
     MatchedClause,
     Merge,
     NotMatchedClause,
+    RaiseError,
     UpdateAll,
     UpdateSet,
 )
@@ -165,7 +167,10 @@ def test_clauses_of_different_kinds_may_stand_in_any_order():
         ("MERGE INTO t USING s WHEN MATCHED THEN DELETE", "expected ON at line 1, column 27"),
         ("MERGE INTO t USING s ON WHEN MATCHED THEN DELETE", "expected a condition at line 1"),
         ("MERGE INTO t USING (s) ON true", "expected a query: SELECT, WITH, FROM, VALUES or TABLE"),
-        ("MERGE INTO t USING range(3) ON true", "or a query in brackets: USING (SELECT ...)"),
+        (
+            "MERGE INTO t USING range(3) ON true",
+            "expected a table, or a query in brackets: (SELECT ...)",
+        ),
         (HEAD, "expected WHEN MATCHED or WHEN NOT MATCHED at line 1"),
         (HEAD + "WHEN FOUND THEN DELETE", "expected MATCHED or NOT MATCHED at line 1, column 42"),
         (HEAD + "WHEN NOT MATCHED BY ME THEN DELETE", "expected TARGET or SOURCE"),
@@ -176,7 +181,9 @@ def test_clauses_of_different_kinds_may_stand_in_any_order():
             HEAD + "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *",
             "expected a column (WHEN NOT MATCHED BY SOURCE has no source row for *)",
         ),
-        (HEAD + "WHEN NOT MATCHED THEN INSERT VALUES (1)", "expected * or the columns in brackets"),
+        (HEAD + "WHEN NOT MATCHED THEN INSERT VALUES 1", "expected the end of the statement"),
+        (HEAD + "WHEN MATCHED THEN DO", "expected UPDATE or DELETE"),
+        ("MERGE INTO t USING s USING (a, A) WHEN MATCHED THEN DELETE", "each column only once"),
         (
             HEAD + "WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)",
             "expected 2 values, one for each column",
@@ -203,6 +210,39 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
     assert message in str(caught.value)
 
 
-def test_an_alias_with_columns_is_refused():
-    with pytest.raises(Unsupported, match="an alias with columns is not supported"):
-        parse("MERGE INTO t USING (SELECT 1) AS s (id) ON true WHEN MATCHED THEN DELETE")
+def test_an_alias_may_name_the_columns():
+    found = one("MERGE INTO t USING (SELECT 1) AS s (id) ON true WHEN MATCHED THEN DELETE")
+    assert found.source == Query("SELECT * FROM (SELECT 1) AS `s`(`id`)")
+    assert found.source_alias == "s"
+
+
+@pytest.mark.parametrize(
+    ("words", "action"),
+    [
+        ("UPDATE", UpdateAll(by_position=True)),
+        ("UPDATE BY POSITION", UpdateAll(by_position=True)),
+        ("UPDATE BY NAME", UpdateAll()),
+        ("UPDATE SET *", UpdateAll()),
+        ("DO NOTHING", DoNothing()),
+        ("ERROR", RaiseError("MERGE: WHEN MATCHED")),
+        ("ERROR 'no'", RaiseError("no")),
+    ],
+)
+def test_duckdbs_actions_are_read(words, action):
+    found = one(f"MERGE INTO t USING s USING (id, `b c`) WHEN MATCHED THEN {words}")
+    assert found.condition == ("id", "b c")
+    assert found.matched == (MatchedClause(action),)
+
+
+@pytest.mark.parametrize(
+    ("words", "action"),
+    [
+        ("INSERT", InsertAll(by_position=True)),
+        ("INSERT BY NAME", InsertAll()),
+        ("INSERT VALUES (s.a, DEFAULT)", InsertRow((), (Expression("s.a"), None))),
+        ("DO NOTHING", DoNothing()),
+    ],
+)
+def test_duckdbs_insertions_are_read(words, action):
+    found = one(f"{HEAD} WHEN NOT MATCHED THEN {words}")
+    assert found.not_matched == (NotMatchedClause(action),)

@@ -6,7 +6,15 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
-from shelduck.sql.tokens.parts import ChangesRelation, Query, Relation, TableName
+from shelduck.sql.tokens.parts import (
+    Call,
+    FunctionRelation,
+    Query,
+    Relation,
+    TableName,
+    TimeExpression,
+    TimestampText,
+)
 
 
 def query(text):
@@ -213,23 +221,71 @@ def test_a_metadata_table_keeps_its_parts():
     )
 
 
-CHANGES = [
-    ("table_changes('t', 1, 5)", (("t",), 1, 5)),
-    ("lake.table_changes('main.`my t`', 3)", (("main", "my t"), 3, None)),
+FUNCTIONS = [
+    ("table_changes('t', 1, 5)", ("t",), Call("table_changes", (1, 5))),
+    (
+        "lake.table_changes('main.`my t`', 3)",
+        ("main", "my t"),
+        Call("table_changes", (3,), catalog="lake"),
+    ),
     (
         "TABLE_CHANGES('t', '2024-01-01', TIMESTAMP '2024-01-02 10:00:00')",
-        (("t",), "2024-01-01", "2024-01-02 10:00:00"),
+        ("t",),
+        Call("table_changes", ("2024-01-01", TimestampText("2024-01-02 10:00:00"))),
     ),
+    (
+        "table_changes('t', CAST('2024-01-01' AS TIMESTAMP), '2024-01-02'::timestamp)",
+        ("t",),
+        Call("table_changes", (TimestampText("2024-01-01"), TimestampText("2024-01-02"))),
+    ),
+    (
+        "ducklake_table_changes('lake', 'main', 'my t', 3, 4)",
+        ("main", "my t"),
+        Call("ducklake_table_changes", (3, 4), catalog="lake"),
+    ),
+    (
+        "ducklake_list_files('lake', 's.t', snapshot_version => 3)",
+        ("s", "t"),
+        Call("ducklake_list_files", (), (("snapshot_version", 3),), "lake"),
+    ),
+    ("snapshots()", None, Call("snapshots")),
+    ("lake.snapshots()", None, Call("snapshots", catalog="lake")),
+    ("ducklake_snapshots('lake')", None, Call("snapshots", catalog="lake")),
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), CHANGES)
-def test_a_change_feed_is_a_relation_of_its_own(text, expected):
-    parts, start, end = expected
+@pytest.mark.parametrize(("text", "parts", "call"), FUNCTIONS)
+def test_a_table_function_is_a_relation_of_its_own(text, parts, call):
     found = query(f"SELECT c.* FROM {text} c WHERE c._change_type = 'insert'")
     assert found.text == "SELECT c.* FROM __lake_0__ c WHERE c._change_type = 'insert'"
     assert found.relations == ()
-    assert found.changes == (ChangesRelation(TableName(parts), "__lake_0__", start, end),)
+    table = None if parts is None else TableName(parts)
+    assert found.functions == (FunctionRelation(call, "__lake_0__", table),)
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ("VERSION => getvariable('v')", TimeExpression("VERSION", "getvariable('v')")),
+        ("version => 1 + (2)", TimeExpression("VERSION", "1 + (2)")),
+        (
+            "TIMESTAMP => now() - INTERVAL 1 DAY",
+            TimeExpression("TIMESTAMP", "now() - INTERVAL 1 DAY"),
+        ),
+    ],
+)
+def test_a_time_may_be_computed(time, expected):
+    found = query(f"SELECT * FROM t AT ({time}) x JOIN t AT ({time}) y ON x.a = y.a")
+    assert found.text == "SELECT * FROM __lake_0__ x JOIN __lake_0__ y ON x.a = y.a"
+    assert found.relations == (Relation(TableName(("t",)), "__lake_0__", computed=expected),)
+
+
+def test_a_variable_is_one_of_the_session():
+    found = query("SELECT getvariable('v'), getvariable FROM t WHERE a > GetVariable('my v')")
+    assert found.text == (
+        "SELECT system.session.`v`, getvariable FROM __lake_0__ AS `t`"
+        " WHERE a > system.session.`my v`"
+    )
 
 
 def test_a_change_feed_and_its_table_are_two_relations():
@@ -239,9 +295,10 @@ def test_a_change_feed_and_its_table_are_two_relations():
     )
     assert found.text == ("SELECT * FROM __lake_0__ AS `t`, __lake_1__, __lake_1__ b, __lake_2__ c")
     assert found.relations == (Relation(TableName(("t",)), "__lake_0__"),)
-    assert found.changes == (
-        ChangesRelation(TableName(("t",)), "__lake_1__", 1, 2),
-        ChangesRelation(TableName(("t",)), "__lake_2__", 1),
+    table = TableName(("t",))
+    assert found.functions == (
+        FunctionRelation(Call("table_changes", (1, 2)), "__lake_1__", table),
+        FunctionRelation(Call("table_changes", (1,)), "__lake_2__", table),
     )
 
 
@@ -267,14 +324,28 @@ def test_statements_are_cut_at_semicolons_that_are_no_text():
         ("SELECT * FROM t VERSION AS OF x", "expected the id of a snapshot at line 1"),
         ("SELECT * FROM t VERSION AS OF -1", "expected the id of a snapshot"),
         ("SELECT * FROM t AT (VERSION => 3", "is not closed"),
-        ("SELECT * FROM t TIMESTAMP AS OF now()", "expected a time is a literal"),
+        (
+            "SELECT * FROM t TIMESTAMP AS OF now()",
+            "expected a time such as '2026-01-31 12:00:00' at line 1, column 33",
+        ),
         ("SELECT * FROM t@2024", "expected a version such as t@v3"),
-        ("SELECT * FROM table_changes(t, 1)", "expected the table's name as a string at line 1"),
+        ("SELECT * FROM table_changes(t, 1)", "expected a literal: a number, a string"),
+        (
+            "SELECT * FROM table_changes(1, 2)",
+            "expected the table's name as a string at line 1, column 29",
+        ),
+        (
+            "FROM ducklake_table_changes('l', 's', 3)",
+            "expected the table's name as a string at line 1, column 39",
+        ),
+        (
+            "FROM ducklake_snapshots()",
+            "expected the name of the lake as a string at line 1, column 25",
+        ),
+        ("SELECT * FROM t AT (VERSION => )", "expected a time at line 1, column 32"),
         ("SELECT * FROM table_changes('a b', 1)", "expected the name of a table, such as"),
         ("SELECT * FROM table_changes('`t', 1)", "expected the name of a table, such as"),
-        ("SELECT * FROM table_changes('t')", "expected , at line 1, column 32"),
-        ("SELECT * FROM table_changes('t', 1, 2, 3)", "expected ) at line 1, column 38"),
-        ("SELECT * FROM table_changes('t', n)", "a time is a literal"),
+        ("SELECT * FROM table_changes('t', n)", "expected a literal: a number, a string"),
         ("SELECT * FROM a.b.c.d", "expected a table as table, schema.table or catalog"),
         ("WITH SELECT 1", "expected a query in brackets after WITH"),
         ("FOO BAR", "cannot parse 'FOO BAR': expected a statement such as SELECT"),

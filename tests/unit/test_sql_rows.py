@@ -9,10 +9,16 @@ from shelduck.sql.parse import parse
 from shelduck.sql.statements.row_statements import (
     Assignment,
     Delete,
+    DeleteRow,
+    DeleteUsing,
     Insert,
+    MatchedClause,
     PartitionValue,
+    Returning,
     Truncate,
     Update,
+    UpdateFrom,
+    UpdateSet,
 )
 from shelduck.sql.tokens.parts import Expression, Query, Relation, Selection, TableName, Target
 
@@ -241,12 +247,12 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("DELETE FROM t USING u WHERE t.a = u.a", "use WHERE EXISTS (...) or MERGE INTO"),
+        ("DELETE FROM t USING u, v WHERE t.a = u.a", "more than one source is not supported"),
         ("DELETE FROM t WHERE a = 1 LIMIT 5", "select the rows in a subquery"),
         ("DELETE FROM t WHERE a IN (1) ORDER BY b", "select the rows in a subquery"),
-        ("DELETE FROM t WHERE a = 1 RETURNING *", "read the rows with SELECT first"),
         ("DELETE FROM t AS x (a, b) WHERE a = 1", "an alias with columns is not supported"),
-        ("UPDATE t SET a = u.a FROM u WHERE t.b = u.b", "use MERGE INTO t USING"),
+        ("UPDATE t SET a = u.a FROM u JOIN v ON true", "write them as a query: (SELECT"),
+        ("DELETE FROM t WHERE a FROM u", "FROM after an expression is not supported"),
         ("TRUNCATE TABLE t PARTITION (a = 1)", "use DELETE FROM t WHERE"),
     ],
 )
@@ -254,3 +260,70 @@ def test_what_is_not_supported_says_so(text, message):
     with pytest.raises(Unsupported) as caught:
         parse(text)
     assert message in str(caught.value)
+
+
+def test_update_from_is_a_merge_that_updates():
+    found = one("UPDATE t AS x SET a = u.b, c = DEFAULT FROM u AT (VERSION => 3) WHERE x.k = u.k")
+    assert isinstance(found, UpdateFrom)
+    assert found.target.alias == "x"
+    assert found.source == Query(
+        "SELECT * FROM __lake_0__", (Relation(TableName(("u",)), "__lake_0__", 3),)
+    )
+    assert (found.source_alias, found.condition) == ("u", Expression("x.k = u.k"))
+    values = (Assignment(("a",), Expression("u.b")), Assignment(("c",), None))
+    assert found.matched == (MatchedClause(UpdateSet(values)),)
+
+
+def test_from_of_a_comparison_is_no_source():
+    found = one("UPDATE t SET a = b IS DISTINCT FROM c, d = extract(year FROM e) WHERE f")
+    assert isinstance(found, Update)
+    assert [a.value.text for a in found.assignments] == [
+        "b IS DISTINCT FROM c",
+        "extract(year FROM e)",
+    ]
+
+
+def test_delete_using_is_a_merge_that_deletes():
+    found = one("DELETE FROM s.t USING (VALUES (1)) AS u(k) WHERE t.k = u.k")
+    assert isinstance(found, DeleteUsing)
+    assert found.source == Query("SELECT * FROM (VALUES (1)) AS `u`(`k`)")
+    assert found.matched == (MatchedClause(DeleteRow()),)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("INSERT INTO s.t SELECT 1 RETURNING *", "SELECT * FROM __lake_0__ AS `t`"),
+        (
+            "DELETE FROM t x WHERE a RETURNING x.a, b + 1 AS c",
+            "SELECT x.a, b + 1 AS c FROM __lake_0__ AS `x`",
+        ),
+        ("UPDATE t SET a = 1 RETURNING a", "SELECT a FROM __lake_0__ AS `t`"),
+        (
+            (
+                "MERGE INTO t USING u USING (a) WHEN MATCHED THEN DELETE"
+                " RETURNING merge_action, t.*, a * 2"
+            ),
+            "SELECT merge_action, t.* EXCEPT (merge_action), a * 2 FROM __lake_0__ AS `t`",
+        ),
+    ],
+)
+def test_returning_is_a_query_over_the_changed_rows(text, rows):
+    found = one(text)
+    assert isinstance(found, Returning)
+    assert found.rows.text == rows
+    assert [str(r.name) for r in found.rows.relations] == [found.changed]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UPDATE t SET returning = 1",
+        "INSERT INTO t SELECT returning FROM u",
+        "DELETE FROM t WHERE t.returning",
+        "INSERT INTO t SELECT a AS returning FROM u",
+        "DELETE FROM t WHERE (a RETURNING b)",
+    ],
+)
+def test_a_column_may_be_called_returning(text):
+    assert not isinstance(one(text), Returning)

@@ -222,7 +222,6 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("INSERT INTO t REPLACE USING (a) SELECT 1", "use REPLACE WHERE or MERGE INTO"),
         ("INSERT OVERWRITE t PARTITION (a = 1) IF NOT EXISTS SELECT 1", "IF NOT EXISTS is not"),
         ("INSERT OVERWRITE DIRECTORY '/x' SELECT 1", "use df.write"),
-        ("INSERT INTO t DEFAULT VALUES", "DEFAULT VALUES is not supported"),
         ("SHOW FUNCTIONS", "SHOW FUNCTIONS is not supported"),
         ("SHOW PARTITIONS t PARTITION (a = 1)", "use SELECT * FROM t.partitions WHERE"),
         ("SHOW SCHEMAS IN c", "SHOW SCHEMAS of a catalog is not supported"),

@@ -17,18 +17,25 @@ from shelduck.sql.statements.statements import (
 )
 from shelduck.sql.statements.upkeep_statements import (
     BeginTransaction,
-    Call,
     Checkpoint,
     CommitTransaction,
     DescribeHistory,
-    IntervalText,
     Optimize,
     Restore,
     RollbackTransaction,
-    TimestampText,
     Vacuum,
 )
-from shelduck.sql.tokens.parts import Expression, Query, Relation, Selection, TableName, Target
+from shelduck.sql.tokens.parts import (
+    Call,
+    Expression,
+    IntervalText,
+    Query,
+    Relation,
+    Selection,
+    TableName,
+    Target,
+    TimestampText,
+)
 
 T, V, U = TableName(("t",)), TableName(("v",)), Relation(TableName(("u",)), "__lake_0__")
 ROWS = Target(T, "__lake_target__", "t")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.schema.create import open_lake, open_or_create_lake
+from shelduck.errors import InvalidRequest
 from shelduck.spark.session import SparkSession
 from shelduck.work.state import LakeState
 
@@ -19,6 +21,7 @@ def connect(
     *,
     author: str | None = None,
     progress: bool | None = None,
+    timestamp: Literal["ltz", "ntz"] = "ltz",
 ) -> Lake:
     """Return the lake at a catalog address, and create it if there is none.
 
@@ -30,16 +33,22 @@ def connect(
             one that is created when it is first needed.
         author: Kept with every commit.
         progress: Show progress of long work; by default only on a terminal.
+        timestamp: What the type TIMESTAMP means in `Lake.sql` and `Lake.create_table`: an instant
+            (``ltz``), as in Spark, or a time without a zone (``ntz``), as in DuckDB. Pass ``ntz``
+            to run DuckDB's scripts as they are. TIMESTAMP_NTZ and TIMESTAMPTZ mean the same always.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
         CatalogUnavailable: the database cannot be reached.
         Unsupported: the lake has another DuckLake version, or is encrypted.
     """
+    if timestamp not in ("ltz", "ntz"):
+        raise InvalidRequest(f"timestamp must be 'ltz' or 'ntz', not {timestamp!r}")
     store = open_store(url)
     with _closed_on_error(store):
         found = open_or_create_lake(store, data_path)
-    return Lake(LakeState(store, found, spark, author, show_progress=progress))
+    state = LakeState(store, found, spark, author, show_progress=progress, ntz=timestamp == "ntz")
+    return Lake(state)
 
 
 def connect_existing(url: str) -> Lake:

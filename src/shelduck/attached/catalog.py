@@ -17,6 +17,7 @@ from shelduck.api.lake import Lake
 from shelduck.api.transaction import Transaction
 from shelduck.attached.spark_properties import kept_properties
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.spark.calls.lake_options import refuse_made, refuse_written
 from shelduck.spark.calls.write_schema import write_schema
 from shelduck.spark.session import DataFrame, SparkSession, StructType
@@ -26,7 +27,6 @@ from shelduck.statements.relations import Scope, relation_frame
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table.table import Table
 from shelduck.work.results import TableName
-from shelduck.work.state import DEFAULT_SCHEMA
 from shelduck.work.unit import UnitOfWork, view_of
 
 Rows = Iterable[tuple[str, ...]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import quote_name
 from shelduck.operations.done import Done
 from shelduck.spark.merge.merge_clauses import Merge, MergeClause
@@ -20,7 +21,7 @@ from shelduck.verbs.table.table import Table
 from shelduck.work.results import TableName
 from shelduck.work.rows.keyed import settled_rows
 from shelduck.work.rows.row_work import carry_out_rows
-from shelduck.work.state import DEFAULT_SCHEMA, LakeState
+from shelduck.work.state import LakeState
 from shelduck.work.table_changes import changes_between
 from shelduck.work.unit import UnitOfWork, view_of
 

@@ -12,6 +12,7 @@ from typing import Any
 from shelduck.attached.catalog import AttachedLake
 from shelduck.attached.table import AttachedTable
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.names import split_name
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import asking_for
@@ -23,7 +24,7 @@ from shelduck.spark.named_errors import (
     told_as_sparks,
     was_unable,
 )
-from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.session import DataFrame, SparkSession, is_ntz
 from shelduck.sql.catalogs import Names, inside, owner, within, without_catalog
 from shelduck.sql.parse import SPARKS, parse
 from shelduck.sql.query.travel import in_sparks_words
@@ -34,7 +35,7 @@ from shelduck.statements.runner import Runner
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import as_frame, run_statement
 from shelduck.work.lookup import table_name
-from shelduck.work.state import DEFAULT_SCHEMA, LakeState
+from shelduck.work.state import LakeState
 
 _TIMES = ("versionasof", "timestampasof")
 
@@ -124,7 +125,7 @@ class SessionSql:
                 bound = with_parameters(text, args) if args else text
             except InvalidRequest as error:
                 bound, misfit = text, error
-            statements = parse(bound)
+            statements = parse(bound, ntz="timestamp" in lowered and is_ntz(self._spark))
         except (InvalidRequest, Unsupported) as error:
             return None, None if error.about == SPARKS else error
         if len(statements) != 1:

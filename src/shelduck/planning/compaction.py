@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from shelduck.model.files.data_files import DataFile, NameMapping
 from shelduck.model.files.layout import PhysicalField
@@ -76,13 +77,16 @@ def small_file_bins(
     *,
     min_files: int = MIN_FILES,
     max_files: int | None = None,
+    sizes: tuple[int, float] = (0, inf),
 ) -> list[Bin]:
     """Return bins of files below three quarters of ``target`` bytes, each at most ``target``.
 
-    Files with deleted rows are left alone. A bin has at least ``min_files`` files; ``max_files``
-    bounds the files of all bins together. Bins that older snapshots need come after the others.
+    Only files of at least the first and below the second of ``sizes``, in bytes, are taken, and
+    none with deleted rows. A bin has at least ``min_files`` files; ``max_files`` bounds the files
+    of all bins together. Bins that older snapshots need come after the others.
     """
-    small = [f for f in files if f.file_size_bytes < target * _ENOUGH and not f.dead_rows]
+    low, high = sizes[0], min(sizes[1], target * _ENOUGH)
+    small = [f for f in files if low <= f.file_size_bytes < high and not f.dead_rows]
     found = [b for b in _packed(small, partitions, history, target) if len(b.files) >= min_files]
     return _limited(found, max_files, min_files)
 

@@ -113,6 +113,14 @@ class NoStatement(_Named, InvalidRequest, ParseException):
     condition = "PARSE_SYNTAX_ERROR"
 
 
+class InvalidQuery(_Named, InvalidRequest, AnalysisException):
+    """Spark cannot plan a query."""
+
+
+class InvalidValue(_Named, InvalidRequest):
+    """Spark cannot compute with a value of the rows."""
+
+
 _NAMED: dict[tuple[type[ShelduckError], str], type[_Named]] = {
     (NotFound, "schema"): SchemaNotFound,
     (NotFound, "table"): TableNotFound,
@@ -134,6 +142,34 @@ def told_as_sparks() -> Iterator[None]:
         yield
     except ShelduckError as error:
         raise as_sparks(error) from error
+
+
+@contextmanager
+def told_as_lakes() -> Iterator[None]:
+    """Raise what errors of Spark's parser, its analysis and its values are to users of a lake.
+
+    They stay what they are to Spark's users, with their condition, without the plan.
+    """
+    try:
+        yield
+    except ParseException as error:
+        raise _with_condition(
+            NoStatement(first_line(error) or str(error).strip()), error
+        ) from error
+    except AnalysisException as error:
+        condition = error.getCondition() or ""
+        kind = ColumnNotFound if condition.startswith("UNRESOLVED_COLUMN.") else InvalidQuery
+        raise _with_condition(kind(first_line(error)), error) from error
+    except SparkError as error:
+        fault = data_fault(error)
+        if fault is None:
+            raise
+        raise InvalidValue(fault) from error
+
+
+def _with_condition(made: _Named, error: PySparkException) -> _Named:
+    made.condition = error.getCondition() or made.condition
+    return made
 
 
 def as_sparks(error: ShelduckError) -> ShelduckError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -62,6 +63,13 @@ def session_has(spark: SparkSession, name: str) -> bool:
     except AnalysisException:
         # A name that Spark's catalog cannot have, such as one of three parts.
         return False
+
+
+def constant(spark: SparkSession, text: str) -> Any:
+    """Return the value of an expression without columns."""
+    row = spark.sql(f"SELECT {text}").first()
+    assert row is not None
+    return row[0]
 
 
 def answer(spark: SparkSession, columns: str, rows: Sequence[tuple[object, ...]]) -> DataFrame:

@@ -21,6 +21,11 @@ __all__ = [
 ]
 
 
+def is_ntz(spark: SparkSession) -> bool:
+    """Tell whether the session means a time without a zone by TIMESTAMP."""
+    return spark.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ"
+
+
 def is_stopped(spark: SparkSession) -> bool:
     """Tell whether a session was stopped, so that nothing can be asked of it."""
     context = getattr(spark, "_sc", None)

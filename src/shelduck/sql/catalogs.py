@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from shelduck.sql.statements import statements as st
-from shelduck.sql.statements.upkeep_statements import Call, Checkpoint, ShowJobs
+from shelduck.sql.statements.upkeep_statements import Checkpoint, ShowJobs
 from shelduck.sql.tokens.lexer import Kind, tokenize
 from shelduck.sql.tokens.parts import (
-    ChangesRelation,
+    Call,
     Expression,
+    FunctionRelation,
     Query,
     Relation,
     SchemaName,
@@ -54,7 +55,7 @@ class Names:
 def owner(statement: st.Statement, names: Names) -> str | None:
     """Return the lake that has to run a statement, None for one that Spark runs right.
 
-    Queries are Spark's, but for those with ``table_changes``, which its grammar has not.
+    Queries are Spark's, but for those with a table function of a lake, which Spark does not know.
     """
     if isinstance(statement, _SPARKS):
         return None
@@ -121,11 +122,22 @@ def without_catalog(text: str, lake: str) -> str:
 
 
 def _owner_of_query(query: Query, names: Names) -> str | None:
-    wanted: list[ChangesRelation | Relation] = [*query.changes]
-    if not names.reads:
-        wanted += query.relations
-    found = (names.lake_of(relation.name.parts) for relation in wanted)
+    found = [_owner_of_function(relation, names) for relation in query.functions]
+    # Nor does it know a time that has to be computed first.
+    found += [
+        names.lake_of(relation.name.parts)
+        for relation in query.relations
+        if relation.computed is not None or not names.reads
+    ]
     return next((lake for lake in found if lake is not None), None)
+
+
+def _owner_of_function(relation: FunctionRelation, names: Names) -> str | None:
+    if relation.call.catalog is not None:
+        return names.lake(relation.call.catalog)
+    if relation.table is not None:
+        return names.lake_of(relation.table.parts)
+    return names.lake(names.current)
 
 
 def _targets(value: Any) -> Iterator[TableName | SchemaName]:

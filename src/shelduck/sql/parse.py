@@ -11,6 +11,7 @@ from shelduck.sql.ddl.views import read_alter_view
 from shelduck.sql.query.query import begins_query, read_query
 from shelduck.sql.rows.insert import read_insert
 from shelduck.sql.rows.merge_into import read_merge
+from shelduck.sql.rows.returning import returning_at, with_returning
 from shelduck.sql.rows.rows import read_delete, read_truncate, read_update
 from shelduck.sql.statements.statements import Statement
 from shelduck.sql.tokens.cursor import Cursor
@@ -19,7 +20,7 @@ from shelduck.sql.upkeep.jobs import read_cancel, read_show_jobs
 from shelduck.sql.upkeep.show import read_describe, read_explain, read_help, read_show, read_use
 from shelduck.sql.upkeep.upkeep import (
     read_begin,
-    read_call,
+    read_call_statement,
     read_checkpoint,
     read_commit,
     read_optimize,
@@ -27,6 +28,7 @@ from shelduck.sql.upkeep.upkeep import (
     read_rollback,
     read_vacuum,
 )
+from shelduck.sql.upkeep.variables import read_reset_variable, read_set_variable
 
 _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("ALTER", "TABLE"): read_alter,
@@ -43,7 +45,7 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("START", "TRANSACTION"): read_begin,
     ("COMMIT",): read_commit,
     ("ROLLBACK",): read_rollback,
-    ("CALL",): read_call,
+    ("CALL",): read_call_statement,
     ("OPTIMIZE",): read_optimize,
     ("VACUUM",): read_vacuum,
     ("RESTORE",): read_restore,
@@ -56,6 +58,8 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("EXPLAIN",): read_explain,
     ("HELP",): read_help,
     ("USE",): read_use,
+    ("SET", "VARIABLE"): read_set_variable,
+    ("RESET", "VARIABLE"): read_reset_variable,
 }
 _INSTEAD = {
     "ALTER": "use ALTER TABLE or ALTER VIEW",
@@ -73,13 +77,15 @@ SPARKS = "statement of Spark"
 """What an error is about that says so."""
 
 
-def parse(text: str) -> list[Statement]:
+def parse(text: str, *, ntz: bool = False) -> list[Statement]:
     """Return the statements of ``text``, which ``;`` separates; an empty text gives none.
+
+    With ``ntz`` a bare TIMESTAMP is a type without a time zone, as to DuckDB, not an instant.
 
     Raises InvalidRequest, naming statement and place, for what cannot be read, and Unsupported for
     statements that are known and cannot be run yet.
     """
-    return [_statement(Cursor(text, tokens)) for tokens in _split(tokenize(text))]
+    return [_statement(Cursor(text, tokens, ntz=ntz)) for tokens in _split(tokenize(text))]
 
 
 def _split(tokens: list[Token]) -> list[list[Token]]:
@@ -95,6 +101,9 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
 
 
 def _statement(cursor: Cursor) -> Statement:
+    at = returning_at(cursor)
+    if at is not None:
+        return with_returning(cursor, at, _statement)
     for words, read in _READERS.items():
         if cursor.accept(*words):
             return read(cursor)

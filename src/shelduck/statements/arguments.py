@@ -11,7 +11,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.text.intervals import parse_interval
 from shelduck.model.text.names import split_name
 from shelduck.sql.statements import statements as st
-from shelduck.sql.statements.upkeep_statements import Argument, Call, IntervalText, TimestampText
+from shelduck.sql.tokens.parts import Argument, Call, IntervalText, TimestampText
 from shelduck.statements.runner import Runner
 from shelduck.work.instants import earlier, instant
 from shelduck.work.results import TableName
@@ -28,7 +28,7 @@ def bind(function: Callable[..., Any], call: Call) -> dict[str, Argument]:
         bound = signature.bind(None, *call.positional, **dict(call.named))
     except TypeError as error:
         listed = ", ".join(_written(p) for p in parameters) or "no arguments"
-        raise InvalidRequest(f"CALL {call.procedure}: {error}; it takes {listed}") from error
+        raise InvalidRequest(f"{call.procedure}(): {error}; it takes {listed}") from error
     names = [p.name for p in parameters]
     return {name: bound.arguments[name] for name in names if name in bound.arguments}
 

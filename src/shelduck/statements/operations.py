@@ -5,7 +5,7 @@ from __future__ import annotations
 from shelduck.sql.statements import row_statements as rows
 from shelduck.sql.statements import statements as st
 from shelduck.sql.statements import upkeep_statements as up
-from shelduck.sql.tokens.parts import Query
+from shelduck.sql.tokens.parts import Call, Query
 
 OPERATIONS: dict[type, str] = {
     st.CreateSchema: "CREATE SCHEMA",
@@ -19,12 +19,16 @@ OPERATIONS: dict[type, str] = {
     st.CreateView: "CREATE VIEW",
     st.AlterView: "ALTER VIEW",
     st.RenameView: "RENAME VIEW",
+    st.CommentView: "COMMENT ON VIEW",
     st.DropView: "DROP VIEW",
     rows.Insert: "INSERT",
     rows.Delete: "DELETE",
     rows.Truncate: "TRUNCATE",
     rows.Update: "UPDATE",
     rows.Merge: "MERGE",
+    rows.UpdateFrom: "UPDATE",
+    rows.DeleteUsing: "DELETE",
+    rows.Returning: "RETURNING",
     Query: "QUERY",
     st.Explain: "EXPLAIN",
     st.ShowSchemas: "SHOW SCHEMAS",
@@ -37,8 +41,9 @@ OPERATIONS: dict[type, str] = {
     st.Describe: "DESCRIBE",
     st.Help: "HELP",
     up.DescribeHistory: "DESCRIBE HISTORY",
-    up.Call: "CALL",
+    Call: "CALL",
     up.DropFeature: "DROP FEATURE",
+    up.SetVariable: "SET VARIABLE",
     up.Optimize: "OPTIMIZE",
     up.Vacuum: "VACUUM",
     up.Checkpoint: "CHECKPOINT",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Done
 from shelduck.operations.write.delete import delete_rows
 from shelduck.operations.write.update import update_rows
-from shelduck.spark.merge.merge_clauses import Action, Merge, MergeClause, When
-from shelduck.spark.rows.assignments import SetValue
+from shelduck.spark.merge.merge_clauses import Merge
 from shelduck.spark.scan.matching import Where
 from shelduck.sql.statements import row_statements as st
 from shelduck.sql.statements.upkeep_statements import Restore
-from shelduck.sql.tokens.parts import Expression, Target
+from shelduck.statements.merge_clauses import (
+    NAMELESS,
+    clauses_of,
+    expressions_of,
+    set_values,
+)
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.edits import merge_into
 from shelduck.work.lookup import few_deletes
@@ -22,9 +25,6 @@ from shelduck.work.results import Result
 from shelduck.work.rows.keyed import changed_rows, settled_rows
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork
-
-# The alias of a source without one: its columns are referred to by name alone.
-_NAMELESS = "__shelduck_source__"
 
 
 def delete(runner: Runner, statement: st.Delete) -> Result:
@@ -77,13 +77,13 @@ def merge(runner: Runner, statement: st.Merge) -> Result:
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
         rows = settled_rows(unit, inside.name(statement.name))
-        source = inside.query(statement.source)
-        with inside.views(*_expressions(statement)) as named:
+        source, on = inside.query(statement.source), statement.condition
+        with inside.views(*expressions_of(statement)) as named:
             wanted = Merge(
-                named(statement.condition.text),
-                tuple(_clauses(statement, rows.table, named)),
+                on if isinstance(on, tuple) else named(on.text),
+                tuple(clauses_of(statement, rows.table, source.columns, named)),
                 statement.target.alias,
-                statement.source_alias or _NAMELESS,
+                statement.source_alias or NAMELESS,
                 statement.schema_evolution,
             )
             return merge_into(runner.state, runner.unit, rows, source, wanted)
@@ -97,67 +97,12 @@ def restore(runner: Runner, statement: Restore) -> Result:
     return table.restore(version=statement.version, timestamp=statement.timestamp)
 
 
-def _expressions(statement: st.Merge) -> Iterator[Expression | None]:
-    """Yield all expressions of a MERGE."""
-    yield statement.condition
-    for clause in (*statement.matched, *statement.not_matched_by_source):
-        yield clause.condition
-        if isinstance(clause.action, st.UpdateSet):
-            yield from (a.value for a in clause.action.assignments)
-    for insert in statement.not_matched:
-        yield insert.condition
-        if isinstance(insert.action, st.InsertRow):
-            yield from insert.action.values
-
-
-def _clauses(
-    statement: st.Merge, table: TableVersion, named: Callable[[str], str]
-) -> Iterator[MergeClause]:
-    def text(found: Expression | None) -> str | None:
-        return None if found is None else named(found.text)
-
-    for when, clauses in (
-        (When.MATCHED, statement.matched),
-        (When.NOT_MATCHED_BY_SOURCE, statement.not_matched_by_source),
-    ):
-        for clause in clauses:
-            condition = text(clause.condition)
-            match clause.action:
-                case st.DeleteRow():
-                    yield MergeClause(when, Action.DELETE, condition=condition)
-                case st.UpdateAll():
-                    yield MergeClause(when, Action.UPDATE, None, condition)
-                case st.UpdateSet(assignments):
-                    values = set_values(statement.target, assignments, table, named)
-                    yield MergeClause(when, Action.UPDATE, tuple(values), condition)
-    for insert in statement.not_matched:
-        found = None
-        if isinstance(insert.action, st.InsertRow):
-            pairs = zip(insert.action.columns, insert.action.values, strict=True)
-            found = tuple(SetValue(path, text(value)) for path, value in pairs)
-        yield MergeClause(When.NOT_MATCHED, Action.INSERT, found, text(insert.condition))
-
-
-def set_values(
-    target: Target,
-    assignments: Sequence[st.Assignment],
-    table: TableVersion,
-    named: Callable[[str], str],
-) -> list[SetValue]:
-    """Return assignments of a statement as values, with placeholders replaced by table names."""
-    return [
-        SetValue(
-            target.column(a.path, table.columns.names),
-            None if a.value is None else named(a.value.text),
-        )
-        for a in assignments
-    ]
-
-
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.Delete: delete,
     st.Truncate: truncate,
     st.Update: update,
     st.Merge: merge,
+    st.UpdateFrom: merge,
+    st.DeleteUsing: merge,
     Restore: restore,
 }

@@ -19,6 +19,7 @@ from shelduck.operations.write.overwrite import (
 from shelduck.spark.query import replaces_partitions, with_values
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame
+from shelduck.sql.rows.insert import is_values
 from shelduck.sql.statements import row_statements as st
 from shelduck.sql.tokens.parts import Query
 from shelduck.statements.describe import spark_text
@@ -64,7 +65,7 @@ def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
 def _values(inside: Runner, source: Query) -> DataFrame:
     rows = inside.query(source)
     # Spark splits even two literal rows into several tasks, and each would write a file.
-    return rows.coalesce(1) if source.text.lstrip()[:6].upper() == "VALUES" else rows
+    return rows.coalesce(1) if is_values(source) else rows
 
 
 def _written(

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.schema import Schema
+from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.operations.done import inlined
 from shelduck.operations.write.inlining import inline_limit
 from shelduck.operations.write.literals import literal_batch
-from shelduck.sql.ddl.defaults import default_for_spark
+from shelduck.spark.values import literal_text
+from shelduck.sql.ddl.defaults import expression_for_spark
+from shelduck.sql.rows.insert import is_values, with_times
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.literal_rows import literal_rows
 from shelduck.statements.run_overwrite import insert_over
@@ -22,34 +24,38 @@ from shelduck.work.rows.keyed import is_plain
 from shelduck.work.unit import UnitOfWork, carry_out
 
 _MOST_LITERALS = 1000
+_TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
 
 
 def insert(runner: Runner, statement: st.Insert) -> Result:
     """INSERT INTO … VALUES or SELECT, and the forms that replace rows or change columns."""
-    if statement.mode != "append" or statement.partition or statement.schema_evolution:
-        source = statement.source
-        if statement.defaults:
-            source = _with_defaults(statement, runner.table(statement.name).columns)
-        return insert_over(runner, statement, source)
-    done = _insert_literals(runner, statement)
+    if statement.default_values:
+        columns = runner.table(statement.name).columns
+        row = ", ".join(_default_of(field) for field in columns)
+        statement = replace(statement, source=st.Query(f"VALUES ({row})"))
+    replaces = statement.mode != "append" or statement.partition or statement.schema_evolution
+    done = None if replaces else _insert_literals(runner, statement)
     if done is not None:
         return done
     table = runner.table(statement.name)
     source = statement.source
+    if is_values(source):
+        source = replace(source, text=with_times(source.text, _times(statement, table.columns)))
     if statement.defaults:
-        source = _with_defaults(statement, table.columns)
+        source = _with_defaults(replace(statement, source=source), table.columns)
+    if replaces:
+        return insert_over(runner, statement, source)
     rows = runner.query(source)
     # Spark splits even two rows of a VALUES list into tasks, and each would write a file.
-    is_values = source.text.lstrip()[:6].upper() == "VALUES"
     if statement.columns is None:
-        how = Manner(by_position=not statement.by_name, in_one_task=is_values)
+        how = Manner(by_position=not statement.by_name, in_one_task=is_values(source))
         return append(runner.state, runner.unit, table.name, rows, how)
     if len(statement.columns) != len(rows.columns):
         raise InvalidRequest(
             f"INSERT INTO {table.name} lists {len(statement.columns)} column(s),"
             f" but its rows have {len(rows.columns)}"
         )
-    how = Manner(in_one_task=is_values)
+    how = Manner(in_one_task=is_values(source))
     return append(runner.state, runner.unit, table.name, rows.toDF(*statement.columns), how)
 
 
@@ -86,8 +92,25 @@ def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:
         if cell.position >= len(names):
             raise InvalidRequest(f"INSERT INTO {statement.name}: DEFAULT is after the last column")
         field = columns.get((names[cell.position],), str(statement.name))
-        text = text.replace(cell.placeholder, default_for_spark(field))
+        text = text.replace(cell.placeholder, _default_of(field))
     return replace(statement.source, text=text)
+
+
+def _times(statement: st.Insert, columns: Schema) -> list[str | None]:
+    """Return for each place of the rows the type of its column, where that is a date or a time."""
+    names = statement.columns or tuple(columns.names)
+    fields = [next((f for f in columns if f.name.lower() == n.lower()), None) for n in names]
+    return [None if f is None else _TIMES.get(str(f.type)) for f in fields]
+
+
+def _default_of(field: Field) -> str:
+    """Return the Spark SQL of what a column gets when a row says DEFAULT."""
+    if field.default is None:
+        return "NULL"
+    if not field.default.literal:
+        return expression_for_spark(field.default.text)
+    assert not isinstance(field.shape, Kind)
+    return literal_text(field.shape, field.default.text)
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {

@@ -8,6 +8,7 @@ from typing import Any
 
 from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.rollup import rollup_of
+from shelduck.spark.bridge.analyzed import analyzed_plan
 from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statements as st
@@ -24,7 +25,12 @@ def query(runner: Runner, statement: st.Query) -> DataFrame:
 
 
 def explain(runner: Runner, statement: st.Explain) -> DataFrame | PlainRows:
-    """Return Spark's plan of a query as text, preceded by which rollups answer it and why."""
+    """Return Spark's plan of a query as text, preceded by which rollups answer it and why.
+
+    ANALYZE runs the query and shows what it measured.
+    """
+    if statement.mode == "analyze":
+        return PlainRows("plan string", [(analyzed_plan(runner.query(statement.query)),)])
     mode = "" if statement.mode == "simple" else f"{statement.mode.upper()} "
     with collecting_choices(runner.state.spark) as reasons:
         plan = runner.query(statement.query, f"EXPLAIN {mode}")

@@ -1,4 +1,4 @@
-"""BEGIN, COMMIT and ROLLBACK, and the message of a commit."""
+"""BEGIN, COMMIT and ROLLBACK, the message of a commit, and variables of the session."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import CommitInfo
+from shelduck.model.text.quoting import backticked
 from shelduck.sql.statements import upkeep_statements as up
-from shelduck.sql.statements.upkeep_statements import Argument
+from shelduck.sql.tokens.parts import Argument
 from shelduck.statements.arguments import text
 from shelduck.statements.runner import Answer, Runner
-from shelduck.work.results import Result, Staged
+from shelduck.work.results import Result, Staged, Unchanged
 
 
 def begin(runner: Runner, _: up.BeginTransaction) -> Result:
@@ -49,10 +50,25 @@ def set_commit_message(
     return Staged()
 
 
+def set_variable(runner: Runner, statement: up.SetVariable) -> Unchanged:
+    """SET VARIABLE and RESET VARIABLE: a variable of the Spark session."""
+    spark, name = runner.state.spark, f"system.session.{backticked(statement.name)}"
+    if statement.value is None:
+        spark.sql(f"DROP TEMPORARY VARIABLE IF EXISTS {name}")
+    else:
+        with runner.views(statement.value) as named:
+            text = named(statement.value.text)
+            kind = spark.sql(f"SELECT {text}").schema.fields[0].dataType.simpleString()
+            spark.sql(f"DECLARE OR REPLACE VARIABLE {name} {kind}")
+            spark.sql(f"SET VARIABLE {name} = ({text})")
+    return Unchanged(runner.view().workspace.base.id)
+
+
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     up.BeginTransaction: begin,
     up.CommitTransaction: commit,
     up.RollbackTransaction: rollback,
+    up.SetVariable: set_variable,
 }
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {"set_commit_message": set_commit_message}

@@ -8,6 +8,7 @@ from typing import Any
 
 from shelduck.spark.scan.matching import Where
 from shelduck.sql.statements import upkeep_statements as up
+from shelduck.sql.tokens.parts import Call
 from shelduck.statements.calls.procedures import call
 from shelduck.statements.calls.upkeep import checkpoint as do_checkpoint
 from shelduck.statements.calls.upkeep import compacted_rows, deleted_rows, lake_of
@@ -55,7 +56,7 @@ def checkpoint(runner: Runner, _: up.Checkpoint) -> PlainRows:
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    up.Call: call,
+    Call: call,
     up.DropFeature: drop_feature,
     up.Optimize: optimize,
     up.Vacuum: vacuum,

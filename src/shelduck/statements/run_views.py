@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
@@ -47,6 +48,19 @@ def alter_view(runner: Runner, statement: st.AlterView) -> Result:
     name = runner.name(statement.name)
     comment = _require_view(runner.view(), name).definition.comment
     definition = _define(runner, name, statement.query, comment=comment)
+    return _put(runner, name, definition, replaces=True)
+
+
+def comment_view(runner: Runner, statement: st.CommentView) -> Result:
+    """COMMENT ON VIEW."""
+    name = runner.name(statement.name)
+    found = _require_view(runner.view(), name)
+    if found.dialect != "duckdb":
+        raise Unsupported(
+            f"view {name} is written in {found.dialect!r}, which Shelduck does not support; set"
+            " its comment where it was created"
+        )
+    definition = replace(found.definition, comment=statement.comment)
     return _put(runner, name, definition, replaces=True)
 
 
@@ -129,8 +143,11 @@ def _define(
     unit = runner.view()
     if unit.workspace.has_table(name):
         raise AlreadyExists(f"table {name} already exists", about="table")
-    if query.changes:
-        raise Unsupported(f"view {name} cannot read table_changes(...); read it in a query instead")
+    if query.functions:
+        function = query.functions[0].call.procedure
+        raise Unsupported(f"view {name} cannot read {function}(...); read it in a query instead")
+    if any(relation.computed for relation in query.relations):
+        raise Unsupported(f"view {name} cannot compute a time; write the id of a snapshot")
     schema = runner.state.default_schema
     # The view's own name counts as being read: a query that reaches it would never end.
     scope = Scope(schema, views=(str(name).lower(),))
@@ -204,6 +221,7 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.CreateView: create_view,
     st.AlterView: alter_view,
     st.RenameView: rename_view,
+    st.CommentView: comment_view,
     st.DropView: drop_view,
     st.ShowViews: show_views,
 }

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
-from shelduck.spark.query import run_query, session_has, temporary_views
+from shelduck.spark.query import (
+    answer,
+    constant,
+    run_query,
+    session_has,
+    temporary_views,
+)
 from shelduck.spark.session import DataFrame
+from shelduck.sql.query.rewriting import with_variables
 from shelduck.sql.statements import statements as st
-from shelduck.sql.tokens.parts import Expression, SessionName
+from shelduck.sql.tokens.parts import Call, Expression, FunctionRelation, SessionName
 from shelduck.statements.relations import Scope, relation_frame
 from shelduck.statements.session import SqlSession
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
@@ -20,10 +29,12 @@ from shelduck.work.lookup import table_name
 from shelduck.work.results import PlainRows, Result, TableName
 from shelduck.work.rollups.answering import without_hint
 from shelduck.work.state import LakeState
-from shelduck.work.table_changes import changes_between
 from shelduck.work.unit import UnitOfWork, view_of
 
 Answer = DataFrame | PlainRows | Result
+
+TABLE_FUNCTIONS: dict[str, Callable[[Runner, Call], Answer]] = {}
+"""What a query may call in FROM, by name; `shelduck.statements.calls.functions` fills it."""
 
 
 class Runner:
@@ -37,10 +48,15 @@ class Runner:
         self.session = session or SqlSession(state, unit)
         self.verbs = CatalogVerbs(state, unit)
 
-    def query(self, query: st.Query, prefix: str = "") -> DataFrame:
-        """Return the DataFrame of a query; all its tables are read at one snapshot."""
+    def query(
+        self, query: st.Query, prefix: str = "", given: Mapping[str, DataFrame] | None = None
+    ) -> DataFrame:
+        """Return the DataFrame of a query; all its tables are read at one snapshot.
+
+        ``given`` are tables by names that the lake is not asked for.
+        """
         text, rollups = without_hint(query.text)
-        frames, others = self._frames(query, rollups=rollups)
+        frames, others = self._frames(query, rollups=rollups, given=given or {})
         for word, name in others.items():
             text = text.replace(word, name)
         return run_query(self.state.spark, prefix + text, frames)
@@ -63,17 +79,22 @@ class Runner:
             yield lambda text: reduce(lambda t, word: t.replace(word, names[word]), names, text)
 
     def _frames(
-        self, part: st.Query | Expression, *, rollups: bool = False
+        self,
+        part: st.Query | Expression,
+        *,
+        rollups: bool = False,
+        given: Mapping[str, DataFrame] | None = None,
     ) -> tuple[dict[str, DataFrame], dict[str, str]]:
         """Return the lake's tables, and the names of the session's tables, by placeholder."""
         unit = self.view()
-        frames = {
-            c.placeholder: changes_between(unit, self.name(c.name), c.start, c.end)
-            for c in part.changes
-        }
+        frames = {f.placeholder: self._function(f) for f in part.functions}
         others: dict[str, str] = {}
-        for relation in part.relations:
+        for found in part.relations:
+            relation = self._at_its_time(found)
             word = relation.placeholder
+            if given is not None and str(relation.name) in given:
+                frames[word] = given[str(relation.name)]
+                continue
             if isinstance(relation.name, SessionName):
                 others[word] = str(relation.name)
                 continue
@@ -90,6 +111,33 @@ class Runner:
 
     def _is_sessions(self, relation: st.Relation) -> bool:
         return session_has(self.state.spark, str(relation.name))
+
+    def _function(self, relation: FunctionRelation) -> DataFrame:
+        call, table = relation.call, relation.table
+        if table is not None:
+            call = replace(call, positional=(str(table), *call.positional))
+        found = TABLE_FUNCTIONS[call.procedure](self, call)
+        if isinstance(found, PlainRows):
+            return answer(self.state.spark, found.columns, found.rows)
+        assert isinstance(found, DataFrame)
+        return found
+
+    def _at_its_time(self, relation: st.Relation) -> st.Relation:
+        """Return a relation with its time, which Spark computes first if it is an expression."""
+        if relation.computed is None:
+            return relation
+        kind, text = relation.computed.kind, with_variables(relation.computed.text)
+        is_version = kind == "VERSION"
+        wanted = f"CAST(({text}) AS BIGINT)" if is_version else f"CAST(({text}) AS TIMESTAMP)"
+        value = constant(self.state.spark, wanted if is_version else f"unix_micros({wanted})")
+        if value is None:
+            raise InvalidRequest(
+                f"the {kind.lower()} of {relation.name} is NULL: {relation.computed.text}"
+            )
+        if is_version:
+            return replace(relation, version=value, computed=None)
+        time = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=value)
+        return replace(relation, timestamp=time.isoformat(), computed=None)
 
     def _relation(self, unit: UnitOfWork, relation: st.Relation, *, rollups: bool) -> DataFrame:
         scope = Scope(self.state.default_schema, rollups=rollups)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.spark.named_errors import told_as_lakes
 from shelduck.spark.query import answer, outcome
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql.parse import parse
@@ -15,6 +16,7 @@ from shelduck.statements import (
     run_edits,
     run_history,
     run_jobs,
+    run_returning,
     run_rows,
     run_show,
     run_transactions,
@@ -28,6 +30,7 @@ from shelduck.work.results import PlainRows, Staged
 
 _RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RUN
 _RUN |= run_jobs.RUN | run_views.RUN | run_history.RUN | run_transactions.RUN
+_RUN |= run_returning.RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Outcome:
 
 def run_sql(session: SqlSession, text: str) -> DataFrame:
     """Run the statements of ``text`` in order; return the DataFrame of the last one."""
-    statements = _statements(text)
+    statements = _statements(session, text)
     # Fail early without a session: after a commit, a missing DataFrame would be too late.
     spark = session.state.spark
     return as_frame(spark, _run_all(session, statements))
@@ -53,7 +56,7 @@ def run_sql(session: SqlSession, text: str) -> DataFrame:
 
 def run_plain(session: SqlSession, text: str) -> DataFrame | PlainRows:
     """Run the statements of ``text``; return the answer of the last one without Spark if it can."""
-    found = _run_all(session, _statements(text))
+    found = _run_all(session, _statements(session, text))
     return found.as_rows() if isinstance(found, Outcome) else found
 
 
@@ -68,8 +71,8 @@ def as_frame(spark: SparkSession, found: DataFrame | PlainRows | Outcome) -> Dat
             return found
 
 
-def _statements(text: str) -> Sequence[st.Statement]:
-    statements = parse(text)
+def _statements(session: SqlSession, text: str) -> Sequence[st.Statement]:
+    statements = parse(text, ntz=session.state.ntz)
     if not statements:
         raise InvalidRequest("the text contains no statement")
     return statements
@@ -81,7 +84,8 @@ def _run_all(
     for statement in statements:
         if session.unit is not None:
             session.unit.require_open()
-        found = run_statement(Runner(session.state, session.unit, session), statement)
+        with told_as_lakes():
+            found = run_statement(Runner(session.state, session.unit, session), statement)
     return found
 
 

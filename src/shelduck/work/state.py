@@ -9,10 +9,9 @@ from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import InvalidRequest
 from shelduck.leases.leases import Leases
 from shelduck.model.changes.change import CommitInfo
+from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.spark.session import SparkSession, is_stopped, session_for
-
-DEFAULT_SCHEMA = "main"
 
 
 @dataclass
@@ -26,6 +25,8 @@ class LakeState:
     default_schema: str = DEFAULT_SCHEMA
     layouts: LayoutMemory = field(default_factory=LayoutMemory)
     show_progress: bool | None = None
+    ntz: bool = False
+    """Whether a bare TIMESTAMP in a declaration is without a time zone, as DuckDB means it."""
     leases: Leases = field(init=False)
 
     def __post_init__(self) -> None:

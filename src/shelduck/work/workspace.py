@@ -27,12 +27,18 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
-from shelduck.model.tables.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.table import (
+    DEFAULT_SCHEMA,
+    PartitionColumn,
+    SchemaInfo,
+    Snapshot,
+    TableVersion,
+)
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.names import directory
 from shelduck.work.results import TableName
 from shelduck.work.staged_views import StagedViews
-from shelduck.work.state import DEFAULT_SCHEMA, LakeState
+from shelduck.work.state import LakeState
 from shelduck.work.table_work import TableWork
 
 

@@ -10,6 +10,9 @@ from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, 
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.text.quoting import quote_name
 
+DEFAULT_SCHEMA = "main"
+"""The schema that every lake has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

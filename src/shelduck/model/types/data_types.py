@@ -161,23 +161,25 @@ def ducklake_type(text: str) -> Leaf:
     raise InvalidRequest(f"unknown DuckLake column type {text!r}")
 
 
-def parse_type(text: str) -> DataType:
+def parse_type(text: str, *, ntz: bool = False) -> DataType:
     """Return the type that ``text`` means in Spark SQL, DuckDB SQL or DuckLake's own words.
+
+    With ``ntz`` a bare TIMESTAMP is without a time zone, as DuckDB means it.
 
     >>> str(parse_type("array<struct<a: INT, b: STRING>>"))
     'array<struct<a: int32, b: varchar>>'
     >>> str(parse_type("MAP(VARCHAR, INTEGER[])"))
     'map<varchar, array<int32>>'
     """
-    return _TypeParser(text).parse()
+    return _TypeParser(text, ntz=ntz).parse()
 
 
-def declared_type(text: str) -> DataType:
-    """Return the type that a column is to have.
+def declared_type(text: str, *, ntz: bool = False) -> DataType:
+    """Return the type that a column is to have; ``ntz`` as for `parse_type`.
 
     Raises Unsupported for a field of a struct that is NOT NULL: DuckLake would forget it.
     """
-    found = parse_type(text)
+    found = parse_type(text, ntz=ntz)
     for member in _members_in(found):
         if not member.nullable:
             raise Unsupported(
@@ -226,8 +228,9 @@ _CLOSING = {"<": ">", "(": ")"}
 class _TypeParser:
     """Recursive descent over one type text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, ntz: bool) -> None:
         self.text = text
+        self.ntz = ntz
         self.tokens = [m.group(0).strip() for m in _TOKEN.finditer(text) if m.group(0).strip()]
         self.at = 0
 
@@ -329,6 +332,8 @@ class _TypeParser:
             name = ("timestamptz" if zoned else "timestamp") if word == "timestamp" else "time"
             return Primitive("timetz" if word == "time" and zoned else name)
         name = _SPELLINGS.get(word, word)
+        if self.ntz and word == "timestamp":
+            name = "timestamp"
         if name not in PRIMITIVES or name == "unknown":
             raise InvalidRequest(f"unknown data type {word!r} in {self.text!r}")
         return Primitive(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number
 from typing import NoReturn
 
@@ -133,6 +134,24 @@ def _integer(leaf: Leaf, text: str) -> str:
     if not limits[0] <= value <= limits[1]:
         _refuse(leaf, text, f"the range is {limits[0]} to {limits[1]}")
     return str(value)
+
+
+def rounded(leaf: Leaf, text: str) -> str:
+    """Return a number with the digits after the point that a decimal has, other text as it is.
+
+    Half of the last digit is rounded away from zero, as DuckDB does.
+
+    >>> rounded(Decimal(5, 2), "1.235")
+    '1.24'
+    """
+    if not isinstance(leaf, Decimal) or not _FINITE.fullmatch(text.strip()):
+        return text
+    value = Number(text.strip())
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or -exponent <= leaf.scale or abs(exponent) > 1000:
+        return text
+    with localcontext(prec=2000):
+        return f"{value.quantize(Number(1).scaleb(-leaf.scale), ROUND_HALF_UP):f}"
 
 
 def _decimal(leaf: Decimal, text: str) -> str:

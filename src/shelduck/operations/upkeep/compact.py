@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from math import inf
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import upkeep as read_upkeep
@@ -80,6 +81,7 @@ class Survey:
         *,
         min_files: int = MIN_FILES,
         max_files: int | None = None,
+        sizes: tuple[int, float] = (0, inf),
         among: Collection[int] | None = None,
     ) -> list[Bin]:
         """Return what to do about small files, ``among`` those with these ids."""
@@ -91,6 +93,7 @@ class Survey:
             target,
             min_files=min_files,
             max_files=max_files,
+            sizes=sizes,
         )
 
     def dead(self, threshold: float, target: int) -> list[Bin]:

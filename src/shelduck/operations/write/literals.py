@@ -19,7 +19,7 @@ from shelduck.sql.tokens.literal_rows import Cell
 
 _MOMENTS = {
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
-    "timestamp_ntz": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
+    "timestamp": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
 }
 _EXACT = {"float32": 2**24, "float64": 2**53}
 _NULL = Cell("null", "null")
@@ -82,12 +82,13 @@ def _text(leaf: Leaf, cell: Cell) -> str | None:
             return canonical_text(leaf, _unsigned_zero(cell.text)) if is_taken else None
     except InvalidRequest:
         return None
-    if cell.kind == "string":
+    if cell.kind == "string" and name not in _MOMENTS:
         return cell.text if name == "varchar" else None
     if cell.kind == "boolean":
         return cell.text if name == "boolean" else None
-    wanted = {"date": "date", "timestamp_ntz": "timestamp"}[cell.kind]
-    if name != wanted or not _MOMENTS[cell.kind].fullmatch(cell.text):
+    # A text in the place of a date or a time is one, as in DuckDB.
+    wanted = {"date": "date", "timestamp_ntz": "timestamp", "string": name}[cell.kind]
+    if name != wanted or not _MOMENTS[name].fullmatch(cell.text):
         return None
     try:
         return canonical_text(leaf, cell.text)

@@ -32,6 +32,8 @@ class Action(Enum):
     UPDATE = 1
     INSERT = 2
     DELETE = 3
+    NOTHING = 4
+    ERROR = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,14 @@ class MergeClause:
 
     ``values`` are what UPDATE and INSERT assign, None for ``*``: each column its namesake in the
     source. Of the clauses for one kind of rows the first whose condition is true takes a row.
+    ``message`` is that of ERROR, which fails the statement if the clause takes a row.
     """
 
     when: When
     action: Action
     values: tuple[SetValue, ...] | None = ()
     condition: Condition | None = None
+    message: str = ""
 
     def __str__(self) -> str:
         return f"WHEN {self.when.value} THEN {self.action.name}"

@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Named, column_of, select_named
-from shelduck.spark.merge.merge_clauses import Action, Merge, assigned
+from shelduck.spark.merge.merge_clauses import Action, Merge, MergeClause, assigned
 from shelduck.spark.merge.merge_scopes import CLAUSE, Names, taken_rows
 from shelduck.spark.rows.assign import Assigning, RenderExpression
 from shelduck.spark.rows.assignments import Assignments
@@ -59,13 +59,19 @@ def merged_rows(
         if (is_new := clause.action is Action.INSERT) or clause.action is Action.UPDATE
     ]
     assigning.finish()
-    actions = _case([(n, F.lit(c.action.value)) for n, c in enumerate(merge.clauses)], T.LongType())
+    actions = _case([(n, _action(c)) for n, c in enumerate(merge.clauses)], T.LongType())
     columns = [
         Named(f.name, _case([(n, parts[at]) for n, parts in made], spark_type(f.type, f.name)))
         for at, f in enumerate(table.columns)
     ]
     kept = [Named(o, o) for o in origins]
     return select_named(found, [Named(ACTION, actions), *columns, *kept])
+
+
+def _action(clause: MergeClause) -> Column:
+    if clause.action is Action.ERROR:
+        return F.raise_error(clause.message).cast(T.LongType())
+    return F.lit(clause.action.value)
 
 
 def tally(rows: DataFrame, origins: Sequence[str]) -> Tally:

@@ -18,7 +18,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge.jvm import qualified
-from shelduck.spark.merge.merge_clauses import Merge, When
+from shelduck.spark.merge.merge_clauses import Action, Merge, When
 from shelduck.spark.scan.matching import as_condition
 from shelduck.spark.types import spark_type
 
@@ -80,7 +80,8 @@ def taken_rows(
     found = frame.select(
         F.coalesce(*numbers).alias(CLAUSE), *names.now, *back, *[n for v in values for n in v]
     )
-    return found.where(F.col(CLAUSE).isNotNull())
+    idle = [n for n, c in enumerate(merge.clauses) if c.action is Action.NOTHING]
+    return found.where(F.col(CLAUSE).isNotNull() & ~F.col(CLAUSE).isin(idle))
 
 
 @dataclass

@@ -33,7 +33,13 @@ from shelduck.sql.ddl.partitioning import read_partition_keys
 from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
 from shelduck.sql.ddl.sorting import read_sort_keys
 from shelduck.sql.query.expressions import skip_expression
-from shelduck.sql.statements.statements import AlterRollups, AlterTable, RenameTable, TableName
+from shelduck.sql.statements.statements import (
+    AlterRollups,
+    AlterTable,
+    CommentView,
+    RenameTable,
+    TableName,
+)
 from shelduck.sql.statements.upkeep_statements import DropFeature
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind
@@ -111,18 +117,18 @@ def _not_alone(cursor: Cursor, what: str) -> Unsupported:
     return cursor.refusal(f"{what} together with other changes", "write two statements")
 
 
-def read_comment(cursor: Cursor) -> AlterTable:
+def read_comment(cursor: Cursor) -> AlterTable | CommentView:
     """Read the statement behind ``COMMENT ON``.
 
     The last part behind COLUMN is the column; a nested field's comment is set by ALTER COLUMN.
     """
-    what = cursor.accept_any("TABLE", "COLUMN")
+    what = cursor.accept_any("TABLE", "COLUMN", "VIEW")
     if not what:
         raise cursor.refusal(
-            f"COMMENT ON {cursor.peek().text}", "only tables and columns have comments"
+            f"COMMENT ON {cursor.peek().text}", "only tables, views and columns have comments"
         )
     column: Path = ()
-    if what == "TABLE":
+    if what != "COLUMN":
         name = cursor.table_name()
     else:
         start = cursor.at
@@ -136,6 +142,8 @@ def read_comment(cursor: Cursor) -> AlterTable:
     cursor.expect("IS")
     comment = None if cursor.accept("NULL") else cursor.string("the comment as a string, or NULL")
     cursor.end()
+    if what == "VIEW":
+        return CommentView(name, comment)
     return AlterTable(name, (SetComment(column, comment),))
 
 

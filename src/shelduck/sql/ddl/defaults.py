@@ -13,8 +13,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.tables.schema import Default, Field
-from shelduck.model.text.quoting import quote_text
+from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import DataType, Decimal, Primitive, parse_type
 from shelduck.model.types.literals import blob_text, integer_range
 from shelduck.sql.tokens.lexer import Kind, Token, in_brackets, string_of, tokenize
@@ -52,18 +51,6 @@ def expression_for_spark(duckdb_text: str) -> str:
     Raises Unsupported for an expression that Spark may understand differently or not at all.
     """
     return _translated(duckdb_text, "duckdb", "spark")
-
-
-def default_for_spark(field: Field) -> str:
-    """Return the Spark SQL of what a column gets when a row says DEFAULT."""
-    if field.default is None:
-        return "NULL"
-    text = field.default.text
-    if field.default.literal:
-        # A list of VALUES takes no texts beside numbers.
-        whole = isinstance(field.shape, Primitive) and integer_range(field.shape) is not None
-        return text if whole and re.fullmatch(r"-?\d+", text) else quote_text(text)
-    return expression_for_spark(field.default.text)
 
 
 def _literal(tokens: list[Token]) -> str | None:

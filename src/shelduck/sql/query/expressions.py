@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from shelduck.model.tables.schema import Path
 from shelduck.sql.query.query import begins_query
-from shelduck.sql.query.relations import Found
+from shelduck.sql.query.relations import JOINS, Found
 from shelduck.sql.query.rewriting import Rewriting, Span
 from shelduck.sql.statements.row_statements import Assignment
 from shelduck.sql.tokens.cursor import Cursor
@@ -23,10 +23,9 @@ _OPERATORS = frozenset(
     OR REGEXP RLIKE SOME THEN WHEN""".split()
 )
 _TAILS = {
-    "FROM": "use MERGE INTO t USING the other table",
+    "FROM": "only UPDATE t SET … can have it, before WHERE",
     "LIMIT": "select the rows in a subquery: WHERE id IN (SELECT id FROM t LIMIT n)",
     "ORDER": "select the rows in a subquery: WHERE id IN (SELECT id FROM t ORDER BY c LIMIT n)",
-    "RETURNING": "read the rows with SELECT first",
 }
 
 
@@ -45,9 +44,11 @@ def skip_expression(
     cases = 0
     while cursor.peek().kind is not Kind.END:
         key = "" if cursor.at > start and _before(cursor) == "." else cursor.peek().key
-        if cases == 0 and (key in ends or (before_query and _begins_tail_query(cursor, start))):
+        # IS DISTINCT FROM goes on: FROM closes only an expression that could end.
+        closes = key in ends and (key not in _TAILS or ends_operand(cursor, cursor.at, start))
+        if cases == 0 and (closes or (before_query and _begins_tail_query(cursor, start))):
             break
-        if cases == 0 and key in _TAILS and _ends_operand(cursor, start):
+        if cases == 0 and key in _TAILS and ends_operand(cursor, cursor.at, start):
             raise cursor.refusal(f"{key} after an expression", _TAILS[key])
         if key == "CASE":
             cases += 1
@@ -77,19 +78,18 @@ def take_target(cursor: Cursor, behind: str, *, alias: bool = True) -> tuple[Fou
         )
     end = cursor.tokens[cursor.at - 1].end
     found = take_alias(cursor, behind) if alias else None
+    if found is not None and cursor.sees("("):
+        raise cursor.refusal("an alias with columns", "use the table's own columns")
     return Found(name, first.start, end, None if found else end), found
 
 
 def take_alias(cursor: Cursor, behind: str) -> str | None:
     """Take ``[AS] alias`` before the word ``behind``, or nothing."""
     if not cursor.accept("AS") and (
-        not cursor.peek().may_name or cursor.peek().key in (behind, "USING")
+        not cursor.peek().may_name or cursor.peek().key in {behind} | JOINS
     ):
         return None
-    alias = cursor.name("an alias")
-    if cursor.sees("("):
-        raise cursor.refusal("an alias with columns", "rename the columns in a query")
-    return alias
+    return cursor.name("an alias")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class AssignmentSpan:
         return Assignment(self.path, expression_of(texts, self.value))
 
 
-def take_assignments(cursor: Cursor, end: str) -> list[AssignmentSpan]:
-    """Take ``column = value, ...`` up to the word ``end``."""
+def take_assignments(cursor: Cursor, *ends: str) -> list[AssignmentSpan]:
+    """Take ``column = value, ...`` up to one of the words ``ends``."""
     found: list[AssignmentSpan] = []
     while True:
         start = cursor.at
@@ -117,7 +117,7 @@ def take_assignments(cursor: Cursor, end: str) -> list[AssignmentSpan]:
                 cursor.at = start
                 raise cursor.failure("each column only once")
         cursor.expect("=")
-        found.append(AssignmentSpan(path, take_value(cursor, (",", end))))
+        found.append(AssignmentSpan(path, take_value(cursor, (",", *ends))))
         if not cursor.accept(","):
             return found
 
@@ -140,11 +140,11 @@ def _before(cursor: Cursor) -> str:
     return cursor.tokens[cursor.at - 1].key
 
 
-def _ends_operand(cursor: Cursor, start: int) -> bool:
-    """Tell whether the expression could end before the cursor: no operator stands there."""
-    if cursor.at == start:
+def ends_operand(cursor: Cursor, at: int, start: int = 0) -> bool:
+    """Tell whether an expression could end before a token: no operator stands there."""
+    if at == start:
         return False
-    before = cursor.tokens[cursor.at - 1]
+    before = cursor.tokens[at - 1]
     if before.kind is Kind.SYMBOL:
         return before.key in (")", "]", "}")
     return before.key not in _OPERATORS
@@ -152,4 +152,4 @@ def _ends_operand(cursor: Cursor, start: int) -> bool:
 
 def _begins_tail_query(cursor: Cursor, start: int) -> bool:
     """Tell whether a query follows the expression: one in a bracket behind IN is part of it."""
-    return _ends_operand(cursor, start) and begins_query(cursor)
+    return ends_operand(cursor, cursor.at, start) and begins_query(cursor)

@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest
-from shelduck.sql.query.travel import read_changes, read_time
+from shelduck.sql.query.functions import is_function, read_function
+from shelduck.sql.query.travel import computed_time, read_time
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, Token, name_of, place
-from shelduck.sql.tokens.parts import TableName
+from shelduck.sql.tokens.parts import Call, TableName, TimeExpression
 from shelduck.sql.tokens.properties import read_properties
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE"))
@@ -23,11 +24,11 @@ _CLAUSES = _SET_WORDS | frozenset(
     """WHERE GROUP HAVING QUALIFY WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET
     SELECT |>""".split()
 )
-_JOINS = frozenset(
+JOINS = frozenset(
     "JOIN INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI NATURAL ON USING LATERAL ASOF".split()
 )
-_NO_ALIAS = _CLAUSES | _JOINS | frozenset(("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "FOR"))
-_ENDS_ROW = _CLAUSES | _JOINS | frozenset((",", ")", "AS"))
+NO_ALIAS = _CLAUSES | JOINS | frozenset(("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "FOR"))
+_ENDS_ROW = _CLAUSES | JOINS | frozenset((",", ")", "AS"))
 _FILE_FORMATS = frozenset("parquet csv json orc text xml avro binaryfile delta iceberg".split())
 
 
@@ -36,18 +37,25 @@ class Found:
     """A table in the text: its name (and time) between ``start`` and ``end``.
 
     ``alias_at`` is where an alias has to be put, None when the text gives one or allows none.
-    ``changes`` is the range of a change feed, which has no time. ``options`` are the names of those
-    in ``WITH (…)`` behind it, which stay in the text.
+    ``call`` is a table function's, which has no time; its name is that of the table that it is
+    about, None for one of the lake. ``options`` are the names of those in ``WITH (…)`` behind it,
+    which stay in the text.
     """
 
-    name: TableName
+    name: TableName | None
     start: int
     end: int
     alias_at: int | None = None
     version: int | None = None
     timestamp: str | None = None
-    changes: tuple[int | str, int | str | None] | None = None
+    call: Call | None = None
     options: tuple[str, ...] = ()
+    computed: TimeExpression | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the name, () without one."""
+        return self.name.parts if self.name is not None else ()
 
 
 def find_relations(text: str, tokens: list[Token]) -> list[Found]:
@@ -166,18 +174,17 @@ class _Finder:
         if cursor.sees("("):
             if [p.upper() for p in parts] == ["IDENTIFIER"]:
                 raise cursor.refusal("IDENTIFIER(...)", "write the name of the table")
-            if parts[-1].lower() == "table_changes":
-                self._changes(at, cursor)
+            if is_function(parts):
+                self._function(at, cursor, parts)
             return cursor.at
         self._table(at, cursor, parts, names)
         return cursor.at
 
-    def _changes(self, at: int, cursor: Cursor) -> None:
-        """Note a change feed whose brackets begin at the cursor, and go behind them."""
-        name, start, end = read_changes(cursor)
+    def _function(self, at: int, cursor: Cursor, parts: tuple[str, ...]) -> None:
+        """Note a table function whose brackets begin at the cursor, and go behind them."""
+        call, table = read_function(cursor, parts)
         last = self.tokens[cursor.at - 1].end
-        changes = (start, end)
-        self.found.append(Found(name, self.tokens[at].start, last, changes=changes))
+        self.found.append(Found(table, self.tokens[at].start, last, call=call))
 
     def _bare_table(self, at: int, names: frozenset[str]) -> int:
         """Walk over the name behind TABLE, which may stand in brackets and has no alias."""
@@ -206,7 +213,8 @@ class _Finder:
         if len(parts) > 3:
             cursor.at = at
             cursor.table_name()
-        version, timestamp = read_time(cursor)
+        computed = computed_time(cursor)
+        version, timestamp = read_time(cursor) if computed is None else (None, None)
         end = self.tokens[cursor.at - 1].end
         options = _options(cursor)
         behind = cursor.at
@@ -217,14 +225,14 @@ class _Finder:
         alias_at = None if self._has_alias(behind) or not alias else self.tokens[behind - 1].end
         start = self.tokens[at].start
         name = TableName(parts)
-        found = Found(name, start, end, alias_at, version, timestamp, options=options)
+        found = Found(name, start, end, alias_at, version, timestamp, None, options, computed)
         self.found.append(found)
 
     def _has_alias(self, at: int) -> bool:
         token = self.tokens[at]
         if token.key == "AS" or token.kind is Kind.QUOTED:
             return True
-        return token.kind is Kind.WORD and token.key not in _NO_ALIAS
+        return token.kind is Kind.WORD and token.key not in NO_ALIAS
 
     def _rows(self, at: int, names: frozenset[str]) -> int:
         """Walk over the rows of VALUES in a FROM list; a comma between rows begins no table."""

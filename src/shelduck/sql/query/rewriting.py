@@ -10,8 +10,8 @@ from functools import cached_property
 from shelduck.model.text.quoting import backticked
 from shelduck.sql.query.relations import Found, find_relations
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, Token, name_of
-from shelduck.sql.tokens.parts import ChangesRelation, Expression, Query, Relation, Target
+from shelduck.sql.tokens.lexer import Kind, Token, name_of, string_of, tokenize
+from shelduck.sql.tokens.parts import Expression, FunctionRelation, Query, Relation, Target
 
 Span = tuple[int, int]
 """Positions of tokens: the first, and the one behind the last."""
@@ -53,6 +53,7 @@ class Rewriting:
     def target(self, alias: str | None) -> Target:
         """Return the table that the statement changes, with the alias that the text gives."""
         assert self._target is not None
+        assert self._target.name is not None
         word = f"{self._stem}target__"
         return Target(self._target.name, word, alias or self._aliases[_lowered(self._target)])
 
@@ -66,20 +67,20 @@ class Rewriting:
 
     def _piece(
         self, first: int, behind: int
-    ) -> tuple[str, tuple[Relation, ...], tuple[ChangesRelation, ...]]:
+    ) -> tuple[str, tuple[Relation, ...], tuple[FunctionRelation, ...]]:
         start, end = self._cursor.tokens[first].start, self._cursor.tokens[behind - 1].end
         inside = [at for at in self._inner if start <= at.start < end]
         read: dict[str, Found] = {}
         for at in inside:
             read.setdefault(self._words[_identity(at)], at)
-        relations = [_relation(at, word) for word, at in read.items() if at.changes is None]
-        feeds = [
-            ChangesRelation(at.name, word, *at.changes)
+        relations = [_relation(at, word) for word, at in read.items() if at.call is None]
+        functions = [
+            FunctionRelation(at.call, word, at.name)
             for word, at in read.items()
-            if at.changes is not None
+            if at.call is not None
         ]
         edits = [edit for edit in self._edits if start <= edit[0] and edit[1] <= end]
-        return _edited(self._cursor.text, start, end, edits), tuple(relations), tuple(feeds)
+        return edited(self._cursor.text, start, end, edits), tuple(relations), tuple(functions)
 
     @cached_property
     def _stem(self) -> str:
@@ -104,7 +105,7 @@ class Rewriting:
         """
         used = {use.parts for use in self._uses}
         tables = [*self._outer, *self._inner]
-        named = {_lowered(at): at.name.parts for at in tables if at.alias_at is not None}
+        named = {_lowered(at): at.parts for at in tables if at.alias_at is not None}
         shared = Counter(parts[-1] for parts in named)
         return {
             lowered: ".".join(parts) if shared[lowered[-1]] > 1 and lowered in used else parts[-1]
@@ -120,6 +121,12 @@ class Rewriting:
     def _edits(self) -> list[tuple[int, int, str]]:
         aliases = {lowered: backticked(name) for lowered, name in self._aliases.items()}
         edits = [(use.start, use.end, aliases[use.parts]) for use in self._uses]
+        edits += [
+            edit
+            for tokens in self._spans
+            for edit in variable_edits(tokens)
+            if not any(at.start <= edit[0] < at.end for at in self._inner)
+        ]
         for at in self._inner:
             edits.append((at.start, at.end, self._words[_identity(at)]))
             if at.alias_at is not None:
@@ -133,15 +140,16 @@ def _closed(tokens: list[Token], span: Span) -> list[Token]:
 
 
 def _relation(at: Found, word: str) -> Relation:
-    return Relation(at.name, word, at.version, at.timestamp, at.options)
+    assert at.name is not None
+    return Relation(at.name, word, at.version, at.timestamp, at.options, at.computed)
 
 
 def _identity(at: Found) -> tuple[object, ...]:
-    return (_lowered(at), at.version, at.timestamp, at.changes, at.options)
+    return (_lowered(at), at.version, at.timestamp, at.call, at.options, at.computed)
 
 
 def _lowered(at: Found) -> tuple[str, ...]:
-    return tuple(p.lower() for p in at.name.parts)
+    return tuple(p.lower() for p in at.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +195,25 @@ def _name_parts(tokens: list[Token], n: int, length: int) -> tuple[str, ...]:
     return tuple(name_of(t).lower() for t in names)
 
 
-def _edited(text: str, start: int, end: int, edits: list[tuple[int, int, str]]) -> str:
+def variable_edits(tokens: list[Token]) -> list[tuple[int, int, str]]:
+    """Return where ``getvariable('x')`` stands, DuckDB's word for Spark's session variable x."""
+    keys = [token.key for token in tokens]
+    return [
+        (token.start, tokens[n + 3].end, f"system.session.{backticked(string_of(tokens[n + 2]))}")
+        for n, token in enumerate(tokens[:-3])
+        if token.key == "GETVARIABLE"
+        and (keys[n + 1], keys[n + 3]) == ("(", ")")
+        and tokens[n + 2].kind is Kind.STRING
+    ]
+
+
+def with_variables(text: str) -> str:
+    """Return an expression that stands alone as Spark reads it."""
+    return edited(text, 0, len(text), variable_edits(tokenize(text)))
+
+
+def edited(text: str, start: int, end: int, edits: list[tuple[int, int, str]]) -> str:
+    """Return a part of a text with other words in some places."""
     out: list[str] = []
     for first, last, new in sorted(edits):
         out += [text[start:first], new]

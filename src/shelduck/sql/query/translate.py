@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import double_quoted
 from shelduck.sql.statements.statements import Query, Relation, TableName
 
@@ -203,6 +204,10 @@ def _take_relation(
     if not isinstance(table.this, exp.Identifier):
         raise Unsupported(f"{table.sql('duckdb')!r} is a function of DuckDB")
     catalog, schema, name = table.catalog, table.db, table.name
+    written = schema
+    if schema == _OWN and not catalog:
+        # A catalog alone before a table means its default schema.
+        schema = DEFAULT_SCHEMA
     if catalog not in ("", _OWN):
         raise Unsupported(f"{table.sql('duckdb')!r} is a table of another database")
     version = _version_of(table)
@@ -213,7 +218,7 @@ def _take_relation(
         found[identity] = Relation(TableName(parts), word, version)
     if not table.alias:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-        owners.add((schema.lower(), name.lower()))
+        owners.add((written.lower(), name.lower()))
     for key in ("catalog", "db", "when"):
         table.set(key, None)
     table.set("this", exp.to_identifier(found[identity].placeholder))

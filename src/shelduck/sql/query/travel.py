@@ -5,11 +5,11 @@ from __future__ import annotations
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, string_of, tokenize
-from shelduck.sql.tokens.parts import TableName
+from shelduck.sql.tokens.parts import TimeExpression
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATE"))
 _TIMES = ("VERSION", "TIMESTAMP")
-_WRITE = "a time is a literal such as '2026-01-31 12:00:00'"
+_WRITE = "a time such as '2026-01-31 12:00:00'"
 
 
 def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
@@ -17,7 +17,7 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
 
     Returns (version, timestamp text), of which at most one is set.
     """
-    if cursor.sees("AT", "(", "VERSION", "=>") or cursor.sees("AT", "(", "TIMESTAMP", "=>"):
+    if any(cursor.sees("AT", "(", word, "=>") for word in _TIMES):
         return _duckdb(cursor)
     ahead = 1 if cursor.sees("FOR") else 0
     word = cursor.peek(ahead).key
@@ -33,6 +33,27 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
     if cursor.sees("CHANGES", "FROM"):
         raise cursor.refusal("CHANGES FROM", "use FROM table_changes('t', start, end)")
     return None, None
+
+
+def computed_time(cursor: Cursor) -> TimeExpression | None:
+    """Take ``AT (...)`` with an expression that is no literal, or nothing."""
+    if not any(cursor.sees("AT", "(", word, "=>") for word in _TIMES):
+        return None
+    start = cursor.at
+    try:
+        _duckdb(cursor)
+    except InvalidRequest:
+        cursor.at = start + 1
+    else:
+        cursor.at = start
+        return None
+    cursor.skip_group()
+    first, last = start + 4, cursor.at - 2
+    if last < first:
+        cursor.at = first
+        raise cursor.failure("a time")
+    text = cursor.text[cursor.tokens[first].start : cursor.tokens[last].end]
+    return TimeExpression(cursor.tokens[start + 2].key, text)
 
 
 def in_sparks_words(text: str) -> str:
@@ -65,32 +86,6 @@ def in_sparks_words(text: str) -> str:
         found += [text[last : token.start], time]
         last = tokens[behind - 1].end
     return "".join([*found, text[last:]])
-
-
-def read_changes(cursor: Cursor) -> tuple[TableName, int | str, int | str | None]:
-    """Take the arguments of ``table_changes``, in their brackets: table, start and maybe end.
-
-    The table is a name in a string. A start or an end is a snapshot id or a time's text.
-    """
-    cursor.expect("(")
-    at = cursor.at
-    written = cursor.string("the table's name as a string")
-    try:
-        inside = Cursor(written, tokenize(written))
-        name = inside.table_name()
-        inside.end()
-    except InvalidRequest:
-        cursor.at = at
-        raise cursor.failure("the name of a table, such as 'schema.table'") from None
-    cursor.expect(",")
-    start = _bound(cursor)
-    end = _bound(cursor) if cursor.accept(",") else None
-    cursor.expect(")")
-    return name, start, end
-
-
-def _bound(cursor: Cursor) -> int | str:
-    return _version(cursor) if cursor.peek().kind is Kind.NUMBER else _timestamp(cursor)
 
 
 def _duckdb(cursor: Cursor) -> tuple[int | None, str | None]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.query.query import begins_query, read_query, skip_query
 from shelduck.sql.query.relations import Found
-from shelduck.sql.query.rewriting import Rewriting, Span
-from shelduck.sql.rows.constants import literal_text
+from shelduck.sql.query.rewriting import Rewriting, Span, edited
 from shelduck.sql.statements.row_statements import DefaultCell, Insert, PartitionValue
+from shelduck.sql.tokens.arguments import literal_text
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, Token, tokenize
 from shelduck.sql.tokens.parts import Query, Selection
@@ -37,6 +39,11 @@ def read_insert(cursor: Cursor) -> Insert:
         columns_behind, by_name_behind = _columns_or_by_name(cursor)
         columns, by_name = columns or columns_behind, by_name or by_name_behind
     _refuse_clauses(cursor)
+    is_plain = columns is None and not by_name and not partition and condition is None
+    if is_plain and cursor.accept("DEFAULT", "VALUES"):
+        cursor.end()
+        how: Literal["append", "overwrite"] = "append" if mode == "INTO" else "overwrite"
+        return Insert(name, Query(""), mode=how, default_values=True)
     source, replaced = _source(cursor, target, condition)
     source, defaults = _without_defaults(source)
     return Insert(
@@ -59,8 +66,6 @@ def _refuse_directory(cursor: Cursor) -> None:
 
 
 def _refuse_clauses(cursor: Cursor) -> None:
-    if cursor.sees("DEFAULT", "VALUES"):
-        raise cursor.refusal("DEFAULT VALUES", "use VALUES (DEFAULT, ...) or list a column")
     if cursor.sees("IF"):
         raise cursor.refusal("INSERT ... IF NOT EXISTS", "leave it out")
 
@@ -112,10 +117,33 @@ def _source(
     return texts.query(query), Selection(texts.target(None), texts.expression(condition))
 
 
+def is_values(source: Query) -> bool:
+    """Tell whether a source is a list of VALUES."""
+    return source.text.lstrip()[:6].upper() == "VALUES"
+
+
+def with_times(text: str, types: Sequence[str | None]) -> str:
+    """Return VALUES with each text in the place of a time cast to its type, as DuckDB reads it.
+
+    ``types`` are Spark's words, by place; None where a text stays one. Other text is returned as it
+    is.
+    """
+    tokens = tokenize(text)
+    if tokens[0].key != "VALUES":
+        return text
+    edits = [
+        (token.start, token.end, f"CAST({token.text} AS {types[position]})")
+        for position, token in _cells(tokens)
+        if token.kind is Kind.STRING and position < len(types) and types[position]
+    ]
+    return edited(text, 0, len(text), edits)
+
+
 def _without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
     """Return the source with a word of its own for each DEFAULT that is a whole cell of VALUES."""
     tokens = tokenize(source.text)
-    cells = _default_cells(tokens) if tokens[0].key == "VALUES" else []
+    is_values = tokens[0].key == "VALUES"
+    cells = [c for c in _cells(tokens) if c[1].key == "DEFAULT"] if is_values else []
     if not cells:
         return source, ()
     stem = "__default_"
@@ -129,7 +157,8 @@ def _without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
     return replace(source, text=text), found
 
 
-def _default_cells(tokens: list[Token]) -> list[tuple[int, Token]]:
+def _cells(tokens: list[Token]) -> list[tuple[int, Token]]:
+    """Return the cells of one token in VALUES, each with its place."""
     cells: list[tuple[int, Token]] = []
     depth = 0
     position = 0
@@ -141,7 +170,7 @@ def _default_cells(tokens: list[Token]) -> list[tuple[int, Token]]:
             depth -= 1
         elif token.key == "," and depth == 1:
             position += 1
-        elif token.key == "DEFAULT" and depth == 1 and _is_cell(tokens, n):
+        elif depth == 1 and _is_cell(tokens, n):
             cells.append((position, token))
     return cells
 

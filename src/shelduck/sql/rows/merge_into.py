@@ -9,27 +9,26 @@ from shelduck.sql.query.expressions import (
     AssignmentSpan,
     expression_of,
     skip_expression,
-    take_alias,
     take_assignments,
     take_target,
     take_value,
 )
-from shelduck.sql.query.query import begins_query
-from shelduck.sql.query.relations import Found
 from shelduck.sql.query.rewriting import Rewriting, Span
-from shelduck.sql.query.travel import read_time
+from shelduck.sql.rows.sources import take_source
 from shelduck.sql.statements.row_statements import (
     DeleteRow,
+    DoNothing,
     InsertAll,
     InsertRow,
     MatchedClause,
     Merge,
     NotMatchedClause,
+    RaiseError,
     UpdateAll,
     UpdateSet,
 )
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.parts import Query
+from shelduck.sql.tokens.lexer import Kind
 
 _MATCHED, _NOT_MATCHED, _BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
@@ -39,7 +38,8 @@ class _Clause:
     """A WHEN clause whose expressions are not rewritten yet."""
 
     condition: Span | None = None
-    deletes: bool = False
+    whole: DeleteRow | DoNothing | RaiseError | None = None
+    by_position: bool = False
     assignments: list[AssignmentSpan] | None = None
     columns: list[Path] | None = None
     values: list[Span | None] = field(default_factory=list)
@@ -47,29 +47,22 @@ class _Clause:
     def changing(self, texts: Rewriting) -> MatchedClause:
         """Return the clause as one that changes a row of the target."""
         condition = expression_of(texts, self.condition)
-        if self.deletes:
-            return MatchedClause(DeleteRow(), condition)
+        if self.whole is not None:
+            return MatchedClause(self.whole, condition)
         if self.assignments is None:
-            return MatchedClause(UpdateAll(), condition)
+            return MatchedClause(UpdateAll(self.by_position), condition)
         assignments = tuple(a.rewritten(texts) for a in self.assignments)
         return MatchedClause(UpdateSet(assignments), condition)
 
     def inserting(self, texts: Rewriting) -> NotMatchedClause:
         """Return the clause as one that inserts a row."""
         condition = expression_of(texts, self.condition)
+        if isinstance(self.whole, DoNothing | RaiseError):
+            return NotMatchedClause(self.whole, condition)
         if self.columns is None:
-            return NotMatchedClause(InsertAll(), condition)
+            return NotMatchedClause(InsertAll(self.by_position), condition)
         values = tuple(expression_of(texts, value) for value in self.values)
         return NotMatchedClause(InsertRow(tuple(self.columns), values), condition)
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """The table behind USING, or the tokens of the query there, and the alias as written."""
-
-    alias: str | None
-    table: Found | None = None
-    query: Span | None = None
 
 
 def read_merge(cursor: Cursor) -> Merge:
@@ -78,21 +71,19 @@ def read_merge(cursor: Cursor) -> Merge:
     cursor.expect("INTO")
     target, alias = take_target(cursor, "USING")
     cursor.expect("USING")
-    source = _source(cursor)
-    cursor.expect("ON")
-    condition = skip_expression(cursor, ("WHEN",), what="a condition")
+    source = take_source(cursor, "ON")
+    behind = cursor.at
+    condition, equal = _on(cursor)
     clauses = _clauses(cursor)
     cursor.end()
-    spans = [(condition[0], cursor.at)]
-    if source.query is not None:
-        spans.insert(0, source.query)
+    spans = [*source.spans, (behind + 1, cursor.at)]
     texts = Rewriting(cursor, spans, target=target, source=source.table)
-    query, source_alias = _source_query(texts, source)
+    query, source_alias = source.rewritten(texts)
     return Merge(
         texts.target(alias),
         query,
         source_alias,
-        texts.expression(condition),
+        equal if condition is None else texts.expression(condition),
         tuple(c.changing(texts) for c in clauses[_MATCHED]),
         tuple(c.inserting(texts) for c in clauses[_NOT_MATCHED]),
         tuple(c.changing(texts) for c in clauses[_BY_SOURCE]),
@@ -100,31 +91,12 @@ def read_merge(cursor: Cursor) -> Merge:
     )
 
 
-def _source(cursor: Cursor) -> _Source:
-    if cursor.sees("("):
-        if not begins_query(cursor):
-            cursor.take()
-            raise cursor.failure("a query: SELECT, WITH, FROM, VALUES or TABLE")
-        first = cursor.at
-        cursor.skip_group()
-        span = (first + 1, cursor.at - 1)
-        return _Source(take_alias(cursor, "ON"), query=span)
-    first_token = cursor.peek()
-    name = cursor.table_name()
-    if cursor.sees("("):
-        raise cursor.failure("a table, or a query in brackets: USING (SELECT ...)")
-    version, timestamp = read_time(cursor)
-    end = cursor.tokens[cursor.at - 1].end
-    alias = take_alias(cursor, "ON")
-    found = Found(name, first_token.start, end, None if alias else end, version, timestamp)
-    return _Source(alias, table=found)
-
-
-def _source_query(texts: Rewriting, source: _Source) -> tuple[Query, str | None]:
-    if source.query is not None:
-        return texts.query(source.query), source.alias
-    query, own_name = texts.source()
-    return query, source.alias or own_name
+def _on(cursor: Cursor) -> tuple[Span | None, tuple[str, ...]]:
+    """Take ON and a condition, or USING and the columns that are equal in both."""
+    if cursor.accept("USING"):
+        return None, cursor.columns()
+    cursor.expect("ON")
+    return skip_expression(cursor, ("WHEN",), what="a condition"), ()
 
 
 def _clauses(cursor: Cursor) -> dict[str, list[_Clause]]:
@@ -162,31 +134,51 @@ def _clause(cursor: Cursor, kind: str) -> _Clause:
     if cursor.accept("AND"):
         clause.condition = skip_expression(cursor, ("THEN",), what="a condition")
     cursor.expect("THEN")
-    if kind == _NOT_MATCHED:
+    if cursor.accept("DO", "NOTHING"):
+        clause.whole = DoNothing()
+    elif cursor.accept("ERROR"):
+        has_text = cursor.peek().kind is Kind.STRING
+        clause.whole = RaiseError(cursor.string() if has_text else f"MERGE: WHEN {kind}")
+    elif kind == _NOT_MATCHED:
         if not cursor.accept("INSERT"):
             raise cursor.failure(f"INSERT (WHEN {kind} has no row to change)")
-        if not cursor.accept("*"):
-            _insert(cursor, clause)
-        return clause
-    action = cursor.accept_any("UPDATE", "DELETE")
-    if not action:
-        raise cursor.failure("UPDATE or DELETE")
-    if action == "DELETE":
-        clause.deletes = True
-        return clause
-    cursor.expect("SET")
-    if not cursor.sees("*"):
-        clause.assignments = take_assignments(cursor, "WHEN")
-    elif kind == _BY_SOURCE:
-        raise cursor.failure("a column (WHEN NOT MATCHED BY SOURCE has no source row for *)")
+        _insert(cursor, clause)
+    elif cursor.accept("DELETE"):
+        clause.whole = DeleteRow()
+    elif cursor.accept("UPDATE"):
+        _update(cursor, clause, kind)
     else:
-        cursor.take()
+        raise cursor.failure("UPDATE or DELETE")
     return clause
 
 
+def _update(cursor: Cursor, clause: _Clause, kind: str) -> None:
+    """Take what follows UPDATE: SET and assignments, or all columns."""
+    if cursor.accept("SET") and not cursor.sees("*"):
+        clause.assignments = take_assignments(cursor, "WHEN")
+        return
+    if kind == _BY_SOURCE:
+        raise cursor.failure("a column (WHEN NOT MATCHED BY SOURCE has no source row for *)")
+    _take_all(cursor, clause)
+
+
+def _take_all(cursor: Cursor, clause: _Clause) -> None:
+    """Take ``*`` or BY NAME, else BY POSITION or nothing, which means that to DuckDB."""
+    by_name = cursor.accept("*") or cursor.accept("BY", "NAME")
+    if not by_name:
+        cursor.accept("BY", "POSITION")
+    clause.by_position = not by_name
+
+
 def _insert(cursor: Cursor, clause: _Clause) -> None:
+    """Take what follows INSERT: columns and values, or all columns."""
+    if cursor.accept("VALUES", "("):
+        clause.columns = []
+        _take_values(cursor, clause)
+        return
     if not cursor.accept("("):
-        raise cursor.failure("* or the columns in brackets")
+        _take_all(cursor, clause)
+        return
     clause.columns = []
     while True:
         start = cursor.at
@@ -198,10 +190,14 @@ def _insert(cursor: Cursor, clause: _Clause) -> None:
         if not cursor.accept(","):
             break
     cursor.expect(")", "VALUES", "(")
+    _take_values(cursor, clause)
+
+
+def _take_values(cursor: Cursor, clause: _Clause) -> None:
     while True:
         clause.values.append(take_value(cursor, (",", ")")))
         if not cursor.accept(","):
             break
-    if len(clause.values) != len(clause.columns):
+    if clause.columns and len(clause.values) != len(clause.columns):
         raise cursor.failure(f"{len(clause.columns)} values, one for each column")
     cursor.expect(")")

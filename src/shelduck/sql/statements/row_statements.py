@@ -36,7 +36,7 @@ class Insert:
     columns of their names, else by position: those of ``partition`` that have a value are not among
     them, the others stand last. ``defaults`` are words in ``source.text`` to replace by the default
     of the column at that position. ``replaced`` are the rows that the source's rows replace, None
-    but for REPLACE WHERE.
+    but for REPLACE WHERE. ``default_values``: one row of defaults instead of a source.
     """
 
     name: TableName
@@ -48,6 +48,7 @@ class Insert:
     partition: tuple[PartitionValue, ...] = ()
     replaced: Selection | None = None
     schema_evolution: bool = False
+    default_values: bool = False
 
     @property
     def overwrite(self) -> bool:
@@ -100,7 +101,9 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class UpdateAll:
-    """UPDATE SET *: each column becomes the source's column of the same name."""
+    """UPDATE SET *: each column becomes the source's column of the same name, or place."""
+
+    by_position: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +119,30 @@ class DeleteRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DoNothing:
+    """DO NOTHING: the row stays, or does not come, and no later clause takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseError:
+    """ERROR: a row that the clause takes fails the statement."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class InsertAll:
-    """INSERT *: each column is the source's column of the same name."""
+    """INSERT *: each column is the source's column of the same name, or place."""
+
+    by_position: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InsertRow:
-    """INSERT (columns) VALUES (values): as many values as columns, None for DEFAULT."""
+    """INSERT (columns) VALUES (values): as many values as columns, None for DEFAULT.
+
+    No columns are all columns of the table, in their order.
+    """
 
     columns: tuple[Path, ...]
     values: tuple[Expression | None, ...]
@@ -132,7 +152,7 @@ class InsertRow:
 class MatchedClause:
     """WHEN MATCHED or WHEN NOT MATCHED BY SOURCE; the latter never holds UpdateAll."""
 
-    action: UpdateAll | UpdateSet | DeleteRow
+    action: UpdateAll | UpdateSet | DeleteRow | DoNothing | RaiseError
     condition: Expression | None = None
 
 
@@ -140,7 +160,7 @@ class MatchedClause:
 class NotMatchedClause:
     """WHEN NOT MATCHED [BY TARGET]; the condition sees the source alone."""
 
-    action: InsertAll | InsertRow
+    action: InsertAll | InsertRow | DoNothing | RaiseError
     condition: Expression | None = None
 
 
@@ -150,12 +170,13 @@ class Merge:
 
     A row takes the first clause of its kind whose condition is true; only the last of a kind may be
     without one. ``source_alias`` is None for a query without an alias; a table has its own name.
+    ``condition`` may be the names of columns that are equal in both, for USING (…).
     """
 
     target: Target
     source: Query
     source_alias: str | None
-    condition: Expression
+    condition: Expression | tuple[str, ...]
     matched: tuple[MatchedClause, ...] = ()
     not_matched: tuple[NotMatchedClause, ...] = ()
     not_matched_by_source: tuple[MatchedClause, ...] = ()
@@ -165,3 +186,25 @@ class Merge:
     def name(self) -> TableName:
         """The table that is changed."""
         return self.target.name
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFrom(Merge):
+    """UPDATE … FROM: a MERGE with nothing but an update of the rows that match."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteUsing(Merge):
+    """DELETE … USING: a MERGE with nothing but a deletion of the rows that match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Returning:
+    """A statement with RETURNING; ``rows`` is the query over the rows that it changed.
+
+    ``changed`` is the placeholder of these rows in the query.
+    """
+
+    statement: Insert | Update | Delete | Merge
+    rows: Query
+    changed: str

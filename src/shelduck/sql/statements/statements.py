@@ -17,12 +17,12 @@ from shelduck.sql.statements.row_statements import (
     Delete,
     Insert,
     Merge,
+    Returning,
     Truncate,
     Update,
 )
 from shelduck.sql.statements.upkeep_statements import (
     BeginTransaction,
-    Call,
     CancelJob,
     Checkpoint,
     CommitTransaction,
@@ -31,16 +31,18 @@ from shelduck.sql.statements.upkeep_statements import (
     Optimize,
     Restore,
     RollbackTransaction,
+    SetVariable,
     ShowJobs,
     Vacuum,
 )
-from shelduck.sql.tokens.parts import Query, Relation, SchemaName, TableName
+from shelduck.sql.tokens.parts import Call, Query, Relation, SchemaName, TableName
 
 __all__ = [
     "AlterRollups",
     "AlterTable",
     "AlterView",
     "ColumnDefinition",
+    "CommentView",
     "CreateSchema",
     "CreateTable",
     "CreateView",
@@ -215,6 +217,14 @@ class RenameView:
 
 
 @dataclass(frozen=True, slots=True)
+class CommentView:
+    """COMMENT ON VIEW; None takes the comment away."""
+
+    name: TableName
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class DropView:
     """DROP VIEW."""
 
@@ -293,7 +303,7 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN a query; ``mode`` is one of simple, extended, formatted, cost, codegen."""
+    """EXPLAIN a query; ``mode`` is simple, extended, formatted, cost, codegen or analyze."""
 
     query: Query
     mode: str = "simple"
@@ -311,17 +321,20 @@ Statement = (
     | CreateView
     | AlterView
     | RenameView
+    | CommentView
     | DropView
     | Insert
     | Delete
     | Truncate
     | Update
     | Merge
+    | Returning
     | Query
     | BeginTransaction
     | CommitTransaction
     | RollbackTransaction
     | Call
+    | SetVariable
     | DropFeature
     | ShowJobs
     | CancelJob

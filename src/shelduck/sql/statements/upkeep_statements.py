@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 
-from shelduck.sql.tokens.parts import SchemaName, Selection, TableName
+from shelduck.sql.tokens.parts import Expression, SchemaName, Selection, TableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +56,11 @@ class RollbackTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class TimestampText:
-    """``TIMESTAMP '...'`` or ``DATE '...'``: the text of the time."""
+class SetVariable:
+    """SET VARIABLE; without a value RESET VARIABLE."""
 
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalText:
-    """``INTERVAL '7 days'``, ``INTERVAL 7 DAYS`` or ``INTERVAL '7' DAY``: the text, ``7 days``."""
-
-    text: str
-
-
-Scalar = int | float | Decimal | str | bool | TimestampText | IntervalText | None
-Argument = Scalar | tuple[Scalar, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """CALL: a procedure's name in lower case and its arguments as Python values.
-
-    ``named`` holds pairs of a name in lower case and a value, each name once. An array is a tuple.
-    """
-
-    procedure: str
-    positional: tuple[Argument, ...] = ()
-    named: tuple[tuple[str, Argument], ...] = ()
-    catalog: str | None = None
+    name: str
+    value: Expression | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,15 @@ _ANGLES = {"<": 1, ">": -1}
 
 
 class Cursor:
-    """Reads the tokens of one statement from left to right."""
+    """Reads the tokens of one statement from left to right.
 
-    def __init__(self, text: str, tokens: list[Token]) -> None:
+    With ``ntz`` a bare TIMESTAMP is a type without a time zone.
+    """
+
+    def __init__(self, text: str, tokens: list[Token], *, ntz: bool = False) -> None:
         self.text = text
         self.tokens = tokens
+        self.ntz = ntz
         self.at = 0
 
     def peek(self, ahead: int = 0) -> Token:
@@ -168,7 +172,8 @@ class Cursor:
             self.expect("TIME", "ZONE")
         while self.sees("["):
             self.skip_group()
-        return declared_type(self.text[start.start : self.tokens[self.at - 1].end])
+        written = self.text[start.start : self.tokens[self.at - 1].end]
+        return declared_type(written, ntz=self.ntz)
 
     def skip_group(self) -> None:
         """Go behind the bracket that closes the one that comes next."""

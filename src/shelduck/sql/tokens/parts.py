@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from decimal import Decimal
 
 from shelduck.model.tables.schema import Path
 from shelduck.model.text.quoting import backticked, quote_name
@@ -63,11 +64,51 @@ class SchemaName:
 
 
 @dataclass(frozen=True, slots=True)
+class TimestampText:
+    """``TIMESTAMP '...'`` or ``DATE '...'``: the text of the time."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalText:
+    """``INTERVAL '7 days'``, ``INTERVAL 7 DAYS`` or ``INTERVAL '7' DAY``: the text, ``7 days``."""
+
+    text: str
+
+
+Scalar = int | float | Decimal | str | bool | TimestampText | IntervalText | None
+Argument = Scalar | tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A procedure's or table function's name in lower case and its arguments as Python values.
+
+    ``named`` holds pairs of a name in lower case and a value, each name once. An array is a tuple.
+    """
+
+    procedure: str
+    positional: tuple[Argument, ...] = ()
+    named: tuple[tuple[str, Argument], ...] = ()
+    catalog: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeExpression:
+    """A time in ``AT (…)`` that is computed: ``kind`` is VERSION or TIMESTAMP, ``text`` Spark's."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """A table that a query reads, and the word that stands for it in the query's text.
 
     At most one of ``version`` (a snapshot id) and ``timestamp`` (its text as written) is set; both
-    None is the newest state. ``options`` are the names of those that stand behind it.
+    None is the newest state. ``computed`` is a time that has to be computed first, to become one of
+    them. ``options`` are the names of those that stand behind it.
     """
 
     name: TableName
@@ -75,34 +116,34 @@ class Relation:
     version: int | None = None
     timestamp: str | None = None
     options: tuple[str, ...] = ()
+    computed: TimeExpression | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ChangesRelation:
-    """``table_changes('t', start, end)`` in a query, and the word that stands for it.
+class FunctionRelation:
+    """A table function of the lake in a query, and the word that stands for it.
 
-    Both ends belong to the range; each is a snapshot id or the text of a time. ``end`` is None when
-    the text gives none: up to the newest snapshot.
+    ``table`` is the table that it is about, as ``t`` in ``table_changes('t', 1)``, None for those
+    of the whole lake. It is no argument of ``call``.
     """
 
-    name: TableName
+    call: Call
     placeholder: str
-    start: int | str
-    end: int | str | None = None
+    table: TableName | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """Spark SQL text in which each table is replaced by the placeholder of one of ``relations``.
 
-    ``changes`` are the change feeds among them. The rest of the text is as it was written. No
-    placeholder is part of another one or of any other word of the statement, so that
+    ``functions`` are the table functions of the lake among them. The rest of the text is as it was
+    written. No placeholder is part of another one or of any other word of the statement, so that
     ``str.replace`` can put other names in their places.
     """
 
     text: str
     relations: tuple[Relation, ...] = ()
-    changes: tuple[ChangesRelation, ...] = ()
+    functions: tuple[FunctionRelation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +156,7 @@ class Expression:
 
     text: str
     relations: tuple[Relation, ...] = ()
-    changes: tuple[ChangesRelation, ...] = ()
+    functions: tuple[FunctionRelation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,5 +219,5 @@ class Selection:
 def query_over(text: str, *parts: Query | Expression) -> Query:
     """Return ``text``, built from the texts of ``parts``, with all the tables that they read."""
     relations = {r.placeholder: r for part in parts for r in part.relations}
-    changes = {c.placeholder: c for part in parts for c in part.changes}
-    return Query(text, tuple(relations.values()), tuple(changes.values()))
+    functions = {f.placeholder: f for part in parts for f in part.functions}
+    return Query(text, tuple(relations.values()), tuple(functions.values()))

@@ -115,7 +115,7 @@ def read_help(cursor: Cursor) -> Help:
 
 def read_explain(cursor: Cursor) -> Explain:
     """Read the statement behind ``EXPLAIN``; only queries can be explained."""
-    mode = cursor.accept_any(*_MODES)
+    mode = cursor.accept_any(*_MODES, "ANALYZE")
     if mode == "LOGICAL":
         raise cursor.refusal("EXPLAIN LOGICAL", "use EXPLAIN EXTENDED")
     if not begins_query(cursor):

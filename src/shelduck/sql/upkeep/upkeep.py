@@ -6,12 +6,9 @@ from decimal import Decimal
 
 from shelduck.sql.query.expressions import take_target
 from shelduck.sql.query.travel import read_time
-from shelduck.sql.rows.constants import read_argument
 from shelduck.sql.rows.rows import selection
 from shelduck.sql.statements.upkeep_statements import (
-    Argument,
     BeginTransaction,
-    Call,
     Checkpoint,
     CommitTransaction,
     DescribeHistory,
@@ -20,8 +17,10 @@ from shelduck.sql.statements.upkeep_statements import (
     RollbackTransaction,
     Vacuum,
 )
+from shelduck.sql.tokens.arguments import read_argument, read_call
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.parts import Call
 
 
 def read_begin(cursor: Cursor) -> BeginTransaction:
@@ -50,50 +49,11 @@ def read_rollback(cursor: Cursor) -> RollbackTransaction:
     return RollbackTransaction()
 
 
-_DUCKLAKE = "ducklake_"
-
-
-def read_call(cursor: Cursor) -> Call:
+def read_call_statement(cursor: Cursor) -> Call:
     """Read the statement behind ``CALL``."""
-    start = cursor.at
-    parts = list(cursor.path("a procedure"))
-    procedure = parts.pop().lower()
-    if parts and parts[-1].lower() == "system":
-        parts.pop()
-    if len(parts) > 1:
-        cursor.at = start
-        raise cursor.failure(
-            "a procedure as procedure, system.procedure or catalog.system.procedure"
-        )
-    cursor.expect("(")
-    positional: list[Argument] = []
-    named: dict[str, Argument] = {}
-    while not cursor.sees(")"):
-        if cursor.peek().may_name and cursor.peek(1).key == "=>":
-            name = cursor.name().lower()
-            if name in named:
-                cursor.at -= 1
-                raise cursor.failure("each argument only once")
-            cursor.expect("=>")
-            named[name] = read_argument(cursor)
-        elif named:
-            raise cursor.failure("name => value (arguments after a named argument need names, too)")
-        else:
-            positional.append(read_argument(cursor))
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
+    call = read_call(cursor, cursor.path("a procedure"), "procedure")
     cursor.end()
-    catalog = parts[0] if parts else None
-    if catalog is None and procedure.startswith(_DUCKLAKE):
-        # DuckDB's own form says the lake first: CALL ducklake_flush_inlined_data('lake').
-        lake = positional.pop(0) if positional else None
-        if not isinstance(lake, str):
-            cursor.at = start + 2
-            raise cursor.failure("the name of the lake as a string")
-        catalog = lake
-        procedure = procedure.removeprefix(_DUCKLAKE)
-    return Call(procedure, tuple(positional), tuple(named.items()), catalog)
+    return call
 
 
 def read_optimize(cursor: Cursor) -> Optimize:

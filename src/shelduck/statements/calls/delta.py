@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.errors import InvalidRequest
-from shelduck.sql.statements.upkeep_statements import Argument
+from shelduck.sql.tokens.parts import Argument
 from shelduck.statements.arguments import table_name, text
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.lake.delta_import import LakeBorders

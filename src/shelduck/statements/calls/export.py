@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shelduck.sql.statements.upkeep_statements import Argument
+from shelduck.sql.tokens.parts import Argument
 from shelduck.statements.arguments import flag, table_name, text, whole_number
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.table import Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.errors import InvalidRequest
-from shelduck.sql.statements.upkeep_statements import Argument
+from shelduck.sql.tokens.parts import Argument
 from shelduck.statements.arguments import table_name as named_table
 from shelduck.statements.arguments import text
 from shelduck.statements.runner import Answer, Runner

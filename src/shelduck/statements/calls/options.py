@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from shelduck.errors import InvalidRequest
-from shelduck.sql.statements.upkeep_statements import Argument, IntervalText
+from shelduck.sql.tokens.parts import Argument, IntervalText
 from shelduck.statements.arguments import text
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.lake import options as api

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.errors import NotFound
-from shelduck.sql.statements.upkeep_statements import Call
+from shelduck.sql.tokens.parts import Call
 from shelduck.statements import run_transactions
 from shelduck.statements.arguments import bind
-from shelduck.statements.calls import adoption, delta, export, flush, options, upkeep
+from shelduck.statements.calls import adoption, delta, export, flush, functions, options, upkeep
 from shelduck.statements.runner import Answer, Runner
 
 Procedure = Callable[..., Answer]
@@ -25,6 +25,7 @@ PROCEDURES: dict[str, Procedure] = {
     **delta.PROCEDURES,
     **export.PROCEDURES,
     **run_transactions.PROCEDURES,
+    **functions.PROCEDURES,
     **upkeep.PROCEDURES,
 }
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shelduck.errors import InvalidRequest
-from shelduck.sql.statements.upkeep_statements import Argument
+from shelduck.sql.tokens.parts import Argument
 from shelduck.statements import arguments as read
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.lake.upkeep import ORPHAN_AGE, LakeUpkeep
@@ -32,13 +32,19 @@ def compact(
     min_files: Argument = None,
     max_files: Argument = None,
     max_compacted_files: Argument = None,
+    min_file_size: Argument = None,
+    max_file_size: Argument = None,
     where: Argument = None,
     dry_run: Argument = False,
 ) -> PlainRows:
     """Combine small files: of one table, of a schema, or of the lake."""
     more: dict[str, Any] = {"dry_run": read.flag(dry_run, "dry_run")}
-    if target_file_size is not None:
-        more["target_file_size"] = target_file_size
+    sizes = {
+        "target_file_size": target_file_size,
+        "min_file_size": min_file_size,
+        "max_file_size": max_file_size,
+    }
+    more |= {name: size for name, size in sizes.items() if size is not None}
     if min_files is not None:
         more["min_files"] = read.whole_number(min_files, "min_files")
     for name, value in (("max_files", max_files), ("max_compacted_files", max_compacted_files)):

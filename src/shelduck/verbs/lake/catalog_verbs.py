@@ -98,7 +98,7 @@ class CatalogVerbs:
             InvalidRequest: a name or type cannot be parsed, or a column is listed twice.
             Unsupported: DuckLake does not support a Spark type.
         """
-        made = new_schema(_members(columns))
+        made = new_schema(_members(columns, ntz=self._state.ntz))
         comments: dict[FieldId | None, str] = {None: comment} if comment else {}
         arrangement = new_arrangement(
             made, partition_keys(partitioned_by), sort_keys(sorted_by), name
@@ -187,7 +187,7 @@ class CatalogVerbs:
         return table_name(split_name(text), self._state.default_schema)
 
 
-def _members(columns: Mapping[str, str] | StructType) -> list[Member]:
+def _members(columns: Mapping[str, str] | StructType, *, ntz: bool) -> list[Member]:
     if isinstance(columns, StructType):
         return members_of(columns)
     found: list[Member] = []
@@ -204,6 +204,6 @@ def _members(columns: Mapping[str, str] | StructType) -> list[Member]:
             )
         words = text.split()
         not_null = [w.lower() for w in words[-2:]] == ["not", "null"]
-        kind = declared_type(" ".join(words[:-2]) if not_null else text)
+        kind = declared_type(" ".join(words[:-2]) if not_null else text, ntz=ntz)
         found.append(Member(parts[0], kind, nullable=not not_null))
     return found

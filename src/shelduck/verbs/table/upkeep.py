@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import inf
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.options import option_text
@@ -25,6 +26,8 @@ class UpkeepVerbs(TableHandle):
         target_file_size: int | str | None = None,
         min_files: int = MIN_FILES,
         max_files: int | None = None,
+        min_file_size: int | str | None = None,
+        max_file_size: int | str | None = None,
         dry_run: bool = False,
     ) -> Compacted:
         """Combine small files, partition by partition, with the table's newest columns.
@@ -40,6 +43,8 @@ class UpkeepVerbs(TableHandle):
                 name. Files of three quarters of it are large enough.
             min_files: Combine at least this many files into one.
             max_files: Rewrite at most this many files in this call.
+            min_file_size: Leave smaller files alone; as ``target_file_size``.
+            max_file_size: Leave files of this size and larger ones alone; likewise.
             dry_run: Only report what would be done.
 
         Raises:
@@ -52,13 +57,17 @@ class UpkeepVerbs(TableHandle):
         found = self._survey()
         target = found.table.options.target_file_size
         if target_file_size is not None:
-            target = int(option_text("target_file_size", target_file_size)[1])
+            target = _size("target_file_size", target_file_size)
         among = None
         if where is not None:
             chosen = where if isinstance(where, Where) else Where(where)
             with unknown_columns():
                 among = found.holding(self._state.spark, chosen)
-        bins = found.small(target, min_files=min_files, max_files=max_files, among=among)
+        low = 0 if min_file_size is None else _size("min_file_size", min_file_size)
+        high = inf if max_file_size is None else _size("max_file_size", max_file_size)
+        bins = found.small(
+            target, min_files=min_files, max_files=max_files, sizes=(low, high), among=among
+        )
         return rewrite(self._state, found, bins, what="compact", dry_run=dry_run)
 
     def rewrite_deletes(
@@ -113,3 +122,12 @@ class UpkeepVerbs(TableHandle):
 
     def _survey(self) -> Survey:
         return survey(self._state.store, self._version(), self._state.layouts)
+
+
+def _size(name: str, value: int | str) -> int:
+    """Return bytes, read as the option of target_file_size is."""
+    try:
+        return int(option_text("target_file_size", value)[1])
+    except InvalidRequest as error:
+        told = str(error).replace("option target_file_size", name)
+        raise InvalidRequest(told) from error

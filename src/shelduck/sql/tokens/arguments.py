@@ -1,13 +1,14 @@
-"""Literals as statements hold them: arguments of CALL and values of partitions."""
+"""Calls of procedures and table functions, and the literals that statements hold as values."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 
-from shelduck.sql.statements.upkeep_statements import Argument, IntervalText, Scalar, TimestampText
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.parts import Argument, Call, IntervalText, Scalar, TimestampText
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIMESTAMPTZ", "DATE"))
 _WORDS: dict[str, bool | None] = {"TRUE": True, "FALSE": False, "NULL": None}
@@ -16,6 +17,54 @@ _LITERAL = (
     "a literal: a number, a string, TRUE, FALSE, NULL, TIMESTAMP '...', INTERVAL '...' or"
     " ARRAY[...]"
 )
+
+_DUCKLAKE = "ducklake_"
+
+
+def read_call(cursor: Cursor, parts: Sequence[str], what: str) -> Call:
+    """Take the arguments in brackets behind the name ``parts``; ``what`` it is, for errors.
+
+    ``ducklake_x('lake', …)``, DuckDB's own form, is ``lake.x(…)``.
+    """
+    start = cursor.at
+    *owner, name = parts
+    name = name.lower()
+    if owner and owner[-1].lower() == "system":
+        owner.pop()
+    if len(owner) > 1:
+        cursor.at = start - 2 * len(parts) + 1
+        raise cursor.failure(f"a {what} as {what}, system.{what} or catalog.system.{what}")
+    positional, named = _arguments(cursor)
+    catalog = owner[0] if owner else None
+    if catalog is None and name.startswith(_DUCKLAKE):
+        lake = positional.pop(0) if positional else None
+        if not isinstance(lake, str):
+            cursor.at = start + 1
+            raise cursor.failure("the name of the lake as a string")
+        catalog, name = lake, name.removeprefix(_DUCKLAKE)
+    return Call(name, tuple(positional), tuple(named.items()), catalog)
+
+
+def _arguments(cursor: Cursor) -> tuple[list[Argument], dict[str, Argument]]:
+    cursor.expect("(")
+    positional: list[Argument] = []
+    named: dict[str, Argument] = {}
+    while not cursor.sees(")"):
+        if cursor.peek().may_name and cursor.peek(1).key == "=>":
+            name = cursor.name().lower()
+            if name in named:
+                cursor.at -= 1
+                raise cursor.failure("each argument only once")
+            cursor.expect("=>")
+            named[name] = read_argument(cursor)
+        elif named:
+            raise cursor.failure("name => value (arguments after a named argument need names, too)")
+        else:
+            positional.append(read_argument(cursor))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return positional, named
 
 
 def read_argument(cursor: Cursor) -> Argument:
@@ -43,7 +92,14 @@ def read_literal(cursor: Cursor) -> Scalar:
     """Take a literal and return its value; a number with a point is a Decimal."""
     token = cursor.peek()
     if token.kind is Kind.STRING:
-        return cursor.string()
+        text = cursor.string()
+        return TimestampText(text) if _is_instant(cursor, "::") else text
+    if cursor.accept("CAST", "("):
+        text = cursor.string("a time's text")
+        if not _is_instant(cursor, "AS"):
+            raise cursor.failure("AS TIMESTAMP")
+        cursor.expect(")")
+        return TimestampText(text)
     if token.kind is Kind.NUMBER or token.key in ("-", "+"):
         return _number(cursor)
     if token.key in _INSTANTS and cursor.peek(1).kind is Kind.STRING:
@@ -55,6 +111,15 @@ def read_literal(cursor: Cursor) -> Scalar:
     if token.key in _WORDS:
         return _WORDS[cursor.take().key]
     raise cursor.failure(_LITERAL)
+
+
+def _is_instant(cursor: Cursor, before: str) -> bool:
+    """Take the type of a time behind the word ``before``, or nothing."""
+    if not (cursor.sees(before) and cursor.peek(1).key in _INSTANTS):
+        return False
+    cursor.take()
+    cursor.type()
+    return True
 
 
 def literal_text(cursor: Cursor) -> str:

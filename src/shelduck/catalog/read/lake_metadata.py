@@ -1,0 +1,94 @@
+"""What table functions show of a lake: its tables, and the files of one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    cast,
+    func,
+    select,
+)
+
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.queries import visible
+from shelduck.catalog.schema import tables
+from shelduck.model.changes.change import Entry, Verb
+from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.text.quoting import double_quoted
+
+_file, _delete = tables.data_file, tables.delete_file
+_CALLED = {
+    Verb.INSERTED_INTO_TABLE: "tables_inserted_into",
+    Verb.DELETED_FROM_TABLE: "tables_deleted_from",
+    Verb.INLINE_FLUSH: "flushed_inlined",
+}
+
+
+def change_map(entries: list[Entry]) -> dict[str, list[str]]:
+    """Return what a snapshot did as DuckDB's ``snapshots()`` says it: names or ids by what."""
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        names = ".".join(n if n.isidentifier() else double_quoted(n) for n in entry.names)
+        found.setdefault(_called(entry.verb), []).append(names or str(entry.id))
+    return found
+
+
+def _called(verb: Verb) -> str:
+    if verb in _CALLED:
+        return _CALLED[verb]
+    act, _, what = verb.value.partition("_")
+    return f"{what}s_{act}" if act in ("created", "dropped", "altered") else verb.value
+
+
+def table_rows(connection: Connection, at: Snapshot) -> list[tuple[Any, ...]]:
+    """Return name, schema id, id, UUID, and count and bytes of files and of delete files.
+
+    One row for each table of the snapshot, by id; one statement.
+    """
+    t = tables.table.c
+    query = (
+        select(t.table_name, t.schema_id, t.table_id, t.table_uuid)
+        .add_columns(*_sums(_file, at), *_sums(_delete, at))
+        .where(visible(tables.table, at.id))
+        .order_by(t.table_id)
+    )
+    return [tuple(row) for row in connection.execute(query)]
+
+
+def _sums(files: Table, at: Snapshot) -> list[ColumnElement[Any]]:
+    mine = and_(files.c.table_id == tables.table.c.table_id, visible(files, at.id))
+    total = cast(func.coalesce(func.sum(files.c.file_size_bytes), 0), BigInteger)
+    counted: list[ColumnElement[Any]] = [func.count(), total]
+    return [select(c).select_from(files).where(mine).scalar_subquery() for c in counted]
+
+
+def listed_files(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
+    """Return path, bytes, footer's bytes and key of each data file, and the same of its deletes.
+
+    The table's files at its snapshot, by id; one statement.
+    """
+    found = []
+    for row in connection.execute(_files(table.id, table.snapshot.id)):
+        path, relative, *about, dead, dead_relative, size, footer, key = row
+        place = None if dead is None else resolve(table.path, dead, dead_relative)
+        found.append((resolve(table.path, path, relative), *about, place, size, footer, key))
+    return found
+
+
+def _files(table_id: int, at: int) -> Select[Any]:
+    f, d = _file.c, _delete.c
+    joined = and_(f.data_file_id == d.data_file_id, visible(_delete, at))
+    parts = [(c.path, c.path_is_relative, c.file_size_bytes, c.footer_size) for c in (f, d)]
+    return (
+        select(*parts[0], f.encryption_key, *parts[1], d.encryption_key)
+        .outerjoin_from(_file, _delete, joined)
+        .where(f.table_id == table_id, visible(_file, at))
+        .order_by(f.data_file_id)
+    )
