@@ -152,13 +152,16 @@ def test_t7_the_property_comes_later(case):
 
 @PAGE.row(
     *("T8", FEATURE, "Without delta.enableTypeWidening writers reject widening"),
-    differs="DuckLake's own promotions are always possible; Delta's others are refused",
+    differs="DuckLake's own promotions need no property, but `'false'` forbids them too; the"
+    " others are refused",
 )
 def test_t8_without_the_property(case):
     case.lake.sql("CREATE TABLE t (a INT, d DATE)")
     case.light("ALTER TABLE t ALTER a TYPE BIGINT")
     told = case.refused(Unsupported, "ALTER TABLE t ALTER d TYPE TIMESTAMP_NTZ")
     assert "type widening is not enabled; enable it with ALTER TABLE main.t SET TBL" in told
+    case.lake.sql("CREATE TABLE off (a INT) TBLPROPERTIES ('delta.enableTypeWidening' = 'false')")
+    case.refused(Unsupported, "ALTER TABLE off ALTER a TYPE BIGINT")
 
 
 @PAGE.row(
