@@ -67,6 +67,22 @@ INSERT INTO e VALUES ('2024-01-05', '2024-01-01 10:00', 1 + 1)
 CREATE VIEW v AS SELECT id FROM m
 COMMENT ON VIEW v IS 'the ids'
   FROM v
+  SELECT rowid, * FROM t
+  SELECT rowid, snapshot_id, x.s FROM t x WHERE rowid >= 0 AND snapshot_id > 0
+CALL ducklake_set_option('lake', 'data_inlining_row_limit', 0)
+CREATE TABLE f (snapshot_id INT, b INT)
+INSERT INTO f VALUES (7, 1), (8, 2), (9, 3)
+INSERT INTO f VALUES (10, 4)
+DELETE FROM f WHERE b = 2
+UPDATE f SET b = 30 WHERE b = 3
+  SELECT *, rowid, snapshot_id FROM f
+  SELECT filename LIKE '%.parquet' AS parquet, f.*, rowid FROM f
+  SELECT count(DISTINCT filename) AS files, min(file_row_number) AS low FROM f
+  SELECT f.rowid, f.*, t.id FROM f JOIN t ON f.rowid = t.rowid
+  SELECT a.*, b.rowid FROM f a JOIN f b ON a.rowid = b.rowid UNION ALL SELECT *, rowid FROM f
+  SELECT s.r FROM (SELECT rowid AS r, * FROM f) s WHERE EXISTS (SELECT * FROM t)
+CREATE VIEW rows_of_f AS SELECT rowid AS r, b FROM f
+  FROM rows_of_f
 TRUNCATE e
   FROM e
 BEGIN

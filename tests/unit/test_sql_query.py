@@ -377,3 +377,26 @@ def test_what_is_not_supported_says_so(text, message):
     with pytest.raises(Unsupported) as caught:
         parse(text)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "stars"),
+    [
+        ("SELECT rowid, * FROM t", 1),
+        ("SELECT rowid, x.*, count(*) OVER () FROM t x, u", 1),
+        ("SELECT a * b, rowid FROM t UNION SELECT * FROM t", 1),
+        ("SELECT rowid FROM t", 0),
+        # Here `*` would show the virtual columns of both, so neither has them.
+        ("SELECT *, t.rowid FROM t JOIN u USING (a)", None),
+        ("SELECT rowid FROM t NATURAL JOIN u", None),
+        ("FROM t WHERE rowid = 1", None),
+        ("SELECT * FROM t", None),
+    ],
+)
+def test_virtual_columns_are_read_where_a_query_names_them(text, stars):
+    found = query(text)
+    has_virtual = any(r.virtual for r in found.relations)
+    assert (len(found.stars) if has_virtual else None) == stars
+    hidden = {r.placeholder: ["rowid"] for r in found.relations}
+    assert found.without(hidden).count("EXCEPT (rowid)") == (stars or 0)
+    assert "star" not in found.without({})

@@ -55,7 +55,8 @@ class Names:
 def owner(statement: st.Statement, names: Names) -> str | None:
     """Return the lake that has to run a statement, None for one that Spark runs right.
 
-    Queries are Spark's, but for those with a table function of a lake, which Spark does not know.
+    Queries are Spark's, but for those with a table function of a lake, a computed time or a virtual
+    column, which Spark does not know.
     """
     if isinstance(statement, _SPARKS):
         return None
@@ -123,11 +124,11 @@ def without_catalog(text: str, lake: str) -> str:
 
 def _owner_of_query(query: Query, names: Names) -> str | None:
     found = [_owner_of_function(relation, names) for relation in query.functions]
-    # Nor does it know a time that has to be computed first.
+    # Nor does it know a time that has to be computed first, or a virtual column.
     found += [
         names.lake_of(relation.name.parts)
         for relation in query.relations
-        if relation.computed is not None or not names.reads
+        if relation.computed is not None or relation.virtual or not names.reads
     ]
     return next((lake for lake in found if lake is not None), None)
 

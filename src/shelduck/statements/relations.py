@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from shelduck.catalog.read import read as catalog_read
@@ -10,6 +10,7 @@ from shelduck.catalog.read.views import view as read_view
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.view import ViewVersion
 from shelduck.spark.query import run_query
+from shelduck.spark.scan.virtual import virtual_columns
 from shelduck.spark.session import DataFrame
 from shelduck.sql.parse import parse
 from shelduck.sql.query.translate import spark_query
@@ -48,7 +49,12 @@ def relation_frame(unit: UnitOfWork, relation: st.Relation, scope: Scope) -> Dat
     parts = relation.name.parts
     try:
         name = table_name(parts, scope.schema)
-        what = Reading(version=version, timestamp=timestamp, rollups=scope.rollups)
+        what = Reading(
+            version=version,
+            timestamp=timestamp,
+            rollups=scope.rollups,
+            virtual=relation.virtual,
+        )
         return read_any(unit, name, what)
     except InvalidRequest:
         if len(parts) < 3:
@@ -109,7 +115,13 @@ def view_frame(
 def frame_of(unit: UnitOfWork, query: st.Query, scope: Scope) -> DataFrame:
     """Return the rows of a view's query, which reads only the lake."""
     frames = {r.placeholder: relation_frame(unit, r, scope) for r in query.relations}
-    return run_query(unit.state.spark, query.text, frames)
+    return run_query(unit.state.spark, text_over(query, frames), frames)
+
+
+def text_over(query: st.Query, frames: Mapping[str, DataFrame]) -> str:
+    """Return the text of a query over these frames, in which ``*`` shows no virtual column."""
+    named = [r.placeholder for r in query.relations if r.virtual and r.placeholder in frames]
+    return query.without({word: virtual_columns(frames[word]) for word in named})
 
 
 def query_of(view: ViewVersion) -> st.Query:

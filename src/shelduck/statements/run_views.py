@@ -153,7 +153,7 @@ def _define(
     scope = Scope(schema, views=(str(name).lower(),))
     columns = frame_of(unit, query, scope).columns
     shown = require_columns(columns, aliases, str(name))
-    spark_sql = query.text
+    spark_sql = query.without({})
     for relation in query.relations:
         words = _spark_words(relation, _parts(unit, relation, schema))
         spark_sql = spark_sql.replace(relation.placeholder, words)

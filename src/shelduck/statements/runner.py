@@ -21,7 +21,7 @@ from shelduck.spark.session import DataFrame
 from shelduck.sql.query.rewriting import with_variables
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.parts import Call, Expression, FunctionRelation, SessionName
-from shelduck.statements.relations import Scope, relation_frame
+from shelduck.statements.relations import Scope, relation_frame, text_over
 from shelduck.statements.session import SqlSession
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table.table import Table
@@ -55,8 +55,9 @@ class Runner:
 
         ``given`` are tables by names that the lake is not asked for.
         """
-        text, rollups = without_hint(query.text)
+        rollups = without_hint(query.text)[1]
         frames, others = self._frames(query, rollups=rollups, given=given or {})
+        text = without_hint(text_over(query, frames))[0]
         for word, name in others.items():
             text = text.replace(word, name)
         return run_query(self.state.spark, prefix + text, frames)

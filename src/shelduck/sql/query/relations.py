@@ -8,7 +8,7 @@ takes for a table and is none makes Spark refuse the query, never read something
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.sql.query.functions import is_function, read_function
@@ -18,6 +18,8 @@ from shelduck.sql.tokens.lexer import Kind, Token, name_of, place
 from shelduck.sql.tokens.parts import Call, TableName, TimeExpression
 from shelduck.sql.tokens.properties import read_properties
 
+VIRTUAL_COLUMNS = frozenset(("rowid", "snapshot_id", "filename", "file_row_number"))
+"""Columns that DuckLake gives every table, and that ``*`` does not show."""
 QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE"))
 _SET_WORDS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"))
 _CLAUSES = _SET_WORDS | frozenset(
@@ -51,6 +53,9 @@ class Found:
     call: Call | None = None
     options: tuple[str, ...] = ()
     computed: TimeExpression | None = None
+    alias: str | None = None
+    virtual: frozenset[str] = frozenset()
+    """The virtual columns that the text names, where the select shows no others by ``*``."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -58,8 +63,29 @@ class Found:
         return self.name.parts if self.name is not None else ()
 
 
-def find_relations(text: str, tokens: list[Token]) -> list[Found]:
-    """Return the tables that a query reads, in the order of the text.
+@dataclass(frozen=True, slots=True)
+class Star:
+    """A ``*`` of a select list: where it ends, and where its table begins in the text."""
+
+    end: int
+    table: int
+
+
+@dataclass
+class _Select:
+    """One SELECT while it is walked over."""
+
+    has_list: bool = False
+    stars: list[int] = field(default_factory=list)
+    tables: list[int] = field(default_factory=list)
+    sources: int = 0
+    natural: bool = False
+
+
+def find_relations(text: str, tokens: list[Token]) -> tuple[list[Found], list[Star]]:
+    """Return the tables that a query reads, in the order of the text, and stars.
+
+    Stars are those of selects that read virtual columns of a table, which ``*`` must leave out.
 
     ``tokens`` are those of the query, closed by END. Names that a WITH in scope defines, functions
     and files read directly, as in ``parquet.`/path` ``, are no tables. Raises InvalidRequest for
@@ -67,7 +93,7 @@ def find_relations(text: str, tokens: list[Token]) -> list[Found]:
     """
     finder = _Finder(text, tokens)
     finder.scan(0, len(tokens) - 1, frozenset(), listing=False)
-    return sorted(finder.found, key=lambda f: f.start)
+    return sorted(finder.found, key=lambda f: f.start), finder.stars
 
 
 class _Finder:
@@ -78,9 +104,13 @@ class _Finder:
         self.tokens = tokens
         self.closing = _brackets(text, tokens)
         self.found: list[Found] = []
+        self.stars: list[Star] = []
+        named = {t.key.lower() for t in tokens if t.kind in (Kind.WORD, Kind.QUOTED)}
+        self.virtual = VIRTUAL_COLUMNS & named
 
     def scan(self, at: int, end: int, names: frozenset[str], *, listing: bool) -> None:
         """Walk over one bracket; with ``listing`` it holds tables, joins and commas."""
+        select = _Select()
         if self._key(at) == "WITH" and not listing:
             at, names = self._with(at, end, names)
         first = at
@@ -89,6 +119,13 @@ class _Finder:
             at = self._relation(at, names)
         while at < end:
             key = self._keyword(at)
+            if key in _SET_WORDS:
+                self._close(select)
+                select = _Select()
+            select.has_list |= key == "SELECT"
+            select.natural |= key == "NATURAL"
+            if key == "*" and not listing and self._is_star(at):
+                select.stars.append(at)
             if at in self.closing:
                 self.scan(at + 1, self.closing[at], names, listing=False)
                 at = self.closing[at] + 1
@@ -100,7 +137,12 @@ class _Finder:
             )
             if begins_table:
                 querying = listing = True
+                before = len(self.found)
                 at = self._relation(at + 1, names)
+                select.sources += 1
+                # A bracket closes its own selects.
+                if len(self.found) == before + 1 and self.tokens[at - 1].key != ")":
+                    select.tables.append(before)
                 continue
             if key == "TABLE" and self._is_primary(at, first, querying):
                 at = self._bare_table(at + 1, names)
@@ -109,6 +151,39 @@ class _Finder:
                 querying = querying or key == "SELECT"
                 listing = False
             at += 1
+        self._close(select)
+
+    def _is_star(self, at: int) -> bool:
+        """Tell whether ``*`` is an item of a select list."""
+        before = self._key(at - 1)
+        behind = self._key(at + 1)
+        return before in ("SELECT", "DISTINCT", "ALL", ",", ".") and (
+            behind in (",", "FROM", ")", "") or behind in _SET_WORDS
+        )
+
+    def _close(self, select: _Select) -> None:
+        """Let the tables of a select show virtual columns, where each of its stars is of one."""
+        if not self.virtual or not select.has_list or select.natural:
+            return
+        stars = []
+        for at in select.stars:
+            tables = select.tables
+            if self._key(at - 1) == ".":
+                name = name_of(self.tokens[at - 2]).lower()
+                tables = [n for n in tables if self._called(n) == name]
+            elif select.sources != 1:
+                return
+            if len(tables) != 1:
+                return
+            stars.append(Star(self.tokens[at].end, self.found[tables[0]].start))
+        self.stars += stars
+        for n in select.tables:
+            if self.found[n].call is None:
+                self.found[n] = replace(self.found[n], virtual=self.virtual)
+
+    def _called(self, number: int) -> str:
+        found = self.found[number]
+        return (found.alias or found.parts[-1]).lower()
 
     def _key(self, at: int) -> str:
         return self.tokens[min(at, len(self.tokens) - 1)].key
@@ -222,10 +297,16 @@ class _Finder:
             behind = self.closing.get(behind + 1, behind) + 1
             if self._key(behind) == "REPEATABLE":
                 behind = self.closing.get(behind + 1, behind) + 1
-        alias_at = None if self._has_alias(behind) or not alias else self.tokens[behind - 1].end
+        has_alias = self._has_alias(behind)
+        alias_at = None if has_alias or not alias else self.tokens[behind - 1].end
+        called = None
+        if has_alias:
+            called = name_of(self.tokens[behind + (self._key(behind) == "AS")])
         start = self.tokens[at].start
         name = TableName(parts)
-        found = Found(name, start, end, alias_at, version, timestamp, None, options, computed)
+        found = Found(
+            name, start, end, alias_at, version, timestamp, None, options, computed, called
+        )
         self.found.append(found)
 
     def _has_alias(self, at: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shelduck.model.text.quoting import backticked
@@ -40,15 +40,22 @@ class Rewriting:
         self._outer = [at for at in (target, source) if at is not None]
         self._target = target
         self._source = source
-        self._inner = [at for tokens in self._spans for at in find_relations(cursor.text, tokens)]
+        found = [find_relations(cursor.text, tokens) for tokens in self._spans]
+        self._inner = [at for tables, _ in found for at in tables]
+        self._stars = [star for _, stars in found for star in stars]
 
     def query(self, span: Span) -> Query:
         """Return the query that these tokens are."""
-        return Query(*self._piece(*span))
+        text, relations, functions = self._piece(*span)
+        stars = {star.word: star.relation for star in self._star_words if star.word in text}
+        return Query(text, relations, functions, tuple(stars.items()))
 
     def expression(self, span: Span) -> Expression:
-        """Return the expression that these tokens are."""
-        return Expression(*self._piece(*span))
+        """Return the expression that these tokens are; its queries read no virtual columns."""
+        text, relations, functions = self._piece(*span)
+        for star in self._star_words:
+            text = text.replace(f" {star.word}", "")
+        return Expression(text, tuple(replace(r, virtual=()) for r in relations), functions)
 
     def target(self, alias: str | None) -> Target:
         """Return the table that the statement changes, with the alias that the text gives."""
@@ -118,6 +125,15 @@ class Rewriting:
         return [use for tokens in self._spans for use in _qualified_uses(tokens, tables)]
 
     @cached_property
+    def _star_words(self) -> list[_StarWord]:
+        """A word behind each star, to be replaced by the columns that it leaves out."""
+        tables = {at.start: self._words[_identity(at)] for at in self._inner}
+        return [
+            _StarWord(f"{self._stem}star{n}__", star.end, tables[star.table])
+            for n, star in enumerate(self._stars)
+        ]
+
+    @cached_property
     def _edits(self) -> list[tuple[int, int, str]]:
         aliases = {lowered: backticked(name) for lowered, name in self._aliases.items()}
         edits = [(use.start, use.end, aliases[use.parts]) for use in self._uses]
@@ -127,6 +143,7 @@ class Rewriting:
             for edit in variable_edits(tokens)
             if not any(at.start <= edit[0] < at.end for at in self._inner)
         ]
+        edits += [(star.end, star.end, f" {star.word}") for star in self._star_words]
         for at in self._inner:
             edits.append((at.start, at.end, self._words[_identity(at)]))
             if at.alias_at is not None:
@@ -141,15 +158,26 @@ def _closed(tokens: list[Token], span: Span) -> list[Token]:
 
 def _relation(at: Found, word: str) -> Relation:
     assert at.name is not None
-    return Relation(at.name, word, at.version, at.timestamp, at.options, at.computed)
+    return Relation(
+        at.name, word, at.version, at.timestamp, at.options, at.computed, tuple(sorted(at.virtual))
+    )
 
 
 def _identity(at: Found) -> tuple[object, ...]:
-    return (_lowered(at), at.version, at.timestamp, at.call, at.options, at.computed)
+    return (_lowered(at), at.version, at.timestamp, at.call, at.options, at.computed, at.virtual)
 
 
 def _lowered(at: Found) -> tuple[str, ...]:
     return tuple(p.lower() for p in at.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _StarWord:
+    """The word behind a star that ends at ``end``, and the placeholder of its table."""
+
+    word: str
+    end: int
+    relation: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def duckdb_query(query: Query, places: Mapping[str, tuple[str, str]], names: Seq
     ``places`` has DuckDB's words for the table and for its time (or '') for each placeholder;
     ``names`` are the columns as Spark calls them.
     """
-    tree = _parsed(query.text, "spark")
+    tree = _parsed(query.without({}), "spark")
     _check(tree, "spark")
     _name_columns(tree, names)
     text = _strict(tree).sql(dialect="duckdb", comments=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -108,7 +108,8 @@ class Relation:
 
     At most one of ``version`` (a snapshot id) and ``timestamp`` (its text as written) is set; both
     None is the newest state. ``computed`` is a time that has to be computed first, to become one of
-    them. ``options`` are the names of those that stand behind it.
+    them. ``options`` are the names of those that stand behind it. ``virtual`` are the virtual
+    columns that the query may name, such as ``rowid``.
     """
 
     name: TableName
@@ -117,6 +118,7 @@ class Relation:
     timestamp: str | None = None
     options: tuple[str, ...] = ()
     computed: TimeExpression | None = None
+    virtual: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +140,22 @@ class Query:
 
     ``functions`` are the table functions of the lake among them. The rest of the text is as it was
     written. No placeholder is part of another one or of any other word of the statement, so that
-    ``str.replace`` can put other names in their places.
+    ``str.replace`` can put other names in their places. ``stars`` are pairs of a word behind a
+    ``*`` and the placeholder of its table: `without` puts what ``*`` does not show in its place.
     """
 
     text: str
     relations: tuple[Relation, ...] = ()
     functions: tuple[FunctionRelation, ...] = ()
+    stars: tuple[tuple[str, str], ...] = ()
+
+    def without(self, shown: Mapping[str, Collection[str]]) -> str:
+        """Return the text; each ``*`` leaves out the columns that ``shown`` has for its table."""
+        text = self.text
+        for word, relation in self.stars:
+            names = ", ".join(shown.get(relation, ()))
+            text = text.replace(f" {word}", f" EXCEPT ({names})" if names else "")
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,4 +232,5 @@ def query_over(text: str, *parts: Query | Expression) -> Query:
     """Return ``text``, built from the texts of ``parts``, with all the tables that they read."""
     relations = {r.placeholder: r for part in parts for r in part.relations}
     functions = {f.placeholder: f for part in parts for f in part.functions}
-    return Query(text, tuple(relations.values()), tuple(functions.values()))
+    stars = tuple(pair for part in parts if isinstance(part, Query) for pair in part.stars)
+    return Query(text, tuple(relations.values()), tuple(functions.values()), stars)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,7 +16,8 @@ from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.planning.rollup_choice import Candidate, Wanted, choose
 from shelduck.spark.scan.expect import as_expected, expected_columns
 from shelduck.spark.scan.rollup_rule import Chooser, RollupFrame
-from shelduck.spark.session import DataFrame, StructType
+from shelduck.spark.scan.virtual import ORIGINS, with_virtual
+from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.sql.tokens.lexer import tokenize
 from shelduck.work.lookup import as_of_today, rows_of, version_at
 from shelduck.work.results import TableName
@@ -51,6 +52,7 @@ class Reading:
     expect: StructType | str | None = None
     adapt: bool = False
     rollups: bool = True
+    virtual: Collection[str] = ()
 
 
 def read_any(unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
@@ -69,6 +71,10 @@ def read_any(unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
         if what.schema == "current":
             table = as_of_today(unit, table)
         rows = table_rows(unit.state.store, table, unit.state.layouts)
+    known = {name.lower() for name in rows.table.columns.names}
+    virtual = [name for name in what.virtual if name not in known]
+    if virtual:
+        return virtual_frame(unit.state.spark, rows, virtual)
     if what.expect is None:
         return rows.frame(unit.state.spark, what.columns, choose=choose)
     if what.columns is not None:
@@ -81,6 +87,13 @@ def read_any(unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
         expected_columns(what.expect),
         adapt=what.adapt,
     )
+
+
+def virtual_frame(spark: SparkSession, rows: TableRows, names: Sequence[str]) -> DataFrame:
+    """Return the rows of a table with some of DuckLake's virtual columns."""
+    frame = rows.frame(spark, origins=[ORIGINS[name] for name in names])
+    paths = {file.id: file.path for file in rows.files}
+    return with_virtual(frame, rows.table.columns.names, names, paths)
 
 
 def chooser_of(unit: UnitOfWork, base: TableVersion, rows: TableRows) -> Chooser | None:
