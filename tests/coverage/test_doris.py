@@ -325,25 +325,27 @@ def test_d17_a_key_gets_wider_and_moves(lake):
     *("D18", MODIFY, "The length of a value"),
     statement="ALTER TABLE example_db.my_table MODIFY COLUMN col5 VARCHAR(64) REPLACE"
     ' DEFAULT "abc";',
-    differs="lengths are accepted and not checked: DuckLake's VARCHAR has none",
 )
 def test_d18_the_length_of_a_value(lake):
     lake.sql(MODIFIED)
     lake.sql(PAGE.statement("D18"))
-    assert str(lake.table(TABLE).columns.find(("col5",)).type) == "varchar"
+    assert "col5 VARCHAR(64) REPLACE" in lake.sql(f"SHOW CREATE TABLE {TABLE}").first()[0]
+    with pytest.raises(InvalidRequest, match=r"is VARCHAR\(64\), got a text of 65 characters"):
+        lake.sql(f"INSERT INTO {TABLE} (col1, col5) VALUES (1, '{'x' * 65}')")
+    with pytest.raises(InvalidRequest, match=r"have up to 64 characters, and VARCHAR\(32\)"):
+        lake.sql(f'ALTER TABLE {TABLE} MODIFY COLUMN col5 VARCHAR(32) REPLACE DEFAULT "abc"')
 
 
 @PAGE.row(
     *("D19", MODIFY, "The length of a key"),
     statement="ALTER TABLE example_db.my_table MODIFY COLUMN col3 varchar(50) KEY NULL comment"
     " 'to 50'",
-    differs="lengths are accepted and not checked: DuckLake's VARCHAR has none",
 )
 def test_d19_the_length_of_a_key(lake):
     lake.sql(MODIFIED)
     lake.sql(PAGE.statement("D19"))
-    shown = {row[0]: row[2] for row in rows(lake.sql(f"DESCRIBE {TABLE}"))}
-    assert shown["col3"] == "to 50"
+    shown = {row[0]: row[1:] for row in rows(lake.sql(f"DESCRIBE {TABLE}"))}
+    assert shown["col3"] == ("varchar(50)", "to 50")
 
 
 @PAGE.row(*("D20", MODIFY, "Key columns that are modified need the word KEY"))

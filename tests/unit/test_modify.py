@@ -98,9 +98,10 @@ def test_what_a_restatement_may_not_change_is_told(text, error, told):
     assert told in str(caught.value)
 
 
-def test_the_length_of_text_is_not_kept():
-    assert modified("v VARCHAR(20)").change is None
-    assert modified("v CHAR(3) COMMENT 'x'").change.comments == {2: "x"}
+def test_the_length_of_text_is_kept():
+    with pytest.raises(InvalidRequest, match="texts of STRING have any length"):
+        modified("v VARCHAR(20)")
+    assert modified("v STRING COMMENT 'x'").change.comments == {2: "x"}
 
 
 def test_a_promotion_that_the_table_does_not_allow_is_a_job():

@@ -43,6 +43,11 @@ NESTED = parse_type("map<string, struct<x: decimal(9,2), y: array<int>>>")
 # A clause, as it is kept, and as it was kept before there were versions.
 CLAUSES = [
     (
+        ChangeType(("a",), parse_type("varchar(5)")),
+        ('{"is":"change_type","path":["a"],"type":{"is":"text","name":"varchar","length":5}}'),
+        '{"is":"ChangeType","path":["a"],"type":{"is":"Primitive","name":"varchar"}}',
+    ),
+    (
         AddColumn(("a",), INT),
         '{"is":"add_column","path":["a"],"type":{"is":"primitive","name":"int32"},"nullable":true}',
         (

@@ -41,12 +41,14 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.changes.table_change import ArrangementChange, RewriteOlderFiles, TableChange
 from shelduck.model.tables.keys import table_keys, with_keys
+from shelduck.model.tables.lengths import is_longer, with_lengths
 from shelduck.model.tables.properties import (
     PropertyChange,
     allows_promotion,
     apply_properties,
     require_known,
 )
+from shelduck.model.tables.rollup import ROLLUP
 from shelduck.model.tables.schema import (
     Default,
     Field,
@@ -60,6 +62,7 @@ from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.sorting import ResetSorting, SetSorting
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import require_writable
+from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
 from shelduck.planning.shadows import Shadow, known_shadow, plan_shadow
 
@@ -164,6 +167,9 @@ class _Fold:
         if self.keys.keys != before:
             properties = with_keys(self.after.properties, self.keys.keys)
             self.after = replace(self.after, properties=properties)
+        properties = with_lengths(self.after.properties, self.after.columns)
+        if properties != self.after.properties:
+            self.after = replace(self.after, properties=properties)
         refuse_lost_keys(self.table, self.arrangement, self.after.columns)
         if self.rewrites and not all(
             isinstance(c, ArrangementChange | RewriteOlderFiles) for c in self._clauses
@@ -243,6 +249,7 @@ class _Fold:
             raise InvalidRequest(f"the type of {path_text(change.path)} of {name} changes twice")
         if old.id > self.table.max_column_id and len(change.path) == 1:
             return self._retype_new(old, change)
+        self._require_length(old, change)
         heavy = weight_of_conversion(change, top)
         if heavy is None and is_restated:
             heavy = self._not_allowed(old, change)
@@ -252,6 +259,19 @@ class _Fold:
             return heavy
         self.after = apply_changes(self.after, [change], name)
         return weight_of_promotion(top, self.after.columns.get(change.path[:1], name))
+
+    def _require_length(self, old: Field, change: ChangeType) -> None:
+        """Refuse a length that older texts may exceed; a job checks those that it computes."""
+        is_computed = len(change.path) == 1 and old.is_leaf and old.type != Primitive("varchar")
+        if change.using is not None or is_computed or ROLLUP in self.table.properties:
+            return
+        why = is_longer(old.type, change.type)
+        if why is not None:
+            raise InvalidRequest(
+                f"cannot change {path_text(change.path)} of {self.table.full_name} to"
+                f" {type_text(change.type)}: {why}; use a longer type, or USING, with which a job"
+                " checks every value"
+            )
 
     def _not_allowed(self, old: Field, change: ChangeType) -> Weight | None:
         """Return the weight of a promotion that the table does not allow, None where it does.

@@ -13,7 +13,7 @@ from shelduck.model.tables.schema import Field, Path, path_text
 from shelduck.model.tables.sorting import parse_sort_key
 from shelduck.model.tables.table import PartitionColumn, TableVersion
 from shelduck.model.text.quoting import quote_name
-from shelduck.model.types.data_types import type_text
+from shelduck.model.types.data_types import Text, type_text
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.render import create_table_text, key_clauses
 from shelduck.sql.ddl.sorting import key_text
@@ -161,6 +161,8 @@ def _keys(title: str, word: str, texts: list[str]) -> list[Row]:
 
 def spark_text(field: Field) -> str:
     """Return a field's type as Spark names it."""
+    if isinstance(field.shape, Text):
+        return type_text(field.shape).lower()
     return spark_type(field.type, field.name).simpleString()
 
 

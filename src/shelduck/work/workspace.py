@@ -26,6 +26,7 @@ from shelduck.model.changes.change import (
     RowChange,
 )
 from shelduck.model.changes.staged import StagedRows
+from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import (
     DEFAULT_SCHEMA,
@@ -278,7 +279,7 @@ class Workspace:
             partition_id=self._partition_id() if arrangement.partition else None,
             partition=arrangement.partition,
             sort=arrangement.sort_texts,
-            properties=dict(properties or {}),
+            properties=with_lengths(properties or {}, columns),
         )
         with self.reading() as connection:
             made = replace(made, options=read_table_options(connection, made))

@@ -24,6 +24,7 @@ from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
+from shelduck.model.tables.lengths import limited
 from shelduck.model.tables.options import OptionSetting, Scope, table_options
 from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
@@ -182,13 +183,14 @@ def table(
     schema_path = resolve(lake.data_path, row.schema_path, row.schema_path_is_relative)
     traits = connection.execute(queries.traits_at(), mine | {"schema": row.schema_id}).all()
     partition = _in_order(traits, "partition")
+    properties = _properties(traits)
     return TableVersion(
         id=TableId(row.table_id),
         uuid=str(row.table_uuid),
         schema=SchemaInfo(SchemaId(row.schema_id), row.schema_name, schema_path),
         name=row.table_name,
         path=resolve(schema_path, row.path, row.path_is_relative),
-        columns=shown,
+        columns=limited(shown, properties, full_name),
         snapshot=at,
         begin_snapshot=SnapshotId(row.begin_snapshot),
         max_column_id=max(c.column_id for c in columns),
@@ -198,7 +200,7 @@ def table(
         partition_id=partition[0].owner if partition else None,
         partition=tuple(PartitionColumn(FieldId(p.column_id), p.text) for p in partition),
         sort=tuple(s.text for s in _in_order(traits, "sort")),
-        properties=_properties(traits),
+        properties=properties,
         options=table_options(_settings(traits), schema_id=row.schema_id, table_id=row.table_id),
         has_reserved=any(c.begin_snapshot == c.end_snapshot for c in columns),
     )

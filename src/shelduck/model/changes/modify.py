@@ -18,7 +18,7 @@ from shelduck.model.changes.schema_change import (
     SetNullable,
 )
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema, path_text
-from shelduck.model.types.data_types import DataType, List, Map, Primitive, Struct
+from shelduck.model.types.data_types import DataType, List, Map, Primitive, Struct, type_text
 from shelduck.model.types.literals import canonical_text
 
 _TEXT = Primitive("varchar")
@@ -66,7 +66,7 @@ def expanded(
 ) -> list[SchemaChange]:
     """Return the simple changes that a restatement means for these columns.
 
-    Nothing for text that is text still: its length is not kept. Raises NotFound for a column that
+    Raises NotFound for a column that
     is not there, and InvalidRequest for what only an explicit ALTER COLUMN may change, and where
     nothing changes.
     """
@@ -75,7 +75,7 @@ def expanded(
     old = columns.get(change.path, table)
     _refuse_loss(change, old, table)
     found: list[SchemaChange] = []
-    if change.type != old.type:
+    if change.type != old.type or type_text(change.type) != type_text(old.type):
         found.append(ChangeType(change.path, change.type))
     if change.nullable and not old.nullable:
         found.append(SetNullable(change.path, nullable=True))

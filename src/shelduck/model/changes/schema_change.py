@@ -29,7 +29,7 @@ from shelduck.model.tables.schema import (
 )
 from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.data_types import DataType
-from shelduck.model.types.literals import canonical_text, rounded
+from shelduck.model.types.literals import canonical_text, fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +391,7 @@ def _checked_default(default: Default, column: Field, path: Path, table: str) ->
             " DuckLake writes it for columns without a default"
         )
     try:
-        return Default(canonical_text(column.shape, rounded(column.shape, default.text)))
+        return Default(canonical_text(column.shape, fitted(column.shape, default.text)))
     except InvalidRequest as error:
         raise InvalidRequest(
             f"cannot set the default {default.text!r} of {path_text(path)} of {table}: {error}"

@@ -37,6 +37,7 @@ def _type() -> Form:
 
 _TYPE = one_of(
     primitive=record(data_types.Primitive, name=TEXT),
+    text=record(data_types.Text, name=TEXT, length=NUMBER),
     decimal=record(data_types.Decimal, precision=NUMBER, scale=NUMBER),
     struct=record(
         data_types.Struct,

@@ -13,6 +13,7 @@ from enum import Enum
 
 from shelduck.errors import InvalidRequest, NewerFormat, NotFound, Unsupported
 from shelduck.model.tables.keys import KEYS, table_keys
+from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.options import OPTION_NAMES
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS, rollup_names, rollup_of
 from shelduck.model.tables.table import TableVersion
@@ -27,7 +28,7 @@ AUTOMATIC_WIDENING = "shelduck.allowAutomaticWidening"
 FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
-_HIDDEN = frozenset({FORGOTTEN_TYPES, KEYS, ROLLUP, ROLLUPS})
+_HIDDEN = frozenset({FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS})
 _OURS = ("delta.", "shelduck.")
 # Properties of later versions that older code may pass over.
 _HINTS = "shelduck.hint."

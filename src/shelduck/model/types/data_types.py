@@ -26,6 +26,24 @@ class Primitive:
         return self.name
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Text(Primitive):
+    """``VARCHAR(n)``: ``varchar`` of at most ``length`` characters, and equal to it."""
+
+    name: str = "varchar"
+    length: int = 1
+
+    def __post_init__(self) -> None:
+        if self.length < 1:
+            raise InvalidRequest("the length of VARCHAR must be at least 1")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Primitive) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(Primitive(self.name))
+
+
 @dataclass(frozen=True, slots=True)
 class Decimal:
     """An exact number of ``precision`` digits, ``scale`` of them after the point."""
@@ -143,7 +161,8 @@ _SPARK_WORDS = {
     "timestamp": "TIMESTAMP_NTZ",
 }
 _CLOCKS = ("time", "timestamp_ntz", "datetime", "datetimev2")
-_LENGTH_IGNORED = frozenset({"varchar", "char", "character", "string", "text", "binary", "blob"})
+_LIMITED = frozenset({"varchar", "char", "character"})
+_LENGTH_IGNORED = _LIMITED | {"string", "text", "binary", "blob"}
 
 
 def ducklake_type(text: str) -> Leaf:
@@ -205,6 +224,8 @@ def _members_in(data_type: DataType) -> Iterator[Member]:
 def type_text(data_type: DataType) -> str:
     """Return a type in Spark's words, or in DuckLake's where Spark has none."""
     match data_type:
+        case Text(length=length):
+            return f"VARCHAR({length})"
         case Primitive(name):
             return _SPARK_WORDS.get(name, name.upper())
         case Decimal(precision, scale):
@@ -324,6 +345,8 @@ class _TypeParser:
             self._take()
             digits = self._number()
             self._expect(")")
+            if word in _LIMITED:
+                return Text(length=digits)
             if word in _CLOCKS and digits > 6:
                 raise InvalidRequest(
                     f"{self.text!r} is too precise: times have microseconds, {word}(6) at most"

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.types import temporal
-from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Text
 
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "0"})
@@ -136,14 +136,17 @@ def _integer(leaf: Leaf, text: str) -> str:
     return str(value)
 
 
-def rounded(leaf: Leaf, text: str) -> str:
+def fitted(leaf: Leaf, text: str) -> str:
     """Return a number with the digits after the point that a decimal has, other text as it is.
 
-    Half of the last digit is rounded away from zero, as DuckDB does.
+    Half of the last digit is rounded away from zero, as DuckDB does. Raises InvalidRequest for a
+    text that is longer than its type takes.
 
-    >>> rounded(Decimal(5, 2), "1.235")
+    >>> fitted(Decimal(5, 2), "1.235")
     '1.24'
     """
+    if isinstance(leaf, Text) and len(text) > leaf.length:
+        _refuse(leaf, text, f"it has {len(text)} characters, and the type takes {leaf.length}")
     if not isinstance(leaf, Decimal) or not _FINITE.fullmatch(text.strip()):
         return text
     value = Number(text.strip())

@@ -13,7 +13,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.tables.writable import is_writable
-from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
+from shelduck.model.types.data_types import FLOATS, Decimal, Leaf, Text
 from shelduck.model.types.literals import canonical_text, integer_range
 from shelduck.sql.tokens.literal_rows import Cell
 
@@ -83,7 +83,8 @@ def _text(leaf: Leaf, cell: Cell) -> str | None:
     except InvalidRequest:
         return None
     if cell.kind == "string" and name not in _MOMENTS:
-        return cell.text if name == "varchar" else None
+        is_long = isinstance(leaf, Text) and len(cell.text) > leaf.length
+        return cell.text if name == "varchar" and not is_long else None
     if cell.kind == "boolean":
         return cell.text if name == "boolean" else None
     # A text in the place of a date or a time is one, as in DuckDB.

@@ -14,7 +14,7 @@ from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.text.quoting import backticked, quote_name
-from shelduck.model.types.data_types import Leaf
+from shelduck.model.types.data_types import Leaf, Text
 from shelduck.spark.bridge import DAMAGED, Named, select_named
 from shelduck.spark.rows import store_rules
 from shelduck.spark.types import spark_type
@@ -168,9 +168,10 @@ class Assigning:
             self.problems.append(f"column {path}: {why}")
             return Step()
         place = f"{path} of {self.table}"
-        return Step(
-            store_rules.conversion(given, leaf, place), store_rules.is_plain_cast(given, leaf)
-        )
+        convert = store_rules.conversion(given, leaf, place)
+        if isinstance(leaf, Text):
+            return Step(store_rules.within(leaf, convert, place), plain=False)
+        return Step(convert, store_rules.is_plain_cast(given, leaf))
 
     def _nested_step(self, given: T.DataType, target: Field, path: str) -> Step:
         if isinstance(given, T.ArrayType) and target.shape is Kind.LIST:

@@ -21,6 +21,7 @@ from shelduck.model.types.data_types import (
     Decimal,
     Leaf,
     Primitive,
+    Text,
 )
 from shelduck.model.types.literals import integer_range
 from shelduck.spark.rows.nested_conversions import converted_parts, lost_parts
@@ -87,6 +88,8 @@ def lost(value: Column, source: DataType, target: DataType) -> Column:
 def needs_fit(target: Leaf) -> bool:
     """Tell whether Spark's type has values that are none of the target: see `fitted`."""
     name = str(target)
+    if isinstance(target, Text):
+        return True
     return name in FORMS or name == "json" or name in UNSIGNED or name in _STEPS
 
 
@@ -94,8 +97,10 @@ def fitted(value: Column, target: Leaf) -> Column:
     """Return a value of the target's Spark type; NULL where it is none of the target.
 
     Spark's types hold more than some of DuckLake's: any text where a UUID is wanted, numbers below
-    zero, fractions of a second.
+    zero, fractions of a second, texts of any length.
     """
+    if isinstance(target, Text):
+        return F.when(F.length(value) <= target.length, value)
     name = str(target)
     if name in FORMS or name == "json":
         return _leaf(value, Primitive("varchar"), target)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
-from shelduck.model.types.data_types import Decimal, Primitive
+from shelduck.model.types.data_types import Decimal, Primitive, Text
 from shelduck.planning.shadows import Shadow, shadow_name
 from shelduck.spark.named_errors import AnalysisException, SparkError, data_fault, first_line
 from shelduck.spark.rows.assign import Assigning
@@ -143,7 +143,8 @@ def _source(shadow: Shadow) -> Column:
 def _made(rows: DataFrame, shadow: Shadow) -> Column:
     using = shadow.conversion.using
     if using is None:
-        return converted(_source(shadow), shadow.old.type, shadow.field.type)
+        made = converted(_source(shadow), shadow.old.type, shadow.field.type)
+        return fitted(made, shadow.field.type) if isinstance(shadow.field.type, Text) else made
     if not shadow.field.is_leaf:
         return _assigned(rows, shadow, using)
     made = _cast(shadow, using)
@@ -172,6 +173,8 @@ def _is_bad(rows: DataFrame, shadow: Shadow) -> Column:
     bad = F.lit(False)
     if not _has_own_rules(shadow):
         bad = lost(_source(shadow), shadow.old.type, shadow.field.type)
+        if isinstance(shadow.field.type, Text):
+            bad |= _source(shadow).isNotNull() & _made(rows, shadow).isNull()
     elif _may_misfit(shadow):
         bad = _misfits(rows, shadow)
     return bad if shadow.old.nullable else bad | _made(rows, shadow).isNull()

@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
 from shelduck.model.tables.writable import is_writable
-from shelduck.model.types.data_types import UNSIGNED, Decimal, Leaf
+from shelduck.model.types.data_types import UNSIGNED, Decimal, Leaf, Text
 from shelduck.model.types.literals import canonical_text, integer_range
 from shelduck.model.types.temporal import MICROSECONDS
 from shelduck.spark.types import spark_type
@@ -48,6 +48,23 @@ def fail(message: str | Column, data_type: T.DataType) -> Column:
     """Return a column of ``data_type`` whose every value fails the write with ``message``."""
     text = F.concat(F.lit(MARK), F.lit(message) if isinstance(message, str) else message)
     return F.raise_error(text).cast(data_type)
+
+
+def within(
+    leaf: Text, convert: Callable[[Column], Column] | None, place: str
+) -> Callable[[Column], Column]:
+    """Return a conversion after which a text that is longer than its type takes fails the write."""
+
+    def checked(value: Column) -> Column:
+        text = convert(value) if convert else value
+        got = F.concat(
+            F.lit(f"column {place} is VARCHAR({leaf.length}), got a text of "),
+            F.length(text).cast(T.StringType()),
+            F.lit(" characters"),
+        )
+        return F.when(F.length(text) > leaf.length, fail(got, T.StringType())).otherwise(text)
+
+    return checked
 
 
 def default_value(leaf: Leaf, text: str, column: str) -> Column:
