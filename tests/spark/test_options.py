@@ -270,6 +270,22 @@ def test_options_of_the_whole_lake_are_refused_for_less(lake):
     assert lake.options() == []
 
 
+def test_the_timeout_of_jobs_is_an_option(spark, sqlite_url, data_path):
+    with shelduck.connect(sqlite_url, data_path, spark) as own:
+        own.sql("CREATE TABLE t (a INT)")
+        own.sql("CREATE TABLE u (a INT)")
+        own.sql("CALL set_option('alter_table_timeout_second', 3600)")
+        own.set_option("alter_table_timeout_second", 60, table="u")
+        for name in ("t", "u"):
+            own.sql(f'ALTER TABLE {name} ALTER a TYPE STRING PROPERTIES ("wait" = "false")')
+        found = own.sql("SHOW ALTER TABLE COLUMN").collect()
+        assert {row.TableName: row.Timeout for row in found} == {"t": 3600, "u": 60}
+    with DuckDBOracle(sqlite_url) as oracle:
+        # An option that DuckDB does not know is none of its business.
+        oracle.execute("INSERT INTO t VALUES (1)")
+        assert oracle.sql("FROM t") == [(1,)]
+
+
 def test_deletion_vectors_are_not_promised(lake):
     with pytest.raises(shelduck.Unsupported, match="write_deletion_vectors"):
         lake.set_option("write_deletion_vectors", True)

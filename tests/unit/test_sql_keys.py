@@ -146,11 +146,11 @@ def test_a_change_of_columns_may_be_one_of_a_rollup(text, found):
                 " DISTRIBUTED BY HASH(a) BUCKETS 10 TBLPROPERTIES ('k' = 'v')"
                 ' PROPERTIES ("function_column.sequence_col" = "b", "replication_num" = "1")'
             ),
-            KeySpec(UNIQUE, ("a",), sequence="b", distributed_by=("a",)),
+            KeySpec(UNIQUE, ("a",), sequence="b", distributed_by=("a",), buckets="10"),
         ),
         (
             "(a INT) DISTRIBUTED BY RANDOM BUCKETS AUTO DUPLICATE KEY (a)",
-            KeySpec(DUPLICATE, ("a",)),
+            KeySpec(DUPLICATE, ("a",), buckets="AUTO"),
         ),
         ("(a INT) DISTRIBUTED BY HASH (a) BUCKETS AUTO", None),
         ("(a INT) DISTRIBUTED BY RANDOM", None),
@@ -159,6 +159,31 @@ def test_a_change_of_columns_may_be_one_of_a_rollup(text, found):
 )
 def test_a_table_says_its_keys(text, keys):
     assert created(text).keys == keys
+
+
+@pytest.mark.parametrize(
+    ("clause", "same"),
+    [
+        ("PARTITION BY LIST (a, s) (PARTITION p VALUES IN (('1', 'x')))", "a, s"),
+        ("AUTO PARTITION BY LIST (s) ()", "s"),
+        (
+            "PARTITION BY RANGE (d) (FROM ('2024-01-01') TO ('2025-01-01') INTERVAL 1 DAY)",
+            "days(d)",
+        ),
+        (
+            (
+                "PARTITION BY RANGE (d) (FROM ('2024-01-01') TO ('2025-01-01') INTERVAL 1 MONTH,"
+                " FROM ('2025-01-01') TO ('2026-01-01') INTERVAL 1 MONTH)"
+            ),
+            "months(d)",
+        ),
+        ("AUTO PARTITION BY RANGE (date_trunc(d, 'year')) ()", "years(d)"),
+    ],
+)
+def test_partitions_of_doris_are_transforms(clause, same):
+    columns = "(a INT, s STRING, d DATE)"
+    found = created(f"{columns} DUPLICATE KEY (a) {clause} DISTRIBUTED BY RANDOM")
+    assert found.partitioned_by == created(f"{columns} PARTITIONED BY ({same})").partitioned_by
 
 
 def test_clauses_of_doris_stand_beside_the_others():
@@ -176,7 +201,9 @@ def test_clauses_of_doris_stand_beside_the_others():
         comment="x",
         partitioned_by=created("(a INT) PARTITIONED BY (a)").partitioned_by,
         properties={"k": "1"},
-        keys=KeySpec(AGGREGATE, ("a",), (("v", Aggregation.SUM),), distributed_by=("a",)),
+        keys=KeySpec(
+            AGGREGATE, ("a",), (("v", Aggregation.SUM),), distributed_by=("a",), buckets="4"
+        ),
         rollups=(RollupSpec("r1", ("a", "v")), RollupSpec("r2", ("v",), duplicate_keys=("v",))),
         doris_properties={"replication_num": "1"},
     )
@@ -264,7 +291,18 @@ def test_what_cannot_be_read_is_named(text, told):
         ("(c INT UNIQUE KEY)", "the constraint UNIQUE is not supported"),
         ("(c INT, UNIQUE KEY (c))", "the constraint UNIQUE is not supported"),
         ("(c INT) ENGINE=mysql", "ENGINE=mysql is not supported"),
-        ("(c INT) PARTITION BY RANGE (c) ()", "use PARTITIONED BY (...)"),
+        ("(c INT) PARTITION BY RANGE (c) ()", "use PARTITIONED BY (days(c)), months(), years()"),
+        (
+            (
+                "(c DATE) PARTITION BY RANGE (c) (FROM ('2024-01-01') TO ('2025-01-01')"
+                " INTERVAL 2 MONTH)"
+            ),
+            "PARTITION BY RANGE without INTERVAL 1 DAY, MONTH, YEAR or HOUR is not supported",
+        ),
+        (
+            "(c DATE) PARTITION BY RANGE (c) (PARTITION a VALUES LESS THAN ('2024-01-01'))",
+            "use PARTITIONED BY (days(c))",
+        ),
         ("(c INT) UNIQUE KEY (c) CLUSTER BY (c)", "use SORTED BY (...)"),
     ],
 )

@@ -16,7 +16,7 @@ from shelduck.jobs.rollup_builder import drop_unlisted, is_taken, refolding
 from shelduck.jobs.worker import JobWorker
 from shelduck.leases.identity import is_gone
 from shelduck.model.changes.change import Change
-from shelduck.model.changes.job import TIMEOUT, Job, JobIndex, JobState, JobWork, NewJob
+from shelduck.model.changes.job import Job, JobIndex, JobState, JobWork, NewJob
 from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table import TableVersion
@@ -194,7 +194,7 @@ def _submitted(
         wanted,
         base=table.snapshot.id,
         info=state.commit_info(),
-        job=NewJob(table.id, str(name), work, TIMEOUT if timeout is None else timeout),
+        job=NewJob(table.id, str(name), work, timeout or table.options.alter_table_timeout_second),
     )
     assert landed.job is not None
     return SchemaChangeJob(state, landed.job)

@@ -8,6 +8,7 @@ from enum import Enum
 
 from shelduck.errors import ShelduckError
 from shelduck.model.changes.table_change import TableChange
+from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.shadow import Conversion
@@ -16,8 +17,7 @@ LEASE = timedelta(seconds=60)
 """How long a writer or a worker that says nothing more counts as alive."""
 BEAT = timedelta(seconds=15)
 """How often they say that they are."""
-TIMEOUT = 86_400
-"""Seconds until a job gives up; Doris' alter_table_timeout_second."""
+TIMEOUT = TableOptions().alter_table_timeout_second
 
 
 class JobState(Enum):

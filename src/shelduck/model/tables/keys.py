@@ -19,7 +19,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import quote_name
-from shelduck.model.text.stored import NUMBER, Stored, each, maybe, pair, record, word
+from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, pair, record, word
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal
 
 KEYS = "shelduck.keys"
@@ -62,7 +62,8 @@ class Aggregation(Enum):
 class KeySpec:
     """A key model as people write it, by the names of columns.
 
-    ``distributed_by`` are Doris' bucket columns, which keep their rules and lay nothing out.
+    ``distributed_by`` are Doris' bucket columns, which keep their rules and lay nothing out, and
+    ``buckets`` their number or AUTO, which is only shown.
     """
 
     model: KeyModel
@@ -70,6 +71,7 @@ class KeySpec:
     aggregations: tuple[tuple[str, Aggregation], ...] = ()
     sequence: str | None = None
     distributed_by: tuple[str, ...] = ()
+    buckets: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class TableKeys:
     aggregations: tuple[tuple[FieldId, Aggregation], ...] = ()
     sequence: FieldId | None = None
     distributed_by: tuple[FieldId, ...] = ()
+    buckets: str | None = None
 
     @property
     def folds(self) -> bool:
@@ -123,6 +126,7 @@ _STORED: Stored[TableKeys] = Stored(
         aggregations=each(pair(NUMBER, word(Aggregation))),
         sequence=maybe(NUMBER),
         distributed_by=each(NUMBER),
+        buckets=maybe(TEXT),
     ),
 )
 _read = lru_cache(maxsize=256)(_STORED.read)
@@ -168,6 +172,7 @@ def resolve_keys(spec: KeySpec, columns: Schema, table: str) -> TableKeys:
         tuple((f.id, given[f.id]) for f in columns if f.id in given),
         None if spec.sequence is None else columns.get((spec.sequence,), table).id,
         tuple(columns.get((name,), table).id for name in spec.distributed_by),
+        spec.buckets,
     )
     check_keys(found, columns, table)
     return found

@@ -61,6 +61,8 @@ class TableOptions:
     """The part of a file's rows, 0 to 1, whose deletion makes it worth a rewrite."""
     delete_older_than: Interval | None = _TWO_DAYS
     expire_older_than: Interval | None = None
+    alter_table_timeout_second: int = 86_400
+    """Seconds until a job of a schema change gives up; Doris' name, and one of ours alone."""
 
 
 OPTION_NAMES = tuple(f.name for f in fields(TableOptions))
@@ -204,6 +206,7 @@ _KINDS: dict[str, _Kind] = {
     "rewrite_delete_threshold": (_threshold, float, "give a number from 0 to 1"),
     "delete_older_than": _AGES,
     "expire_older_than": _AGES,
+    "alter_table_timeout_second": (_positive, int, "give a number of seconds, at least 1"),
 }
 _ENCODERS = {name: kind[0] for name, kind in _KINDS.items()}
 _DECODERS = {name: kind[1] for name, kind in _KINDS.items()}

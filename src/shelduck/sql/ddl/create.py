@@ -7,7 +7,7 @@ from typing import Any
 
 from shelduck.sql.ddl.columns import CONSTRAINTS, NO_CONSTRAINTS, read_definition
 from shelduck.sql.ddl.key_clauses import KEY_CLAUSES, read_distribution, read_engine, taken_keys
-from shelduck.sql.ddl.partitioning import read_partition_keys
+from shelduck.sql.ddl.partitioning import read_doris_partitions, read_partition_keys
 from shelduck.sql.ddl.rollups import read_create_rollup, read_drop_rollup, read_rollups
 from shelduck.sql.ddl.sorting import read_sort_keys
 from shelduck.sql.ddl.views import read_create_view, read_drop_view
@@ -198,6 +198,8 @@ _READERS: dict[tuple[str, ...], tuple[str, Callable[[Cursor], object]]] = {
     ("USING",): ("using", _provider),
     ("ENGINE", "="): ("engine", read_engine),
     ("PARTITIONED", "BY"): ("partitioned_by", read_partition_keys),
+    ("PARTITION", "BY"): ("partitioned_by", read_doris_partitions),
+    ("AUTO", "PARTITION", "BY"): ("partitioned_by", read_doris_partitions),
     ("SORTED", "BY"): ("sorted_by", read_sort_keys),
     ("DISTRIBUTED", "BY"): ("distributed_by", read_distribution),
     **{words: ("keys", read) for words, read in KEY_CLAUSES.items()},

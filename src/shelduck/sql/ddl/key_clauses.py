@@ -24,22 +24,25 @@ def read_engine(cursor: Cursor) -> str:
     return engine
 
 
-def read_distribution(cursor: Cursor) -> tuple[str, ...]:
-    """Take what stands behind ``DISTRIBUTED BY`` and return the columns of HASH.
+def read_distribution(cursor: Cursor) -> tuple[tuple[str, ...], str | None]:
+    """Take what stands behind ``DISTRIBUTED BY``; return the columns of HASH and the buckets.
 
-    Numbers of buckets are left out: files of a lake have none.
+    Files of a lake are in no buckets: the number is kept to be shown.
     """
     columns: tuple[str, ...] = ()
     if not cursor.accept("RANDOM"):
         if not cursor.accept("HASH"):
             raise cursor.failure("HASH and columns in brackets, or RANDOM")
         columns = cursor.columns()
-    if cursor.accept("BUCKETS") and not cursor.accept("AUTO"):
-        token = cursor.peek()
-        if token.kind is not Kind.NUMBER or not token.text.isdecimal():
-            raise cursor.failure("the number of buckets, or AUTO")
-        cursor.take()
-    return columns
+    if not cursor.accept("BUCKETS"):
+        return columns, None
+    if cursor.accept("AUTO"):
+        return columns, "AUTO"
+    token = cursor.peek()
+    if token.kind is not Kind.NUMBER or not token.text.isdecimal():
+        raise cursor.failure("the number of buckets, or AUTO")
+    cursor.take()
+    return columns, token.text
 
 
 def taken_keys(
@@ -51,7 +54,7 @@ def taken_keys(
     is left out. Raises InvalidRequest where words, clause and properties contradict each other.
     """
     spec: KeySpec | None = clauses.pop("keys", None) or _keys_of_words(columns)
-    distributed_by = clauses.pop("distributed_by", ())
+    distributed_by, buckets = clauses.pop("distributed_by", ((), None))
     sequence = clauses.get("doris_properties", {}).pop(_SEQUENCE, None)
     if sequence is not None and (spec is None or spec.model is not KeyModel.UNIQUE):
         raise cursor.error(
@@ -72,6 +75,7 @@ def taken_keys(
         aggregations=tuple((c.name, c.aggregation) for c in columns if c.aggregation is not None),
         sequence=sequence,
         distributed_by=distributed_by,
+        buckets=buckets,
     )
 
 

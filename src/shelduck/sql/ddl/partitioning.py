@@ -88,3 +88,50 @@ def _column(cursor: Cursor) -> str:
 def _is_calendar(key: PartitionBy) -> bool:
     """Tell the keys that ``months(ts), days(ts)`` would give twice."""
     return key.transform.kind in CALENDAR
+
+
+def read_doris_partitions(cursor: Cursor) -> tuple[PartitionBy, ...]:
+    """Take what stands behind Doris' ``PARTITION BY`` and return the keys that mean the same.
+
+    A list of values means the columns themselves, a range with an interval of one day, month, year
+    or hour that part of the time. Partitions of a lake are made as rows come, so the list of them
+    is left out. Raises Unsupported for other ranges, which no transform of DuckLake has.
+    """
+    kind = cursor.accept_any("LIST", "RANGE")
+    if not kind:
+        raise cursor.failure("LIST or RANGE")
+    is_function = cursor.peek(2).key == "("
+    unit = ""
+    if kind == "RANGE" and is_function:
+        cursor.expect("(", "DATE_TRUNC", "(")
+        columns = [_column(cursor)]
+        cursor.expect(",")
+        unit = cursor.string("a unit such as 'day'").upper()
+        cursor.expect(")", ")")
+    else:
+        columns = list(cursor.columns())
+    listed = cursor.at
+    if cursor.sees("("):
+        cursor.skip_group()
+    if kind == "LIST":
+        return tuple(PartitionBy(column) for column in columns)
+    unit = unit or _interval(cursor, listed)
+    if len(columns) == 1 and f"{unit}S" in _PLURALS:
+        return tuple(PartitionBy(columns[0], Transform(k)) for k in _PLURALS[f"{unit}S"])
+    cursor.at = listed
+    raise cursor.refusal(
+        "PARTITION BY RANGE without INTERVAL 1 DAY, MONTH, YEAR or HOUR",
+        f"use PARTITIONED BY (days({columns[0]})), months(), years(), hours(), or the column alone",
+    )
+
+
+def _interval(cursor: Cursor, start: int) -> str:
+    """Return the unit of the interval of one that all ranges between two tokens have, else ''."""
+    units: set[str] = set()
+    for n in range(start, cursor.at - 2):
+        token, count, unit = cursor.tokens[n : n + 3]
+        if token.key == "INTERVAL":
+            units.add(unit.key if count.text == "1" else "")
+        elif token.key in ("LESS", "["):
+            units.add("")
+    return units.pop() if len(units) == 1 else ""

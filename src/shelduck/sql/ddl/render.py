@@ -61,8 +61,10 @@ def create_table_text(
 def key_clauses(keys: TableKeys, columns: Schema) -> str:
     """Return a key model as CREATE TABLE writes it behind the columns."""
     text = f"\n{keys.model.value} KEY ({_listed(columns, keys.columns)})"
-    if keys.distributed_by:
-        text += f"\nDISTRIBUTED BY HASH ({_listed(columns, keys.distributed_by)})"
+    if keys.distributed_by or keys.buckets:
+        hashed = f"HASH ({_listed(columns, keys.distributed_by)})"
+        text += f"\nDISTRIBUTED BY {hashed if keys.distributed_by else 'RANDOM'}"
+        text += f" BUCKETS {keys.buckets}" if keys.buckets else ""
     sequence = columns.by_id(keys.sequence or 0)
     if sequence is not None:
         text += f"\nPROPERTIES ('function_column.sequence_col' = {quote_text(sequence.name)})"

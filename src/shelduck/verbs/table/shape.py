@@ -43,7 +43,8 @@ class ShapeVerbs(TableHandle):
         Args:
             changes: From `shelduck.add_column`, `rename_column`, `set_partitioning` and the like,
                 applied in order.
-            timeout: Seconds after which a job is cancelled; by default a day.
+            timeout: Seconds after which a job is cancelled; by default the option
+                alter_table_timeout_second, which is a day.
 
         Raises:
             NotFound, AlreadyExists, InvalidRequest: a change is not possible; nothing is changed.
