@@ -449,3 +449,36 @@ def test_a_table_without_files(lake, readers, out):
     assert both(readers, out) == []
     with pytest.raises(duckdb.Error):
         readers.by_duckdb(out.parent / "nowhere")
+
+
+def test_defaults_and_lengths_go_out_and_come_in(lake, readers, spark, out, tmp_path):
+    lake.sql(
+        "CREATE TABLE d (id INT, n DECIMAL(5, 2) DEFAULT 1.5, v VARCHAR(3) DEFAULT 'it''s',"
+        " t TIMESTAMP_NTZ DEFAULT '2024-01-02 03:04:05', w DATE DEFAULT current_date(),"
+        " s STRUCT<x: VARCHAR(2)>)".replace("it''s", "i''s")
+    )
+    lake.sql("INSERT INTO d VALUES (1, 2, 'abc', NULL, NULL, NULL)")
+    table = lake.table("d")
+    assert table.plan_export("delta").losses == ()
+    table.export_delta(out)
+    assert both(readers, out) == spark_rows(table.read())
+    [version] = log(out)
+    assert version["protocol"]["writerFeatures"] == [
+        "allowColumnDefaults",
+        "columnMapping",
+        "timestampNtz",
+    ]
+    assert "allowColumnDefaults" not in version["protocol"]["readerFeatures"]
+
+    with shelduck.connect(f"sqlite:///{tmp_path}/o.db", f"{tmp_path}/o/", spark) as other:
+        notes = other.import_delta(out, "d").notes
+        assert not [note for note in notes if "default" in note or "length" in note]
+        made = other.table("d")
+        assert [f.default for f in made.columns] == [f.default for f in table.columns]
+        other.sql("INSERT INTO d (id) VALUES (2)")
+        found = other.sql("SELECT n, v, CAST(t AS STRING), w = current_date() FROM d WHERE id = 2")
+        assert [tuple(map(str, row)) for row in found.collect()] == [
+            ("1.50", "i's", "2024-01-02 03:04:05", "True")
+        ]
+        with pytest.raises(shelduck.InvalidRequest, match=r"VARCHAR\(3\)"):
+            other.sql("INSERT INTO d (id, v) VALUES (3, 'long')")

@@ -13,6 +13,9 @@ from shelduck.borders.delta.schema import delta_schema
 from shelduck.borders.delta.type_changes import told_changes
 from shelduck.borders.delta.vectors import z85_bytes, z85_text
 from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.tables.lengths import LENGTHS
+from shelduck.model.tables.schema import Default
+from shelduck.model.types.data_types import type_text
 
 
 def version(*fields, mode="none", partition=(), **settings):
@@ -108,14 +111,14 @@ def test_what_has_no_place_here_is_told():
         "name": "a",
         "type": "long",
         "nullable": True,
-        "metadata": {"delta.identity.start": 1, "CURRENT_DEFAULT": "7", "comment": "key"},
+        "metadata": {"delta.identity.start": 1, "CURRENT_DEFAULT": "f(7)", "comment": "key"},
     }
     schema = json.dumps({"type": "struct", "fields": [field]})
     found = first_columns(Metadata("id", schema, (), {}, "the table"))
 
     assert notes_of_columns([found]) == [
         "column 'a': it was an identity column in Delta, and is a plain column here",
-        "column 'a': its default '7' was not carried over",
+        "column 'a': its default 'f(7)' was not carried over",
     ]
     assert found.comments == {1: "key", None: "the table"}
 
@@ -233,12 +236,10 @@ def test_a_mapped_column_without_its_mapping_is_refused(missing):
         ),
         ("string", {"__COLLATIONS": {"a": "spark.UTF8_BINARY"}}, []),
         ("string collate UNICODE_CI", {}, ["its collation UNICODE_CI was not carried over"]),
-        (
-            "string",
-            {"__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"},
-            ["its length, varchar(9), was not carried over"],
-        ),
-        ("char(3)", {}, ["its length, char(3), was not carried over"]),
+        ("string", {"__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"}, []),
+        ("char(3)", {}, []),
+        ("long", {"CURRENT_DEFAULT": "NULL"}, []),
+        ("long", {"CURRENT_DEFAULT": "'x'"}, ["its default \"'x'\" was not carried over"]),
         ("long", {"delta.generationExpression": "b + 1"}, ["its values were generated in Delta"]),
         ("long", {"delta.invariants": "{}"}, ["its invariant was not carried over"]),
         ("long", {"delta.typeChanges": [], "comment": "x"}, []),
@@ -251,6 +252,26 @@ def test_what_a_column_loses_is_told(kind, told, notes):
     assert len(found) == len(notes)
     for note, wanted in zip(found, notes, strict=True):
         assert note.startswith(f"column 'a': {wanted}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "default", "shown"),
+    [
+        ("long", {"CURRENT_DEFAULT": "7"}, Default("7"), "BIGINT"),
+        ("string", {"CURRENT_DEFAULT": "'it''s'"}, Default("it's"), "STRING"),
+        ("date", {"CURRENT_DEFAULT": "DATE '2024-02-29'"}, Default("2024-02-29"), "DATE"),
+        ("timestamp", {"CURRENT_DEFAULT": "now()"}, Default("NOW()", literal=False), "TIMESTAMP"),
+        ("string", {"__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"}, None, "VARCHAR(9)"),
+        ("char(3)", {"CURRENT_DEFAULT": "'abc'"}, Default("abc"), "VARCHAR(3)"),
+    ],
+)
+def test_defaults_and_lengths_come_along(kind, told, default, shown):
+    made = first_columns(read(field(kind, **told)))
+    [found] = made.schema
+    # Rows that exist have their values: only new rows get the default.
+    assert (found.default, found.initial_default, type_text(found.type)) == (default, None, shown)
+    assert (LENGTHS in made.properties) == shown.startswith("VARCHAR")
+    assert notes_of_columns([made]) == []
 
 
 def test_parts_of_columns_that_lose_something_are_told_by_their_path():

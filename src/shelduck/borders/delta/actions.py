@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from shelduck.borders.delta.defaults import FEATURE, told_of, writer_features
 from shelduck.borders.delta.log import Added, Metadata, Protocol, Vector
 from shelduck.borders.delta.schema import MAPPING_ID, MODE, PHYSICAL_NAME
 from shelduck.borders.delta.survey import Survey
@@ -55,7 +56,10 @@ def protocol_of(found: Survey, before: Protocol | None, *, has_vectors: bool) ->
         features.add("typeWidening")
     if any(shown.type == "timestamp_ntz" for shown in found.types.values()):
         features.add("timestampNtz")
-    return Protocol(3, frozenset(features), frozenset(features))
+    more = writer_features(found.fields)
+    if before is not None and FEATURE in before.writer_features:
+        more.add(FEATURE)
+    return Protocol(3, frozenset(features), frozenset(features | more))
 
 
 def metadata_action(found: Survey, made: Metadata, created: int) -> Action:
@@ -185,6 +189,7 @@ def _member(f: Field, found: Survey) -> Action:
     comment = found.table.comments.get(f.id)
     if comment is not None:
         told["comment"] = comment
+    told |= told_of(f, is_top=any(f is top for top in found.fields))
     changes = [
         {"fromType": old, "toType": new} | ({"fieldPath": ".".join(path)} if path else {})
         for leaf, path in _leaves_of(f, ())

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from shelduck.borders.delta.defaults import shape_of, with_delta
 from shelduck.borders.delta.log import Metadata
 from shelduck.borders.delta.schema import DeltaField, DeltaSchema, delta_schema
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.partition import IDENTITY
 from shelduck.model.tables.properties import TYPE_WIDENING
 from shelduck.model.tables.schema import (
@@ -129,6 +131,7 @@ class _Build:
         widening = metadata.configuration.get(TYPE_WIDENING)
         if widening in ("true", "false"):
             kept[TYPE_WIDENING] = widening
+        kept = with_lengths(kept, schema)
         return Columns(
             *(schema, delta, self.origin, self.comments, tuple(keys), self.next_id),
             frozenset(self.unsafe),
@@ -172,12 +175,13 @@ class _Build:
         require_free_name(part.name)
         nullable = part.nullable or not is_top
         if old is None:
-            made = Field(FieldId(self.next_id), part.name, part.shape, nullable=nullable)
+            made = Field(FieldId(self.next_id), part.name, shape_of(part), nullable=nullable)
             made = replace(made, order=made.id)
             self.next_id += 1
         else:
             self._note_promotion(old, part)
-            made = replace(old, name=part.name, shape=part.shape, nullable=nullable)
+            made = replace(old, name=part.name, shape=shape_of(part), nullable=nullable)
+        made = with_delta(made, part, is_top=is_top)
         self.origin[made.id] = part
         comment = part.metadata.get("comment")
         if comment:

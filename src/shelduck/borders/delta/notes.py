@@ -11,20 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from shelduck.borders.delta.columns import Columns
+from shelduck.borders.delta.defaults import DEFAULT, LENGTH, is_lost
 from shelduck.borders.delta.log import DeltaLog
 from shelduck.borders.delta.schema import DeltaField
 from shelduck.model.tables.schema import Field, path_text
 
 _CONSTRAINT = "delta.constraints."
 _COLLATIONS = "__COLLATIONS"
-_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 _BINARY = "UTF8_BINARY"
 _COLLATED = re.compile(r"string collate (\S+)", re.IGNORECASE)
-_CHARS = re.compile(r"(?:var)?char\(\d+\)", re.IGNORECASE)
 
 _FIELD_KEYS = frozenset(
-    "comment CURRENT_DEFAULT EXISTS_DEFAULT delta.invariants delta.typeChanges"
-    f" delta.generationExpression {_COLLATIONS} {_LENGTH}".split()
+    f"comment {DEFAULT} EXISTS_DEFAULT delta.invariants delta.typeChanges"
+    f" delta.generationExpression {_COLLATIONS} {LENGTH}".split()
 )
 _FIELD_PREFIXES = ("delta.columnMapping.", "delta.identity.")
 _SETTINGS = frozenset(
@@ -56,7 +55,7 @@ def notes_of_columns(columns: Iterable[Columns]) -> list[str]:
     for one in columns:
         for top in one.schema:
             for f, path in _walk(top, ()):
-                for what in _lost(one.origin[f.id], is_nested=len(path) > 1):
+                for what in _lost(one.origin[f.id], f, is_nested=len(path) > 1):
                     found[f"column {path_text(path)!r}: {what}"] = None
     return list(found)
 
@@ -78,13 +77,13 @@ def _walk(f: Field, path: tuple[str, ...]) -> Iterator[tuple[Field, tuple[str, .
         yield from _walk(child, below)
 
 
-def _lost(origin: DeltaField, *, is_nested: bool) -> Iterator[str]:
+def _lost(origin: DeltaField, made: Field, *, is_nested: bool) -> Iterator[str]:
     told = origin.metadata
     if "delta.generationExpression" in told:
         yield "its values were generated in Delta, and are plain values here"
     if any(n.startswith("delta.identity.") for n in told):
         yield "it was an identity column in Delta, and is a plain column here"
-    if "CURRENT_DEFAULT" in told:
+    if is_lost(origin, made):
         yield f"its default {told['CURRENT_DEFAULT']!r} was not carried over"
     if "delta.invariants" in told:
         yield "its invariant was not carried over"
@@ -92,9 +91,6 @@ def _lost(origin: DeltaField, *, is_nested: bool) -> Iterator[str]:
         yield "NOT NULL inside a nested column was not carried over"
     for name in _collations(origin):
         yield f"its collation {name} was not carried over: text is compared by its bytes here"
-    length = _length(origin)
-    if length:
-        yield f"its length, {length}, was not carried over: text of any length is accepted here"
     for key in sorted(told):
         if key not in _FIELD_KEYS and not key.startswith(_FIELD_PREFIXES):
             yield f"its setting {key!r} was not carried over"
@@ -107,12 +103,6 @@ def _collations(origin: DeltaField) -> Iterator[str]:
     if match:
         names.add(match[1])
     yield from sorted(n for n in names if n.rpartition(".")[2].upper() != _BINARY)
-
-
-def _length(origin: DeltaField) -> str:
-    if _CHARS.fullmatch(origin.declared):
-        return origin.declared
-    return str(origin.metadata.get(_LENGTH, ""))
 
 
 def _of_settings(settings: Mapping[str, str]) -> Iterator[str]:

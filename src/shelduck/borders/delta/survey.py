@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from shelduck.borders.delta.defaults import told_default
 from shelduck.borders.delta.findings import Findings, layout_findings, named
 from shelduck.borders.delta.types import Shown, shown_as
 from shelduck.borders.report import (
@@ -125,6 +126,9 @@ class _Found:
         return found
 
 
+_WHY_NOT = "Delta has defaults of top-level columns, in Spark's SQL"
+
+
 def _kept(fields: Iterable[Field], path: tuple[str, ...], losses: list[Loss]) -> Iterator[Field]:
     """Yield fields without the parts that Delta has no type for, and note what is lost."""
     for f in fields:
@@ -137,8 +141,8 @@ def _kept(fields: Iterable[Field], path: tuple[str, ...], losses: list[Loss]) ->
                 continue
             if shown.loss:
                 losses.append(Loss(here, shown.loss))
-            if f.default is not None:
-                losses.append(lost_default(here, f.default, "an export is read-only"))
+            if f.default is not None and (path or told_default(f) is None):
+                losses.append(lost_default(here, f.default, _WHY_NOT))
             yield f
             continue
         children = tuple(_kept(f.children, below, losses))
