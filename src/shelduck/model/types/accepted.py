@@ -1,4 +1,4 @@
-"""Which engine takes which type change: DuckLake, DuckDB, Delta, Iceberg and Doris."""
+"""Which engine accepts which type change: DuckLake, DuckDB, Delta, Iceberg and Doris."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def accepting(source: Leaf, target: Leaf) -> frozenset[Engine]:
 
 
 def delta_word(leaf: Leaf) -> str | None:
-    """Return Delta's word for a type that it has, None for the others."""
+    """Return Delta's word for a type, None if Delta does not have it."""
     return str(leaf) if isinstance(leaf, Decimal) else DELTA_WORDS.get(leaf.name)
 
 
 def whole_digits(name: str) -> int | None:
-    """Return the digits that every value of an integer type up to 64 bits fits in."""
+    """Return the number of digits that every value of an integer type up to 64 bits fits in."""
     if name in SIGNED:
         return _DIGITS.get(SIGNED[name])
     return _UNSIGNED_DIGITS.get(UNSIGNED[name]) if name in UNSIGNED else None
 
 
 def is_decimal_wider(source: Leaf, target: Leaf) -> bool:
-    """Tell whether a decimal has at least the digits of another on both sides of the point."""
+    """Return whether a decimal has at least the digits of another on both sides of the point."""
     if not isinstance(source, Decimal) or not isinstance(target, Decimal) or source == target:
         return False
     whole, wanted = source.precision - source.scale, target.precision - target.scale
