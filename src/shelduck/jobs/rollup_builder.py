@@ -87,8 +87,8 @@ def refolding(table: TableVersion, changes: Sequence[TableChange]) -> RollupSpec
 def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed:
     """Replace the rows of a base by those of its rollup, and drop the keys.
 
-    Both are one snapshot, so that columns and rows always match. Raises Conflict if a load landed
-    in between, and InvalidRequest for a sum that its column cannot hold.
+    Both are one snapshot, so that columns and rows always match. Raises Conflict if a load was
+    committed in between, and InvalidRequest for a sum that its column cannot hold.
     """
     unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
     try:
@@ -153,8 +153,8 @@ def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, ste
     try:
         base = table_of_id(unit, table)
         found = _adopted(unit, base, spec.name)
-        # Every attempt of the job makes the same table, so that files of one that died are known
-        # as orphans of the next. A table that replaces another one is a new one.
+        # Every attempt of the job makes the same table, so that files of an attempt that died are
+        # known as orphans of the next one. A table that replaces another one is new.
         name = f"{spec.name} of job {job.id}"
         unique = str(uuid5(UUID(base.uuid), name)) if found is None else None
         if found is not None:
@@ -190,7 +190,7 @@ def _is_complete(job: Job, base: TableVersion, found: TableVersion) -> bool:
         return False
     if not job.work.refolds:
         return True
-    # It must hold all that is left, including columns that others added since.
+    # It must hold everything that remains, including columns that others added since.
     left = refolding(base, job.work.clauses).columns
     return set(_made_of(found)) == {base.columns.get((name,)).id for name in left}
 
@@ -218,7 +218,7 @@ def _adopted(unit: UnitOfWork, base: TableVersion, name: str) -> TableVersion | 
 
 
 def _filled(unit: UnitOfWork, base: TableVersion, name: str) -> Iterator[TableVersion]:
-    """Yield the tables made for a rollup of a base, whatever the base was called then."""
+    """Yield the tables made for a rollup of a base, even if the base had another name then."""
     end = rollup_table("", name).lower()
     for known in unit.workspace.table_names(base.schema):
         if known.lower().endswith(end):
