@@ -1,7 +1,7 @@
 """The lake as one transaction sees it: its base snapshot and its own staged changes.
 
-Several changes of one table are reduced to what a commit carries: one CreateTable, RenameTable,
-AlterTable or DropTable, and the files that were appended.
+Several changes of one table are reduced to what a commit must contain: one CreateTable,
+RenameTable, AlterTable or DropTable, and the files that were appended.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ class Workspace:
         return replace(work.current, partition=partition, partition_id=number)
 
     def _partition_id(self) -> int:
-        """Return a provisional id: files that are written in the transaction carry it."""
+        """Return a provisional id, which files that are written in the transaction refer to."""
         self._provisional -= 1
         return self._provisional
 
@@ -364,7 +364,7 @@ class Workspace:
         }
 
     def changes(self) -> list[Change]:
-        """Return all that a commit has to carry, schemas first."""
+        """Return everything that a commit must contain, schemas first."""
         found: list[Change] = [*self._created_schemas]
         for work in self._tables.values():
             found.extend(work.changes())

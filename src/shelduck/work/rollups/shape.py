@@ -112,10 +112,10 @@ def _refresh_outdated(state: LakeState, name: TableName) -> None:
 
 
 def refresh_by_id(state: LakeState, table: TableVersion) -> None:
-    """Update rollups after a commit, whatever their table is called now.
+    """Update rollups after a commit, whatever the current name of their table is.
 
-    The commit has landed, so nothing is raised: the next write of the table or a refresh makes up
-    for a failure. A failure that is not due to another commit is a warning.
+    The commit has succeeded, so nothing is raised: the next write of the table or a refresh makes
+    up for a failure. A failure that is not due to another commit is a warning.
     """
     try:
         view = UnitOfWork(state, state.commit_info())

@@ -115,7 +115,7 @@ def catch_up(
 ) -> None:
     """Stage the update of a rollup that others left outdated.
 
-    The keys of rows that were added or removed since are recomputed if the change feed tells them;
+    The keys of rows that were added or removed since are recomputed if the change feed lists them;
     otherwise the whole rollup is. ``before`` is where the rows of the base were before the unit
     staged changes.
     """
@@ -162,7 +162,7 @@ def _only_adds(change: RowChange) -> bool:
 
 
 def _right_since(unit: UnitOfWork, table: TableVersion) -> int | None:
-    """Return the snapshot since which the log tells all changes, None if it does not."""
+    """Return the snapshot since which the log has all changes, None if it does not."""
     with unit.state.store.read() as connection:
         since = settled_at(connection, table.id)
         if since < 0 or table.id < 0:
@@ -171,7 +171,7 @@ def _right_since(unit: UnitOfWork, table: TableVersion) -> int | None:
             entries = catalog_read.entries_since(connection, since, unit.workspace.base.id)
         except ShelduckError:
             return None
-    # If others changed rows of the rollup itself, no log tells which.
+    # If others changed rows of the rollup itself, no log says which.
     own = Settling(table.id, frozenset({table.id}), since)
     return since if own.holds(entries) else None
 
