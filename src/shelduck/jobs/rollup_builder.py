@@ -122,7 +122,7 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
 
 
 def is_taken(unit: UnitOfWork, base: TableVersion, name: str) -> bool:
-    """Tell whether a rollup name is taken: its table exists and was not left by a job."""
+    """Return whether a rollup name is taken: its table exists and was not left by a job."""
     try:
         found = unit.workspace.table(rollup_name(base, name))
     except NotFound:
@@ -185,7 +185,7 @@ def _complete(unit: UnitOfWork, job: Job, base: TableVersion, name: str) -> Tabl
 
 
 def _is_complete(job: Job, base: TableVersion, found: TableVersion) -> bool:
-    """Tell whether a rollup is as its job would make it now."""
+    """Return whether a rollup is as its job would make it now."""
     if not is_current(base, found):
         return False
     if not job.work.refolds:
@@ -228,7 +228,7 @@ def _filled(unit: UnitOfWork, base: TableVersion, name: str) -> Iterator[TableVe
 
 
 def _is_left(base: TableVersion, found: TableVersion) -> bool:
-    """Tell whether a table is a rollup of this base that the base does not list."""
+    """Return whether a table is a rollup of this base that the base does not list."""
     rollup = rollup_of(found)
     if rollup is None or not _is_rollup(base, found):
         return False

@@ -197,7 +197,7 @@ def _of_integer(leaf: Leaf, target: Leaf) -> Reading | None:
 
 
 def _fits(name: str, wanted: str) -> bool:
-    """Tell whether every value of one integer type is a value of another."""
+    """Return whether every value of one integer type is a value of another."""
     if name == "boolean":
         return True
     if wanted in UNSIGNED:

@@ -93,7 +93,7 @@ class UnitOfWork:
         return dict(self._settlings)
 
     def settles(self, table: TableId) -> bool:
-        """Tell whether `settle` was called for a table."""
+        """Return whether `settle` was called for a table."""
         return table in self._settlings
 
     def annotate(self, info: CommitInfo) -> None:

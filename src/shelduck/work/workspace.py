@@ -123,7 +123,7 @@ class Workspace:
         return found
 
     def _made_schema(self, name: str) -> bool:
-        """Tell whether the transaction itself created the schema of this name."""
+        """Return whether the transaction itself created the schema of this name."""
         return self._schemas.get(name.lower()) is not None
 
     def _no_table(self, name: TableName) -> NotFound:
@@ -132,7 +132,7 @@ class Workspace:
         return NotFound.named("table", str(name), known)
 
     def has_table(self, name: TableName) -> bool:
-        """Tell whether there is a table of this name."""
+        """Return whether there is a table of this name."""
         try:
             self.table(name)
         except NotFound:
@@ -327,7 +327,7 @@ class Workspace:
         self._work(table).rows.stage(change)
 
     def alters(self, table: TableVersion) -> bool:
-        """Tell whether the transaction changed the columns of a table that existed before."""
+        """Return whether the transaction changed the columns of a table that existed before."""
         work = self._tables.get(table.id)
         before = None if work is None else work.original
         return work is not None and before is not None and before.columns != work.current.columns

@@ -196,7 +196,7 @@ class FileDeletes:
 
     @property
     def ends_file(self) -> bool:
-        """True when no row of the file is left."""
+        """True if no row of the file is left."""
         return self.delete_file is None and not self.positions
 
 

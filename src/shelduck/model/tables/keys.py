@@ -87,7 +87,7 @@ class TableKeys:
 
     @property
     def folds(self) -> bool:
-        """True when there is at most one row of each key."""
+        """True if there is at most one row of each key."""
         return self.model is not KeyModel.DUPLICATE
 
     def aggregation(self, column: FieldId) -> Aggregation | None:

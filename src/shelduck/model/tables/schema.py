@@ -222,7 +222,7 @@ def require_free_name(name: str, table: str | None = None) -> None:
 
 
 def is_reserved(name: str) -> bool:
-    """Tell whether a column's name is one that only Shelduck and DuckLake give."""
+    """Return whether a column's name is one that only Shelduck and DuckLake give."""
     return name.lower().startswith(_RESERVED)
 
 

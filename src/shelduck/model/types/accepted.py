@@ -83,7 +83,7 @@ def _ducklake(source: Leaf, target: Leaf) -> bool:
 
 
 def delta_widens(source: Leaf, target: Leaf) -> bool:
-    """Tell whether Delta's type widening has the pair (PROTOCOL.md, Supported Type Changes)."""
+    """Return whether Delta's type widening has the pair (PROTOCOL.md, Supported Type Changes)."""
     one, other = str(source), str(target)
     if one in SIGNED and SIGNED[one] <= 64:
         bits = SIGNED[one]
@@ -97,7 +97,7 @@ def delta_widens(source: Leaf, target: Leaf) -> bool:
 
 
 def iceberg_promotes(source: Leaf, target: Leaf) -> bool:
-    """Tell whether Iceberg v3 has the promotion; its int is every signed integer up to 32 bits."""
+    """Return whether Iceberg v3 has the promotion; its int is any signed integer up to 32 bits."""
     one, other = str(source), str(target)
     if one in SIGNED and SIGNED[one] <= 32:
         return other == "int64"
@@ -109,7 +109,7 @@ def iceberg_promotes(source: Leaf, target: Leaf) -> bool:
 
 
 def _duckdb(source: Leaf, target: Leaf) -> bool:
-    """Tell whether the greater of the two is the target, as DuckDB 1.5.5 orders types."""
+    """Return whether the greater of the two is the target, as DuckDB 1.5.5 orders types."""
     one, other = str(source), str(target)
     if other in _FREE:
         return (one, other) != ("variant", "variant")

@@ -322,7 +322,7 @@ def _taken(file: DataFile) -> int:
 
 
 def _takes_inlined(file: DataFile) -> bool:
-    """Tell whether a new delete file, which replaces a committed one, takes inlined positions."""
+    """Return whether a new delete file, which replaces a committed one, takes inlined positions."""
     older = file.delete_file
     return older is not None and older.id is not None and bool(file.inlined_deletes)
 

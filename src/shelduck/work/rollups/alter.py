@@ -38,7 +38,7 @@ from shelduck.work.unit import UnitOfWork
 
 
 def names_rollup(changes: Sequence[TableChange]) -> bool:
-    """Tell whether one of the changes is for a rollup."""
+    """Return whether one of the changes is for a rollup."""
     return any(getattr(change, "rollup", None) is not None for change in changes)
 
 
@@ -339,7 +339,7 @@ class Parted:
                 )
 
     def _combines(self, rollup: str) -> bool:
-        """Tell whether one row of a rollup may combine several rows of the base."""
+        """Return whether one row of a rollup may combine several rows of the base."""
         own = table_keys(self.rollups[rollup])
         return not keeps_rows(self.held[rollup], own, table_keys(self.base))
 
@@ -387,7 +387,7 @@ def _after(table: TableVersion, change: TableChange) -> TableVersion:
 
 
 def _is_heavy(table: TableVersion, change: TableChange) -> bool:
-    """Tell whether a job converts the values, as for every new type without type widening."""
+    """Return whether a job converts the values, as for every new type without type widening."""
     try:
         return plan_alter(table, [change]).is_heavy
     except ShelduckError:

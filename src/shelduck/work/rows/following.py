@@ -59,7 +59,7 @@ def stage_followed(unit: UnitOfWork, what: Done | Loaded) -> Done:
 
 
 def is_fresh(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> bool:
-    """Tell whether a rollup is up to date with its base at the unit's snapshot."""
+    """Return whether a rollup is up to date with its base at the unit's snapshot."""
     if not is_current(base, table):
         return False
     if unit.settles(table.id):
