@@ -128,7 +128,7 @@ def members_of(struct: T.StructType, column: str = "") -> list[Member]:
 
 
 def same_type(one: T.DataType, other: T.DataType) -> bool:
-    """True if two Spark types differ at most in where nulls are allowed."""
+    """Return whether two Spark types differ at most in which parts may be null."""
     if isinstance(one, T.StructType) and isinstance(other, T.StructType):
         return one.names == other.names and all(
             same_type(a.dataType, b.dataType) for a, b in zip(one.fields, other.fields, strict=True)

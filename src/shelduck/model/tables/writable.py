@@ -13,7 +13,7 @@ _MOST_TOLD = 3
 
 
 def is_writable(leaf: Leaf) -> bool:
-    """True if Spark can store the type in a way that every DuckLake reader reads back."""
+    """Return whether Spark can store the type so that every DuckLake reader can read it."""
     return str(leaf) not in NOT_WRITTEN
 
 

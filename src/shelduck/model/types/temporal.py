@@ -119,7 +119,7 @@ def timestamp_text(number: int, leaf: Leaf) -> str:
 
 
 def is_infinite(text: str) -> bool:
-    """True for DuckDB's words for the ends of time."""
+    """Return whether a text is one of DuckDB's words for infinity."""
     return _infinity(text, 1) is not None
 
 

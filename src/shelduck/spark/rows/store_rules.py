@@ -110,7 +110,7 @@ def conversion(source: T.DataType, leaf: Leaf, column: str) -> Conversion | None
 
 
 def is_plain_cast(source: T.DataType, leaf: Leaf) -> bool:
-    """True if the conversion is a cast that no value can fail, so it works on whole arrays."""
+    """Return whether the conversion is a cast that cannot fail, so it works on whole arrays."""
     name = str(leaf)
     if isinstance(source, T.NullType):
         return True

@@ -191,7 +191,7 @@ class Parted:
                 about="column",
             )
         if before is None or change.rollup is None:
-            # A place in a rollup says nothing about the base, where the column comes last.
+            # A position in a rollup does not apply to the base, where the column comes last.
             self._for_base(plain if change.rollup is None else replace(plain, position=None))
             self._added[key] = plain
         elif replace(before, position=None) != replace(plain, position=None):
@@ -317,7 +317,7 @@ class Parted:
             self._for(name, RenameColumn((held.name,), change.new_name))
 
     def _retype(self, change: ModifyColumn | ChangeType) -> None:
-        """Values that stay the same do so in rollups too; others are rebuilt."""
+        """Change a type: equal values stay as they are in rollups too, others are rebuilt."""
         before = self.now
         column = before.columns.find(change.path)
         holders = self._holders(change.path)
