@@ -36,7 +36,8 @@ _MOST_TOLD = 3
 def unconverted(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
     """Return the files that lack one of the converted columns, according to their footers.
 
-    Also those that can begin in one snapshot only if they are rewritten: see `operations.renewal`.
+    Also those that can begin in one snapshot only if they are rewritten: see
+    `operations.upkeep.renewal`.
     """
     wanted = [s.field.id for s in shadows]
     return {

@@ -151,7 +151,7 @@ class Parted:
         if refolds or has_other_values(table, conversions):
             return True
         after = renumbered(table if change is None else altered(table, change), conversions)
-        # A rollup that was already outdated is left to a refresh.
+        # A rollup that was already stale is left to a refresh.
         return is_current(self.base, table) and not is_current(base, after)
 
     def plan_of(self, name: str) -> AlterPlan:

@@ -82,7 +82,7 @@ def base_of(unit: UnitOfWork, table: TableVersion) -> TableVersion | None:
 
 
 def refresh(unit: UnitOfWork, base: TableVersion) -> int:
-    """Stage the update of every outdated rollup of a table; return how many there were.
+    """Stage the update of every stale rollup of a table; return how many there were.
 
     Rows that others put into a table with a key model are folded first. A rollup whose columns
     changed with its base is rebuilt; one whose columns are gone is dropped.
@@ -103,7 +103,7 @@ def refresh(unit: UnitOfWork, base: TableVersion) -> int:
 
 
 def _refresh_outdated(state: LakeState, name: TableName) -> None:
-    """Update rollups that a change of columns left outdated."""
+    """Update rollups that a change of columns left stale."""
     view = UnitOfWork(state, state.commit_info())
     base = view.workspace.table(name)
     if all(is_fresh(view, base, table) for table in rollups_of(view, base)):

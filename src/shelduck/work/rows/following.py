@@ -29,7 +29,7 @@ from shelduck.work.unit import UnitOfWork
 def stage_followed(unit: UnitOfWork, what: Done | Loaded) -> Done:
     """Stage a change of rows, and the resulting changes of the table's rollups.
 
-    A rollup that others left outdated is updated too. The unit owns the files. Returns the change.
+    A rollup that others left stale is updated too. The unit owns the files. Returns the change.
     """
     loaded = what if isinstance(what, Loaded) else Loaded(what)
     done = loaded.done
@@ -113,7 +113,7 @@ def catch_up(
     table: TableVersion,
     before: TableRows | None = None,
 ) -> None:
-    """Stage the update of a rollup that others left outdated.
+    """Stage the update of a rollup that others left stale.
 
     The keys of rows that were added or removed since are recomputed if the change feed lists them;
     otherwise the whole rollup is. ``before`` is where the rows of the base were before the unit
