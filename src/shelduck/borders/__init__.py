@@ -1,5 +1,5 @@
-"""The borders of a lake: tables of other formats come in and go out without a copy of their files.
+"""The borders of a lake: import and export of tables of other formats, without copying files.
 
-Each format has a package of its own. Coming in, all is checked before `api` commits the first
-snapshot; going out, a report comes first (`report`).
+Each format has a separate package. An import checks everything before `api` commits the first
+snapshot; an export begins with a report (`report`).
 """

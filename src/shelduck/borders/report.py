@@ -1,4 +1,4 @@
-"""What stands between a table and another format, before anything is written."""
+"""The problems of a table in another format, found before anything is written."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MOST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that readers of the other format cannot show, or show otherwise.
+    """Something that readers of the other format cannot show, or show differently.
 
-    ``subject`` names it (``column 'a'``), ``what`` says what becomes of it.
+    ``subject`` names it (``column 'a'``), ``what`` says what happens to it.
     """
 
     subject: str
@@ -31,9 +31,9 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class FileRewrite:
-    """A data file that readers of the other format would misread until it is written anew.
+    """A data file that readers of the other format would misread until it is rewritten.
 
-    ``path`` is absolute; ``file_id`` is what the catalog, and `Table.rewrite`, call it.
+    ``path`` is absolute; ``file_id`` is its id in the catalog and in `Table.rewrite`.
     """
 
     path: str
@@ -49,10 +49,10 @@ class FileRewrite:
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export of one table to ``format`` meets; printed, it tells what to do.
+    """What an export of one table to ``format`` finds; printed, it says what to do.
 
-    ``table`` is the full name. ``inlined_rows`` are rows that the catalog itself keeps, which no
-    reader of files finds until they are flushed.
+    ``table`` is the full name. ``inlined_rows`` are rows in the catalog itself, which readers of
+    files find only after a flush.
     """
 
     format: str
@@ -64,11 +64,11 @@ class ExportReport:
 
     @property
     def is_ready(self) -> bool:
-        """True when an export needs no other change of the table first; losses do not count."""
+        """True if an export needs no other change of the table first; losses do not count."""
         return not self.rewrites and not self.inlined_rows
 
     def require_ready(self) -> None:
-        """Raise Unsupported, with the report as its text, when the table is not ready."""
+        """Raise Unsupported, with the report as its text, if the table is not ready."""
         if not self.is_ready:
             raise Unsupported(str(self))
 
@@ -101,9 +101,9 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """An export that was written: ``path`` is the metadata that readers are pointed at.
+    """A finished export: ``path`` is the metadata that readers open.
 
-    ``snapshot`` is the lake's, ``files`` are the data files that it shows, where they lie.
+    ``snapshot`` is the lake's; ``files`` are the data files that it shows, where they are.
     """
 
     path: str
@@ -120,7 +120,7 @@ class Exported:
 
 
 def lost_partitions(table: TableVersion) -> tuple[Loss, ...]:
-    """Return the loss of a partitioned table, which no export shows as one."""
+    """Return the loss of a partitioned table, because exports show no partitions."""
     keys = named_keys(table.partition, table.columns)
     if not keys:
         return ()
@@ -129,12 +129,12 @@ def lost_partitions(table: TableVersion) -> tuple[Loss, ...]:
 
 
 def lost_default(subject: str, default: Default, why: str) -> Loss:
-    """Return the loss of what new rows get; what files hold and lack is another matter."""
+    """Return the loss of the default for new rows; this does not concern existing files."""
     return Loss(subject, f"its default for new rows, {default}, is not shown: {why}")
 
 
 def unknown_rows(file: DataFile) -> tuple[str, ...]:
-    """Return the reason to write a file anew whose rows nobody has counted; none for others."""
+    """Return the reason to rewrite a file whose rows nobody has counted; none for other files."""
     if file.record_count is None:
         return ("the number of its rows is not in the catalog",)
     return ()

@@ -1,1 +1,1 @@
-"""Verbs over schemas: from wanted schema changes to the change that a commit carries."""
+"""Verbs over schemas: from requested schema changes to the change for a commit."""

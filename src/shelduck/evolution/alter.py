@@ -1,4 +1,4 @@
-"""ALTER TABLE: what the changes amount to, and what they would cost."""
+"""ALTER TABLE: what the changes mean, and what they cost."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _BESIDE_NO_KEY = (
     *(AddColumn, RenameColumn, MoveColumn, SetNullable, SetDefault, SetComment),
     *(ModifyColumn, OrderColumns, ChangeType),
 )
-"""What combined rows would have to be fitted to; columns that go are left out of them."""
+"""Changes to which combined rows would have to be fitted; dropped columns are left out of them."""
 
 
 def plan_alter(
@@ -78,14 +78,14 @@ def plan_alter(
     changes: Sequence[TableChange],
     known: Sequence[Conversion] | None = None,
 ) -> AlterPlan:
-    """Return the plan of these changes, in order, on that table version; no I/O.
+    """Return the plan of these changes, in order, for that table version; no I/O.
 
-    Heavy changes of types are planned as shadows: new ones, or, for a job that publishes, those of
+    Heavy changes of types are planned as shadows: new ones, or, if a job publishes them, those of
     the conversions that it ``known`` has made.
 
-    Raises what `apply_changes`, `apply_arrangement` and `plan_shadow` raise, and Unsupported for a
+    Raises what `apply_changes`, `apply_arrangement` and `plan_shadow` raise, Unsupported for a
     change that would leave the table partitioned or sorted by a column that is gone, before
-    anything happened. NewerFormat where only a newer Shelduck knows the table.
+    anything happens, and NewerFormat if only a newer Shelduck understands the table.
     """
     name = table.full_name
     if not changes:
@@ -107,7 +107,7 @@ def plan_alter(
 
 
 def altered(table: TableVersion, change: AlterTable) -> TableVersion:
-    """Return a table version with the columns, comments and properties that a change gives it."""
+    """Return a table version with the columns, comments and properties of a change."""
     ids = {f.id: f.name for f in change.columns.walk()}
     return replace(
         table,
@@ -136,7 +136,7 @@ class _Fold:
         self._clauses: list[TableChange] = []
 
     def take(self, change: TableChange, clause: int) -> AlterStep:
-        """Apply one clause and tell what it is."""
+        """Apply one clause and return its weight."""
         self._clauses.append(change)
         self.keys.partition = self.arrangement.partition
         asked, change = change, self.keys.allowed(change, self.after.columns)
@@ -160,7 +160,7 @@ class _Fold:
         )
 
     def finish(self) -> None:
-        """Raise what only all changes together show."""
+        """Raise errors that only all changes together show."""
         name = self.table.full_name
         before = table_keys(self.table)
         self.arrangement = self.keys.finish(self.after.columns, self.arrangement)
@@ -200,7 +200,7 @@ class _Fold:
         self._look_for_null()
 
     def _look_for_null(self) -> None:
-        """Rows are asked about columns that they have: those of the table that are not dropped."""
+        """Find the existing columns whose rows must be checked for NULL."""
         checked = [f for f in self.after.columns if f.id in self.after.must_hold_no_null]
         for field in checked:
             if field.id > self.table.max_column_id and field.initial_default is None:
@@ -274,23 +274,23 @@ class _Fold:
             )
 
     def _not_allowed(self, old: Field, change: ChangeType) -> Weight | None:
-        """Return the weight of a promotion that the table does not allow, None where it does.
+        """Return the weight of a promotion that the table does not allow, None if it is allowed.
 
-        Nested ones are judged when they are applied.
+        Nested promotions are checked when they are applied.
         """
         found = promotion(old.type, change.type)
         if not found.is_light or allows_promotion(self.after.properties, found):
             return None
         if any(key.column_id == old.id for key in self.arrangement.partition):
-            # No job changes a key of partitions, but type widening does.
+            # No job changes a partition key, but type widening does.
             return None
         return converting(f"{found.reason}, but type widening is not enabled")
 
     def _retype_new(self, old: Field, change: ChangeType) -> Weight:
-        """A column that the statement itself adds has no values to convert."""
+        """Change the type of a column that the statement itself adds: it has no values yet."""
         made = new_field(old.name, change.type, self.after.next_id, nullable=old.nullable)
         placed, name = replace(made, order=old.order), self.table.full_name
-        # The default may have been another one when the column was added.
+        # The column may have been added with another default.
         first = None if old.initial_default is None else Default(old.initial_default)
         initial = with_default(placed, first, name).initial_default
         default = with_default(placed, old.default, name).default
@@ -320,7 +320,7 @@ class _Fold:
 
 
 def _refuse_shorter_keys(columns: Schema, change: DropColumn, table: str) -> None:
-    """Keys of a map that differ in a field alone would become the same key without it."""
+    """Raise Unsupported if map keys that differ only in this field would become the same key."""
     for length in range(1, len(change.path) - 1):
         above = columns.find(change.path[:length])
         if above is not None and above.shape is Kind.MAP and change.path[length].lower() == "key":

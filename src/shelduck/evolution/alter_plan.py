@@ -1,4 +1,4 @@
-"""The plan of an ALTER TABLE: its steps, what they cost, and what the commit carries."""
+"""The plan of an ALTER TABLE: its steps, their cost, and the change for the commit."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.planning.shadows import Shadow
 
 _BYTES_PER_SECOND = 10 << 20
-"""What a core converts, for estimates: two thirds of what benchmarks/jobs.py saw."""
+"""Bytes per second that a core converts, for estimates: two thirds of benchmarks/jobs.py."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlterStep:
     """One schema change of a plan: its text, why it is light or heavy, and what it touches.
 
-    ``note`` says what is done in another way than the text asks for.
+    ``note`` says what is done in another way than the text says.
     """
 
     change: str
@@ -32,11 +32,11 @@ class AlterStep:
 class AlterPlan:
     """What an ALTER would do; printing it shows every step.
 
-    ``change`` is None when nothing changes. ``checks_null`` are columns whose rows have to be shown
-    to hold no NULL before the commit. ``shadows`` are the columns that a job has to fill before
-    ``change``, which has them in place; ``rewrites`` says that a job has to follow it.
-    ``cores`` are those that would do it. ``refolds``: a job has to combine rows, of which a key is
-    gone. ``remakes``: a job has to rebuild rollups of the table.
+    ``change`` is None if nothing changes. ``checks_null`` are columns whose rows must be checked
+    for NULL before the commit. ``shadows`` are the columns that a job must fill before ``change``,
+    which has them in position; ``rewrites`` says that a job must follow it. ``cores`` are the cores
+    that would do it. ``refolds``: a job must combine rows, because a key is dropped. ``remakes``: a
+    job must rebuild rollups of the table.
     """
 
     table: str
@@ -51,12 +51,12 @@ class AlterPlan:
 
     @property
     def is_heavy(self) -> bool:
-        """True when a job is needed."""
+        """True if a job is needed."""
         return bool(self.shadows) or self.rewrites or self.refolds or self.remakes
 
     @property
     def estimated_seconds(self) -> float:
-        """A rough guess at the time of the job, 0 without one: files are written once for all."""
+        """A rough estimate of the job's time, 0 without a job: one write serves all steps."""
         size = max(step.bytes_to_rewrite for step in self.steps)
         return size / _BYTES_PER_SECOND / self.cores
 

@@ -1,4 +1,4 @@
-"""What an ALTER TABLE makes of a table's partition keys and sort order."""
+"""How an ALTER TABLE changes a table's partition keys and sort order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Arrangement:
 
     @property
     def sort_texts(self) -> tuple[str, ...]:
-        """The sort order as `TableVersion` has it."""
+        """The sort order in the form of `TableVersion`."""
         return tuple(map(str, self.sort))
 
 
@@ -42,7 +42,7 @@ NO_ARRANGEMENT = Arrangement((), ())
 
 
 def arrangement_of(table: TableVersion) -> Arrangement:
-    """Return the arrangement that a table has."""
+    """Return the current arrangement of a table."""
     return Arrangement(table.partition, tuple(map(parse_sort_key, table.sort)))
 
 
@@ -62,9 +62,9 @@ def new_arrangement(
 def apply_arrangement(
     draft: Arrangement, change: ArrangementChange, columns: Schema, table: str
 ) -> Arrangement:
-    """Return the arrangement after a change of it; ``columns`` are those of the table by then.
+    """Return the arrangement after a change; ``columns`` are those of the table at that point.
 
-    Raises NotFound for a column that is not there, and what `resolve_keys` raises.
+    Raises NotFound for a column that does not exist, and what `resolve_keys` raises.
     """
     return _APPLY[type(change)](draft, change, columns, table)
 
@@ -90,7 +90,7 @@ _APPLY: dict[type, Callable[[Arrangement, Any, Schema, str], Arrangement]] = {
 
 
 def checked_sorting(keys: tuple[SortKey, ...], columns: Schema, table: str) -> tuple[SortKey, ...]:
-    """Return the keys after making sure that their columns are there and have an order."""
+    """Return the keys, after a check that their columns exist and have an order."""
     if not keys:
         raise InvalidRequest(
             f"SET SORTED BY of {table} needs at least one key; to remove the sort order, use RESET"
@@ -119,7 +119,7 @@ def follow(draft: Arrangement, change: SchemaChange, before: Schema) -> Arrangem
 
 
 def refuse_lost_keys(table: TableVersion, draft: Arrangement, after: Schema) -> None:
-    """Raise Unsupported for keys whose column is gone, or would be found in other buckets."""
+    """Raise Unsupported for keys whose column is gone, or whose values would change buckets."""
     for key in draft.partition:
         old, new = table.columns.by_id(key.column_id), after.by_id(key.column_id)
         if old is not None and new is None:
@@ -143,7 +143,7 @@ def refuse_lost_keys(table: TableVersion, draft: Arrangement, after: Schema) -> 
 
 
 def _refuse_other_order(table: TableVersion, key: SortKey, after: Schema) -> None:
-    """Wider values keep their order, but what an expression makes of them may not."""
+    """Raise Unsupported if an expression may order the wider values differently."""
     if is_column(key.expression):
         return
     for name in sorted(columns_of(key.expression)):

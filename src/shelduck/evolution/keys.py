@@ -39,8 +39,8 @@ def keyed_table(
 ) -> tuple[dict[str, str], Arrangement]:
     """Return the properties and the arrangement of a new table, by default sorted by its keys.
 
-    Raises what `resolve_keys` raises, and InvalidRequest for partitions by anything but keys: rows
-    of one key are in one of them.
+    Raises what `resolve_keys` raises, and InvalidRequest for partitions by anything but keys,
+    because all rows of one key must be in one partition.
     """
     if spec is None:
         return dict(properties), arrangement
@@ -54,9 +54,9 @@ def keyed_table(
 
 @dataclass
 class KeyDraft:
-    """The key model of a table while clauses of one ALTER are applied, None for a table without.
+    """The key model of a table while clauses of one ALTER are applied, None if it has none.
 
-    ``rows_fold``: a key of an AGGREGATE table is gone, so that rows become the same. ``is_sorted``:
+    ``rows_fold``: a key of an AGGREGATE table is dropped, so that rows become equal. ``is_sorted``:
     the table is sorted by its keys, and stays so.
     """
 
@@ -68,7 +68,7 @@ class KeyDraft:
 
     @classmethod
     def of(cls, table: TableVersion) -> KeyDraft:
-        """Return the model of a table; what another writer added to combined rows is replaced."""
+        """Return the model of a table; columns that another writer added are REPLACE."""
         keys = table_keys(table)
         if keys is not None and keys.model is KeyModel.AGGREGATE:
             known = {*keys.columns, *(i for i, _ in keys.aggregations)}
@@ -77,7 +77,7 @@ class KeyDraft:
         return cls(table.full_name, keys)
 
     def allowed(self, change: Any, columns: Schema) -> Any:
-        """Return a change as the model has it, after making sure that the model allows it.
+        """Return a change in the model's form, after a check that the model allows it.
 
         ``columns`` are those before it.
         """
@@ -97,7 +97,7 @@ class KeyDraft:
         return change
 
     def follow(self, change: Any, columns: Schema, before: Schema) -> None:
-        """Take over what a change did to the columns, ``before`` which they were others."""
+        """Follow a change of the columns, which were ``before``."""
         keys = self.keys
         if keys is None:
             return
@@ -113,7 +113,7 @@ class KeyDraft:
             )
 
     def replaced(self, old: FieldId, new: FieldId) -> None:
-        """Take over that a column has another id."""
+        """Follow a column that gets another id."""
         if self.keys is not None:
             self.keys = self.keys.renumbered(old, new)
 
@@ -123,15 +123,15 @@ class KeyDraft:
         self.is_sorted = keys is not None and arrangement.sort == _sorting(keys, columns)
 
     def finish(self, columns: Schema, arrangement: Arrangement) -> Arrangement:
-        """Return the arrangement that follows the keys, where it did before.
+        """Return the arrangement that follows the keys, if it followed them before.
 
-        Raises InvalidRequest where the columns do not fit the model any more.
+        Raises InvalidRequest if the columns no longer fit the model.
         """
         keys = self.keys
         if keys is None:
             return arrangement
         ordered = [f.id for f in columns if f.id in keys.columns]
-        # A key that another writer dropped is missed, not forgotten: loads refuse the table.
+        # The model keeps a key that another writer dropped, so that loads refuse the table.
         lost = [i for i in keys.columns if i not in ordered]
         self.keys = keys = replace(keys, columns=(*ordered, *lost))
         check_keys(keys, columns, self.table)
@@ -168,10 +168,11 @@ class KeyDraft:
         return change.key or (is_aggregate and change.aggregation is None)
 
     def _add(self, change: AddColumn, columns: Schema) -> AddColumn:
-        """Return the change with a place that the order of keys and values allows.
+        """Return the change with a position that the order of keys and values allows.
 
-        A key without a place comes after the last one. So does a value column whose place is before
-        it: Doris' documentation places value columns so, though Doris refuses the statement.
+        A key without a position comes after the last key. So does a value column with a position
+        before it. Doris' documentation places value columns like this, though Doris refuses the
+        statement.
         """
         keys = self.keys
         if keys is None or len(change.path) > 1:
@@ -245,7 +246,8 @@ class KeyDraft:
         if field.id in keys.distributed_by or any(p.column_id == field.id for p in self.partition):
             raise InvalidRequest(f"cannot modify partition or distribution {here}")
         if field.id in keys.columns and not change.key and keys.model is not KeyModel.AGGREGATE:
-            # Without KEY it would be a value; only AGGREGATE tables tell keys by their aggregation.
+            # Without KEY it would be a value; only AGGREGATE tables identify keys by their
+            # aggregation.
             raise InvalidRequest(f"key {here} must stay one: repeat KEY")
 
     def _retype(self, change: ChangeType, columns: Schema) -> None:
@@ -272,7 +274,7 @@ class KeyDraft:
 
 
 def _stay_apart(old: DataType, new: DataType) -> bool:
-    """Tell whether values that differ still do in the new type, which holds them all."""
+    """Return whether different values stay different in the new type, which holds them all."""
     before, after = str(old), str(new)
     whole = (*SIGNED, *UNSIGNED)
     if before in whole:

@@ -1,4 +1,4 @@
-"""The table that a rollup is: its columns, keys and sort order, by the rules of Apache Doris."""
+"""The table of a rollup: its columns, keys and sort order, by the rules of Apache Doris."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal, Member, Primitive
 
 Part = tuple[Member, Field | None, Measure | None]
-"""A column of a rollup, the base's column that it is made of, and how."""
+"""A column of a rollup, the base's column from which it is computed, and how."""
 
 _SHORT_KEY = 3
 _BIGINT = Primitive("int64")
@@ -41,7 +41,7 @@ _BIGINT = Primitive("int64")
 
 @dataclass(frozen=True, slots=True)
 class RollupTable:
-    """All that a new table needs that is to be a rollup."""
+    """Everything that a new table needs to be a rollup."""
 
     rollup: Rollup
     columns: Schema
@@ -50,10 +50,10 @@ class RollupTable:
 
 
 def plan_rollup(base: TableVersion, spec: RollupSpec, *, for_use: bool = True) -> RollupTable:
-    """Return the table for a rollup of ``base``; ``for_use`` refuses one that is of none.
+    """Return the table for a rollup of ``base``; ``for_use`` refuses a rollup that is useless.
 
     Raises NotFound for a column that the base does not have, and InvalidRequest for a rollup that
-    could not be kept right, or would be of no use.
+    could not be kept correct, or would be useless.
     """
     keys = table_keys(base)
     fields = [base.columns.get((name,), base.full_name) for name in spec.columns]
@@ -92,9 +92,9 @@ def plan_rollup(base: TableVersion, spec: RollupSpec, *, for_use: bool = True) -
 
 
 def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
-    """Return how a rollup would be asked for today, None where the base lost a column of it.
+    """Return the current definition of a rollup, None if the base lost a column of it.
 
-    A column that was replaced by one of another type is found by its name.
+    A column that was replaced by a column of another type is found by its name.
     """
     rollup, keys = rollup_of(table), table_keys(table)
     assert rollup is not None
@@ -105,7 +105,7 @@ def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
         field = table.columns.by_id(column.id)
         source = _source(base, column, field)
         if field is not None and source is None and not is_own:
-            # A key or value that the base has lost with its rows combined.
+            # A key or value that the base lost when its rows were combined.
             continue
         if field is None or (source is None and column.source is not None):
             return None
@@ -123,7 +123,7 @@ def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
 
 
 def is_current(base: TableVersion, table: TableVersion) -> bool:
-    """Tell whether a rollup has the columns that it would get if it were made now."""
+    """Return whether a rollup has the columns that it would get if it were made now."""
     spec = spec_of(base, table)
     if spec is None:
         return False
@@ -142,7 +142,7 @@ def is_current(base: TableVersion, table: TableVersion) -> bool:
 
 
 def renumbered(table: TableVersion, conversions: Sequence[Conversion]) -> TableVersion:
-    """Return a rollup whose columns are made of those that took the place of the base's."""
+    """Return a rollup whose columns refer to the columns that replaced those of the base."""
     rollup = rollup_of(table)
     assert rollup is not None
     ids = {c.column_id: c.shadow_id for c in conversions}
@@ -155,7 +155,7 @@ def renumbered(table: TableVersion, conversions: Sequence[Conversion]) -> TableV
 
 
 def has_other_values(table: TableVersion, conversions: Sequence[Conversion]) -> bool:
-    """Tell whether a rollup holds a column whose values conversions make others of."""
+    """Return whether a rollup holds a column whose values conversions change."""
     rollup = rollup_of(table)
     others = {c.column_id for c in conversions if c.using is not None or c.on_error_null}
     return rollup is not None and any(c.source in others for c in rollup.columns)
@@ -197,7 +197,7 @@ def _of_duplicate(
 
 
 def _short_key(fields: Sequence[Field]) -> tuple[str, ...]:
-    """Return the leading columns that sort a rollup by default: three, and none behind text."""
+    """Return the leading columns that sort a rollup by default: three, and none after text."""
     found: list[str] = []
     for field in fields[:_SHORT_KEY]:
         if not may_be_key(field):
@@ -220,7 +220,7 @@ def _of_unique(
     sequence = base.columns.by_id(keys.sequence or 0)
     every = list(fields)
     if sequence is not None and sequence not in every:
-        # Rows that come late have to be known there too.
+        # The rollup needs the sequence column too, for rows that come late.
         every.append(sequence)
     name = None if sequence is None else sequence.name
     model = KeySpec(KeyModel.UNIQUE, tuple(f.name for f in ordered), sequence=name)
@@ -253,7 +253,7 @@ def _of_aggregate(
 def _keys_first(
     base: TableVersion, spec: RollupSpec, keys: TableKeys, fields: Sequence[Field]
 ) -> list[Field]:
-    """Return the key columns of a rollup, which stand before the others."""
+    """Return the key columns of a rollup, which come before the others."""
     found = [f for f in fields if f.id in keys.columns]
     if not found:
         raise _no_key(base, spec)
@@ -303,7 +303,7 @@ def measured_type(kind: DataType, measure: Measure) -> DataType:
 
 
 def _member(field: Field) -> Member:
-    # A rollup does not look at what its base has looked at.
+    # A rollup does not repeat the checks of its base.
     return replace(Member(field.name, field.type), nullable=True)
 
 

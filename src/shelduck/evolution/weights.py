@@ -1,7 +1,7 @@
 """Which operation is light and which is heavy, and why: the table of facts.
 
-Light is one short commit of metadata, however large the table. Heavy means that bytes have to
-change, which a job does. Types have a table of their own, `shelduck.model.types.promotions`.
+A light operation is one short commit of metadata, however large the table is. A heavy operation
+must change bytes, which a job does. Types have a separate table, `shelduck.model.types.promotions`.
 """
 
 from __future__ import annotations
@@ -67,22 +67,22 @@ WEIGHTS: dict[type, Weight] = {
     UnsetProperties: _PROPERTY,
     RewriteOlderFiles: Weight(True, "a job rewrites the existing files in the layout of the table"),
 }
-"""All changes but those of types, by what they are."""
+"""All changes except type changes, by their class."""
 
 Simple = SchemaChange | ArrangementChange | SetProperties | UnsetProperties | RewriteOlderFiles
 
 
 def weight_of(change: Simple) -> Weight:
-    """Return the weight of a change that is not of a type."""
+    """Return the weight of a change other than a type change."""
     if isinstance(change, SetNullable) and not change.nullable:
         return _NOT_NULL
     return WEIGHTS[type(change)]
 
 
 def weight_of_conversion(change: ChangeType, column: Field) -> Weight | None:
-    """Return the weight of a change of a type, None where old values may stay as they are.
+    """Return the weight of a type change, None if old values may stay as they are.
 
-    ``column`` is all of the column that changes, or in which something does.
+    ``column`` is the whole column that changes, or that contains the change.
     """
     if change.using is not None:
         return converting("an expression computes the values")
@@ -91,7 +91,7 @@ def weight_of_conversion(change: ChangeType, column: Field) -> Weight | None:
 
 
 def converting(why: str) -> Weight:
-    """Return the weight of what a job converts."""
+    """Return the weight of a conversion by a job."""
     return Weight(
         True,
         f"{why}; a job rewrites the files, for all converted columns at once, while the table"
@@ -100,7 +100,7 @@ def converting(why: str) -> Weight:
 
 
 def weight_of_promotion(old: Field, new: Field) -> Weight:
-    """Return what becomes of the values, by the table of facts about promotions."""
+    """Return what happens to the values, by the table of facts about promotions."""
     known = {leaf.id: leaf.type for leaf in old.leaves()}
     found = (promotion(known[leaf.id], leaf.type) for leaf in new.leaves() if leaf.id in known)
     told = dict.fromkeys(

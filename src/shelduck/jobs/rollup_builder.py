@@ -87,8 +87,8 @@ def refolding(table: TableVersion, changes: Sequence[TableChange]) -> RollupSpec
 def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed:
     """Replace the rows of a base by those of its rollup, and drop the keys.
 
-    Both are one snapshot, so that columns and rows always match. Raises Conflict if a load landed
-    in between, and InvalidRequest for a sum that its column cannot hold.
+    Both are one snapshot, so that columns and rows always match. Raises Conflict if a load was
+    committed in between, and InvalidRequest for a sum that its column cannot hold.
     """
     unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
     try:
@@ -122,7 +122,7 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
 
 
 def is_taken(unit: UnitOfWork, base: TableVersion, name: str) -> bool:
-    """Tell whether a rollup name is taken: its table exists and was not left by a job."""
+    """Return whether a rollup name is taken: its table exists and was not left by a job."""
     try:
         found = unit.workspace.table(rollup_name(base, name))
     except NotFound:
@@ -153,8 +153,8 @@ def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, ste
     try:
         base = table_of_id(unit, table)
         found = _adopted(unit, base, spec.name)
-        # Every attempt of the job makes the same table, so that files of one that died are known
-        # as orphans of the next. A table that replaces another one is a new one.
+        # Every attempt of the job makes the same table, so that files of an attempt that died are
+        # known as orphans of the next one. A table that replaces another one is new.
         name = f"{spec.name} of job {job.id}"
         unique = str(uuid5(UUID(base.uuid), name)) if found is None else None
         if found is not None:
@@ -185,12 +185,12 @@ def _complete(unit: UnitOfWork, job: Job, base: TableVersion, name: str) -> Tabl
 
 
 def _is_complete(job: Job, base: TableVersion, found: TableVersion) -> bool:
-    """Tell whether a rollup is as its job would make it now."""
+    """Return whether a rollup is as its job would make it now."""
     if not is_current(base, found):
         return False
     if not job.work.refolds:
         return True
-    # It must hold all that is left, including columns that others added since.
+    # It must hold everything that remains, including columns that others added since.
     left = refolding(base, job.work.clauses).columns
     return set(_made_of(found)) == {base.columns.get((name,)).id for name in left}
 
@@ -218,7 +218,7 @@ def _adopted(unit: UnitOfWork, base: TableVersion, name: str) -> TableVersion | 
 
 
 def _filled(unit: UnitOfWork, base: TableVersion, name: str) -> Iterator[TableVersion]:
-    """Yield the tables made for a rollup of a base, whatever the base was called then."""
+    """Yield the tables made for a rollup of a base, even if the base had another name then."""
     end = rollup_table("", name).lower()
     for known in unit.workspace.table_names(base.schema):
         if known.lower().endswith(end):
@@ -228,7 +228,7 @@ def _filled(unit: UnitOfWork, base: TableVersion, name: str) -> Iterator[TableVe
 
 
 def _is_left(base: TableVersion, found: TableVersion) -> bool:
-    """Tell whether a table is a rollup of this base that the base does not list."""
+    """Return whether a table is a rollup of this base that the base does not list."""
     rollup = rollup_of(found)
     if rollup is None or not _is_rollup(base, found):
         return False

@@ -59,11 +59,11 @@ from shelduck.work.table_flush import FlushVerbs
 from shelduck.work.unit import UnitOfWork
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-# Bins per concurrent task in one commit: what a crash may cost.
+# Bins per concurrent task in one commit: what a crash may lose.
 _LOT = 4
 # Less than this is not worth a core of its own.
 _LEAST_BIN = 16 << 20
-# After so many lost races, a job briefly leaves rollups outdated rather than never end.
+# After so many lost races, a job briefly leaves rollups stale, so that it ends at all.
 _INSISTING = 5
 _RUNNING = frozenset({JobState.RUNNING})
 # Consecutive attempts after an error that may be temporary, such as a full disk.
@@ -234,7 +234,7 @@ class JobWorker:
         table = self._version(job)
         required = self._lost < _INSISTING
         done = alter_with_rollups(self._state, job, table, self._name, required=required)
-        # Catch up rollups that were outdated before, or became so in between.
+        # Update rollups that were stale before, or became so in between.
         refresh_by_id(self._state, table)
         return done
 

@@ -1,4 +1,4 @@
-"""Names of processes at work, which tell others on the same machine whether they still live."""
+"""Names of active processes, by which others on the same machine know whether they are alive."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 def new_identity() -> str:
-    """Return a name for a writer or worker of this process that nobody else has."""
+    """Return a unique name for a writer or worker of this process."""
     return f"{_place()}/{os.getpid()}/{uuid.uuid4()}"
 
 
 def is_gone(identity: str | None) -> bool:
-    """Tell whether its process is known to be dead; False for None, and where a lease must tell."""
+    """Return whether its process is known to be dead; False if unknown, or if there is none."""
     if identity is None:
         return False
     place, _, rest = identity.partition("/")
@@ -31,7 +31,7 @@ def is_gone(identity: str | None) -> bool:
 
 
 def _place() -> str:
-    """Return where process ids mean something: the host, and what a container sees of it."""
+    """Return the host and the container in which process ids are unique."""
     try:
         space = str(Path("/proc/self/ns/pid").readlink())
     except OSError:

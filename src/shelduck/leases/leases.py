@@ -13,9 +13,9 @@ from shelduck.model.changes.job import BEAT
 
 
 class Leases:
-    """Renews what is held, from a thread that lives only while something is.
+    """Renews leases from a thread that runs only while there are leases to renew.
 
-    May be shared by threads. ``beat`` is in seconds.
+    Threads may share it. ``beat`` is in seconds.
     """
 
     def __init__(self, store: Store, beat: float = BEAT.total_seconds()) -> None:
@@ -28,16 +28,16 @@ class Leases:
         self._thread: threading.Thread | None = None
 
     def hold_writer(self, writer: str) -> None:
-        """Renew the lease of a writer until it is let go."""
+        """Renew the lease of a writer until it is released."""
         self._hold(self._writers, writer)
 
     def release_writer(self, writer: str) -> None:
-        """Renew it no more."""
+        """Stop renewing the lease of a writer."""
         self._release(self._writers, writer)
 
     @contextmanager
     def worker(self, worker: str) -> Iterator[None]:
-        """Renew the lease of a worker meanwhile."""
+        """Renew the lease of a worker inside a ``with`` block."""
         self._hold(self._workers, worker)
         try:
             yield
@@ -65,8 +65,8 @@ class Leases:
         while not rest.wait(self._beat):
             with self._lock:
                 writers, workers = set(self._writers), set(self._workers)
-            # Most likely the catalog is busy or away. A lease lasts several beats, and who is at
-            # work learns at the commit what is wrong.
+            # Most likely, the catalog is busy or unavailable. A lease lasts several beats, and the
+            # writer or worker finds out at the commit what is wrong.
             with suppress(Exception), self._store.write() as connection:
                 if writers:
                     renew_writers(connection, writers)

@@ -1,4 +1,4 @@
-"""A writer of files: registered before it writes, so that it and the jobs of a table meet."""
+"""A writer of files: it registers before it writes, so that jobs of the table can see it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from shelduck.model.tables.table import TableVersion
 
 
 class Writer:
-    """What one commit writes, to however many tables.
+    """What one commit writes, to any number of tables.
 
-    A job that has begun before `register` is served: the table version that comes back says what it
-    converts. One that begins later waits until `ended`, or until this process is dead.
+    If a job began before `register`, the writer serves it: the returned table version says what the
+    job converts. A job that begins later waits until `ended`, or until this process is dead.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -31,12 +31,12 @@ class Writer:
 
     @cached_property
     def _id(self) -> str:
-        # Every query makes a unit of work with a writer, and few of them write.
+        # Every query makes a unit of work with a writer, but few of them write.
         return new_identity()
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """What the commit takes out of the catalog."""
+        """The registrations that the commit removes from the catalog."""
         return (self._id,) if self._tables else ()
 
     def register(self, table: TableVersion) -> TableVersion:
@@ -48,23 +48,23 @@ class Writer:
             if not self._tables:
                 self._leases.hold_writer(self._id)
             if job is None or not job.is_understood:
-                # One that only a newer Shelduck knows converts what comes without its columns.
+                # A job that only a newer Shelduck understands converts rows that lack its columns.
                 self._tables[table.id] = ()
             else:
                 self._tables[table.id] = job.work.conversions
         return replace(table, conversions=self._tables[table.id])
 
     def ended(self) -> None:
-        """Note that the commit has taken it out of the catalog."""
+        """Note that the commit has removed it from the catalog."""
         if self._tables:
             self._leases.release_writer(self._id)
             self._tables.clear()
 
     def give_up(self) -> None:
-        """Take it out of the catalog without a commit."""
+        """Remove it from the catalog without a commit."""
         if not self._tables:
             return
         self.ended()
-        # A catalog that is away says more about what failed before; the lease ends by itself.
+        # If the catalog is unavailable, the earlier error says more; the lease ends by itself.
         with suppress(ShelduckError):
             write_with_retries(self._store, lambda connection: end_writers(connection, [self._id]))

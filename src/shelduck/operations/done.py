@@ -1,4 +1,4 @@
-"""What a verb over rows has prepared: changes for one commit, and the files that it wrote."""
+"""The result of a verb over rows: changes for one commit, and the files that it wrote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shelduck.spark.write.write import WrittenFiles
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows by what happened to them, and the data files and bytes that were written."""
+    """Numbers of inserted, updated and deleted rows, and of written data files and bytes."""
 
     inserted: int = 0
     updated: int = 0
@@ -33,7 +33,7 @@ class Counts:
 
     @property
     def rows(self) -> int:
-        """All rows that something happened to."""
+        """The number of all rows that changed."""
         return self.inserted + self.updated + self.deleted
 
     def __add__(self, other: Counts) -> Counts:
@@ -51,7 +51,8 @@ class Done:
     """Changes of one table that wait for a commit.
 
     ``paths`` are all files that were written for them, below the table's directory. ``alter`` is
-    the change of columns that they need; ``table`` has them already. ``note`` says what was left.
+    the change of columns that they need; ``table`` already includes it. ``note`` says what was left
+    out.
     """
 
     table: TableVersion
@@ -63,17 +64,17 @@ class Done:
 
     @property
     def keeps_rows(self) -> bool:
-        """True when the rows of the table are the same afterwards."""
+        """True if the table has the same rows afterwards."""
         return all(isinstance(c, RewriteFiles | FlushInlined) for c in self.changes)
 
     @property
     def is_nothing(self) -> bool:
-        """True when no commit is needed."""
+        """True if no commit is needed."""
         return not (self.counts.rows or self.paths or self.changes or self.alter)
 
 
 def appended(table: TableVersion, written: WrittenFiles) -> Done:
-    """Return the appending of written files."""
+    """Return the change that appends written files."""
     counts = Counts(inserted=written.rows, files=len(written.files), bytes=written.bytes)
     if not written.files:
         return Done(table)
@@ -82,7 +83,7 @@ def appended(table: TableVersion, written: WrittenFiles) -> Done:
 
 
 def inlined(table: TableVersion, batch: InlinedBatch) -> Done:
-    """Return the appending of rows that the catalog itself keeps."""
+    """Return the change that appends rows in the catalog itself."""
     if not batch.rows:
         return Done(table)
     return Done(
@@ -91,19 +92,19 @@ def inlined(table: TableVersion, batch: InlinedBatch) -> Done:
 
 
 def discard(table: TableVersion, paths: Iterable[str]) -> None:
-    """Delete written files that no commit will know, with the directories made for them."""
+    """Delete written files that no commit will name, with the directories made for them."""
     tops = {path: path.partition("/")[0] for path in paths}
     writes = {top for top in tops.values() if is_write_directory(top, table.uuid)}
     for directory in writes:
         delete_directory(place_below(table.path, directory))
-    # Directories of partitions hold files of others too.
+    # Directories of partitions also hold files of other writes.
     delete_files(place_below(table.path, path) for path, top in tops.items() if top not in writes)
 
 
 def discard_unpublished(
     table: TableVersion, paths: Iterable[str], published: frozenset[str] | set[str]
 ) -> None:
-    """Delete those of the written files that are not among the absolute paths ``published``."""
+    """Delete written files whose absolute paths are not in ``published``."""
     kept = {path.partition("/")[0] for path in paths if table.path + path in published}
     gone = [path for path in paths if table.path + path not in published]
     discard(table, (path for path in gone if path.partition("/")[0] not in kept))

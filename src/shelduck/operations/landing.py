@@ -1,4 +1,4 @@
-"""The last look before a commit: files that it names are there, as large as it says."""
+"""The last check before a commit: its files exist and have the size that it says."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from shelduck.spark.files.existence import absent_files
 
 
 def require_files(changes: Sequence[Change], directories: Mapping[TableId, str]) -> None:
-    """Raise CorruptLake when a file that the changes name is gone or of another size.
+    """Raise CorruptLake if a file that the changes name is gone or has another size.
 
-    Who commits calls this just before. ``directories`` are those of the tables that get new files,
-    also of tables that are new. No request where no file is named.
+    The committing code calls this just before the commit. ``directories`` are those of the tables
+    that get new files, including new tables. No request if there are no files.
     """
     wrong = absent_files(_named_files(changes, directories))
     if wrong:
@@ -58,7 +58,7 @@ def _of(
     files: Sequence[NewDataFile], deletes: Sequence[NewDeleteFile], place: str
 ) -> Iterator[tuple[str, int]]:
     for file in files:
-        # What a table adopts lies where it always lay.
+        # Adopted files stay where they are.
         yield (file.path if file.names is not None else place + file.path), file.file_size_bytes
         if file.deletes is not None:
             yield place + file.deletes.path, file.deletes.file_size_bytes

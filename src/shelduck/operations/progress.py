@@ -21,8 +21,8 @@ def write_progress(
 ) -> Iterator[Progress | None]:
     """Show the rows, files and bytes of a write while it runs, and once more when it is done.
 
-    ``show`` is decided by whether stderr is a terminal when it is None. Yields what the write calls
-    with the rows, files and bytes that it has finished.
+    If ``show`` is None, progress is shown if stderr is a terminal. Yields a function that the write
+    calls with the rows, files and bytes that it has finished.
     """
     console = Console(stderr=True)
     if show is False or (show is None and not console.is_terminal):
@@ -60,9 +60,9 @@ class _Last:
 def bin_progress(
     table: object, bins: Sequence[Bin], what: str, *, show: bool | None = None
 ) -> Iterator[Callable[[Bin], None] | None]:
-    """Show how many of the bins of a table are written, as `write_progress` does.
+    """Show how many of the bins of a table are written, as in `write_progress`.
 
-    Yields what is called with each bin that is; None where nothing is shown.
+    Yields a function that is called with each written bin; None if nothing is shown.
     """
     console = Console(stderr=True)
     if show is False or (show is None and not console.is_terminal):

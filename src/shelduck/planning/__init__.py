@@ -1,5 +1,5 @@
-"""Decisions without I/O: how files are read, and which of them a filter may find rows in.
+"""Decisions without I/O: how files are read, and in which of them a filter may find rows.
 
-`scan` plans a read, from what `resolve`, `readable` and `merge` find out; `prune` and `ranges` look
-at statistics. Comes in: a table version, files and layouts. Goes out: a scan plan, file ids.
+`scan` plans a read, with the help of `resolve`, `readable` and `merge`; `prune` and `ranges` look
+at statistics. Input: a table version, files and layouts. Output: a scan plan, file ids.
 """

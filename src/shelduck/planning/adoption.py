@@ -1,8 +1,9 @@
-"""How a file that others wrote fits a table: by name, every column checked before it is adopted.
+"""How a foreign file fits a table: by name, every column checked before the file is adopted.
 
 The rules are those of DuckLake's ``add_data_files``: names match without case, a struct part by
-part, lists and maps by place; ``name=value`` directories stand for columns, and win over columns of
-the file. Stricter: a column is refused unless its values are read right as they are.
+part, lists and maps by position; ``name=value`` directories are columns, and override columns of
+the file. It is stricter in one point: a column is refused unless its values read correctly as they
+are.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ _UNSURE = frozenset({"timetz", "unknown"})
 class Adopted:
     """How files of one layout fit: ``names`` is their name mapping.
 
-    ``leaves`` are the leaves that are in the files: their field, how they are stored, and the path
-    in the file's own schema. ``missing`` are leaves that are not there; ``from_path`` are columns
-    whose value is in the file's path. ``problems`` tell what does not fit, empty when all does.
+    ``leaves`` are the leaves that the files have: their field, how they are stored, and the path in
+    the file's own schema. ``missing`` are leaves that the files lack; ``from_path`` are columns
+    whose value is in the file's path. ``problems`` say what does not fit; it is empty if everything
+    fits.
     """
 
     names: tuple[MappedName, ...]
@@ -39,10 +41,11 @@ class Adopted:
 
 
 def holds_alike(stored: PhysicalField, target: Leaf) -> bool:
-    """Tell whether every reader makes the same values of a stored leaf, and loses none.
+    """Return whether every reader reads the same values from a stored leaf, and loses none.
 
-    Casts that the time zone of a session decides (``timestamp`` to ``timestamptz``) are left out,
-    and all that DuckDB's own ``add_data_files`` refuses but text of JSON.
+    This excludes casts that depend on the time zone of a session (``timestamp`` to
+    ``timestamptz``), and everything that DuckDB's own ``add_data_files`` refuses, except text as
+    JSON.
     """
     leaf = stored.shape
     found = reading(stored, target)
@@ -56,10 +59,10 @@ def holds_alike(stored: PhysicalField, target: Leaf) -> bool:
 
 
 def holds_widened(stored: PhysicalField, target: Leaf) -> bool:
-    """Tell whether a stored leaf is read right as ``target`` where another format widened types.
+    """Return whether a stored leaf reads correctly as ``target`` if another format widened types.
 
-    Instants may be stored in either way: files say by their flag what their table's schema says
-    too, or, as INT96, nothing.
+    Instants may be stored in either way: the flag in the file agrees with the schema of its table
+    or, for INT96, is absent.
     """
     found = reading(stored, target)
     if found is None:
@@ -91,7 +94,7 @@ def match_file(
 ) -> Adopted:
     """Return how a file of that layout, with these keys in its path, fits the columns.
 
-    ``called`` is the name of a column or struct field in the file, None where it is not there;
+    ``called`` returns the name of a column or struct field in the file, None if the file lacks it;
     ``holds`` says which stored leaves are values of which type.
     """
     match = _Match(allow_missing, ignore_extra, called, holds)
@@ -116,9 +119,9 @@ def match_file(
 
 
 def same_names(one: Sequence[MappedName], other: Sequence[MappedName]) -> bool:
-    """Tell whether two mappings say the same, whatever the order of names beside each other.
+    """Return whether two mappings are equal, whatever the order of names in one level.
 
-    The order of partition names counts: values of files go by it.
+    The order of partition names matters, because the values of files follow it.
     """
     return _identity(one) == _identity(other)
 
@@ -156,7 +159,7 @@ def _match_level(
         target = known.get(part.name.lower())
         here = path_text((*path, part.name))
         if target is None:
-            # A nested column of the lake's own kind that no reader asks for is left out, too.
+            # A nested column for Shelduck's own use that no reader asks for is left out, too.
             if not match.ignore_extra and part.id not in (ROW_ID_FIELD, SNAPSHOT_FIELD):
                 match.problems.append(
                     f"column {here!r} is in the file but not in the table"
@@ -228,14 +231,14 @@ def _match_parts(
         found = _match_node(match, part, child, below, inside)
         if found is None:
             return None
-        # DuckDB knows the elements of a list by the name of the group that repeats.
+        # DuckDB knows the elements of a list by the name of the repeated group.
         name = stored.group if target.shape is Kind.LIST and stored.group else part.name
         children.append(MappedName(name, found.field_id, False, found.children))
     return MappedName(stored.name, target.id, is_partition=False, children=tuple(children))
 
 
 def _hides_structs(stored: PhysicalField, target: Field) -> bool:
-    """Tell a list that is not laid out as the Parquet standard has it, with structs below."""
+    """Return whether a list of structs has a layout other than the Parquet standard's."""
     if target.shape is not Kind.LIST or (stored.group == "list" and not stored.encoding):
         return False
     return any(part.shape is Kind.STRUCT for part in target.walk())

@@ -1,8 +1,9 @@
-"""What has to be read for a change feed: which rows came and which went, snapshot by snapshot.
+"""What to read for a change feed: which rows were inserted and deleted, snapshot by snapshot.
 
-A row came in the snapshot that it says of itself, else in the one where its file begins; it went in
-the first snapshot of which a delete file or the catalog says so, else in the one where its file
-ends. Compaction moves rows and changes none: files that it begins and ends say nothing.
+A row was inserted in the snapshot that is stored with it, or else in the snapshot where its file
+begins. It was deleted in the first snapshot for which a delete file or the catalog says so, or else
+in the snapshot where its file ends. Compaction moves rows and changes none, so files that it begins
+and ends are ignored.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Span:
 class FeedDeletes:
     """A delete file, and the first snapshot that sees it.
 
-    Where its rows do not say in which snapshot each was deleted, it was that one.
+    If its rows do not say in which snapshot each was deleted, it was this one.
     """
 
     file: DeleteFile
@@ -45,11 +46,11 @@ class FeedDeletes:
 
 @dataclass(frozen=True, slots=True)
 class FeedFile:
-    """A data file that rows came with or went from in the range.
+    """A data file whose rows were partly inserted or deleted in the range.
 
     ``deletes`` are all delete files of it that some snapshot of the range, or the one before it,
-    sees, oldest first; ``positions`` are those that the catalog itself says are deleted, with the
-    snapshot. ``file`` itself knows nothing of deletes.
+    sees, oldest first; ``positions`` are those that the catalog itself lists as deleted, with the
+    snapshot. ``file`` itself has no deletes.
     """
 
     file: DataFile
@@ -59,7 +60,7 @@ class FeedFile:
 
     @property
     def knows_snapshots(self) -> bool:
-        """True when each row of the file says in which snapshot it came."""
+        """True if each row of the file stores the snapshot in which it was inserted."""
         assert self.file.layout is not None
         return self.file.layout.has_field(SNAPSHOT_FIELD)
 
@@ -68,8 +69,8 @@ class FeedFile:
 class FeedSnapshots:
     """What the snapshots of a range did to the rows of one table.
 
-    ``moved``: rows only changed their place. ``rewritten``: files that begin or end there were
-    compacted. ``mixed``: rows came and went, so that some may have been updated.
+    ``moved``: rows only moved to other files. ``rewritten``: files that begin or end there were
+    compacted. ``mixed``: rows were inserted and deleted, so some of them may be updates.
     """
 
     moved: frozenset[int] = frozenset()
@@ -79,11 +80,12 @@ class FeedSnapshots:
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """Files by what is read of them; rows count when their snapshot is in ``span``.
+    """Files by what is read from them; rows count if their snapshot is in ``span``.
 
-    ``born``: rows that came. ``born_partly``: the same, but some were dead before anybody saw them.
-    ``ended``: all rows that were live went in the snapshot of that number. ``thinned``: rows at
-    deleted positions went. ``sources`` tell which positions, for the last and ``born_partly``.
+    ``born``: rows that were inserted. ``born_partly``: the same, but some were deleted before
+    anybody saw them. ``ended``: all rows that were still live were deleted in the snapshot of that
+    number. ``thinned``: rows at deleted positions were deleted. For the last and ``born_partly``,
+    ``sources`` say which positions.
     """
 
     span: Span
@@ -96,10 +98,10 @@ class ChangePlan:
 
 
 def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -> FeedSnapshots:
-    """Return what snapshots, each with what it logged, did to the rows of a table.
+    """Return what snapshots, each with its log entries, did to the rows of a table.
 
-    Raises Unsupported for one that compacted files and changed rows of the table at once: which of
-    its files hold new rows, nothing tells.
+    Raises Unsupported if a snapshot both compacted files and changed rows of the table, because
+    nothing says which of its files hold new rows.
     """
     moved, rewritten, mixed = set(), set(), set()
     for number, entries in snapshots:
@@ -107,7 +109,7 @@ def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -
         moves = verbs & _MOVES
         changes = verbs & (INSERTS | DELETES)
         if Verb.INLINE_FLUSH in verbs:
-            # A flush says so of deletes that were in the catalog before.
+            # A flush logs this for deletes that were already in the catalog.
             changes -= {Verb.DELETED_FROM_TABLE}
         if verbs & _REWRITES:
             rewritten.add(number)
@@ -125,7 +127,7 @@ def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -
 
 
 def plan_changes(span: Span, snapshots: FeedSnapshots, files: Iterable[FeedFile]) -> ChangePlan:
-    """Return what to read for the changes of a span of snapshots."""
+    """Return what to read for the changes in a span of snapshots."""
     born: list[DataFile] = []
     born_partly: list[DataFile] = []
     ended: list[tuple[DataFile, int]] = []
@@ -166,7 +168,7 @@ def _has_births(found: FeedFile, span: Span, snapshots: FeedSnapshots) -> bool:
 
 
 def _has_still_births(found: FeedFile) -> bool:
-    """Tell whether rows of the file may have gone in the snapshot in which they came."""
+    """Return whether rows of the file may have been deleted in the snapshot that inserted them."""
     if found.knows_snapshots:
         return bool(found.deletes or found.positions)
     begin = found.file.begin_snapshot
@@ -176,7 +178,7 @@ def _has_still_births(found: FeedFile) -> bool:
 
 
 def _has_deaths(found: FeedFile, span: Span) -> bool:
-    # A delete file may begin long before the last deletes in it; it cannot have been written then.
+    # A delete file may begin long before its last deletes, but its id shows when it was written.
     late = any(d.file.id is not None and d.file.id >= span.next_file_id for d in found.deletes)
     return late or any(span.first <= at <= span.last for _, at in found.positions)
 

@@ -1,7 +1,8 @@
-"""Which files are written anew together: small ones, and those with many deleted rows.
+"""Which files are rewritten together: small ones, and those with many deleted rows.
 
-A bin is what one file is made of: files that stand beside each other in the table's order and
-belong to one partition. Whether older snapshots can do without the sources is decided here too.
+A bin is a set of files whose rows go into one new file. They are neighbours in the table's order
+and belong to one partition. This module also decides whether older snapshots can do without the
+sources.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from shelduck.model.files.layout import PhysicalField
 from shelduck.model.tables.schema import FieldId
 
 MIN_FILES = 2
-# A file of this part of the target is large enough: it is not written again to make it larger.
+# A file of at least this part of the target size is not rewritten to make it larger.
 _ENOUGH = 0.75
-# What is written before it is committed, so that much of a long run stays done.
+# How much is written before a commit, so that most of a long run is kept if it stops.
 _BIN_COUNT = 64
 _BIN_BYTES = 8 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Where a file belongs: the partition spec that it was written under, and its values."""
+    """Where a file belongs: the partition spec with which it was written, and its values."""
 
     id: int | None = None
     values: tuple[str | None, ...] = ()
@@ -37,7 +38,7 @@ NO_PARTITION = Partition()
 
 @dataclass(frozen=True, slots=True)
 class ColumnVersion:
-    """One version of one column, as the catalog's row has it; ``end`` is None for the newest."""
+    """One version of one column, as in the catalog's row; ``end`` is None for the newest."""
 
     id: FieldId
     type: str
@@ -49,7 +50,7 @@ class ColumnVersion:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Files whose rows go into one.
+    """Files whose rows go into one file.
 
     ``keeps_history``: older snapshots will read the result instead of the sources.
     """
@@ -65,7 +66,7 @@ class Bin:
 
     @property
     def rows(self) -> int:
-        """The rows of the sources, deleted ones too."""
+        """The number of rows of the sources, including deleted ones."""
         return sum(f.record_count or 0 for f in self.files)
 
 
@@ -81,9 +82,9 @@ def small_file_bins(
 ) -> list[Bin]:
     """Return bins of files below three quarters of ``target`` bytes, each at most ``target``.
 
-    Only files of at least the first and below the second of ``sizes``, in bytes, are taken, and
-    none with deleted rows. A bin has at least ``min_files`` files; ``max_files`` bounds the files
-    of all bins together. Bins that older snapshots need come after the others.
+    Takes only files without deleted rows, of at least the first and below the second of ``sizes``,
+    in bytes. A bin has at least ``min_files`` files; ``max_files`` limits the files of all bins
+    together. Bins whose sources older snapshots need come last.
     """
     low, high = sizes[0], min(sizes[1], target * _ENOUGH)
     small = [f for f in files if low <= f.file_size_bytes < high and not f.dead_rows]
@@ -97,7 +98,7 @@ def dead_row_bins(
     threshold: float,
     target: int,
 ) -> list[Bin]:
-    """Return bins of files of whose rows at least the part ``threshold`` is deleted.
+    """Return bins of files with at least the part ``threshold`` of their rows deleted.
 
     Older snapshots always need the sources.
     """
@@ -115,10 +116,10 @@ def chosen_bins(
 
 
 def batches(bins: Iterable[Bin], most: int = _BIN_COUNT) -> Iterable[list[Bin]]:
-    """Yield bins in lots that are committed one by one, so that what is done stays done.
+    """Yield bins in lots that are committed one by one, so that finished work is kept.
 
-    A lot has at most ``most`` bins. All of a lot leave history to their results, or all do not:
-    DuckLake tells the two apart.
+    A lot has at most ``most`` bins. Either all bins of a lot leave history to their results or none
+    does: DuckLake commits the two kinds differently.
     """
     lot: list[Bin] = []
     size = 0
@@ -134,7 +135,7 @@ def batches(bins: Iterable[Bin], most: int = _BIN_COUNT) -> Iterable[list[Bin]]:
 
 
 class History:
-    """What older snapshots that are left would miss if some files were replaced by new ones."""
+    """What the remaining older snapshots would lose if new files replaced some files."""
 
     def __init__(
         self,
@@ -143,14 +144,14 @@ class History:
         deleted_from: Iterable[int] = (),
         mappings: Mapping[int, NameMapping] | None = None,
     ) -> None:
-        """``snapshots`` are the ids of all that are left; ``deleted_from`` are files with deletes.
+        """``snapshots`` are the ids of the remaining ones; ``deleted_from`` are files with deletes.
 
-        A file counts as deleted from when any snapshot that is left may see its deletes.
+        A file is in ``deleted_from`` if any remaining snapshot may see its deletes.
         """
         every = list(versions)
         now = {_kept(v): v for v in every if v.end is None}
         current = {v.id for v in now.values()}
-        # Where a column that is seen now came into sight: as it is, or again.
+        # The snapshots in which the current columns became visible, for the first time or again.
         follows = {(_kept(v), v.end) for v in every}
         comes = {v.begin for v in every if _kept(v) in now and (_kept(v), v.begin) not in follows}
         self._shaped = sorted(comes)
@@ -166,18 +167,18 @@ class History:
                 where[version.id] = max(last, where.get(version.id, last))
 
     def is_of_one_shape(self, files: Iterable[DataFile]) -> bool:
-        """Tell whether files began with the same ones of today's columns and types.
+        """Return whether files began with the same set of the current columns and types.
 
-        DuckDB 1.5 writes a compacted file anew with the columns of the snapshot in which its oldest
-        source began, and loses what younger ones have beyond them.
+        DuckDB 1.5 rewrites a compacted file with the columns of the snapshot in which its oldest
+        source began, and loses the other columns of newer sources.
         """
         return len({bisect_right(self._shaped, f.begin_snapshot) for f in files}) < 2
 
     def allows(self, file: DataFile) -> bool:
-        """Tell whether a file of the newest columns can stand for ``file`` in all snapshots.
+        """Return whether a file with the newest columns can replace ``file`` in all snapshots.
 
-        It cannot where rows of ``file`` were deleted, where an older snapshot shows a column that
-        only ``file`` has, and where it shows a column under another type or another default.
+        It cannot if rows of ``file`` were deleted, or if an older snapshot shows a column that only
+        ``file`` has, or a column with another type or another default.
         """
         if file.id in self._deleted_from:
             return False
@@ -195,7 +196,7 @@ def _kept(version: ColumnVersion) -> tuple[object, ...]:
 
 
 def _last_in(snapshots: Sequence[int], version: ColumnVersion) -> int | None:
-    """Return the last snapshot that shows a column version, None when none is left."""
+    """Return the last remaining snapshot that shows a column version, None if there is none."""
     if version.end is None:
         return snapshots[-1] if snapshots and snapshots[-1] >= version.begin else None
     at = bisect_left(snapshots, version.end) - 1
@@ -203,7 +204,7 @@ def _last_in(snapshots: Sequence[int], version: ColumnVersion) -> int | None:
 
 
 def _held(file: DataFile, mappings: Mapping[int, NameMapping]) -> set[FieldId] | None:
-    """Return the columns that a file has, None when only their places tell."""
+    """Return the columns that a file has, None if only their positions identify them."""
     if file.mapping_id is not None:
         mapping = mappings[file.mapping_id]
         open_names = list(mapping.names)
@@ -244,9 +245,9 @@ def _packed(
 
 
 def _filled(files: Sequence[DataFile], target: int) -> Iterable[tuple[DataFile, ...]]:
-    """Yield runs of neighbours within ``target`` bytes, as few and as even as can be.
+    """Yield runs of neighbours within ``target`` bytes, as few and as even as possible.
 
-    Even, because bins are written side by side, and the largest is what one waits for.
+    They are even because bins are written in parallel, and the largest one takes longest.
     """
     left = sum(f.file_size_bytes for f in files)
     run: list[DataFile] = []

@@ -1,4 +1,4 @@
-"""No rewrite makes rows or loses them: what is written is what its sources hold, less the dead."""
+"""A rewrite neither adds nor loses rows: its results hold the live rows of its sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A data file as the catalog counts it; ``rows`` is None where it does not tell."""
+    """A data file as the catalog counts it; ``rows`` is None if the catalog does not say."""
 
     path: str
     rows: int | None
@@ -20,7 +20,7 @@ class Source:
 
 
 def unequal_rows(sources: Sequence[Source], results: Sequence[NewDataFile]) -> str | None:
-    """Return in words how results hold other rows than their sources, None when they do not.
+    """Return in words how results and sources differ in their rows, None if they do not.
 
     Counts of sources are the catalog's, those of results come from footers. Sources that the
     catalog does not count are not compared.
@@ -39,7 +39,7 @@ def unequal_rows(sources: Sequence[Source], results: Sequence[NewDataFile]) -> s
 
 
 def live_rows(files: Sequence[NewDataFile]) -> int:
-    """Return how many rows of new files are alive."""
+    """Return how many rows of new files are live."""
     return sum(f.record_count - (f.deletes.delete_count if f.deletes else 0) for f in files)
 
 

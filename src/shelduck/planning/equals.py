@@ -1,4 +1,4 @@
-"""The values that a filter leaves possible for a column, where they can be counted up."""
+"""The values that a filter allows for a column, if they can be listed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shelduck.planning.prune import domain
 
 
 def equal_values(predicate: Predicate) -> dict[Path, tuple[Literal, ...]]:
-    """Return, per column, literals one of which every row that may match is equal to."""
+    """Return literals per column; every row that may match equals one of them."""
     if isinstance(predicate, And):
         found: dict[Path, tuple[Literal, ...]] = {}
         for part in predicate.parts:
@@ -30,7 +30,7 @@ def equal_values(predicate: Predicate) -> dict[Path, tuple[Literal, ...]]:
 
 
 def buckets_of(leaf: Leaf, literals: tuple[Literal, ...], buckets: int) -> frozenset[int] | None:
-    """Return the buckets in which values of a column that equal a literal lie; None if unknown."""
+    """Return the buckets with values of a column that equal a literal; None if unknown."""
     found = set()
     for literal in literals:
         if domain(literal.type) != domain(leaf) or domain(leaf) is None:

@@ -1,7 +1,7 @@
-"""Whose footers may be believed: writers differ in what they say about NaN.
+"""Whose footers can be trusted: writers differ in what they say about NaN.
 
-Spark takes NaN for greater than every number. A writer that leaves NaN out of its bounds, as
-pyarrow does, makes a row group look as if nothing in it were greater than them.
+For Spark, NaN is greater than every number. If a writer leaves NaN out of its bounds, as pyarrow
+does, a row group looks as if it held nothing greater than its bounds.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _WRITE_LENGTH = 36
 def untrusted_columns(
     table: TableVersion, nodes: Iterable[Node], files: Iterable[DataFile]
 ) -> tuple[str, ...]:
-    """Return the read columns that hold floats, where some file is not known to be Shelduck's.
+    """Return the float columns that are read, if some file is not known to be Shelduck's.
 
-    The name of a write tells: nobody else ends it with the digits of the table's uuid.
+    The name of a write shows this: only Shelduck ends it with the digits of the table's uuid.
     """
     floats = [n.name for n in nodes if n.is_read and n.name is not None and _holds_float(n)]
     if not floats or all(_is_own(table, file.path) for file in files):

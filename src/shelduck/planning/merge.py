@@ -1,4 +1,4 @@
-"""Which files one read schema serves: shapes merged as long as every reading stays right."""
+"""Which files one read schema serves: shapes are merged while every reading stays correct."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from shelduck.planning.resolve import Node, Resolved
 ReadItem = tuple[str, DataType, str | None]
 ConstantItem = tuple[str, int, Field]
 
-# Spark gives these defaults to files that lack the column, in both of its readers.
+# Both of Spark's readers fill in these defaults in files that lack the column.
 _NATIVE_DEFAULTS = frozenset(
     """boolean int8 int16 int32 int64 uint8 uint16 uint32 float32 float64 date
     timestamp timestamp_s timestamp_ms timestamptz timestamp_ns varchar json""".split()
 )
 
-# Beyond that the vectorized reader of Spark 4.3 fails with "BigInteger out of long range".
+# Beyond this, the vectorized reader of Spark 4.3 fails with "BigInteger out of long range".
 _NATIVE_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What files of a group have in common; ``path`` is the first of them."""
+    """What the files of a group have in common; ``path`` is the first of them."""
 
     resolved: Resolved
     with_deletes: bool
     path: str
 
     def merged(self, other: Shape) -> Shape | None:
-        """Return the shape that reads the files of both right, or None."""
+        """Return the shape that reads the files of both correctly, or None."""
         one, two = self.resolved, other.resolved
         if self.with_deletes != other.with_deletes:
             return None
@@ -68,7 +68,7 @@ class Shape:
 
 
 def _row_ids_agree(one: Resolved, two: Resolved) -> bool:
-    """Tell whether one name reads the embedded row ids of both, NULL where there are none."""
+    """Return whether one name reads the stored row ids of both, NULL where there are none."""
     a, b = one.row_id_column, two.row_id_column
     if a is None or b is None:
         return (a or b or "").lower() not in (one.names if a is None else two.names)
@@ -100,7 +100,7 @@ def _merged(
 
 
 def _absence_reads_right(node: Node, *, top: bool) -> bool:
-    """Tell whether a file without this node's column reads as the table says, by Spark alone."""
+    """Return whether Spark alone reads a file without this node's column as the table says."""
     field = node.field
     if field.initial_default is None:
         return True
@@ -110,7 +110,7 @@ def _absence_reads_right(node: Node, *, top: bool) -> bool:
 
 
 def default_is_native(field: Field) -> bool:
-    """Tell whether Spark itself can give the field's initial default to files that lack it."""
+    """Return whether Spark can fill in the field's initial default in files that lack it."""
     if isinstance(field.shape, Decimal):
         return field.shape.precision <= _NATIVE_DIGITS
     name = str(field.shape)
@@ -151,7 +151,7 @@ def _native_default(node: Node) -> str | None:
 
 
 def _canonical(field: Field) -> str | None:
-    """Return the initial default in its canonical text, or as it is where there is none."""
+    """Return the initial default in its canonical text, or unchanged if it has none."""
     if field.initial_default is None:
         return None
     assert not isinstance(field.shape, Kind)
@@ -168,7 +168,7 @@ def _absent(node: Node) -> Expression:
 
 
 def _value(node: Node, source: Expression, where: str, depth: int) -> Expression:
-    """Return how the field's value is made from ``source``, which holds the node as it was read."""
+    """Return how to compute the field's value from ``source``, the node as it was read."""
     field = node.field
     if field.is_leaf:
         if node.how is None:
@@ -210,7 +210,7 @@ def _built(node: Node, source: Expression, where: str, depth: int) -> Expression
 
 
 def _is_same(node: Node) -> bool:
-    """Tell whether the value that is read is the field's value, names and all."""
+    """Return whether the value that is read is already the field's value, names included."""
     return node.is_read and node.read_type == _without_nulls(node.field) and _is_plain(node)
 
 
@@ -227,12 +227,12 @@ def _nullable(field: Field) -> Field:
 
 
 def _is_plain(node: Node) -> bool:
-    """Tell whether no leaf below needs more than its reading."""
+    """Return whether no leaf below needs more than its reading."""
     return node.is_read and node.how is None and all(_is_plain(c) for c in node.children)
 
 
 def _is_castable(node: Node) -> bool:
-    """Tell whether Spark's cast by position makes the field: all parts there, plain casts only."""
+    """Return whether Spark's cast by position gives the field: all parts, plain casts only."""
     if not node.is_read or node.witness is not None:
         return False
     if node.field.is_leaf:

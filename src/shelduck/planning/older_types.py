@@ -1,4 +1,4 @@
-"""Which files hold values in another type than their column has today."""
+"""Which files hold values in another type than the current type of their column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shelduck.model.types.data_types import Leaf
 from shelduck.model.types.temporal import TIMESTAMP_NAMES
 from shelduck.planning.resolve import Node
 
-# What values of a type are stored as besides the type itself, by Shelduck or by DuckDB.
+# Other types as which Shelduck or DuckDB stores the values of a type.
 _STORED_AS = {
     "int128": ("decimal(38,0)", "float64"),
     "uint8": ("int16",),
@@ -62,7 +62,7 @@ def _below(
     for at, child in enumerate(node.children):
         if child.is_read:
             assert child.name is not None
-            # Parts of lists and maps go by their place, whatever the file calls them.
+            # Parts of lists and maps are found by position, whatever their names in the file.
             is_member = node.field.shape is Kind.STRUCT
             part = by_name[child.name] if is_member else stored.children[at]
             yield from _below(child, part, (*path, child.field.name))
@@ -75,7 +75,7 @@ def older_types(nodes: Sequence[Node], stored: Sequence[PhysicalField]) -> tuple
         assert not isinstance(field.shape, Kind)
         assert not isinstance(leaf.shape, Kind)
         known = (str(field.shape), *_STORED_AS.get(str(field.shape), ()))
-        # Instants and local times look alike in the timestamps of old writers.
+        # Old writers store instants and local times as the same timestamps.
         is_old_timestamp = leaf.encoding == "int96" and str(field.shape) in TIMESTAMP_NAMES
         if str(leaf.shape) not in known and not is_old_timestamp:
             found.append(OlderType(path, leaf.shape, field.shape))

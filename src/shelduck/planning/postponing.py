@@ -1,7 +1,7 @@
-"""Which rewrites may happen later than they did: only the place of rows changed, so nobody sees.
+"""Which rewrites a later commit may move to itself: rows only moved, so nobody notices.
 
 DuckDB compacts a file with the columns of the snapshot in which the file began, so files must not
-begin before the columns that they hold are shown.
+begin before their columns are shown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from shelduck.model.files.data_files import DataFile
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table import Snapshot
 
-# A rewrite of ours says of itself that it is a flush, too.
+# Shelduck's rewrites also log a flush.
 _REWRITTEN = {Verb.REWRITE_DELETE, Verb.INLINE_FLUSH}
 
 
@@ -23,11 +23,12 @@ def postponable(
     snapshots: Sequence[tuple[Snapshot, Sequence[Entry]]],
     files: Iterable[DataFile],
 ) -> dict[int, frozenset[int]]:
-    """Return the snapshots that rewrote a table and may do it now, and the files that each wrote.
+    """Return the snapshots whose rewrites of a table can be moved, and the files each one wrote.
 
-    ``snapshots`` are in order, each with what it logged; ``files`` are those that are live. One
-    that did nothing else to any table may be moved while all files that it wrote are as it left
-    them. The snapshot before it must be there: it keeps the sources from having expired.
+    ``snapshots`` are in order, each with its log entries; ``files`` are the live files. The rewrite
+    of a snapshot can be moved if the snapshot did nothing else to any table and all files that it
+    wrote are unchanged. The snapshot before it must still exist, so that the sources have not
+    expired.
     """
     live = {f.id: f for f in files}
     found: dict[int, frozenset[int]] = {}

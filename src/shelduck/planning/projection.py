@@ -1,6 +1,6 @@
-"""How columns of a table are made from columns that were read.
+"""How columns of a table are computed from columns that were read.
 
-Small values, which `shelduck.spark.scan.columns` turns into Spark columns.
+These are small values, which `shelduck.spark.scan.columns` turns into Spark columns.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """The element, key or value that an enclosing `Each` or `Entries` runs over."""
+    """The element, key or value over which an enclosing `Each` or `Entries` runs."""
 
     name: str
 
@@ -45,7 +45,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A per-file constant, by its name: text to be read as a value of ``type``."""
+    """A per-file constant, by its name: text that is read as a value of ``type``."""
 
     name: str
     type: Leaf
@@ -67,7 +67,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """A leaf made from another type; ``where`` names file and column for the error of a check."""
+    """A leaf converted from another type; ``where`` names file and column in a check's error."""
 
     source: Expression
     target: Leaf
@@ -91,7 +91,7 @@ class Recast:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A struct of new members; NULL where ``source`` is NULL."""
+    """A struct with new members; NULL if ``source`` is NULL."""
 
     source: Expression
     members: tuple[tuple[str, Expression], ...]
@@ -103,7 +103,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """A list whose every element is made anew."""
+    """A list with a new value for each element."""
 
     source: Expression
     variable: Variable
@@ -115,7 +115,7 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A map whose every key and value are made anew."""
+    """A map with new keys and values."""
 
     source: Expression
     key_variable: Variable

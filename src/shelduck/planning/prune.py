@@ -1,7 +1,7 @@
-"""Which files may hold a row that a filter asks for, by the statistics that the catalog keeps.
+"""Which files may hold a row that a filter asks for, by the statistics in the catalog.
 
-A file is left out only when its statistics prove that no row matches: what is missing, cut, of
-another type or unreliable means "may match".
+A file is skipped only if its statistics prove that no row matches. If they are missing, cut, of
+another type or unreliable, the file may match.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _INTEGER = re.compile(r"-?[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of one column in one file.
+    """What is known about one column in one file.
 
-    ``domain`` says what its values compare with; ``low`` and ``high`` bound the values that are
+    ``domain`` says with what its values compare; ``low`` and ``high`` bound the values that are
     neither NULL nor NaN (None: unknown). The flags are True unless the contrary is proven.
     """
 
@@ -57,9 +57,9 @@ Lookup = Callable[[Path], Facts | None]
 
 
 def may_match(predicate: Predicate, lookup: Lookup) -> bool:
-    """Tell whether a file with these facts may hold a row for which ``predicate`` is true.
+    """Return whether a file with these facts may hold a row for which ``predicate`` is true.
 
-    ``lookup`` returns the facts of a column by its path, or None when nothing is known of it.
+    ``lookup`` returns the facts of a column by its path, or None if nothing is known about it.
     """
     if isinstance(predicate, And):
         return all(may_match(p, lookup) for p in predicate.parts)
@@ -92,8 +92,8 @@ def matching_files(
     """Return the ids of the files of a group that may hold a row for which ``predicate`` is true.
 
     Paths are those of the group's read schema. ``stats`` has the statistics of each leaf that the
-    predicate names by field id, then by data file id; what is missing may hold anything. ``files``
-    are those of the group to look at, all of them when None.
+    predicate names by field id, then by data file id; if statistics are missing, the file may hold
+    any value. ``files`` are the files of the group to check, None for all of them.
     """
     places = _Places(group)
     return {
@@ -111,14 +111,14 @@ def _of_file(
 
 
 class _Places:
-    """Where a path of the read schema leads: the table's field, and the node in each layout."""
+    """What a path of the read schema refers to: the table's field, and the node in each layout."""
 
     def __init__(self, group: ScanGroup) -> None:
         self._nodes = {n.name: n for n in group.nodes if n.is_read}
         self._known: dict[tuple[int, Path], tuple[Node, PhysicalField | None] | None] = {}
 
     def find(self, layout: Layout, path: Path) -> tuple[Node, PhysicalField | None] | None:
-        """Return field and node, the node None where the file lacks a column; None if unknown."""
+        """Return field and node; the node is None if the file lacks a column. None if unknown."""
         key = (id(layout), path)
         if key not in self._known:
             self._known[key] = self._search(layout, path)
@@ -138,7 +138,7 @@ class _Places:
 
 
 class _FileFacts:
-    """The lookup for one file; facts are made when they are first asked for."""
+    """The lookup for one file; facts are computed on first use."""
 
     def __init__(
         self, places: _Places, file: DataFile, stats: Callable[[int], ColumnStats | None]
@@ -168,7 +168,7 @@ class _FileFacts:
 
 
 def domain(read: Leaf) -> str | None:
-    """Return what values of a read type compare with; None for types that are not compared."""
+    """Return the domain in which values of a read type compare; None if they are not compared."""
     if isinstance(read, Decimal):
         return "number"
     name = read.name
@@ -200,7 +200,7 @@ def _facts_of_stats(
     if kind is None or isinstance(leaf, Kind) or stats is None or str(leaf) in _UNCOUNTED:
         return None
     low, high = (_value(read, leaf, text) for text in (stats.min_value, stats.max_value))
-    # Counters of nested columns are unreliable: only bounds count there.
+    # Counters of nested columns are unreliable, so only bounds count.
     bounded = stats.min_value is not None or stats.max_value is not None
     is_empty = top and stats.value_count == 0 and not bounded and not stats.contains_nan
     is_float = str(leaf) in FLOATS
@@ -215,7 +215,7 @@ def _facts_of_stats(
 
 
 def _value(read: Leaf, written: Leaf, text: str | None) -> Comparable | None:
-    """Return a bound, parsed in the type that it was written in, as the read type has it."""
+    """Return a bound, parsed in the type in which it was written, as a value of the read type."""
     if text is not None and written == read and str(written) in _PLAIN_INTEGERS:
         return _whole(text)
     value = bound(written, text)
@@ -232,7 +232,7 @@ def _value(read: Leaf, written: Leaf, text: str | None) -> Comparable | None:
 
 
 def _whole(text: str) -> int | None:
-    """Return what `bound` does for whole numbers, at a fraction of the time."""
+    """Return the same as `bound` for integers, in a fraction of the time."""
     return int(text) if _INTEGER.fullmatch(text) else None
 
 

@@ -1,4 +1,4 @@
-"""The whole numbers that a filter leaves possible, for a first and cheap look at statistics."""
+"""The integers that a filter allows, for a first and cheap look at statistics."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Ranges = dict[Path, Range]
 
 
 def whole_number_ranges(predicate: Predicate) -> Ranges:
-    """Return, per column, the least and the greatest whole number of any row that may match.
+    """Return the smallest and largest integer per column of any row that may match.
 
-    Both ends are inclusive and None when open. A column that the filter does not hold to whole
-    numbers is left out; NULL and NaN never match where there is a range.
+    Both ends are inclusive, and None if open. A column that the filter does not limit to integers
+    is left out; NULL and NaN never match if there is a range.
     """
     if isinstance(predicate, And):
         found: Ranges = {}

@@ -1,8 +1,8 @@
-"""Which stored types Spark reads right as which types, and what makes values of the others.
+"""Which stored types Spark reads correctly as which types, and how other values are converted.
 
-The facts come from 27,000 measured reads of Spark 4.3: a pair stands in `reads_right` only when the
-vectorized and the row reader both gave every value, at top level and nested. Spark itself accepts
-more than that, some of it by handing over other values without an error: nothing here is a guess.
+The facts come from 27,000 measured reads of Spark 4.3: a pair is in `reads_right` only if both the
+vectorized and the row reader returned every value, at top level and nested. Spark itself accepts
+more pairs, and for some of them it returns other values without an error. Nothing here is a guess.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _DATE = Primitive("date")
 _INSTANT = Primitive("timestamptz")
 # Digits that every value of an integer type fits in.
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
-# Spark reads any INT32 as a decimal of 10 digits and any INT64 as one of 20.
+# Spark reads any INT32 as a decimal of 10 digits, and any INT64 as one of 20 digits.
 _READER_DIGITS = {8: 10, 16: 10, 32: 10, 64: 20}
 # Spark holds unsigned numbers in the next wider signed type.
 _HELD_IN = {"uint8": 16, "uint16": 32, "uint32": 64}
 
 
 class How(Enum):
-    """What is done to a value that was read, beyond taking it as it is."""
+    """What happens to a value that was read, other than taking it as it is."""
 
     CAST = "cast"
     CHECKED_CAST = "checked cast"
@@ -52,7 +52,7 @@ class Reading:
 
 
 def reading(stored: PhysicalField, target: Leaf) -> Reading | None:
-    """Return how a stored leaf is read as ``target``; None when no way is known to be right."""
+    """Return how a stored leaf is read as ``target``; None if no way is known to be correct."""
     if reads_right(stored, target):
         return Reading(target)
     if isinstance(stored.shape, Kind) or str(stored.shape).startswith("parquet:"):
@@ -61,7 +61,7 @@ def reading(stored: PhysicalField, target: Leaf) -> Reading | None:
 
 
 def reads_right(stored: PhysicalField, target: Leaf) -> bool:
-    """Tell whether Spark's two Parquet readers both give the right values, asked for ``target``."""
+    """Return whether both of Spark's Parquet readers return the correct values for ``target``."""
     leaf = stored.shape
     if isinstance(leaf, Kind):
         return False
@@ -81,7 +81,7 @@ def reads_right(stored: PhysicalField, target: Leaf) -> bool:
     if name == "uuid":
         return stored.encoding == "utf8" and wanted in ("uuid", "varchar")
     if name in ("varchar", "json"):
-        # Times are written as text whose form was checked; nobody else stores them so.
+        # Times are stored as text of a checked form; nobody else stores them like this.
         return wanted in ("varchar", "json", "time", "timetz")
     if name == "blob":
         return wanted in ("blob", "geometry")
@@ -155,7 +155,7 @@ def _temporal(stored: PhysicalField, target: str) -> Reading | None:
 
 
 def _cast(stored: PhysicalField, target: Leaf) -> Reading | None:
-    """Return the read in the stored type and the cast that DuckDB's promotions amount to."""
+    """Return the read in the stored type and the cast that correspond to DuckDB's promotions."""
     leaf = stored.shape
     assert not isinstance(leaf, Kind)
     if not reads_right(stored, leaf):
@@ -190,13 +190,14 @@ def _of_integer(leaf: Leaf, target: Leaf) -> Reading | None:
     if isinstance(target, Decimal):
         digits = 20 if name == "uint64" else _DIGITS[(SIGNED | UNSIGNED)[name]]
         fits = target.precision - target.scale >= digits
-        # Shelduck stores unsigned integers in wider ones: the values fit, though the type does not.
+        # Shelduck stores unsigned integers in wider types: the values fit, though the type does
+        # not.
         return Reading(leaf, How.CAST if fits else How.CHECKED_CAST)
     return None
 
 
 def _fits(name: str, wanted: str) -> bool:
-    """Tell whether every value of one integer type is a value of another."""
+    """Return whether every value of one integer type is a value of another."""
     if name == "boolean":
         return True
     if wanted in UNSIGNED:

@@ -1,8 +1,8 @@
-"""Rows that were written for older columns of a table: whether they are rows of it today.
+"""Fitting rows that were written for older columns of a table to its current columns.
 
-Files know columns by their ids, so a file that was written before an ALTER and lands behind it is
-read like one that landed just before it: renames and wider types are followed, and columns that
-were added read as their initial default. What that cannot be right for is told here.
+Files know columns by id. So a file that was written before an ALTER and committed after it reads
+like a file that was committed just before the ALTER: renames and wider types are followed, and
+added columns read as their initial default. This module finds the cases in which this is wrong.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _MOST_TOLD = 20
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How the columns of a table moved on since a writer looked at them.
+    """How the columns of a table changed since a writer read them.
 
-    ``problems`` are what no file can be fitted to. ``explicit`` are paths of columns whose write
-    default is not what files without them read: rows have to be written with their values.
-    ``checked`` are columns that take no NULL any more, and ``unsafe_bounds`` leaves whose bounds
-    lost their meaning.
+    ``problems`` are changes to which no file can be fitted. ``explicit`` are paths of columns whose
+    default for writes differs from the value that files without them read, so rows must be written
+    with their values. ``checked`` are columns that no longer accept NULL, and ``unsafe_bounds`` are
+    leaves whose bounds are no longer valid.
     """
 
     written: TableVersion
@@ -41,13 +41,13 @@ class Moved:
     unsafe_bounds: frozenset[FieldId] = frozenset()
 
     def refuse(self) -> None:
-        """Raise Conflict, with both schemas, when rows for the older columns do not fit."""
+        """Raise Conflict, with both schemas, if rows for the older columns do not fit."""
         self._refuse(self.problems)
 
     def files(self, files: Sequence[NewDataFile]) -> tuple[NewDataFile, ...]:
-        """Return files as those of the table today; the bytes stay.
+        """Return files as files of the current table; the bytes stay.
 
-        Raises Conflict when they do not fit, and when values have to be written.
+        Raises Conflict if they do not fit, or if values must be written.
         """
         self._refuse(self.problems or self._without_values())
         for number in self.checked:
@@ -58,9 +58,9 @@ class Moved:
         return tuple(without_bounds(file, self.unsafe_bounds) for file in files)
 
     def batch(self, batch: InlinedBatch) -> InlinedBatch:
-        """Return rows for the catalog as rows of the table today.
+        """Return rows for the catalog as rows of the current table.
 
-        Raises Conflict when they do not fit, and when values would be others.
+        Raises Conflict if they do not fit, or if their values would change.
         """
         self._refuse(self.problems or self._without_values())
         places: list[int | None] = []
@@ -97,10 +97,10 @@ class Moved:
 def moved(
     written: TableVersion, now: TableVersion, given: Collection[FieldId] | None = None
 ) -> Moved:
-    """Compare the columns that rows were written for with those of today.
+    """Compare the columns for which rows were written with the current columns.
 
-    ``given`` are the top-level columns that the writer's client named, all when None: of the others
-    nobody misses a value when they are dropped.
+    ``given`` are the top-level columns that the writer's client named, None for all. If another
+    column was dropped, no values are lost.
     """
     comparing = _Comparing(written, now, given)
     comparing.compare()
@@ -115,7 +115,7 @@ def moved(
 
 
 class _Comparing:
-    """One comparison, and what it has found so far."""
+    """One comparison and its results so far."""
 
     def __init__(
         self, written: TableVersion, now: TableVersion, given: Collection[FieldId] | None
@@ -128,15 +128,15 @@ class _Comparing:
         shadows = known_shadows(written, written.conversions)
         served = () if isinstance(shadows, str) else shadows
         self._held = {f.id: f for f in written.columns} | {s.field.id: s.field for s in served}
-        # What a job has converted meanwhile, for whom the writer wrote both columns.
+        # What a job has converted in the meantime, for which the writer wrote both columns.
         self._replaced = {s.old.id for s in served if now.columns.by_id(s.field.id) is not None}
 
     def compare(self) -> None:
-        """Look at every column."""
+        """Compare every column."""
         if self.written.properties.get(KEYS) != self.now.properties.get(KEYS):
             self.problems.append("the keys of the table changed")
         if self.written.properties.get(ROLLUPS) != self.now.properties.get(ROLLUPS):
-            # Whoever wrote the rows has made nothing of them for a rollup that is new.
+            # The rows were written without their values for a new rollup.
             self.problems.append("the rollups of the table changed")
         for column in self.written.columns:
             is_given = self.given is None or column.id in self.given

@@ -1,8 +1,8 @@
 """Table columns found in one file: by field id, by a name mapping, or by position.
 
-The rules are DuckLake's. Ids count when every top-level column of the file has one, and then a
-nested node without an id is absent; a name mapping replaces ids; a file with any top-level column
-without an id is matched by position, and its nested parts are absent.
+The rules are DuckLake's. Ids count if every top-level column of the file has one; a nested node
+without an id is then absent. A name mapping replaces ids. A file with any top-level column without
+an id is matched by position, and its nested parts are absent.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ _NO_VALUES = ("interval", "time_ns", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A table field in a file: ``name`` is what the file calls it, None when it is not there.
+    """A table field in a file: ``name`` is its name in the file, None if the file lacks it.
 
-    A leaf that is there is read as ``read`` and made into the column by ``how``. ``names`` are all
-    names (lower case) that the file has below a struct; ``witness`` is a part that is read only to
-    tell null from not null where no part of the field itself is in the file. A ``constant`` is the
-    place of the column among the file's partition values; ``null`` marks a column without values.
+    A leaf in the file is read as ``read``, and ``how`` converts it to the column's value. ``names``
+    are all names (lower case) that the file has below a struct. If the file has no part of the
+    field itself, ``witness`` is a part that is read only to tell null from not null. A ``constant``
+    is the index of the column among the file's partition values; ``null`` marks a column without
+    values.
     """
 
     field: Field
@@ -43,7 +44,7 @@ class Node:
 
     @property
     def read_type(self) -> DataType:
-        """The type that this node's column is read with; the node must be in the file."""
+        """Return the type with which this node's column is read; the node must be in the file."""
         if self.field.is_leaf:
             assert self.read is not None
             return self.read
@@ -58,13 +59,13 @@ class Node:
 
     @property
     def is_read(self) -> bool:
-        """True when a column or part of the file is read for this field."""
+        """True if a column of the file, or a part of one, is read for this field."""
         return self.name is not None and not self.null
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A whole file: its top-level nodes in the table's order, and every top-level name it has."""
+    """A whole file: its top-level nodes in the table's order, and all its top-level names."""
 
     nodes: tuple[Node, ...]
     names: frozenset[str]
@@ -77,9 +78,8 @@ def resolve(
 ) -> Resolved:
     """Return where each of ``fields`` is in a file of that layout.
 
-    ``columns`` are all columns of the table in order, which a match by position counts by.
-    Raises Unsupported or CorruptLake, naming the column and both types, for what has no right
-    reading.
+    ``columns`` are all columns of the table in order, by which a match by position counts. Raises
+    Unsupported or CorruptLake, naming the column and both types, if there is no correct reading.
     """
     names = frozenset(f.name.lower() for f in layout.fields)
     if mapping is not None:
@@ -160,7 +160,7 @@ def _mapped(
         if field.shape is Kind.STRUCT:
             children.append(_by_name(child, stored.children, match.children, below))
             continue
-        # A list's and a map's parts are known by their place: names are list, item, element ...
+        # The parts of a list or map are known by position: names are list, item, element ...
         inside = next((m for m in match.children if m.field_id == child.id), None)
         part = stored.children[at]
         known = Node(child) if inside is None else _mapped(child, part, (part,), inside, below)
@@ -171,7 +171,7 @@ def _mapped(
 def _node(
     field: Field, stored: PhysicalField, siblings: Sequence[PhysicalField], path: tuple[str, ...]
 ) -> Node:
-    """Return the node of a field that is there, its children still to be found."""
+    """Return the node of a field that is in the file; its children are found later."""
     if str(stored.shape) == "unknown":
         return Node(field, stored.name, null=True)
     same = Counter(s.name.lower() for s in siblings)[stored.name.lower()]
@@ -196,7 +196,7 @@ def _nested(
 ) -> Node:
     names = frozenset(c.name.lower() for c in stored.children)
     if node.field.shape is not Kind.STRUCT:
-        # Spark finds these parts by their place, so files may name them as they like.
+        # Spark finds these parts by position, so files may use any names for them.
         children = tuple(replace(c, name=c.name and c.field.name) for c in children)
         names = frozenset()
     found = replace(node, children=children, names=names)
@@ -217,7 +217,7 @@ def _nested(
 
 
 def _own_type(stored: PhysicalField) -> DataType | None:
-    """Return the type that a stored node is read right as, whatever it means."""
+    """Return the type as which a stored node reads correctly, whatever it means."""
     if not isinstance(stored.shape, Kind):
         if stored.encoding == "fixed":
             return Primitive("blob")
@@ -234,7 +234,7 @@ def _own_type(stored: PhysicalField) -> DataType | None:
 
 
 def refuse_unreadable(field: Field) -> None:
-    """Raise Unsupported when a column, or a part of it, is of a type without values in Spark."""
+    """Raise Unsupported if a column or a part of it has a type without values in Spark."""
     for leaf in field.leaves():
         if str(leaf.shape) in _NO_VALUES:
             where = field.name if leaf is field else f"{field.name} ({leaf.name})"

@@ -1,8 +1,8 @@
 """Which rollup of a table answers a query, by Doris' rule.
 
-A rollup fits when it holds every column that is needed and measures that can be combined further.
-Of those that fit, and the table itself, the one wins whose sort order begins with the most columns
-that the query filters; then the one with the fewest rows.
+A rollup fits if it holds every necessary column, and measures that can be combined further. The
+table itself fits too. The winner is the one whose sort order begins with the most columns that the
+query filters, and among equals the one with the fewest rows.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from shelduck.model.tables.rollup import Measure, Rollup
 from shelduck.model.tables.schema import FieldId
 
 MeasureKey = tuple[Measure, FieldId | None]
-"""A measure and the base's column that it is made of; None for COUNT(*)."""
+"""A measure and the base's column from which it is computed; None for COUNT(*)."""
 
 _ALL_ROWS: MeasureKey = (Measure.COUNT, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a query wants of a table, all columns by their ids.
+    """What a query needs from a table, all columns by their ids.
 
-    ``columns`` are those that it uses outside of ``measures``. When it ``aggregates``, only groups
-    of rows count and not how often one is there. Columns with a filter are in ``equals`` when they
-    are compared with one or some values, and in ``ranges`` when they lie between values.
+    ``columns`` are those that it uses outside of ``measures``. If it ``aggregates``, only the
+    groups of rows matter, not how often a group occurs. Columns with a filter are in ``equals`` if
+    they are compared with one or several values, and in ``ranges`` if they are compared with a
+    range.
     """
 
     columns: frozenset[FieldId]
@@ -36,16 +37,16 @@ class Wanted:
 
     @property
     def all_columns(self) -> frozenset[FieldId]:
-        """The columns that are needed where rows are not combined."""
+        """The necessary columns if rows are not combined."""
         return self.columns | {column for _, column in self.measures if column is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A rollup that holds the table's rows; ``key_order`` are the base's columns it is sorted by.
+    """A rollup that holds the table's rows; ``key_order`` are the base's columns that sort it.
 
-    ``name`` is what people call it. With ``keeps_rows`` it has one row for each row of the base, as
-    `shelduck.model.tables.rollup.keeps_rows` tells.
+    ``name`` is the name that people use. With ``keeps_rows`` it has one row for each row of the
+    base, see `shelduck.model.tables.rollup.keeps_rows`.
     """
 
     name: str
@@ -57,11 +58,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A rollup that answers a query, and which of its columns stand for what of the base.
+    """A rollup that answers a query, and which of its columns replace what of the base.
 
-    ``groups`` tells that one row of it stands for many: then measures are combined further. A COUNT
-    of a column that it is grouped by may come from that column and COUNT(*). Without ``groups`` its
-    rows are those of the base, and there are no measures. ``reason`` is for EXPLAIN.
+    With ``groups``, one row of it represents many rows, and measures are combined further. If it is
+    grouped by a column, a COUNT of this column may come from the column itself and COUNT(*).
+    Without ``groups`` its rows are those of the base, and there are no measures. ``reason`` is for
+    EXPLAIN.
     """
 
     name: str
@@ -101,7 +103,7 @@ def choose(
 
 
 def _prefix(key_order: Sequence[FieldId], wanted: Wanted) -> int:
-    """Return how many columns a sort order begins with that narrow down what is read."""
+    """Return how many leading columns of a sort order narrow down what is read."""
     for number, column in enumerate(key_order):
         if column in wanted.equals:
             continue
@@ -152,10 +154,11 @@ def _groups(
         if source is None or source not in plain:
             return None
         if measure in (Measure.MIN, Measure.MAX):
-            # How often a value is there plays no part.
+            # It does not matter how often a value occurs.
             found[measure, source] = plain[source]
         elif measure is Measure.COUNT and _ALL_ROWS in measures:
-            # Of each group, all of its rows or none have a value of what it is made by.
+            # In each group, either all rows or no rows have a value in the column by which it is
+            # grouped.
             found[_ALL_ROWS] = measures[_ALL_ROWS]
             columns[source] = plain[source]
         else:

@@ -1,4 +1,4 @@
-"""The plan of a table scan: files in groups that one read schema reads right, and projections."""
+"""The plan of a table scan: groups of files that one schema reads correctly, and projections."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class ReadColumn:
 
 @dataclass(frozen=True, slots=True)
 class ScanGroup:
-    """Files that one read schema reads right, and how table columns are made from it.
+    """Files that one read schema reads correctly, and how table columns are computed from it.
 
     ``outputs`` has one expression per column of the plan, in order. ``constants`` names the columns
-    that are partition values of files, ``values`` holds them, a tuple of canonical texts per file.
-    Of the columns ``untrusted`` footers may be silent about NaN, so nothing is left out by them.
-    ``row_id_column`` and ``snapshot_column`` are read for the purpose that they are named by; rows
-    with a snapshot beyond the plan's do not exist yet.
+    that are partition values of files; ``values`` holds them, a tuple of canonical texts per file.
+    For the columns ``untrusted``, footers may not mention NaN, so these columns skip nothing.
+    ``row_id_column`` and ``snapshot_column`` are read for what their names say; rows with a later
+    snapshot than the plan's do not exist yet.
     """
 
     files: tuple[DataFile, ...]
@@ -88,12 +88,12 @@ def plan_scan(
     *,
     snapshots: bool = False,
 ) -> ScanPlan:
-    """Return how the rows of ``files`` are read as ``table`` has its columns.
+    """Return how the rows of ``files`` are read with the columns of ``table``.
 
-    Every file must have its layout; ``mappings`` has each mapping that a file names by its id.
-    ``columns`` chooses top-level columns, all of them when None. ``snapshots``: rows that know
-    their own snapshot are read with it, needed or not. Raises Unsupported or CorruptLake, naming
-    file, column and types, for what no reading is known to be right for.
+    Every file must have its layout; ``mappings`` has each mapping that a file refers to by id.
+    ``columns`` chooses top-level columns, None for all of them. With ``snapshots``, rows that store
+    their own snapshot are read with it, even if it is not needed. Raises Unsupported or
+    CorruptLake, naming file, column and types, if no reading is known to be correct.
     """
     chosen = tuple(_chosen(table, columns))
     for field in chosen:
@@ -102,7 +102,7 @@ def plan_scan(
     place: dict[object, int] = {}
     seen: dict[object, list[DataFile]] = {}
     for file in files:
-        # One layout is one object in nearly all files, and the loop may run a million times.
+        # Nearly all files share one layout object, and the loop may run a million times.
         alike = (id(file.layout), file.mapping_id, _has_deletes(file), file.partial_max)
         if alike not in seen:
             key = _key(file, table)
@@ -129,7 +129,7 @@ def _chosen(table: TableVersion, columns: Sequence[str] | None) -> list[Field]:
 
 
 def _key(file: DataFile, table: TableVersion) -> object:
-    """Return what two files that are read alike have in common."""
+    """Return what two files that are read in the same way have in common."""
     if file.layout is None:
         raise CorruptLake(f"the layout of data file {file.path} is unknown; read its footer first")
     return (
@@ -214,7 +214,7 @@ def _group(table: TableVersion, shape: Shape, files: list[DataFile]) -> ScanGrou
 
 
 def _partition_value(file: DataFile, at: int, field: Field) -> str | None:
-    """Return the canonical text of one partition value; for bytes their hexadecimal digits."""
+    """Return the canonical text of one partition value; for bytes, their hexadecimal digits."""
     assert not isinstance(field.shape, Kind)
     if at >= len(file.partition_values):
         raise CorruptLake(

@@ -1,4 +1,4 @@
-"""Columns that take the place of others of another type: planned, and found again."""
+"""Columns that replace others of another type: how they are planned and found again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ANY_TEXT = Primitive("varchar")
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A column that takes another's place: ``field`` has its id, its type and the old name."""
+    """A column that replaces another one: ``field`` has its id, its type and the old name."""
 
     old: Field
     field: Field
@@ -55,10 +55,10 @@ class Shadow:
 
 
 def verdict_on(column: Field, change: ChangeType) -> Promotion:
-    """Return what a change of the type of a top-level column, or of a part of it, needs.
+    """Return what a type change of a top-level column, or of a part of it, needs.
 
-    It is judged as a whole: what changes in a map's key concerns the map, and what is written anew
-    is all of the column.
+    The column is judged as a whole: a change in a map's key affects the whole map, and the whole
+    column is rewritten.
     """
     return conversion_verdict(column.type, _with_type(column, change.path[1:], change.type))
 
@@ -66,11 +66,11 @@ def verdict_on(column: Field, change: ChangeType) -> Promotion:
 def plan_shadow(
     table: TableVersion, columns: Schema, change: ChangeType, number: int, clause: int
 ) -> Shadow:
-    """Return the column that a heavy change needs, under ids from ``number`` on.
+    """Return the column that a heavy change needs, with ids from ``number`` on.
 
-    ``columns`` are those of the table as the clauses before leave them. What changes below a
-    top-level column replaces all of it. Raises Unsupported for partition keys and for types that
-    values cannot be made into.
+    ``columns`` are the table's columns after the clauses before. A change below a top-level column
+    replaces the whole column. Raises Unsupported for partition keys and for types to which values
+    cannot be converted.
     """
     name = table.full_name
     old = columns.get(change.path[:1], name)
@@ -100,7 +100,7 @@ def plan_shadow(
 
 
 def known_shadow(old: Field, conversion: Conversion, table: str) -> Shadow:
-    """Return a shadow again, for the column as it is by now."""
+    """Return a shadow again, for the current state of its column."""
     target = parse_type(conversion.target)
     return Shadow(old, _field(old, target, conversion.shadow_id, table), conversion)
 
@@ -108,7 +108,7 @@ def known_shadow(old: Field, conversion: Conversion, table: str) -> Shadow:
 def known_shadows(
     table: TableVersion, conversions: Sequence[Conversion]
 ) -> tuple[Shadow, ...] | str:
-    """Return the shadows of a job on a table as it is by now, or why it cannot go on."""
+    """Return the shadows of a job on the current table, or why the job cannot continue."""
     found = []
     for c in conversions:
         old = table.columns.by_id(c.column_id)
@@ -125,7 +125,7 @@ def known_shadows(
 
 
 def _changed(table: TableVersion, old: Field, conversion: Conversion) -> str | None:
-    """Return what others did since the job began that files converted before do not know of."""
+    """Return what others changed during the job that files converted before do not reflect."""
     if str(old.type) != conversion.source:
         return f"the type of {old.name!r} changed to {old.type} while the job ran"
     if conversion.parts and tuple(f.id for f in old.walk()) != conversion.parts:
@@ -143,7 +143,7 @@ def _changed(table: TableVersion, old: Field, conversion: Conversion) -> str | N
 
 
 def _named(fields: Sequence[Field], above: Path = ()) -> Iterator[tuple[Path, FieldId]]:
-    """Yield what expressions may name: columns and all that is in them, with their ids."""
+    """Yield what expressions may name: columns and everything in them, with their ids."""
     for field in fields:
         path = (*above, field.name)
         yield path, field.id
@@ -157,9 +157,9 @@ def reservation(table: TableVersion, shadows: Sequence[Shadow]) -> AlterTable:
 
 
 def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion:
-    """Return the table as files hold it while it changes: shadows behind its own columns.
+    """Return the table as in files while it changes: shadows after its own columns.
 
-    Their fields have names of their own, since two columns of one name cannot stand side by side.
+    The shadows have other names, because two columns beside each other cannot have the same name.
     """
     fields = tuple(replace(s.field, name=shadow_name(s)) for s in shadows)
     first = {s.field.id: table.first_names.get(s.field.id, s.old.name) for s in shadows}
@@ -171,12 +171,12 @@ def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion
 
 
 def shadow_name(shadow: Shadow) -> str:
-    """Return what rows call a shadow while they are written."""
+    """Return the name of a shadow in rows that are being written."""
     return f"__shelduck_shadow_{shadow.field.id}"
 
 
 def _require_usable(change: ChangeType, told: str) -> None:
-    """Whatever an expression makes, it is written: as text is, where that can be any type."""
+    """Raise Unsupported if the values of an expression cannot be written; text may be any type."""
     if len(change.path) > 1:
         raise Unsupported(f"{told}: USING applies only to whole columns; use it on the column")
     if change.on_error_null and not isinstance(change.type, Primitive | Decimal):
@@ -188,7 +188,7 @@ def _require_usable(change: ChangeType, told: str) -> None:
 
 
 def _with_type(field: Field, below: Path, wanted: DataType) -> DataType:
-    """Return the type of a column in which what ``below`` leads to has another type."""
+    """Return the type of a column in which the part at ``below`` has another type."""
     if not below:
         return wanted
     name = below[0].lower()
@@ -226,15 +226,15 @@ def _default(old: Field, default: Default, target: DataType, table: str) -> Defa
 
 
 def _is_same_number(source: DataType, text: str, target: Leaf, made: str) -> bool:
-    """Tell whether a default keeps its number, as values have to; other types always do."""
+    """Return whether a default keeps its number, as values must; other types always do."""
     given, kept = _number(source, text), _number(target, made)
     return given is None or kept is None or given == kept
 
 
 def _number(kind: DataType, text: str) -> Fraction | None:
-    """Return the number that a canonical text stands for, None for other types and for no number.
+    """Return the number that a canonical text means, None for other types and non-finite floats.
 
-    Of a FLOAT it is that of the DOUBLE with its value, of a DOUBLE the shortest text.
+    For a FLOAT, it is the number of the DOUBLE with its value; for a DOUBLE, the shortest text.
     """
     name = str(kind)
     if not (isinstance(kind, Decimal) or name in (*SIGNED, *UNSIGNED, *FLOATS)):
@@ -248,7 +248,7 @@ def _number(kind: DataType, text: str) -> Fraction | None:
 
 
 def _literal(source: DataType, text: str, target: Leaf) -> str:
-    """Return a default as literals of the target are written: bytes and texts are not alike."""
+    """Return a default in the form of the target's literals: bytes and texts differ."""
     is_bytes = str(target) == "blob"
     if is_bytes is (str(source) == "blob"):
         return text

@@ -1,8 +1,8 @@
 """Which types the columns of a table have had: Delta's ``delta.typeChanges``, from the catalog.
 
-DuckLake keeps every version of a column, so the history needs no place of its own. A change is
-told of the nearest struct field, which is a column or a member; inside of maps and lists it has a
-path of ``key``, ``value`` and ``element`` from there.
+DuckLake keeps every version of a column, so the history is not stored separately. A change belongs
+to the nearest struct field, which is a column or a member. Inside maps and lists it has a path of
+``key``, ``value`` and ``element`` from there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shelduck.model.types.accepted import delta_word
 from shelduck.model.types.data_types import Leaf, ducklake_type
 from shelduck.planning.compaction import ColumnVersion
 
-# What types that Delta has not are shown as there.
+# How types that Delta does not have are shown.
 _SHOWN_AS = {
     "json": "string",
     "uuid": "string",
@@ -30,7 +30,7 @@ _SHOWN_AS = {
 class TypeChange:
     """One change of one leaf, in DuckLake's types; ``field_path`` is empty outside of collections.
 
-    ``snapshot`` is the one that made it.
+    ``snapshot`` is the one that made the change.
     """
 
     source: Leaf
@@ -39,13 +39,13 @@ class TypeChange:
     field_path: Path = ()
 
     def as_delta(self) -> dict[str, str]:
-        """Return the entry of ``delta.typeChanges``; a type that Delta has not keeps its name."""
+        """Return the entry of ``delta.typeChanges``; a type unknown to Delta keeps its name."""
         told = {"fromType": delta_type(self.source), "toType": delta_type(self.target)}
         return told | ({"fieldPath": ".".join(self.field_path)} if self.field_path else {})
 
 
 def delta_type(leaf: Leaf) -> str:
-    """Return a type in Delta's words, or in DuckLake's where Delta has none."""
+    """Return a type in Delta's words, or in DuckLake's if Delta does not have it."""
     return delta_word(leaf) or _SHOWN_AS.get(str(leaf), str(leaf))
 
 
@@ -55,7 +55,7 @@ def type_changes(
     """Return the changes of every struct field that has some, in order, by its path.
 
     ``at`` is the snapshot of ``columns``; changes up to ``forgotten_at`` do not count. Changes that
-    a later one took back (RESTORE) are gone.
+    a later one reverted (RESTORE) are not included.
     """
     by_id = _by_id(versions, at)
     found: dict[Path, tuple[TypeChange, ...]] = {}
@@ -91,7 +91,7 @@ def _gather(
     forgotten_at: int,
     found: dict[Path, tuple[TypeChange, ...]],
 ) -> None:
-    """Add what is told of one struct field, then go on to the struct fields below it."""
+    """Add the changes of one struct field, then those of the struct fields below it."""
     own: list[TypeChange] = []
     open_parts: list[tuple[Field, Path]] = [(field, ())]
     members: list[tuple[Field, Path]] = []

@@ -1,4 +1,4 @@
-"""Rows of the catalog as DataFrames, by way of Arrow: a table may have a hundred thousand files."""
+"""Rows of the catalog as DataFrames, through Arrow: a table may have a hundred thousand files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors as Spark calls them, where it has a word for one: with our text, and caught as either."""
+"""Errors with Spark's names, if it has one: they have our text and can be caught as either."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SparkError = (PySparkException, Py4JJavaError)
-# SQL's class of data exceptions, and what `raise_error` raises.
+# SQL's class of data exceptions, which `raise_error` uses too.
 _DATA_FAULT = re.compile(r"SQLSTATE: (22...|P0001)")
 _THROWN = re.compile(r"^(Caused by: |.*Exception: )+(?=\[)")
 _UNABLE = (
@@ -43,7 +43,7 @@ _UNABLE = (
 
 
 class _Named(ShelduckError, PySparkException):
-    """Tells the condition by which Spark's users know an error."""
+    """Provides the condition by which Spark's users know an error."""
 
     condition = ""
 
@@ -78,7 +78,7 @@ class SchemaNotFound(_Named, NotFound, AnalysisException):
 
 
 class TableExpected(_Named, NotFound, AnalysisException):
-    """A table is needed where the name is that of a view."""
+    """A table is needed, but the name is that of a view."""
 
     condition = "EXPECT_TABLE_NOT_VIEW"
 
@@ -90,25 +90,25 @@ class ColumnNotFound(_Named, NotFound, AnalysisException):
 
 
 class TableExists(_Named, AlreadyExists, AnalysisException):
-    """A table or view of that name exists."""
+    """A table or view with that name already exists."""
 
     condition = "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
 class SchemaExists(_Named, AlreadyExists, AnalysisException):
-    """A schema of that name exists."""
+    """A schema with that name already exists."""
 
     condition = "SCHEMA_ALREADY_EXISTS"
 
 
 class ColumnExists(_Named, AlreadyExists, AnalysisException):
-    """A column of that name exists."""
+    """A column with that name already exists."""
 
     condition = "FIELD_ALREADY_EXISTS"
 
 
 class NoStatement(_Named, InvalidRequest, ParseException):
-    """A statement cannot be read."""
+    """A statement cannot be parsed."""
 
     condition = "PARSE_SYNTAX_ERROR"
 
@@ -137,7 +137,7 @@ _NAMED: dict[tuple[type[ShelduckError], str], type[_Named]] = {
 
 @contextmanager
 def told_as_sparks() -> Iterator[None]:
-    """Raise what errors of a lake are to Spark's users."""
+    """Raise a lake's errors in the form that Spark's users expect."""
     try:
         yield
     except ShelduckError as error:
@@ -146,9 +146,9 @@ def told_as_sparks() -> Iterator[None]:
 
 @contextmanager
 def told_as_lakes() -> Iterator[None]:
-    """Raise what errors of Spark's parser, its analysis and its values are to users of a lake.
+    """Raise errors of Spark's parser, analysis and values in the form that a lake's users expect.
 
-    They stay what they are to Spark's users, with their condition, without the plan.
+    For Spark's users they stay the same errors, with their condition, without the plan.
     """
     try:
         yield
@@ -173,13 +173,13 @@ def _with_condition(made: _Named, error: PySparkException) -> _Named:
 
 
 def as_sparks(error: ShelduckError) -> ShelduckError:
-    """Return an error of a lake as one that is Spark's too, where Spark has such a one."""
+    """Return an error of a lake as one of Spark's too, if Spark has such an error."""
     made = _named(error)
     return error if made is None else made(str(error))
 
 
 def condition_of(error: Exception) -> str:
-    """Return the name by which Spark knows an error, else what is wrong in a word."""
+    """Return Spark's name for an error, or else a word for what is wrong."""
     made = _named(error)
     if made is not None:
         return made.condition
@@ -187,14 +187,14 @@ def condition_of(error: Exception) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return what Spark says is wrong, without the plan or the text that it shows below."""
+    """Return Spark's message, without the plan or the text that it shows below."""
     return str(error).strip().split("\n", maxsplit=1)[0]
 
 
 def data_fault(error: Exception) -> str | None:
-    """Return what Spark says of a value that it cannot compute with; None for other errors.
+    """Return Spark's message about a value with which it cannot compute; None for other errors.
 
-    Such an error comes again however often it is tried.
+    Such an error occurs again in every attempt.
     """
     if not isinstance(error, SparkError):
         return None
@@ -211,9 +211,9 @@ def thrown_by_java(error: Exception) -> Any:
 
 
 def was_unable(error: Exception) -> bool:
-    """Tell whether Spark knows a statement and found that a table or catalog cannot have it done.
+    """Return whether Spark knows a statement, but its table or catalog does not support it.
 
-    Some of it is found so late in its planning that Spark takes it for a bug.
+    Spark finds some of these cases so late in its planning that it takes them for a bug.
     """
     if isinstance(error, UnsupportedOperationException):
         return True

@@ -13,13 +13,13 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 
 def run_query(spark: SparkSession, text: str, relations: Mapping[str, DataFrame]) -> DataFrame:
-    """Return the DataFrame of a query in which each word of ``relations`` stands for a DataFrame.
+    """Return the DataFrame of a query in which each word of ``relations`` represents a DataFrame.
 
     The words must occur nowhere else in the text, not even as a part of another word.
     """
     if not relations:
         return spark.sql(text)
-    # pyspark puts DataFrames in the places of {names}; braces of the text itself are doubled.
+    # PySpark replaces {names} by DataFrames; braces of the text itself are doubled.
     template = text.replace("{", "{{").replace("}", "}}")
     for word in relations:
         template = template.replace(word, f"{{{word}}}")
@@ -30,7 +30,7 @@ def run_query(spark: SparkSession, text: str, relations: Mapping[str, DataFrame]
 def temporary_views(
     spark: SparkSession, frames: Mapping[str, DataFrame]
 ) -> Iterator[dict[str, str]]:
-    """Give DataFrames names in the session for a while; yield the name of each by its key."""
+    """Give DataFrames temporary names in the session; yield the name of each by its key."""
     unique = uuid.uuid4().hex
     names = {word: f"{word}{unique}" for word in frames}
     made: list[str] = []
@@ -45,23 +45,23 @@ def temporary_views(
 
 
 def with_values(rows: DataFrame, values: Mapping[str, str]) -> DataFrame:
-    """Return rows with more columns, each of one value: SQL text by the column's name."""
+    """Return rows with additional columns, each with one value: SQL text by the column's name."""
     added = [F.expr(text).alias(name) for name, text in values.items()]
     return rows.select("*", *added) if added else rows
 
 
 def replaces_partitions(spark: SparkSession) -> bool:
-    """Tell whether INSERT OVERWRITE of the session replaces the partitions of new rows alone."""
+    """Return whether INSERT OVERWRITE of the session replaces only the partitions of new rows."""
     mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "STATIC")
     return str(mode).upper() == "DYNAMIC"
 
 
 def session_has(spark: SparkSession, name: str) -> bool:
-    """Tell whether the session knows a table or temporary view of that name."""
+    """Return whether the session knows a table or temporary view with that name."""
     try:
         return spark.catalog.tableExists(name)
     except AnalysisException:
-        # A name that Spark's catalog cannot have, such as one of three parts.
+        # A name that Spark's catalog cannot have, such as a name with three parts.
         return False
 
 
@@ -78,9 +78,9 @@ def answer(spark: SparkSession, columns: str, rows: Sequence[tuple[object, ...]]
 
 
 def outcome(spark: SparkSession, row: Mapping[str, int | str | None]) -> DataFrame:
-    """Return one row that says what a statement did: whole numbers and plain words by name.
+    """Return one row with the result of a statement: integers and plain words by name.
 
-    As text, which costs Spark a fraction of what it costs to take a row from Python.
+    The values are text, which costs Spark a fraction of taking a row from Python.
     """
     columns = (
         f"'{value}' AS `{name}`"

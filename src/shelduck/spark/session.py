@@ -1,4 +1,4 @@
-"""The Spark session: the user's own, or a local one when there is none."""
+"""The Spark session: the user's own, or a local one if there is none."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = [
 
 
 def is_ntz(spark: SparkSession) -> bool:
-    """Tell whether the session means a time without a zone by TIMESTAMP."""
+    """Return whether TIMESTAMP means a time without a time zone in the session."""
     return spark.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ"
 
 
 def is_stopped(spark: SparkSession) -> bool:
-    """Tell whether a session was stopped, so that nothing can be asked of it."""
+    """Return whether a session was stopped, so that it answers no calls."""
     context = getattr(spark, "_sc", None)
     if context is None:
         return bool(getattr(spark, "is_stopped", False))
@@ -37,9 +37,9 @@ def is_stopped(spark: SparkSession) -> bool:
 def session_for(
     given: SparkSession | None, config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Return ``given``, else the active session, else a quiet local one made now by ``config``.
+    """Return ``given``, or the active session, or else a new quiet local one with ``config``.
 
-    A session that exists is used as it is: what Shelduck relies on is set per read and per write.
+    An existing session is used as it is: Shelduck passes its settings with each read and write.
     """
     if given is not None:
         return given

@@ -1,4 +1,4 @@
-"""What Spark says of the streaming query that runs a function."""
+"""What Spark says about the streaming query that runs a function."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pyspark.sql import DataFrame
 from shelduck.spark.bridge.jvm import has_jvm
 
 _QUERY_ID = "sql.streaming.queryId"
-# Spark calls the jobs of a run by its id.
+# Spark tags the jobs of a run with its id.
 _RUN_ID = "spark.jobGroup.id"
 
 
 def run_id_of(batch: DataFrame) -> str | None:
-    """Return the id of the run of the query that hands out a batch, None outside of foreachBatch.
+    """Return the id of the run of the query that passes a batch, None outside of foreachBatch.
 
-    A query that is started again with its checkpoint is another run.
+    If a query is started again with its checkpoint, this is another run.
     """
     if query_id_of(batch) is None:
         return None
@@ -23,9 +23,9 @@ def run_id_of(batch: DataFrame) -> str | None:
 
 
 def query_id_of(batch: DataFrame) -> str | None:
-    """Return the id of the query that hands out a batch, None outside of foreachBatch.
+    """Return the id of the query that passes a batch, None outside of foreachBatch.
 
-    It belongs to the checkpoint: a query that is started again with it keeps the id.
+    It belongs to the checkpoint: if a query is started again with it, the id stays.
     """
     spark = batch.sparkSession
     if not has_jvm(spark):

@@ -60,7 +60,7 @@ _FROM_SPARK: dict[type[T.DataType], Primitive] = {
 def spark_type(data_type: DataType, column: str = "") -> T.DataType:
     """Return the Spark type that holds the values of ``data_type``; nested values may be null.
 
-    Raises Unsupported, naming ``column``, for a type that Spark has no place for.
+    Raises Unsupported, naming ``column``, for a type that Spark does not have.
     """
     if isinstance(data_type, Struct):
         return T.StructType(
@@ -92,9 +92,9 @@ def struct_field(field: Field) -> T.StructField:
 
 
 def data_type_of(spark: T.DataType, column: str = "") -> DataType:
-    """Return the type in which a lake keeps values of a Spark type.
+    """Return the type in which a lake stores values of a Spark type.
 
-    Raises Unsupported, naming ``column``, for a type that DuckLake has no place for.
+    Raises Unsupported, naming ``column``, for a type that DuckLake does not have.
     """
     if isinstance(spark, T.StructType):
         return Struct(tuple(members_of(spark, column)))
@@ -116,10 +116,10 @@ def data_type_of(spark: T.DataType, column: str = "") -> DataType:
 
 
 def members_of(struct: T.StructType, column: str = "") -> list[Member]:
-    """Return the columns of a DataFrame's schema, to make a table of; all of them nullable.
+    """Return the columns of a DataFrame's schema, for a new table; all of them nullable.
 
-    That a DataFrame happens to hold no null is no promise for the rows to come, so NOT NULL is
-    never taken over.
+    If a DataFrame holds no null now, later rows may still hold one, so NOT NULL is never taken
+    over.
     """
     return [
         Member(f.name, data_type_of(f.dataType, f"{column}.{f.name}" if column else f.name))
@@ -128,7 +128,7 @@ def members_of(struct: T.StructType, column: str = "") -> list[Member]:
 
 
 def same_type(one: T.DataType, other: T.DataType) -> bool:
-    """True when two Spark types differ at most in where nulls are allowed."""
+    """Return whether two Spark types differ at most in which parts may be null."""
     if isinstance(one, T.StructType) and isinstance(other, T.StructType):
         return one.names == other.names and all(
             same_type(a.dataType, b.dataType) for a, b in zip(one.fields, other.fields, strict=True)

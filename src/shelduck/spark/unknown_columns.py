@@ -1,4 +1,4 @@
-"""Columns that a statement names and that nobody has, told in the lake's words."""
+"""Unknown columns of a statement, reported in the lake's words."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _UNKNOWN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGG
 
 @contextmanager
 def unknown_columns() -> Iterator[None]:
-    """Raise NotFound for a column that Spark does not find, with the names that are near it.
+    """Raise NotFound for a column that Spark does not find, with similar names.
 
-    Spark suggests columns that only a statement itself has, too.
+    Spark would also suggest columns that only the statement itself has.
     """
     try:
         yield

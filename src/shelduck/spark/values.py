@@ -1,7 +1,7 @@
 """Single values and rows of the catalog in Spark: defaults, path values, inlined rows.
 
-A value travels as a *carrier* that Spark's types cannot bend: days and microseconds as numbers, so
-that years before Christ, infinities and the session's time zone play no part.
+A value travels as a *carrier* that Spark's types cannot change: days and microseconds as numbers,
+so that years before Christ, infinities and the session's time zone do not matter.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _TEXTS = ("varchar", "json", "time", "timetz")
 
 
 def carrier(leaf: Leaf, value: object, where: str) -> Carrier:
-    """Return what carries a catalog's value (DuckDB text, or bytes of a blob) to Spark.
+    """Return the carrier of a catalog's value (DuckDB text, or bytes of a blob) for Spark.
 
-    Raises CorruptLake, naming ``where``, for what is no value of the type, and Unsupported where
-    Spark has no such type.
+    Raises CorruptLake, naming ``where``, for something that is not a value of the type, and
+    Unsupported if Spark has no such type.
     """
     name = str(leaf)
     if value is None or isinstance(value, bytes):
@@ -54,7 +54,7 @@ def carrier(leaf: Leaf, value: object, where: str) -> Carrier:
 
 
 def carrier_type(data_type: DataType) -> T.DataType:
-    """Return the Spark type in which carriers of a type are handed over."""
+    """Return the Spark type of the carriers of a type."""
     if isinstance(data_type, Struct):
         return T.StructType(
             [T.StructField(m.name, carrier_type(m.type)) for m in data_type.members]
@@ -74,7 +74,7 @@ def carrier_type(data_type: DataType) -> T.DataType:
 
 
 def decoded(carried: SparkColumn, data_type: DataType) -> SparkColumn:
-    """Return the value of ``data_type`` that a carrier stands for."""
+    """Return the value of ``data_type`` that a carrier represents."""
     if spark_type(data_type) == carrier_type(data_type):
         return carried
     if isinstance(data_type, Struct):
@@ -109,7 +109,7 @@ def literal(text: str | None, data_type: DataType) -> SparkColumn:
     found = carrier(data_type, text, "a default")
     if isinstance(found, bytes):
         return F.lit(bytearray(found)).cast(spark_type(data_type))
-    # As text, for Spark's literals of Python numbers know no more than 64 bits.
+    # As text, because Spark's literals of Python numbers have at most 64 bits.
     if isinstance(found, Number):
         carried = F.lit(f"{found:f}")
     elif isinstance(found, int) and not isinstance(found, bool):
@@ -125,7 +125,7 @@ def text_to_value(text: SparkColumn, leaf: Leaf) -> SparkColumn:
     if name == "blob":
         return F.unhex(text)
     if name == "timestamptz":
-        # The canonical text ends in +00, which Spark reads as the offset only when written in full.
+        # The canonical text ends in +00, which Spark reads as the offset only if written in full.
         return F.concat(text, F.lit(":00")).cast(T.TimestampType())
     if name == "timestamp_ns":
         raise InvalidRequest(
@@ -135,7 +135,7 @@ def text_to_value(text: SparkColumn, leaf: Leaf) -> SparkColumn:
 
 
 def exists_default(leaf: Leaf, text: str) -> str:
-    """Return SQL for a default that Spark gives to files without the column (EXISTS_DEFAULT)."""
+    """Return SQL for EXISTS_DEFAULT, which Spark fills in for files without the column."""
     name = str(leaf)
     if name in _TEXTS:
         return quote_text(text)
@@ -149,13 +149,13 @@ def exists_default(leaf: Leaf, text: str) -> str:
 
 
 def literal_text(leaf: Leaf, text: str) -> str:
-    """Return SQL for the constant of a canonical text, for moments that Spark's literals can be."""
+    """Return SQL for the constant of a canonical text, for timestamps that Spark can write."""
     found = carrier(leaf, text, "a default")
     return f"X'{found.hex()}'" if isinstance(found, bytes) else exists_default(leaf, text)
 
 
 def micros_to_ntz(micros: SparkColumn) -> SparkColumn:
-    """Return the zoneless timestamp of microseconds since 1970, whatever the session's zone."""
+    """Return the timestamp without a time zone of microseconds since 1970, in any session."""
     start = F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
     return F.timestamp_add("MICROSECOND", micros, start)
 

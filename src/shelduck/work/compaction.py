@@ -32,8 +32,8 @@ def rewrite(
     """Write the bins and commit them in lots, each a snapshot; ``what`` is its message.
 
     If another commit deleted from or rewrote the files of a bin, the bin is dropped and its new
-    files are removed; the other bins land. A table with columns that Shelduck does not write is
-    left alone, and the result says why; with ``must``, Unsupported is raised instead.
+    files are removed; the other bins are committed. A table with columns that Shelduck cannot write
+    is left alone, and the result says why; with ``must``, Unsupported is raised instead.
     """
     name = TableName.of(found.table)
     files, size = sum(len(b.files) for b in bins), sum(b.bytes for b in bins)
@@ -73,7 +73,7 @@ def refuse_in_transaction(unit: UnitOfWork | None, what: str) -> None:
 def land(parts: Parts, commit: Callable[[Parts], int]) -> list[tuple[int, Parts]]:
     """Commit the parts together or, if one of them loses to another commit, one by one.
 
-    ``commit`` returns the snapshot. The files of parts that do not land are removed.
+    ``commit`` returns the snapshot. The files of parts that are not committed are removed.
     """
     try:
         return [(commit(parts), parts)]
@@ -94,7 +94,7 @@ def land(parts: Parts, commit: Callable[[Parts], int]) -> list[tuple[int, Parts]
 
 
 def _discard_lost(parts: Parts, landed: Parts) -> None:
-    """Remove the files of parts that did not land: parts may share a directory."""
+    """Remove the files of parts that were not committed: parts may share a directory."""
     table = parts[0].done.table
     published = {table.path + path for part in landed for path in part.done.paths}
     discard_unpublished(table, [path for part in parts for path in part.done.paths], published)

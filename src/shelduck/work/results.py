@@ -11,12 +11,12 @@ from shelduck.model.text.quoting import quote_name
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A commit that landed, and what it changed.
+    """A successful commit, and what it changed.
 
     ``snapshot`` is the id for time travel. ``rows`` counts the inserted, updated and deleted rows;
     the last three fields count each kind. ``files`` and ``bytes`` count what was written. For a
-    change of metadata all counts are 0. ``note`` says what was left undone, or done in
-    another way, and why.
+    change of metadata all counts are 0. ``note`` says what was left undone, or done in another way,
+    and why.
     """
 
     snapshot: int

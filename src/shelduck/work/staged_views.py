@@ -66,7 +66,7 @@ class StagedViews:
         work.current = replace(work.current, name=new_name)
 
     def changes(self) -> Iterator[ViewChange]:
-        """Yield what a commit has to carry."""
+        """Yield what a commit must contain."""
         for work in self._works.values():
             now, before = work.current, work.original
             if work.dropped:

@@ -26,7 +26,7 @@ class LakeState:
     layouts: LayoutMemory = field(default_factory=LayoutMemory)
     show_progress: bool | None = None
     ntz: bool = False
-    """Whether a bare TIMESTAMP in a declaration is without a time zone, as DuckDB means it."""
+    """Whether a bare TIMESTAMP in a declaration has no time zone, as in DuckDB."""
     leases: Leases = field(init=False)
 
     def __post_init__(self) -> None:
@@ -34,7 +34,7 @@ class LakeState:
 
     @property
     def spark(self) -> SparkSession:
-        """The session that the user passed, else the active one, else a new local one."""
+        """The session that the user passed, otherwise the active one, otherwise a new local one."""
         if self.given_spark is None:
             self.given_spark = session_for(None)
         if is_stopped(self.given_spark):

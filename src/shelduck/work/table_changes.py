@@ -81,7 +81,7 @@ def changes_of(state: LakeState, table: TableVersion, first: int, last: int) -> 
 
 
 def _between(table: TableVersion, job: Job, first: int) -> Unsupported:
-    """Changes before a conversion have values of the old column, which no longer exists."""
+    """Return the error for changes before a conversion, which have values of the old column."""
     assert job.published is not None
     return Unsupported(
         f"job {job.id} converted columns of {table.full_name} in snapshot {job.published}, and"

@@ -17,12 +17,12 @@ class FlushVerbs(TableHandle):
     """Flushing."""
 
     def flush_inlined_data(self) -> Result:
-        """Move the rows and deletes that the catalog itself keeps into files.
+        """Move rows and deletes from the catalog itself into files.
 
         Small inserts and deletes stay in the catalog (option ``data_inlining_row_limit``), which is
-        fast while they are few. All snapshots read the same as before. If there is nothing to move,
-        no snapshot is made. Rows with a column of a type that Shelduck does not write stay where
-        they are, and the result's ``note`` says so; DuckDB can flush them.
+        fast while there are few of them. All snapshots read the same as before. If there is nothing
+        to move, no snapshot is made. Rows with a column of a type that Shelduck cannot write stay
+        where they are, and the result's ``note`` says so; DuckDB can flush them.
 
         Raises:
             Conflict: another commit changed the rows; flush again.

@@ -1,4 +1,4 @@
-"""The changes of one table in a transaction, reduced to what a commit carries."""
+"""The changes of one table in a transaction, reduced to what a commit must contain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TableWork:
     dropped: bool = False
 
     def changes(self) -> list[Change]:
-        """Return what a commit has to carry for the table."""
+        """Return what a commit must contain for the table."""
         found: list[Change] = []
         now = self.current
         if self.original is None:

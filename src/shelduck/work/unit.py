@@ -30,8 +30,8 @@ from shelduck.work.workspace import Workspace
 class UnitOfWork:
     """Changes that become one snapshot, or none.
 
-    Names are resolved at the snapshot that is newest at the first use. If the unit does not land,
-    files given to `own` are removed, unless the outcome is unknown.
+    Names are resolved at the snapshot that is newest at the first use. If the unit is not
+    committed, files given to `own` are removed, unless the outcome is unknown.
     """
 
     def __init__(self, state: LakeState, info: CommitInfo) -> None:
@@ -66,7 +66,7 @@ class UnitOfWork:
             self.workspace.stage_rows(done.table, change)
 
     def own(self, done: Done) -> None:
-        """Take over the files of ``done``, to remove them if they do not land."""
+        """Take over the files of ``done``, to remove them if they are not committed."""
         self._owned.append((done.table, done.paths))
 
     def settle(self, settling: Settling) -> None:
@@ -93,7 +93,7 @@ class UnitOfWork:
         return dict(self._settlings)
 
     def settles(self, table: TableId) -> bool:
-        """Tell whether `settle` was called for a table."""
+        """Return whether `settle` was called for a table."""
         return table in self._settlings
 
     def annotate(self, info: CommitInfo) -> None:
@@ -106,7 +106,7 @@ class UnitOfWork:
         )
 
     def has_landed(self) -> bool:
-        """Tell whether the batch of the unit has already landed."""
+        """Return whether the batch of the unit is already committed."""
         if self.batch is None:
             return False
         with self.state.store.read() as connection:
@@ -138,7 +138,7 @@ class UnitOfWork:
             return Unchanged(landed.snapshot.id)
         self.is_open = False
         self.writer.ended()
-        # Leftover files do no harm, and an error would hide that the commit has landed.
+        # Leftover files do no harm, and an error would hide that the commit has succeeded.
         with suppress(OSError):
             for table, paths in self._owned:
                 discard_unpublished(table, paths, published)

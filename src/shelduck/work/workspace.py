@@ -1,7 +1,7 @@
 """The lake as one transaction sees it: its base snapshot and its own staged changes.
 
-Several changes of one table are reduced to what a commit carries: one CreateTable, RenameTable,
-AlterTable or DropTable, and the files that were appended.
+Several changes of one table are reduced to what a commit must contain: one CreateTable,
+RenameTable, AlterTable or DropTable, and the files that were appended.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Workspace:
         return found
 
     def _made_schema(self, name: str) -> bool:
-        """Tell whether the transaction itself created the schema of this name."""
+        """Return whether the transaction itself created the schema of this name."""
         return self._schemas.get(name.lower()) is not None
 
     def _no_table(self, name: TableName) -> NotFound:
@@ -133,7 +133,7 @@ class Workspace:
         return NotFound.named("table", str(name), known)
 
     def has_table(self, name: TableName) -> bool:
-        """Tell whether there is a table of this name."""
+        """Return whether there is a table of this name."""
         try:
             self.table(name)
         except NotFound:
@@ -319,7 +319,7 @@ class Workspace:
         return replace(work.current, partition=partition, partition_id=number)
 
     def _partition_id(self) -> int:
-        """Return a provisional id: files that are written in the transaction carry it."""
+        """Return a provisional id, which files that are written in the transaction refer to."""
         self._provisional -= 1
         return self._provisional
 
@@ -328,7 +328,7 @@ class Workspace:
         self._work(table).rows.stage(change)
 
     def alters(self, table: TableVersion) -> bool:
-        """Tell whether the transaction changed the columns of a table that existed before."""
+        """Return whether the transaction changed the columns of a table that existed before."""
         work = self._tables.get(table.id)
         before = None if work is None else work.original
         return work is not None and before is not None and before.columns != work.current.columns
@@ -365,7 +365,7 @@ class Workspace:
         }
 
     def changes(self) -> list[Change]:
-        """Return all that a commit has to carry, schemas first."""
+        """Return everything that a commit must contain, schemas first."""
         found: list[Change] = [*self._created_schemas]
         for work in self._tables.values():
             found.extend(work.changes())

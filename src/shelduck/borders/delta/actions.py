@@ -1,4 +1,4 @@
-"""The actions of a Delta log that show a table's columns and files."""
+"""The actions of a Delta log that describe a table's columns and files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATHS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
 
 
 def metadata_of(found: Survey, before: Metadata | None, *, has_vectors: bool) -> Metadata:
-    """Return the metadata of the next version; a setting that was made stays."""
+    """Return the metadata of the next version; settings from before stay."""
     settings = dict(before.configuration) if before is not None else {}
     settings |= {
         MODE: found.mode,
@@ -45,9 +45,9 @@ def metadata_of(found: Survey, before: Metadata | None, *, has_vectors: bool) ->
 
 
 def protocol_of(found: Survey, before: Protocol | None, *, has_vectors: bool) -> Protocol:
-    """Return what readers of the next version must know.
+    """Return what readers of the next version must support.
 
-    Deletion vectors stay among it once they were: the log tells of files that had them.
+    Once there were deletion vectors, the feature stays: the log still names files that had them.
     """
     features = {"columnMapping"}
     if has_vectors or (before is not None and "deletionVectors" in before.features):
@@ -63,7 +63,7 @@ def protocol_of(found: Survey, before: Protocol | None, *, has_vectors: bool) ->
 
 
 def metadata_action(found: Survey, made: Metadata, created: int) -> Action:
-    """Return the action that says what the columns are."""
+    """Return the action that describes the columns."""
     body: Action = {
         "id": made.table_id,
         "name": found.table.name,
@@ -79,7 +79,7 @@ def metadata_action(found: Survey, made: Metadata, created: int) -> Action:
 
 
 def protocol_action(made: Protocol) -> Action:
-    """Return the action that says what readers and writers must know."""
+    """Return the action that says what readers and writers must support."""
     return {
         "protocol": {
             "minReaderVersion": made.reader_version,
@@ -91,7 +91,7 @@ def protocol_action(made: Protocol) -> Action:
 
 
 def add_action(added: Added, stats: str, time: int) -> Action:
-    """Return the action that shows a file."""
+    """Return the action that adds a file."""
     body: Action = {
         "path": file_uri(added.path),
         "partitionValues": {},
@@ -104,7 +104,7 @@ def add_action(added: Added, stats: str, time: int) -> Action:
 
 
 def remove_action(removed: Added, time: int) -> Action:
-    """Return the action that shows a file no more, or not as it was."""
+    """Return the action that removes a file, or its previous state."""
     body: Action = {
         "path": file_uri(removed.path),
         "deletionTimestamp": time,
@@ -117,9 +117,9 @@ def remove_action(removed: Added, time: int) -> Action:
 
 
 def file_uri(path: str) -> str:
-    """Return a file's absolute path as the log has it, percent-encoded.
+    """Return a file's absolute path as in the log, percent-encoded.
 
-    A local one has no scheme: DuckDB 1.5 takes ``file:///a`` for a name below the table.
+    A local path has no scheme: DuckDB 1.5 reads ``file:///a`` as a name below the table.
     """
     plain = local_path(path)
     if plain is not None:
@@ -131,10 +131,10 @@ def file_uri(path: str) -> str:
 def stats_of(
     found: Survey, file: DataFile, known: Mapping[FieldId, ColumnStats], *, has_vector: bool
 ) -> str:
-    """Return the statistics of a file; what is not certain is left out.
+    """Return the statistics of a file, without any that are not certain.
 
-    Bounds are told of whole numbers and dates only: texts are cut, floats may have been narrower,
-    and readers disagree on the digits of timestamps.
+    Only integers and dates have bounds: texts are cut, floats may have been narrower, and readers
+    disagree on the digits of timestamps.
     """
     low: Action = {}
     high: Action = {}
@@ -152,7 +152,7 @@ def stats_of(
     told: Action = {"numRecords": file.record_count, "nullCount": nulls}
     if low:
         told |= {"minValues": low, "maxValues": high}
-    # Dead rows count in all of these.
+    # Deleted rows count in all of these.
     return json.dumps(told | {"tightBounds": not has_vector}, separators=(",", ":"))
 
 
@@ -184,7 +184,7 @@ def _vector(vector: Vector | None) -> Action:
 
 
 def _member(f: Field, found: Survey) -> Action:
-    """Return a column or struct member, its type history with it."""
+    """Return a column or struct member, including its type history."""
     told: Action = {MAPPING_ID: int(f.id), PHYSICAL_NAME: found.names[f.id]}
     comment = found.table.comments.get(f.id)
     if comment is not None:
@@ -201,13 +201,13 @@ def _member(f: Field, found: Survey) -> Action:
 
 
 def _types_before(found: Survey, leaf: Field) -> set[str]:
-    """Return the types of a leaf's history; none if all files hold the one that is shown."""
+    """Return the types of a leaf's history; none if all files hold the current type."""
     narrow = found.narrow.get(leaf.id, ())
     return {*narrow, *found.earlier.get(leaf.id, ())} if narrow else set()
 
 
 def _leaves_of(f: Field, path: tuple[str, ...]) -> Iterator[tuple[Field, tuple[str, ...]]]:
-    """Yield the leaves below a field with their path, but for those in structs of their own."""
+    """Yield the leaves below a field with their path, except those inside structs."""
     if f.is_leaf:
         yield f, path
     elif f.shape is not Kind.STRUCT:

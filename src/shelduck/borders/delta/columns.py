@@ -1,4 +1,4 @@
-"""The columns of a Delta table from version to version, as columns of ours with ids that stay."""
+"""The columns of a Delta table from version to version, as columns of the lake with stable ids."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from shelduck.planning.adoption import holds_widened
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of one Delta version: ``origin`` is the Delta field of each of ours, by id.
+    """The columns of one Delta version: ``origin`` has the Delta field of each column, by id.
 
-    ``next_id`` is the first id that was never used; ``unsafe_bounds`` are leaves whose bounds a
-    change of type made meaningless.
+    ``next_id`` is the first id that was never used; ``unsafe_bounds`` are leaves whose bounds are
+    no longer valid after a type change.
     """
 
     schema: Schema
@@ -51,7 +51,7 @@ class Columns:
         return [f for f in found if f is not None]
 
     def is_same(self, other: Columns) -> bool:
-        """Tell whether nothing has to be written to get from one to the other."""
+        """Return whether a change from one to the other needs no new metadata."""
         return (
             self.schema == other.schema
             and self.comments == other.comments
@@ -61,22 +61,22 @@ class Columns:
 
 
 def first_columns(metadata: Metadata, next_id: int = 1) -> Columns:
-    """Return the columns of the version that an import begins with."""
+    """Return the columns of the version with which an import begins."""
     return _Build((), {}, next_id).columns(metadata, {})
 
 
 def next_columns(before: Columns, metadata: Metadata) -> Columns:
     """Return the columns of a version after another.
 
-    A column is the one of before that has its mapping id, or, where columns are not mapped, its
-    name; where its values of before are none of the new type it is another column.
+    A column is the previous column with its mapping id or, if columns are not mapped, with its
+    name. If the previous values are not valid in its new type, it is another column.
     """
     build = _Build(before.schema.fields, before.origin, before.next_id)
     return build.columns(metadata, before.properties)
 
 
 def known_columns(table: TableVersion, metadata: Metadata) -> Columns | None:
-    """Return the columns of a version that a table has now, None when it has others."""
+    """Return the columns of a version that a table has now, None if it has others."""
     fresh = first_columns(metadata)
     pairs = list(zip(fresh.schema.walk(), table.columns.walk(), strict=False))
     same = len(pairs) == sum(1 for _ in table.columns.walk()) == len(fresh.origin)
@@ -102,7 +102,7 @@ def _is_same(new: Field, old: Field) -> bool:
 
 
 class _Build:
-    """One version's columns, made over those of the version before."""
+    """One version's columns, based on those of the version before."""
 
     def __init__(
         self, old: Sequence[Field], origin: Mapping[FieldId, DeltaField], next_id: int
@@ -141,7 +141,7 @@ class _Build:
     def _level(
         self, new: Sequence[DeltaField], old: Sequence[Field], *, is_top: bool = False
     ) -> tuple[Field, ...]:
-        """Return the fields beside each other; each keeps its id when it is one of ``old``."""
+        """Return sibling fields; each keeps its id if it is one of ``old``."""
         made: list[Field] = []
         for part in new:
             found = self._find(part, old)
@@ -156,17 +156,17 @@ class _Build:
             if part.mapping_id is not None and before.mapping_id is not None:
                 same = part.mapping_id == before.mapping_id
             else:
-                # Once columns are mapped, those that were there keep their names as physical ones.
+                # If column mapping is new, existing columns keep their names as physical names.
                 same = part.physical.lower() == before.physical.lower()
             if same:
                 return f if _can_be(f, part) else None
         return None
 
     def _reads_anew(self, part: DeltaField, old: Field) -> bool:
-        """Tell a partition column of floats that becomes one of doubles.
+        """Return whether a partition column of floats becomes one of doubles.
 
-        Its values are texts of the log, which Delta reads anew: as other numbers. So it is another
-        column.
+        Its values are texts in the log, which Delta parses again as doubles: other numbers. So it
+        is another column.
         """
         is_key = part.name.lower() in self.keys
         return is_key and (str(old.shape), str(part.shape)) == FLOATS
@@ -204,7 +204,7 @@ class _Build:
 
 
 def _can_be(old: Field, new: DeltaField) -> bool:
-    """Tell whether values of the old type are values of the new one."""
+    """Return whether all values of the old type are valid values of the new type."""
     if old.shape is Kind.STRUCT or new.shape is Kind.STRUCT:
         return old.shape is new.shape
     if isinstance(old.shape, Kind) or isinstance(new.shape, Kind):

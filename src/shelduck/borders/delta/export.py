@@ -1,7 +1,7 @@
 """Writing the next version of a Delta log over a table's files.
 
-An export is one file of the log, written last and whole or not at all: dead rows are told in it,
-and the data files are where they were. What earlier exports wrote is never changed.
+An export is one file of the log, written last and either completely or not at all. It contains the
+deleted rows, and the data files stay where they are. Files of earlier exports never change.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class Published:
 
     @property
     def mode(self) -> str:
-        """Its mode of column mapping, which stays."""
+        """Return its mode of column mapping, which stays."""
         return self.state.metadata.configuration.get(MODE, "none")
 
 
 def published(location: str, table: TableVersion) -> Published | None:
-    """Return what was exported to a directory, None when it has no Delta log.
+    """Return what was exported to a directory, None if it has no Delta log.
 
-    Raises AlreadyExists for the log of another table, or one that others have written to.
+    Raises AlreadyExists for the log of another table, or a log to which others have written.
     """
     if not has_log(location):
         return None
@@ -86,7 +86,7 @@ def published(location: str, table: TableVersion) -> Published | None:
 def export(spark: SparkSession, found: Survey, location: str, before: Published | None) -> Exported:
     """Write the version of a table that is ready, after what was exported ``before``.
 
-    Nothing is written when nothing changed. Raises Conflict when another export came first.
+    Nothing is written if nothing changed. Raises Conflict if another export came first.
     """
     found.report.require_ready()
     now = int(time.time() * 1000)
@@ -121,7 +121,7 @@ class _Export:
     now: int
 
     def actions(self) -> list[Action]:
-        """Return what the next version says, nothing when it would say what is known."""
+        """Return the actions of the next version, none if nothing is new."""
         vectors = self._vectors()
         files = {
             _plain(f.path): (f, Added(_plain(f.path), f.file_size_bytes, {}, vectors.get(f.id)))
@@ -145,7 +145,7 @@ class _Export:
         ]
 
     def _head(self, *, has_vectors: bool) -> list[Action]:
-        """Return the protocol and the metadata where they are others than before."""
+        """Return the protocol and the metadata if they have changed."""
         old = self.before
         asked, told = (old.protocol, old.metadata) if old is not None else (None, None)
         protocol = protocol_of(self.found, asked, has_vectors=has_vectors)
@@ -158,7 +158,7 @@ class _Export:
         return head
 
     def _vectors(self) -> dict[int, Vector]:
-        """Return the deletion vector of each file that has dead rows, by data file id."""
+        """Return the deletion vector of each file that has deleted rows, by data file id."""
         rows = self.found.rows
         dead = dead_positions(self.spark, rows.files, rows.table)
         if dead is None:
@@ -170,7 +170,7 @@ class _Export:
             for number, positions in zip(*columns, strict=True):
                 found.setdefault(number, bitmap()()).update(positions)
         for positions in found.values():
-            # The same rows are the same text in every export.
+            # The same rows give the same text in every export.
             positions.run_optimize()
         return {number: inline_vector(positions) for number, positions in found.items()}
 

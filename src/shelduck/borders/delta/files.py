@@ -1,7 +1,7 @@
-"""Data files of a Delta table as files of ours: names, statistics, and the log's partition values.
+"""Data files of a Delta table as files of a lake: names, statistics and partition values.
 
 Files are matched to columns as Delta says: by name, by physical name, or by the field ids in their
-footers. What was found becomes a name mapping, so that every reader of DuckLake finds the same.
+footers. The result becomes a name mapping, so that every reader of DuckLake finds the same columns.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from shelduck.spark.session import SparkSession
 
 _THREADS = 16
 _INSTANTS = ("timestamp", "timestamptz")
-# What DuckDB reads from a path depends on its session, or is no text.
+# DuckDB parses these values in a path by its session's settings, or they are not text.
 _NEVER_TOLD = ("timestamptz", "blob")
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How files of one layout, with partition values told alike, fit the columns of a version."""
+    """How files of one layout, with similar partition values, fit the columns of a version."""
 
     adopted: Adopted
     names: tuple[MappedName, ...]
@@ -44,11 +44,11 @@ class Fit:
     layout: Layout
     by_session: bool
     narrow: frozenset[str]
-    """Leaves that are stored in a type of which DuckDB may filter the widened values wrongly."""
+    """Leaves stored in a type whose widened values DuckDB may filter wrongly."""
 
 
 def sizes_of(paths: Sequence[str]) -> dict[str, int | None]:
-    """Return the bytes of each file, None for one that is not there; several at once."""
+    """Return the size of each file, None for a file that does not exist; several in parallel."""
     with ThreadPoolExecutor(_THREADS) as pool:
         return dict(zip(paths, pool.map(_size, paths), strict=True))
 
@@ -62,7 +62,8 @@ def _size(path: str) -> int | None:
 def partition_text(leaf: Field, text: str | None) -> str | None:
     """Return a partition value of the log as DuckLake writes it; an empty text is NULL.
 
-    A timestamp without an offset is UTC. Raises InvalidRequest for what is no value of the type.
+    A timestamp without an offset is UTC. Raises InvalidRequest for a text that is not a value of
+    the type.
     """
     if text is None or text == "":
         return None
@@ -74,16 +75,16 @@ def partition_text(leaf: Field, text: str | None) -> str | None:
 
 @dataclass
 class DeltaFiles:
-    """The data files of an import, their footers read once; ``problems`` tell what does not fit."""
+    """The data files of an import, their footers read once; ``problems`` say what does not fit."""
 
     foreign: dict[str, ForeignFile]
     problems: dict[str, None] = field(default_factory=dict)
     untold: set[str] = field(default_factory=set)
-    """Files with a partition value that their path does not tell."""
+    """Files with a partition value that their path does not contain."""
     by_session: set[str] = field(default_factory=set)
     """Files with timestamps that DuckDB reads in the time zone of its session."""
     narrow: dict[str, set[str]] = field(default_factory=dict)
-    """Files by the leaves that they hold in narrower types, beyond what DuckDB filters right."""
+    """Files by leaves in narrower types that DuckDB may filter wrongly."""
     _fits: dict[tuple[int, int, tuple[str | None, ...]], tuple[Fit, Columns]] = field(
         default_factory=dict
     )
@@ -95,16 +96,16 @@ class DeltaFiles:
         return cls({file.path: file for file in read_foreign(spark, found)})
 
     def rows(self, path: str) -> int:
-        """Return how many rows a file holds, dead ones too."""
+        """Return how many rows a file holds, including deleted ones."""
         return int(self.foreign[path].footer.metadata.num_rows)
 
     def fit(self, file: Added, columns: Columns) -> Fit:
-        """Return how a file fits the columns; what does not is among the problems."""
+        """Return how a file fits the columns, and add what does not fit to the problems."""
         told = tuple(_told(file, columns, key) for key in columns.keys)
         layout = self.foreign[file.path].layout
         known = self._fits.get((id(layout), id(columns), told))
         if known is None:
-            # Both are kept so that their ids stay their own.
+            # Both are kept so that their ids stay unique.
             known = self._fit(self.foreign[file.path], columns, told), columns
             self._fits[id(layout), id(columns), told] = known
         fit = known[0]
@@ -147,9 +148,9 @@ class DeltaFiles:
         )
 
     def new_file(self, file: Added, columns: Columns) -> NewDataFile | None:
-        """Return a file as one that the table adopts; None when it does not fit.
+        """Return a file as one that the table adopts; None if it does not fit.
 
-        Its partition is that of the columns, whose id is still to be filled in.
+        Its partition is that of the columns; its id is filled in later.
         """
         fit, foreign = self.fit(file, columns), self.foreign[file.path]
         texts = self._texts(file, columns)
@@ -202,7 +203,7 @@ class DeltaFiles:
 
 
 def same_where_known(one: Fit, other: Fit, columns: Columns) -> bool:
-    """Tell whether two mappings of a file find the same for all of these columns."""
+    """Return whether two mappings of a file find the same parts for all of these columns."""
     ids = {f.id for f in columns.schema.walk()}
     return _restricted(one.names, ids) == _restricted(other.names, ids)
 
@@ -216,14 +217,14 @@ def _restricted(names: Sequence[MappedName], ids: set[FieldId]) -> frozenset[obj
 
 
 def _value(file: Added, columns: Columns, key: Field) -> str | None:
-    """Return what the log says: by physical name, or by name where a writer had it wrong."""
+    """Return the log's value: by physical name, or by name if a writer used that by mistake."""
     origin = columns.origin[key.id]
     values = file.partition_values
     return values[origin.physical] if origin.physical in values else values.get(origin.name)
 
 
 def _told(file: Added, columns: Columns, key: Field) -> str | None:
-    """Return the name under which the file's path tells the log's value to DuckDB, if it does."""
+    """Return the name under which DuckDB finds the log's value in the file's path, if it does."""
     if str(key.shape) in _NEVER_TOLD:
         return None
     origin = columns.origin[key.id]
@@ -244,13 +245,13 @@ def _told(file: Added, columns: Columns, key: Field) -> str | None:
 def _source(physical: str, told: str | None) -> str:
     """Return the source name of a partition column.
 
-    DuckDB takes the value from the directory of that name, and refuses a file without one.
+    DuckDB takes the value from the directory with that name, and refuses a file without one.
     """
     return told if told is not None else f"{physical}, in the catalog"
 
 
 def _names_in_file(layout: Layout, columns: Columns, stored: Sequence[Field]) -> dict[FieldId, str]:
-    """Return what a file calls its columns and struct fields."""
+    """Return a file's names for its columns and struct fields."""
     if columns.delta.mode != "id":
         return {number: origin.physical for number, origin in columns.origin.items()}
     found: dict[FieldId, str] = {}

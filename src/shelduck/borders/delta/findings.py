@@ -1,7 +1,7 @@
-"""What one file layout means to readers of Delta, who know a column by its name in the files.
+"""How Delta's readers see one file layout: they find a column by its name or id in the files.
 
-Spark's reader goes by field ids in mode ``id``; DuckDB's and delta-rs' go by physical names in
-every mode. A file serves all of them where both are what the log says.
+In mode ``id``, Spark's reader uses field ids. The readers of DuckDB and delta-rs use physical names
+in every mode. A file serves all of them if both match the log.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from shelduck.planning.resolve import Node, resolve
 class Findings:
     """What was found in a layout.
 
-    ``called`` are the names that the file has for columns and struct members that are in it;
-    ``narrow`` are Delta types of leaves that are stored narrower than they are shown. ``has_ids``
-    is True when all of these carry their field ids. ``others`` are, by the field id of a missing
-    column or member, the names that stand beside its place.
+    ``called`` are the file's names for the columns and struct members that it has; ``narrow`` are
+    the Delta types of leaves whose stored type is narrower than the exported one. ``has_ids`` is
+    True if all of these have their field ids. ``others`` are, by the field id of a missing column
+    or member, the names of its siblings in the file.
     """
 
     reasons: list[str] = field(default_factory=list)
@@ -41,9 +41,9 @@ def layout_findings(
     mapping: NameMapping | None,
     types: Mapping[FieldId, Shown],
 ) -> Findings:
-    """Return what is found in a file whose layout is known.
+    """Return what is found in a file with a known layout.
 
-    ``fields`` are the columns that are shown, ``columns`` all that the table has.
+    ``fields`` are the exported columns, ``columns`` all columns of the table.
     """
     layout = file.layout
     if layout is None:
@@ -60,7 +60,7 @@ def layout_findings(
 
 @dataclass
 class _Walk:
-    """A walk over columns as they were found in a file, and what the file has there."""
+    """A walk over columns and the nodes that a file has for them."""
 
     found: Findings
     types: Mapping[FieldId, Shown]
@@ -72,7 +72,7 @@ class _Walk:
         names: frozenset[str],
         path: tuple[str, ...],
     ) -> None:
-        """Look at columns, or at the members of a struct."""
+        """Check columns, or the members of a struct."""
         for node in nodes:
             below = (*path, node.field.name)
             here = f"column {path_text(below)!r}"
@@ -125,7 +125,7 @@ class _Walk:
 
 
 def named(fields: Sequence[Field]) -> Iterator[Sequence[Field]]:
-    """Yield fields that stand beside each other by their names: columns, members of structs."""
+    """Yield sibling fields by their names: columns, members of structs."""
     yield fields
     for f in fields:
         for parent in f.walk():

@@ -1,8 +1,8 @@
-"""The log of a Delta table: what it held at each of its versions.
+"""The log of a Delta table: its state at each of its versions.
 
-Commits are JSON files, one for each version; checkpoints are states, written now and then: one
-Parquet file, several, or (V2) a file of either kind with sidecars. A version can be told when there
-is a checkpoint at or before it, or the log's beginning, and every commit since.
+Commits are JSON files, one for each version. Checkpoints are states, written from time to time: one
+Parquet file, several, or (V2) a file of either kind with sidecars. A version can be reconstructed
+if there is a checkpoint at or before it, or the start of the log, and every commit since.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WANTED = (
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Where a deletion vector is, as the log says it: its ``storage`` is i, u or p."""
+    """Where a deletion vector is, as in the log: its ``storage`` is i, u or p."""
 
     storage: str
     place: str
@@ -74,9 +74,9 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What a reader must know; ``features`` are named from reader version 3 on.
+    """What a reader must support; ``features`` are named from reader version 3 on.
 
-    ``writer_features`` are what writers must know, named from writer version 7 on.
+    ``writer_features`` are what writers must support, named from writer version 7 on.
     """
 
     reader_version: int
@@ -101,7 +101,7 @@ class Commit:
 
 @dataclass
 class State:
-    """A table as one version has it; ``files`` by path."""
+    """A table at one version; ``files`` by path."""
 
     version: int
     metadata: Metadata
@@ -111,7 +111,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class DeltaLog:
-    """All that can be told of a table: the first step is a whole state, the others follow it."""
+    """All known versions of a table: the first step is a whole state, the others are changes."""
 
     root: str
     steps: tuple[Commit, ...]
@@ -122,7 +122,7 @@ class DeltaLog:
         return self.steps[-1].version
 
     def replay(self) -> Iterator[tuple[Commit, State]]:
-        """Yield each version with the state that it left, which the next one changes."""
+        """Yield each version with the state after it, which the next one changes."""
         state: State | None = None
         for step in self.steps:
             state = _applied(self.root, state, step)
@@ -130,14 +130,14 @@ class DeltaLog:
 
 
 def delta_root(place: str) -> str:
-    """Return the absolute place of a Delta table, without a '/' at its end."""
+    """Return the absolute path of a Delta table, without a '/' at its end."""
     plain = local_path(place)
-    # Not resolved: DuckDB has to find the files under the same path.
+    # Not resolved: DuckDB must find the files under the same path.
     return os.path.abspath(plain) if plain is not None else place.rstrip("/")  # noqa: PTH100
 
 
 def has_log(root: str) -> bool:
-    """Tell whether there is a Delta table at ``root``; what a killed writer left is none."""
+    """Return whether there is a Delta table at ``root``; the rest of a killed write is not one."""
     names = list_names(f"{root}/{LOG}")
     return any(_COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name) for name in names)
 
@@ -145,7 +145,7 @@ def has_log(root: str) -> bool:
 def read_log(root: str) -> DeltaLog:
     """Return the log of the Delta table at ``root``; JSON commits are read in parallel.
 
-    Raises InvalidRequest when there is none, CorruptLake when files of it are missing or broken.
+    Raises InvalidRequest if there is none, CorruptLake if its files are missing or broken.
     """
     names = list_names(f"{root}/{LOG}")
     commits = {int(m[1]): m[0] for name in names if (m := _COMMIT.fullmatch(name))}
@@ -167,7 +167,7 @@ def read_log(root: str) -> DeltaLog:
 
 
 def absolute(root: str, path: str) -> str:
-    """Return the absolute path of a file from its URI in the log, which is relative or not."""
+    """Return the absolute path of a file from its URI in the log, which may be relative."""
     plain = unquote(path)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", plain):
         local = local_path(plain)
@@ -176,7 +176,7 @@ def absolute(root: str, path: str) -> str:
 
 
 def _checkpoints(names: Iterable[str]) -> dict[int, list[str]]:
-    """Return the files of each checkpoint that is all there, by its version."""
+    """Return the files of each complete checkpoint, by its version."""
     whole: dict[int, list[str]] = {}
     parts: dict[tuple[int, int], list[str]] = defaultdict(list)
     for name in sorted(names):
@@ -194,13 +194,13 @@ def _checkpoints(names: Iterable[str]) -> dict[int, list[str]]:
 
 
 def _require_newest(root: str, names: Iterable[str], newest: int) -> None:
-    """Raise CorruptLake when the log has a newer checkpoint, by its own words, than it shows."""
+    """Raise CorruptLake if the log says that it has a newer checkpoint than there is."""
     if "_last_checkpoint" not in names:
         return
     try:
         told = json.loads(read_text(f"{root}/{LOG}/_last_checkpoint")).get("version")
     except (ValueError, AttributeError):
-        # It is a hint, which writers do not write atomically everywhere.
+        # It is a hint, which some writers do not write atomically.
         return
     if isinstance(told, int) and told > newest:
         raise CorruptLake(
@@ -212,11 +212,11 @@ def _require_newest(root: str, names: Iterable[str], newest: int) -> None:
 def _first_told(
     root: str, commits: Mapping[int, str], checkpoints: Mapping[int, Any], newest: int
 ) -> int:
-    """Return the oldest version from which on every version can be told."""
+    """Return the oldest version from which on every version can be reconstructed."""
     first = newest
     while first in commits:
         first -= 1
-    # What lies after ``first`` is there without a gap.
+    # All commits after ``first`` exist, without a gap.
     if first == -1:
         return 0
     known = sorted(v for v in checkpoints if v >= first)
@@ -239,7 +239,7 @@ def _read_commit(root: str, version: int, name: str) -> Commit:
 def _read_checkpoint(
     root: str, version: int, names: Sequence[str], commit_name: str | None
 ) -> Commit:
-    """Return the state in a checkpoint; what the version did is told by its commit, if present."""
+    """Return the state in a checkpoint; its version's commit, if present, has the changes."""
     actions = [a for name in names for a in _checkpoint_actions(f"{root}/{LOG}/{name}")]
     for sidecar in [a["sidecar"] for a in actions if a.get("sidecar")]:
         place = unquote(sidecar["path"])
@@ -285,7 +285,7 @@ def _checkpoint_actions(path: str) -> list[dict[str, Any]]:
 
 
 def _lines(text: str) -> list[dict[str, Any]]:
-    # Texts inside may hold other ends of lines, which JSON does not escape.
+    # Texts may contain other line endings, which JSON does not escape.
     return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
@@ -353,7 +353,7 @@ def _protocol(found: Mapping[str, Any]) -> Protocol:
 
 
 def _pairs(found: Any) -> dict[str, Any]:
-    # Parquet's maps come as lists of pairs.
+    # Parquet's maps are returned as lists of pairs.
     return dict(found or {})
 
 

@@ -1,7 +1,7 @@
-"""What of a Delta table an import does not carry over: each thing is named, nothing goes silently.
+"""What an import of a Delta table leaves out: the report names everything.
 
-What is listed here as known is carried over, has a note of its own, or concerns only how Delta
-keeps its log and files. Everything else is named as it is called in the log.
+Everything that is listed here as known is imported, has a separate note, or only concerns how Delta
+stores its log and files. Everything else is named with its name in the log.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SETTING_PREFIXES = (
     "delta.inCommitTimestamp",
     "delta.rowTracking.",
 )
-# Features that are known to a reader, or told by columns and settings, or concern the log alone.
+# Features that a reader knows, that columns and settings show, or that concern only the log.
 _FEATURES = frozenset(
     "allowColumnDefaults appendOnly changeDataFeed checkConstraints checkpointProtection collations"
     " collations-preview columnMapping deletionVectors generatedColumns identityColumns"
@@ -50,7 +50,7 @@ _WITH_DOMAINS = ("clustering", "rowTracking")
 
 
 def notes_of_columns(columns: Iterable[Columns]) -> list[str]:
-    """Return what these columns have in Delta and do not have here, each told once."""
+    """Return the properties of these columns in Delta that they lose here, each one once."""
     found: dict[str, None] = {}
     for one in columns:
         for top in one.schema:
@@ -61,7 +61,7 @@ def notes_of_columns(columns: Iterable[Columns]) -> list[str]:
 
 
 def notes_of_settings(log: DeltaLog) -> Iterator[str]:
-    """Yield what the newest settings and features ask of writers and is not asked here."""
+    """Yield what the newest settings and features require of writers, and Shelduck does not."""
     metadata = next((s.metadata for s in reversed(log.steps) if s.metadata is not None), None)
     if metadata is not None:
         yield from _of_settings(metadata.configuration)
@@ -126,7 +126,7 @@ def _of_features(features: frozenset[str]) -> Iterator[str]:
         yield "clustering was not carried over: ALTER TABLE … SET SORTED BY sorts files here"
     known = _FEATURES | {"clustering"}
     if any(name in features for name in _WITH_DOMAINS):
-        # These two keep what they know in domains; what others keep there is for nobody here.
+        # These two store their data in domains; other domains have no reader here.
         known |= {"domainMetadata"}
     others = sorted(features - known)
     if others:

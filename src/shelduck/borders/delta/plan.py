@@ -1,7 +1,7 @@
-"""A Delta table's versions, checked and made ready to be committed one after the other.
+"""A Delta table's versions, checked and prepared to be committed one after the other.
 
-Nothing is written before all versions have passed: the log is replayed, every footer read, every
-file matched to the columns of every version that shows it, every deletion vector read.
+Nothing is written before all versions pass: the log is replayed, every footer is read, every file
+is matched to the columns of every version that shows it, and every deletion vector is read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """Versions to commit in order, and what of the Delta table is not carried over."""
+    """Versions to commit in order, and what of the Delta table is not imported."""
 
     steps: tuple[ImportStep, ...]
     notes: tuple[str, ...]
@@ -43,10 +43,11 @@ class ImportPlan:
 def plan_import(
     spark: SparkSession, log: DeltaLog, known: Imported | None, *, own_path: str
 ) -> ImportPlan:
-    """Return what is to be committed so that a table has every version of the log.
+    """Return what to commit so that a table has every version of the log.
 
-    ``known`` is the table where some have been imported; ``own_path`` is where the lake keeps its
-    own files. Raises InvalidRequest (what does not fit is listed), Unsupported or CorruptLake.
+    ``known`` is the table if some versions are already imported; ``own_path`` is where the lake
+    keeps its own files. Raises InvalidRequest (with a list of what does not fit), Unsupported or
+    CorruptLake.
     """
     first, why = _first_whole(log)
     if known is not None:
@@ -71,10 +72,10 @@ def plan_import(
 def stage_step(
     step: ImportStep, table: TableVersion, files: Mapping[str, DataFile], root: str
 ) -> Done:
-    """Return the rows' part of a version for one commit, its delete files written.
+    """Return the row changes of a version for one commit, with its delete files written.
 
-    ``table`` has the columns of the step already; ``files`` are its data files by path. What was
-    written is removed when anything fails.
+    ``table`` already has the columns of the step; ``files`` are its data files by path. If anything
+    fails, the written files are removed.
     """
     directory = fresh_name(table)
     written: list[str] = []
@@ -133,9 +134,9 @@ def _require_told(log: DeltaLog, known: Imported) -> None:
 
 
 def _first_whole(log: DeltaLog) -> tuple[int, str]:
-    """Return the first version from which on all are whole, and what the one before it lacks.
+    """Return the first version from which on all are complete, and what the one before it lacks.
 
-    Raises InvalidRequest when the newest version is not whole.
+    Raises InvalidRequest if the newest version is not complete.
     """
     paths = dict.fromkeys(add.path for step in log.steps for add in step.added)
     gone = {path for path, size in sizes_of(list(paths)).items() if size is None}
@@ -159,7 +160,7 @@ def _lack(state: State, gone: set[str]) -> str | None:
     try:
         fields = json.loads(state.metadata.schema).get("fields")
     except (ValueError, AttributeError):
-        # Told with its own error where the columns are read.
+        # This error is raised later, when the columns are read.
         return None
     return None if fields else "has no columns"
 
@@ -167,7 +168,7 @@ def _lack(state: State, gone: set[str]) -> str | None:
 def _read_files(
     spark: SparkSession, log: DeltaLog, start: int, known: Imported | None, own_path: str
 ) -> DeltaFiles:
-    """Read the footers of those files whose place in versions from ``start`` on is to be found."""
+    """Read the footers of files that must be matched to columns of versions from ``start`` on."""
     wanted: dict[str, Added] = {}
     before: dict[str, Added] = {}
     schema: str | None = None
@@ -195,7 +196,7 @@ def _read_files(
 
 
 def _require_fit(log: DeltaLog, files: DeltaFiles) -> None:
-    """Raise InvalidRequest that lists what does not fit, if anything does not."""
+    """Raise InvalidRequest with a list of what does not fit, if there is anything."""
     problems = list(files.problems)
     if not problems:
         return
@@ -208,7 +209,7 @@ def _require_fit(log: DeltaLog, files: DeltaFiles) -> None:
 
 
 def _notes_of_files(planner: Planner) -> Iterator[str]:
-    """Yield what other readers have to know of the files."""
+    """Yield what other readers must know about the files."""
     if planner.files.untold:
         yield (
             f"{len(planner.files.untold)} file(s) have partition values that are not in their"

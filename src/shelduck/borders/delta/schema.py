@@ -1,4 +1,4 @@
-"""Delta's schema text: its fields, and what each is called in files."""
+"""Delta's schema text: its fields, and their names in files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODE = "delta.columnMapping.mode"
 class DeltaField:
     """One node of a Delta schema; a list has one child, a map two.
 
-    ``mapping_id`` is None and ``physical`` the name where columns are not mapped. ``declared`` is
+    If columns are not mapped, ``mapping_id`` is None and ``physical`` is the name. ``declared`` is
     the type of a leaf in Delta's words.
     """
 
@@ -36,13 +36,13 @@ class DeltaField:
     declared: str = field(default="", compare=False)
 
     def walk(self) -> Iterator[DeltaField]:
-        """Yield this field and all below it in pre-order."""
+        """Yield this field and all fields below it in pre-order."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     def leaf_paths(self) -> Iterator[tuple[str, ...]]:
-        """Yield where leaves are below this field outside of structs, as ``fieldPath`` says it."""
+        """Yield the paths of leaves below this field outside of structs, as ``fieldPath``."""
         if not isinstance(self.shape, Kind):
             yield ()
         elif self.shape is not Kind.STRUCT:
@@ -65,10 +65,10 @@ class DeltaSchema:
 
 
 def delta_schema(metadata: Metadata) -> DeltaSchema:
-    """Return the columns that the metadata of a version tells.
+    """Return the columns in the metadata of a version.
 
-    Raises Unsupported for a type that DuckLake has no place for and for a change of type that
-    Delta's type widening does not have, CorruptLake for what is no schema.
+    Raises Unsupported for a type that DuckLake does not have and for a type change that Delta's
+    type widening does not have, CorruptLake for a text that is not a schema.
     """
     mode = metadata.configuration.get(MODE, "none")
     if mode not in ("none", "name", "id"):

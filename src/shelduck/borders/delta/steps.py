@@ -1,4 +1,4 @@
-"""What each version of a Delta table changes in a table of ours."""
+"""What each version of a Delta table changes in a table of the lake."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KNOWN_FEATURES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class AddedFile:
-    """A file that a version shows first; ``dead`` are positions that it does not show."""
+    """A file that a version is the first to show; ``dead`` are positions that it does not show."""
 
     file: NewDataFile
     dead: BitMap64 | None
@@ -35,10 +35,10 @@ class AddedFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportStep:
-    """What one version is to the table: its columns, and files by their paths.
+    """What one version changes in the table: its columns, and files by their paths.
 
-    ``deletes`` are all dead positions of files that the table has; those of ``ended`` are shown no
-    more, or anew among ``added``.
+    ``deletes`` are all deleted positions of files that the table has. Files in ``ended`` are no
+    longer shown, or are among ``added`` again.
     """
 
     version: int
@@ -53,13 +53,13 @@ class ImportStep:
 
     @property
     def is_nothing(self) -> bool:
-        """True when neither columns nor rows change."""
+        """True if neither columns nor rows change."""
         return not (self.is_first or self.alters or self.added or self.ended or self.deletes)
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A table that has the versions of a Delta table up to ``version``, and its rows."""
+    """A table with the versions of a Delta table up to ``version``, and its rows."""
 
     table: TableVersion
     files: Sequence[DataFile]
@@ -69,7 +69,7 @@ class Imported:
 
 @dataclass
 class _Live:
-    """A file that the table shows, and how it is mapped, None where that is not known."""
+    """A file that the table shows, and its name mapping, None if that is unknown."""
 
     added: Added
     fit: Fit | None
@@ -85,7 +85,7 @@ class _Changes:
 
 @dataclass
 class Planner:
-    """Plans the versions of a log from ``start`` on; ``seen`` are the columns that they had."""
+    """Plans the versions of a log from ``start`` on; ``seen`` are their columns."""
 
     log: DeltaLog
     start: int
@@ -95,10 +95,10 @@ class Planner:
     _columns: Columns | None = None
 
     def steps(self, known: Imported | None) -> Iterator[ImportStep]:
-        """Yield the steps, over what the table has by now.
+        """Yield the steps, based on the current table.
 
-        What does not fit is gathered in ``files.problems``. Raises Unsupported for features,
-        CorruptLake for deletion vectors, InvalidRequest for a table that others changed.
+        Everything that does not fit is added to ``files.problems``. Raises Unsupported for
+        features, CorruptLake for deletion vectors, InvalidRequest for a table that others changed.
         """
         for commit, state in self.log.replay():
             if commit.version >= self.start:
@@ -123,7 +123,7 @@ class Planner:
             )
 
     def _resume(self, known: Imported, state: State) -> None:
-        """Take the table up where the import stopped; InvalidRequest when it was changed since."""
+        """Continue where the import stopped; InvalidRequest if the table was changed since."""
         self._columns = known_columns(known.table, state.metadata)
         here = {f.path: f.dead_rows for f in known.files}
         there = {p: a.vector.cardinality if a.vector else 0 for p, a in state.files.items()}
@@ -143,7 +143,7 @@ class Planner:
             self._live[path] = _Live(file, fit, None)
 
     def _is_empty(self, file: Added) -> bool:
-        """Tell whether no row of a file is alive; the table does not have such files."""
+        """Return whether all rows of a file are deleted; the table does not have such files."""
         dead = file.vector.cardinality if file.vector is not None else 0
         return dead >= self.files.rows(file.path)
 
@@ -175,7 +175,7 @@ class Planner:
         )
 
     def _change(self, path: str, after: Added | None, columns: Columns, work: _Changes) -> None:
-        """Note what becomes of one file that the version touched."""
+        """Note what happens to one file that the version touched."""
         before = self._live.get(path)
         if after is not None and path in self.files.foreign and self._is_empty(after):
             after = None
@@ -192,7 +192,7 @@ class Planner:
             work.deletes[path] = dead
             self._live[path] = _Live(after, before.fit, dead)
             return
-        # Rows that are alive again need the file anew: deletes are only ever added to.
+        # If deleted rows come back, the file must be adopted again: deletes only ever grow.
         self._add(after, dead, columns, work)
 
     def _dead(self, live: _Live) -> BitMap64:
@@ -209,7 +209,7 @@ class Planner:
         self._live[file.path] = _Live(file, self.files.fit(file, columns), dead)
 
     def _map_anew(self, columns: Columns, work: _Changes) -> None:
-        """Adopt files anew that hold, for new columns, what their mapping does not say."""
+        """Adopt files again whose mapping lacks new columns that they hold."""
         for path, live in list(self._live.items()):
             if path in work.added:
                 continue
@@ -221,7 +221,7 @@ class Planner:
 
 
 def _told_of(root: str, state: State, commit: Commit) -> tuple[str, str]:
-    """Return what the snapshot of a version says of itself, for people and for programs."""
+    """Return what the snapshot of a version says about itself, for people and programs."""
     when = None
     if commit.timestamp is not None:
         moment = datetime.fromtimestamp(commit.timestamp / 1000, UTC)

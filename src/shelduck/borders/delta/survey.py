@@ -1,4 +1,4 @@
-"""What an export to Delta meets: what is shown, what is lost, which files must be anew."""
+"""What an export to Delta finds: what it shows, what is lost, and which files to rewrite."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _MOST_NAMED = 20
 class Survey:
     """A table as Delta will show it.
 
-    ``fields`` are the columns with the parts that Delta has types for, ``types`` what each leaf is
-    shown as, ``names`` what the files call columns and struct members. ``narrow`` are the narrower
-    Delta types in which files hold a leaf. ``mode`` is that of column mapping. ``earlier`` are the
-    Delta types that a leaf had before.
+    ``fields`` are the columns with the parts for which Delta has types, ``types`` the exported type
+    of each leaf, ``names`` the files' names for columns and struct members. ``narrow`` are the
+    narrower Delta types in which files hold a leaf. ``mode`` is that of column mapping. ``earlier``
+    are the Delta types that a leaf had before.
     """
 
     rows: TableRows
@@ -47,15 +47,15 @@ class Survey:
 
     @property
     def table(self) -> TableVersion:
-        """The version that was looked at."""
+        """The table version of the survey."""
         return self.rows.table
 
 
 def survey(rows: TableRows, mode: str | None = None) -> Survey:
-    """Look at the files of a table; nothing is written.
+    """Check the files of a table; nothing is written.
 
-    ``mode`` is that of column mapping where it is given: a Delta table keeps the one that it has.
-    Raises Unsupported when nothing of the table can be shown.
+    ``mode`` is that of column mapping, if the Delta table already has one, which it keeps. Raises
+    Unsupported if nothing of the table can be shown.
     """
     table = rows.table
     losses: list[Loss] = []
@@ -95,7 +95,7 @@ class _Found:
 
     @classmethod
     def of(cls, rows: TableRows, fields: Sequence[Field], types: Mapping[FieldId, Shown]) -> _Found:
-        """Look at each layout once."""
+        """Check each layout once."""
         columns = rows.table.columns.fields
         return cls(
             *rows.by_layout(
@@ -104,7 +104,7 @@ class _Found:
         )
 
     def names(self, table: TableVersion, fields: Sequence[Field]) -> dict[FieldId, str]:
-        """Return the physical names: what all files agree on, else what new files would have."""
+        """Return the physical names: those that all files use, or else those of new files."""
         ours = physical_schema(table).names
         names: dict[FieldId, str] = {}
         for siblings in named(fields):
@@ -179,7 +179,7 @@ def _reasons(
 def _of_readers(
     fields: Sequence[Field], narrow: Mapping[FieldId, Mapping[str, Sequence[int]]]
 ) -> Iterator[Loss]:
-    """Yield what type widening means to readers."""
+    """Yield what type widening means for readers."""
     for top in fields:
         for leaf in top.leaves():
             kinds = narrow.get(leaf.id)

@@ -1,6 +1,6 @@
-"""``delta.typeChanges``: the types that a field had before, as a Delta schema tells them.
+"""``delta.typeChanges``: the types that a field had before, as in a Delta schema.
 
-Readers must refuse a table with a change that they do not know, because they cannot tell what older
+Readers must refuse a table with a change that they do not know, because they cannot know what older
 files hold.
 """
 
@@ -23,7 +23,7 @@ _TEXT = re.compile(r"(?:var)?char\(\d+\)|string collate \S+", re.IGNORECASE)
 
 
 def leaf_of(text: str) -> Leaf | None:
-    """Return the type that Delta calls ``text``, None for one that has no place here."""
+    """Return the type that Delta calls ``text``, None for a type that DuckLake does not have."""
     known = _TYPE_NAMES.get(text)
     if known is not None:
         return Primitive(known)
@@ -36,11 +36,11 @@ def leaf_of(text: str) -> Leaf | None:
 def require_known_changes(
     metadata: Mapping[str, Any], leaves: Iterable[tuple[str, ...]], path: tuple[str, ...]
 ) -> None:
-    """Raise Unsupported for a change of a field's types that Delta's type widening does not have.
+    """Raise Unsupported for a type change of a field that Delta's type widening does not have.
 
-    ``leaves`` are the field paths of what the field holds outside of structs: ``()`` for a field
-    that is a leaf itself, ``("element",)`` for a list of leaves. Raises CorruptLake for an entry
-    that cannot be read or leads nowhere.
+    ``leaves`` are the field paths of the field's leaves outside of structs: ``()`` for a field that
+    is a leaf itself, ``("element",)`` for a list of leaves. Raises CorruptLake for an entry that
+    cannot be read or whose path does not exist.
     """
     here = f"column {path_text(path)!r} of the Delta table"
     known = set(leaves)
@@ -61,9 +61,10 @@ def require_known_changes(
 
 
 def told_changes(narrow: Iterable[str], shown: str) -> list[tuple[str, str]]:
-    """Return the changes of a leaf of which files hold these narrower types, the oldest first.
+    """Return the changes of a leaf that files hold in these narrower types, the oldest first.
 
-    Each type leads to the next wider one, as the column went, and the last to the one shown.
+    Each type leads to the next wider one, as the column changed, and the last one to the current
+    type.
     """
     ordered = _narrowest_first(narrow)
     wider = [*ordered, shown]

@@ -1,7 +1,7 @@
-"""Which Delta type shows a column, by what the files physically hold.
+"""As which Delta type a column is shown, by what the files physically hold.
 
-Delta's readers find a stored value of the very type, or of one that Delta's type widening knows as
-narrower. Whatever else a file holds is a reason to write it anew.
+Delta's readers accept a stored value of exactly this type, or of a type that Delta's type widening
+lists as narrower. If a file holds anything else, it must be rewritten.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from shelduck.model.types.data_types import Decimal, Leaf, Primitive
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a leaf is shown as: a Delta type, and what readers will see otherwise by that.
+    """How a leaf is shown: a Delta type, and the differences that readers will see.
 
-    ``stored`` are the types, and their encodings, that readers take for it as they are.
+    ``stored`` are the types, and their encodings, that readers accept for it unchanged.
     """
 
     type: str
@@ -27,18 +27,18 @@ class Shown:
     loss: str = ""
 
     def holds(self, stored: PhysicalField) -> bool:
-        """Tell whether a stored leaf is of this type."""
+        """Return whether a stored leaf is of this type."""
         return (str(stored.shape), stored.encoding) in self.stored
 
     def narrower(self, stored: PhysicalField) -> str | None:
-        """Return the Delta type of a stored leaf that type widening makes this one, or None."""
+        """Return the Delta type of a stored leaf that can be widened to this one, or None."""
         if isinstance(stored.shape, Kind) or stored.encoding:
             return None
         return delta_word(stored.shape) if delta_widens(stored.shape, self.leaf) else None
 
 
 def shown_as(leaf: Leaf) -> Shown | None:
-    """Return how Delta shows a type; None when it has none for it."""
+    """Return how Delta shows a type; None if Delta has no type for it."""
     if isinstance(leaf, Decimal):
         return _shown(str(leaf), leaf, (str(leaf), ""))
     name = leaf.name
@@ -64,8 +64,8 @@ _WHOLE = "integers are shown as {}"
 _TEXT = "Delta has no such type: shown as text"
 _HUGE = Decimal(38, 0)
 
-# Files hold these as Spark wrote them, or, the small unsigned ones, as DuckDB did: values are the
-# same to every reader that heeds the type of the file.
+# Files hold these as Spark wrote them or, for the small unsigned ones, as DuckDB wrote them. The
+# values are the same for every reader that respects the type of the file.
 _OTHERS: dict[str, Shown] = {
     "uint8": _shown(
         "short",

@@ -1,4 +1,4 @@
-"""Deletion vectors of Delta tables: the dead positions of a data file, as 64-bit roaring bitmaps.
+"""Deletion vectors of Delta tables: deleted positions of a data file as 64-bit roaring bitmaps.
 
 A vector is inside the log (``i``), or in a file below the table (``u``) or elsewhere (``p``).
 """
@@ -23,9 +23,9 @@ _DIGITS = {c: n for n, c in enumerate(_Z85)}
 
 
 def read_vector(root: str, file: Added) -> BitMap64:
-    """Return the dead positions of a data file that has a deletion vector.
+    """Return the deleted positions of a data file that has a deletion vector.
 
-    Raises CorruptLake when it is not what the log says, Unsupported when pyroaring is missing.
+    Raises CorruptLake if it is not what the log says, Unsupported if pyroaring is missing.
     """
     vector = file.vector
     assert vector is not None
@@ -49,13 +49,13 @@ def read_vector(root: str, file: Added) -> BitMap64:
 
 
 def inline_vector(positions: BitMap64) -> Vector:
-    """Return a deletion vector that lies in the log itself."""
+    """Return a deletion vector for storage in the log itself."""
     data = struct.pack("<i", _MAGIC) + positions.serialize()
     return Vector("i", z85_text(data), None, len(data), len(positions))
 
 
 def bitmap() -> type[BitMap64]:
-    """Return the class of 64-bit roaring bitmaps; Unsupported tells how to install it."""
+    """Return the class of 64-bit roaring bitmaps; Unsupported says how to install it."""
     try:
         from pyroaring import BitMap64  # noqa: PLC0415 - an optional extra
     except ImportError as missing:
@@ -67,7 +67,7 @@ def bitmap() -> type[BitMap64]:
 
 
 def z85_bytes(text: str) -> bytes:
-    """Return what Z85 text means: five characters are four bytes."""
+    """Return the bytes that Z85 text means: five characters are four bytes."""
     if len(text) % 5 or not set(text) <= _DIGITS.keys():
         raise ValueError(f"{text[:40]!r} is not valid Z85 text")
     out = bytearray()
@@ -82,7 +82,7 @@ def z85_bytes(text: str) -> bytes:
 
 
 def z85_text(data: bytes) -> str:
-    """Return bytes as Z85 text, filled up with zeros to a multiple of four."""
+    """Return bytes as Z85 text, padded with zeros to a multiple of four."""
     data += bytes(-len(data) % 4)
     out: list[str] = []
     for at in range(0, len(data), 4):

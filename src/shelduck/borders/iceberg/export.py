@@ -1,7 +1,7 @@
 """Writing the Iceberg metadata of a table: deletes, manifests, then the version that readers see.
 
-Nothing is changed that an earlier export wrote, so whoever reads that goes on, and an export that
-is cut off leaves files behind that nobody names.
+Files of earlier exports do not change, so their readers can continue. An export that is interrupted
+leaves files to which nothing refers.
 """
 
 from __future__ import annotations
@@ -56,34 +56,34 @@ from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.storage import delete_directory, delete_file, list_names
 from shelduck.spark.session import SparkSession
 
-# What Iceberg calls the columns of a file of deletes.
+# Iceberg's names for the columns of a delete file.
 _IDS = {PATH: 2147483546, POSITION: 2147483545}
 
 
 def export(spark: SparkSession, found: Survey, location: str, before: Published | None) -> Exported:
     """Write the metadata of a table that is ready, after what was exported ``before``.
 
-    ``location`` is a directory without a slash at its end. When anything fails all that was written
-    is removed, and readers see what they saw. Raises Unsupported for names that Iceberg cannot have
-    beside each other, Conflict when another export to the directory came first.
+    ``location`` is a directory without a slash at its end. If anything fails, all written files are
+    removed, and readers see what they saw before. Raises Unsupported for sibling names that Iceberg
+    does not allow, Conflict if another export to the directory came first.
     """
     found.report.require_ready()
     work = _Export(spark, found, location, before)
     try:
         content = work.run()
-        # PyIceberg reads it here as readers will: what it refuses nobody shall see.
+        # PyIceberg reads it here as readers will: nobody must see what it refuses.
         TableMetadataUtil.parse_obj(content)
         require_next(location, before)
     except BaseException:
         work.discard()
         raise
-    # From here on readers may see it, whatever comes back.
+    # From here on readers may see it, whatever the storage returns.
     path = publish(location, before, content)
     return Exported(path, found.table.snapshot.id, len(found.rows.files), found.report)
 
 
 class _Export:
-    """One export; everything that it writes lies under a name of its own until the last step."""
+    """One export; everything that it writes has a unique name until the last step."""
 
     def __init__(
         self, spark: SparkSession, found: Survey, location: str, before: Published | None
@@ -120,7 +120,7 @@ class _Export:
         return self._content(schema, manifests, commit)
 
     def discard(self) -> None:
-        """Remove what was written."""
+        """Remove all written files."""
         delete_directory(self.deletes_place)
         folder = f"{self.location}/metadata"
         for name in list_names(folder):
@@ -167,7 +167,7 @@ class _Export:
         self, written: dict[int, PositionFile], names: dict[int, str]
     ) -> Iterator[dict[str, Any]]:
         for number, file in written.items():
-            # Bounds that are equal say that it is about this one data file.
+            # Equal bounds say that the file is about this one data file.
             bounds = {_IDS[PATH]: names[number].encode()}
             yield {
                 "content": DataFileContent.POSITION_DELETES,
@@ -182,7 +182,7 @@ class _Export:
     def _vectors(
         self, written: dict[int, PositionFile], names: dict[int, str]
     ) -> Iterator[dict[str, Any]]:
-        """Write the positions as deletion vectors in the place of the files they were in."""
+        """Write the positions as deletion vectors, replacing the files in which they were."""
         puffin = PuffinWriter()
         for number, file in written.items():
             puffin.add(names[number], _read_positions(f"{self.deletes}/{file.name}"))
@@ -244,7 +244,7 @@ class _Export:
 
 
 def _parsed(schema: JsonObject, table: str) -> Schema:
-    """Return the schema as PyIceberg has it; Unsupported for names that it cannot tell apart."""
+    """Return the schema in PyIceberg's form; Unsupported for names that it cannot tell apart."""
     try:
         parsed = Schema.model_validate(schema)
         _ = parsed.column_names

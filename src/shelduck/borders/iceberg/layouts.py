@@ -1,7 +1,7 @@
-"""What one file layout means to readers of Iceberg, who know a column by its field id only.
+"""How Iceberg's readers see one file layout: they find a column only by its field id.
 
-Files without field ids can be served by a name mapping, one for all files of the table. Everything
-else that readers would take for something else is a reason to write the file anew.
+A name mapping, the same for all files of the table, can serve files without field ids. A file must
+be rewritten if readers would misread anything else in it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from shelduck.model.files.data_files import DataFile, MappedName, NameMapping
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
 
-# Who a name is below of: a field id, None for the columns themselves.
+# The parent of a name: a field id, None for the columns themselves.
 NamedBelow = tuple[int | None, str]
-# The names of a file's columns by field id; None where they are known by ids.
+# The names of a file's columns by field id; None if the file has ids.
 Names = Sequence[MappedName] | None
 _PARTS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
-# What Parquet calls the repeated group of each; files of old writers have others, or none.
+# Parquet's names of the repeated groups; files of old writers have other names or no group.
 _GROUPS = {Kind.LIST: "list", Kind.MAP: "key_value"}
 
 
@@ -28,9 +28,9 @@ _GROUPS = {Kind.LIST: "list", Kind.MAP: "key_value"}
 class Findings:
     """What was found in a layout.
 
-    ``stored`` are the leaves of the table that are in the file, by field id. ``lacks`` are leaves
-    that are not, although rows have a value there: their initial default. ``names`` are those of a
-    file without field ids.
+    ``stored`` are the leaves of the table that the file has, by field id. ``lacks`` are leaves that
+    it lacks, although rows have a value there: their initial default. ``names`` are those of a file
+    without field ids.
     """
 
     reasons: tuple[str, ...]
@@ -42,9 +42,9 @@ class Findings:
 def layout_findings(
     file: DataFile, fields: Sequence[Field], columns: Sequence[Field], mapping: NameMapping | None
 ) -> Findings:
-    """Return what readers find in a file whose layout is known.
+    """Return what readers find in a file with a known layout.
 
-    ``fields`` are the columns that are shown, ``columns`` all that the table has.
+    ``fields`` are the exported columns, ``columns`` all columns of the table.
     """
     layout = file.layout
     if layout is None:
@@ -64,7 +64,7 @@ def layout_findings(
 
 
 def name_mapping_json(names: Mapping[NamedBelow, int]) -> list[dict[str, object]]:
-    """Return names as the table property ``schema.name-mapping.default`` has them."""
+    """Return names in the form of the table property ``schema.name-mapping.default``."""
     below: dict[int | None, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for (parent, name), field_id in sorted(names.items(), key=str):
         below[parent][field_id].append(name)
@@ -97,7 +97,7 @@ class _Walk:
         mapped: Names,
         path: tuple[str, ...],
     ) -> None:
-        """Look at the columns, or the members of a struct; ``mapped`` None finds them by id."""
+        """Check the columns, or a struct's members; if ``mapped`` is None, they are found by id."""
         for wanted in fields:
             below = (*path, wanted.name)
             meant = _meant(wanted, mapped)
@@ -171,7 +171,7 @@ class _Walk:
     def _parts(
         self, wanted: Field, found: PhysicalField, mapped: Names, path: tuple[str, ...]
     ) -> None:
-        """Look at the parts of a list or map, which are known by their places."""
+        """Check the parts of a list or map, which are found by position."""
         assert isinstance(wanted.shape, Kind)
         if found.encoding or found.group != _GROUPS[wanted.shape]:
             self.reasons.append(f"{_column(path)} is a {wanted.shape} in the layout of old writers")
@@ -191,12 +191,12 @@ def _meant(wanted: Field, mapped: Names) -> MappedName | None:
 
 
 def _unfit_ids(layout: Layout, columns: Sequence[Field]) -> list[str]:
-    """Tell of parts without ids: one is enough for readers to take the file for one without any."""
+    """Report parts without ids: because of one, readers treat the file as one without any ids."""
     bare = next((f.name for f in _every(layout.fields) if f.id is None), None)
     if bare is not None:
         return [f"{bare!r} has no field id"]
     live = {c.id for top in columns for c in top.walk()}
-    # Of a column that is there the report says that it is left out; a new file has it too.
+    # For an existing column, the report says that it is left out; a new file has it too.
     gone = (f for f in _every(layout.fields) if f.id not in live and str(f.shape) == "variant")
     return [
         f"the dropped column {f.name!r} is a variant whose parts have no field ids" for f in gone

@@ -1,7 +1,7 @@
-"""Manifests and manifest lists: the Avro part of Iceberg's metadata, by PyIceberg's schemas.
+"""Manifests and manifest lists: the Avro part of Iceberg's metadata, with PyIceberg's schemas.
 
-PyIceberg's own manifest writers know neither deletes nor version 3, so the Avro files are written
-with its writer and its schemas of each version instead.
+PyIceberg's own manifest writers support neither deletes nor version 3, so the Avro files are
+written with its writer and its schemas of each version instead.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _CODEC = {"avro.codec": "deflate"}
 class Commit:
     """What the manifests of one snapshot have in common.
 
-    ``prefix`` begins the paths of what is written, ``schema`` is the current one. From
-    ``first_row_id`` on rows get ids that have none of their own.
+    The paths of written files begin with ``prefix``; ``schema`` is the current one. Rows without
+    their own ids get ids from ``first_row_id`` on.
     """
 
     version: Version
@@ -56,7 +56,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file in a manifest, by the arguments of its row; ``before`` is where it stood before."""
+    """One file in a manifest, by the arguments of its row; ``before`` is its previous entry."""
 
     file: dict[str, Any]
     before: ManifestEntry | None = None
@@ -64,25 +64,25 @@ class Entry:
 
 
 class LakeIO(FileIO):
-    """Files where the lake reaches them, under the same rights."""
+    """Files through the lake's storage, with the same rights."""
 
     def new_input(self, location: str) -> InputFile:
-        """Return a file to read."""
+        """Return a file for reading."""
         return _file(location)
 
     def new_output(self, location: str) -> OutputFile:
-        """Return a file to write."""
+        """Return a file for writing."""
         return _file(location)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        """Refuse: an export knows by itself which files are its own."""
+        """Refuse: an export itself knows which files belong to it."""
         raise NotImplementedError(f"{location} cannot be deleted here")
 
 
 def write_manifests(
     commit: Commit, entries: Iterable[Entry], *, deletes: bool = False
 ) -> list[ManifestFile]:
-    """Write files into as many manifests as they need; none for none."""
+    """Write files into as many manifests as they need; none if there are no files."""
     left = iter(entries)
     written: list[ManifestFile] = []
     while first := list(islice(left, 1)):
@@ -93,7 +93,7 @@ def write_manifests(
 
 
 def write_manifest_list(commit: Commit, manifests: Sequence[ManifestFile]) -> str:
-    """Write the list of a snapshot's manifests and return where it is."""
+    """Write the list of a snapshot's manifests and return its path."""
     place = f"{commit.prefix}-list.avro"
     meta = {
         "snapshot-id": str(commit.snapshot),
@@ -117,7 +117,7 @@ def live_entries(manifests: Iterable[ManifestFile]) -> Iterator[ManifestEntry]:
 
 
 def gone_entry(before: ManifestEntry) -> Entry:
-    """Return the entry that says that a file is not there any more."""
+    """Return the entry that says that a file no longer exists."""
     old = before.data_file
     kept = {name: getattr(old, name) for name in ("content", "file_path", "file_format")}
     sizes = {name: getattr(old, name) for name in ("record_count", "file_size_in_bytes")}

@@ -1,4 +1,4 @@
-"""Table metadata: what is in the directory of an export, and the version that comes next."""
+"""Table metadata: the content of an export's directory, and the next version."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class NextSnapshot:
-    """The snapshot that an export adds: ``schema`` without an id, rows are known up to a row id."""
+    """The snapshot that an export adds: ``schema`` without an id, and the next unused row id."""
 
     table: TableVersion
     version: int
@@ -54,7 +54,7 @@ class NextSnapshot:
 
 
 def newest_metadata(location: str, table: TableVersion) -> Published | None:
-    """Return what an export to a directory left there; None when there is nothing.
+    """Return what an export to a directory left there; None if there is nothing.
 
     Raises AlreadyExists for the metadata of another table or another writer.
     """
@@ -97,10 +97,10 @@ def next_metadata(
     kept: Collection[int],
     now: int,
 ) -> JsonObject:
-    """Return the metadata with one snapshot more; ``kept`` are snapshots that the lake still has.
+    """Return the metadata with one more snapshot; ``kept`` are snapshots that the lake still has.
 
-    Snapshots have the lake's ids, and so have sequence numbers. Earlier ones stay with their
-    schemas, unless the lake has expired them or their files without field ids would be misread.
+    Snapshot ids and sequence numbers are the lake's. Earlier snapshots stay with their schemas,
+    unless the lake has expired them or their files without field ids would be misread.
     """
     old = before.content if before is not None else {}
     names, agree = _merged(old, added.names)
@@ -140,15 +140,15 @@ def next_metadata(
 
 
 def require_next(location: str, before: Published | None) -> None:
-    """Raise Conflict when another export to the directory came first."""
+    """Raise Conflict if another export to the directory came first."""
     if _name_after(before) in list_names(f"{location}/metadata"):
         raise Conflict(f"another export to {location} was faster; export again")
 
 
 def publish(location: str, before: Published | None, content: JsonObject) -> str:
-    """Write the next version for readers to see, and return where it is.
+    """Write the next version for readers to see, and return its path.
 
-    The hint comes last: until then readers by directory see the version before.
+    The hint comes last: until then, readers that use the directory see the version before.
     """
     path = f"{location}/metadata/{_name_after(before)}"
     write_text(path, json.dumps(content, indent=2))
@@ -157,7 +157,7 @@ def publish(location: str, before: Published | None, content: JsonObject) -> str
 
 
 def show_newest(location: str, newest: Published) -> None:
-    """Point readers by directory to the newest version, if an export was cut off before it did."""
+    """Point readers of the directory to the newest version, if an interrupted export did not."""
     names = list_names(f"{location}/metadata")
     if _HINT not in names or read_text(f"{location}/metadata/{_HINT}") != str(newest.number):
         _hint(location, newest.number)
@@ -187,7 +187,7 @@ def _snapshot(
 
 
 def _with_schema(known: list[JsonObject], schema: JsonObject) -> tuple[list[JsonObject], int]:
-    """Return all schemas, and the id of this one; equal schemas are one."""
+    """Return all schemas, and the id of this one; equal schemas share one entry."""
     for one in known:
         if one["fields"] == schema["fields"]:
             return known, int(one["schema-id"])
@@ -196,7 +196,7 @@ def _with_schema(known: list[JsonObject], schema: JsonObject) -> tuple[list[Json
 
 
 def _history(old: JsonObject, snapshots: list[JsonObject], made: JsonObject) -> list[JsonObject]:
-    """Return when each snapshot became the newest one, from the last gap on."""
+    """Return when each snapshot became the newest one, after the last gap."""
     left = {s["snapshot-id"] for s in snapshots}
     found = [{"snapshot-id": made["snapshot-id"], "timestamp-ms": made["timestamp-ms"]}]
     for entry in reversed(old.get("snapshot-log", [])):
@@ -227,7 +227,7 @@ def _log(before: Published | None) -> list[JsonObject]:
 
 
 def _merged(old: JsonObject, names: dict[NamedBelow, int]) -> tuple[dict[NamedBelow, int], bool]:
-    """Return the names that files of earlier snapshots need too, and whether all agree."""
+    """Return the names with those that files of earlier snapshots need, and whether all agree."""
     text = old.get("properties", {}).get(_NAMES)
     earlier = _named(json.loads(text), None) if text else {}
     agree = all(names.get(key, number) == number for key, number in earlier.items())

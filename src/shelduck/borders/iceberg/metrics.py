@@ -1,4 +1,4 @@
-"""What Iceberg's metadata says of a data file: rows, counts and bounds, only what is certain."""
+"""What Iceberg's metadata says about a data file: rows, counts and bounds, only if certain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def described(
 ) -> Iterator[tuple[DataFile, dict[str, Any]]]:
     """Yield each data file with the arguments of its row in a manifest; a statement per 1,000.
 
-    Parts of lists and maps have neither counts nor bounds: what is known of them is not reliable.
+    Parts of lists and maps have neither counts nor bounds, because theirs are not reliable.
     """
     files = found.rows.files
     leaves = dict(_counted_leaves(found.shown.fields))

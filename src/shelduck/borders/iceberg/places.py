@@ -1,4 +1,4 @@
-"""What metadata calls a file."""
+"""The name of a file in the metadata."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from shelduck.spark.files.storage import local_path, spark_path
 
 
 def named(path: str) -> str:
-    """Return a path as readers are told it: a URI, as Iceberg wants it.
+    """Return a path as the metadata names it: a URI, as Iceberg requires.
 
-    Readers take a URI by its letters, without codes, but PyIceberg ends it at ``#`` and ``?``; a
-    local path that has one stands without a scheme.
+    Readers take a URI literally, without decoding it, but PyIceberg ends it at ``#`` and ``?``. So
+    a local path with one of these has no scheme.
     """
     plain = local_path(path)
     if plain is not None and any(mark in plain for mark in "#?"):

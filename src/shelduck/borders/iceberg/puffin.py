@@ -1,4 +1,4 @@
-"""Deletion vectors: dead positions as bitmaps, all in one Puffin file."""
+"""Deletion vectors: deleted positions as bitmaps, all in one Puffin file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pyroaring import BitMap64
 
 _MAGIC = b"PFA1"
 _VECTOR_MAGIC = b"\xd1\xd3\x39\x64"
-# The field id of a row's position, which the bitmap is about.
+# The field id of a row's position, to which the bitmap refers.
 _POSITION_FIELD = 2147483645
 
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Where the dead positions of one data file stand in a Puffin file, and how many they are."""
+    """Where the deleted positions of one data file are in a Puffin file, and how many there are."""
 
     data_file: str
     rows: int
@@ -35,7 +35,7 @@ class PuffinWriter:
         self.vectors: list[Vector] = []
 
     def add(self, data_file: str, positions: Iterable[int]) -> None:
-        """Add the dead positions of a data file, by the path that metadata calls it."""
+        """Add the deleted positions of a data file, by its path in the metadata."""
         bitmap = BitMap64(positions)
         bitmap.run_optimize()
         blob = _framed(bitmap.serialize())

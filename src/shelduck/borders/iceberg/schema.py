@@ -16,7 +16,7 @@ JsonObject = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ShownColumns:
-    """The columns that readers will see; ``types`` has what each leaf of ``fields`` is shown as."""
+    """The columns that readers will see; ``types`` has the exported type of each leaf."""
 
     fields: tuple[Field, ...]
     types: Mapping[FieldId, Shown]
@@ -24,9 +24,9 @@ class ShownColumns:
 
 
 def shown_columns(fields: Iterable[Field], types: Mapping[FieldId, Shown | None]) -> ShownColumns:
-    """Return the columns without what Iceberg has no type for, and what is lost by that.
+    """Return the columns without those for which Iceberg has no type, and the losses.
 
-    A list or map goes with any part of it, a struct when all of its members go.
+    A list or map is left out with any part of it, a struct if all of its members are left out.
     """
     losses: list[Loss] = []
     kept = [f for f in (_kept(top, types, (), losses) for top in fields) if f is not None]
@@ -38,10 +38,10 @@ def shown_columns(fields: Iterable[Field], types: Mapping[FieldId, Shown | None]
 def schema_json(
     shown: ShownColumns, schema_id: int, version: int, comments: Mapping[FieldId | None, str]
 ) -> JsonObject:
-    """Return the schema as table metadata has it.
+    """Return the schema in the form of table metadata.
 
-    Everything is optional but the keys of maps: a column that has to hold values says so to
-    writers only. Defaults are known from version 3 on.
+    Everything is optional except the keys of maps: NOT NULL concerns only writers. Defaults exist
+    from version 3 on.
     """
     work = _Schema(shown, version, comments)
     return {
@@ -52,14 +52,14 @@ def schema_json(
 
 
 def initial_default(field: Field, types: Mapping[FieldId, Shown]) -> Json | None:
-    """Return what rows of files without a leaf show, None when that cannot be said or is NULL."""
+    """Return what rows of files without a leaf show, None if NULL or if Iceberg cannot say it."""
     if field.initial_default is None:
         return None
     return _json(field, field.initial_default, types)
 
 
 def write_default(field: Field, types: Mapping[FieldId, Shown], version: int) -> Json | None:
-    """Return what new rows get, None where nothing is said of it or it cannot be said."""
+    """Return the default for new rows, None if there is none or Iceberg cannot say it."""
     if version < LAST_VERSION or field.default is None or not field.default.literal:
         return None
     return _json(field, field.default.text, types)

@@ -1,4 +1,4 @@
-"""What an export to Iceberg meets: what is shown, what is lost, which files must be anew."""
+"""What an export to Iceberg finds: what it shows, what is lost, and which files to rewrite."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ class Survey:
 
     @property
     def table(self) -> TableVersion:
-        """The version that was looked at."""
+        """The table version of the survey."""
         return self.rows.table
 
 
 def survey(rows: TableRows, format_version: int | None = None) -> Survey:
-    """Look at the files of a table; nothing is written.
+    """Check the files of a table; nothing is written.
 
     ``format_version`` None means the lowest one that shows the whole table: 3 for defaults that
-    files lack and for nanoseconds, else 2. Raises InvalidRequest for another version, Unsupported
-    when no column of the table can be shown.
+    files lack and for nanoseconds, otherwise 2. Raises InvalidRequest for another version,
+    Unsupported if no column of the table can be shown.
     """
     if format_version not in (None, FIRST_VERSION, LAST_VERSION):
         raise InvalidRequest(
@@ -124,7 +124,7 @@ class _Findings:
 
     @classmethod
     def of(cls, rows: TableRows, fields: Sequence[Field]) -> _Findings:
-        """Look at each layout once."""
+        """Check each layout once."""
         columns = rows.table.columns.fields
         return cls(
             *rows.by_layout(lambda file, mapping: layout_findings(file, fields, columns, mapping))
@@ -135,7 +135,7 @@ class _Findings:
         return [f for one in self.by_layout.values() if (f := one.stored.get(leaf)) is not None]
 
     def layouts_with(self, leaf: FieldId, name: str) -> set[int]:
-        """Return the layouts that hold a leaf as a type of that name."""
+        """Return the layouts that hold a leaf in a type with that name."""
         found = ((n, one.stored.get(leaf)) for n, one in self.by_layout.items())
         return {n for n, stored in found if stored is not None and str(stored.shape) == name}
 
@@ -195,7 +195,7 @@ def _wrong_types(one: Findings, shown: ShownColumns, paths: Mapping[FieldId, str
 def _unsaid(
     one: Findings, shown: ShownColumns, version: int, paths: Mapping[FieldId, str]
 ) -> list[str]:
-    """Return the defaults that rows of a layout need and the metadata cannot say."""
+    """Return the defaults that rows of a layout need and the metadata cannot express."""
     reasons = []
     for leaf in one.lacks:
         if leaf.id not in shown.types:
@@ -210,7 +210,7 @@ def _unsaid(
 
 
 def _of_defaults(shown: ShownColumns, version: int, paths: Mapping[FieldId, str]) -> Iterator[Loss]:
-    """Yield the defaults for new rows that the metadata does not say."""
+    """Yield the defaults for new rows that the metadata does not express."""
     why = (
         "version 2 does not support defaults"
         if version < LAST_VERSION
@@ -224,7 +224,7 @@ def _of_defaults(shown: ShownColumns, version: int, paths: Mapping[FieldId, str]
 def _of_readers(
     files: Sequence[DataFile], found: _Findings, shown: ShownColumns, paths: Mapping[FieldId, str]
 ) -> list[Loss]:
-    """Return what known readers of Iceberg make of it that Iceberg does not mean."""
+    """Return in which points known readers of Iceberg differ from the specification."""
     losses = []
     for leaf, _ in _walk(shown.fields):
         if leaf.shape is Kind.LIST and leaf.children[0].shape is Kind.STRUCT:

@@ -1,8 +1,8 @@
-"""Which Iceberg type shows a column, by what the files physically hold.
+"""As which Iceberg type a column is shown, by what the files physically hold.
 
-Iceberg's readers take a stored value for what Iceberg says of the type, and know few promotions:
-int to long, float to double, more digits of a decimal. A column gets the first type that all files
-hold it in; where no type is held by all, the last one, which is what Shelduck writes.
+Iceberg's readers read a stored value exactly as Iceberg defines the type, and support few
+promotions: int to long, float to double, more digits of a decimal. A column gets the first type in
+which all files hold it. If there is none, it gets the last one, which is what Shelduck writes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ FIRST_VERSION, LAST_VERSION = 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One Iceberg type that a leaf can be shown as.
+    """One Iceberg type as which a leaf can be shown.
 
-    ``holds`` tells whether a stored leaf is read right as it. ``version`` is the first version of
-    the format that has it. ``loss`` says what readers will see otherwise, empty when nothing.
+    ``holds`` says whether a stored leaf reads correctly as this type. ``version`` is the first
+    version of the format that has it. ``loss`` says what readers will see differently; it is empty
+    if nothing.
     """
 
     type: str
@@ -31,14 +32,14 @@ class Shown:
 
 
 def shown_as(leaf: Leaf) -> tuple[Shown, ...]:
-    """Return the Iceberg types of a leaf, the most faithful first; none when there is no type."""
+    """Return the Iceberg types of a leaf, the most faithful first; none if there is no type."""
     if isinstance(leaf, Decimal):
         return (_decimal(leaf.precision, leaf.scale),)
     return _SHOWN.get(leaf.name, ())
 
 
 def choose(leaf: Leaf, stored: Collection[PhysicalField], version: int) -> Shown | None:
-    """Return what a leaf is shown as where files hold it as ``stored``; None for left out."""
+    """Return how a leaf is shown if files hold it as ``stored``; None if it is left out."""
     known = [s for s in shown_as(leaf) if s.version <= version]
     held = (s for s in known if stored and all(s.holds(f) for f in stored))
     return next(held, known[-1] if known else None)
@@ -59,16 +60,17 @@ def _decimal(precision: int, scale: int, loss: str = "") -> Shown:
 
 
 def _holds_long(stored: PhysicalField) -> bool:
-    """Tell whether readers read a stored leaf as a long.
+    """Return whether readers read a stored leaf as a long.
 
-    Iceberg's Spark reader makes vectors by the annotation of a file where there is one, and then
-    takes an INT32 with an annotation for an int, whatever the column is.
+    Iceberg's Spark reader makes vectors by the annotation in a file, if there is one. It then reads
+    an INT32 with an annotation as an int, whatever the column's type is.
     """
     name = str(stored.shape)
     return name == "int64" or (name == "int32" and not stored.is_annotated)
 
 
-# No reader of unsigned integers is to be expected: Iceberg has none, and its own refuses them.
+# No reader can be expected to read unsigned integers: Iceberg has none, and its own reader refuses
+# them.
 _INT = Shown("int", _among("int8", "int16", "int32"))
 _LONG = Shown("long", _holds_long)
 _TIMESTAMP = Shown("timestamp", _among("timestamp"))

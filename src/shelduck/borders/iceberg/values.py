@@ -1,4 +1,4 @@
-"""Single values in Iceberg's words: defaults as JSON, and bounds that are certain."""
+"""Single values in Iceberg's form: defaults as JSON, and bounds that are certain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INFINITE_MICROS = 2**63 - 1
 
 
 def default_json(leaf: Leaf, text: str, shown: str) -> Json | None:
-    """Return a default as Iceberg writes one of the type ``shown``; None when it cannot be said.
+    """Return a default as Iceberg writes one of the type ``shown``; None if it cannot.
 
     ``text`` is DuckDB's. NaN, infinity and dates beyond the years 1 to 9999 have no JSON.
     """
@@ -47,10 +47,10 @@ def default_json(leaf: Leaf, text: str, shown: str) -> Json | None:
 def certain_bounds(
     field: Field, stored: PhysicalField, stats: ColumnStats
 ) -> tuple[Comparable, Comparable] | None:
-    """Return the least and greatest value of a leaf in a file, in today's type; None if unsure.
+    """Return the bounds of a leaf in a file, in the current type; None if they are not certain.
 
-    Left out are floats that were narrower or may hold NaN (readers differ in how they order it),
-    and types whose texts or order differ between writers.
+    This excludes floats that were narrower or may hold NaN (readers order it differently), and
+    types whose texts or order differ between writers.
     """
     leaf, kept = field.shape, stored.shape
     if isinstance(leaf, Kind) or isinstance(kept, Kind):
@@ -61,7 +61,7 @@ def certain_bounds(
     if low is None or high is None:
         return None
     if isinstance(low, float) and isinstance(high, float):
-        # Iceberg orders the zeros: a bound must take in both.
+        # Iceberg orders the zeros: a bound must include both.
         return (-0.0 if low == 0 else low), high + 0.0
     if not isinstance(low, bool) and isinstance(low, int) and _is_infinite(leaf, low, high):
         return None

@@ -1,4 +1,4 @@
-"""Files of others that a table adopts: their name mappings, and that each is adopted only once."""
+"""Foreign files that a table adopts: their name mappings, and that each is adopted only once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PATHS = select(_file.path, _file.path_is_relative).where(
 
 
 def refuse_adopted(draft: Draft, table: TableId, files: Sequence[NewDataFile]) -> None:
-    """Raise AlreadyExists when one of these files is part of the table; at most one statement."""
+    """Raise AlreadyExists if one of these files is part of the table; at most one statement."""
     paths = [f.path for f in files if f.names is not None]
     if not paths:
         return
@@ -67,10 +67,10 @@ def refuse_adopted(draft: Draft, table: TableId, files: Sequence[NewDataFile]) -
 
 
 def refuse_other_numbers(draft: Draft, work: TableWork, doubled: Mapping[FieldId, Field]) -> None:
-    """Raise Unsupported when paths of live files would be read as other numbers than before.
+    """Raise Unsupported if numbers in paths of live files would change their value.
 
-    ``doubled`` are floats that become doubles: the text of a float in a path is the shortest that
-    means it among floats, and another number among doubles. One statement.
+    ``doubled`` are floats that become doubles: the text of a float in a path is the shortest one
+    that identifies it among floats, but is another number among doubles. One statement.
     """
     found = draft.connection.execute(_OF_PATHS, {"of_table": work.id, "ids": sorted(doubled)})
     first = found.scalar()
@@ -92,10 +92,10 @@ def live_paths(connection: Connection, table: TableVersion) -> set[str]:
 def mapping_ids(draft: Draft, table: TableId, files: Iterable[NewDataFile]) -> dict[int, int]:
     """Return the id of each name mapping by the ``id()`` of a file's names; equal ones are shared.
 
-    No statement without such files, else two, and two more when a mapping is new.
+    No statement without such files, otherwise two, and two more for new mappings.
     """
-    # Files of one kind share one object: comparing ten thousand times by value would take longer
-    # than to read their footers.
+    # Files of one kind share one object: ten thousand comparisons by value would take longer than
+    # reading the footers.
     wanted = list({id(f.names): f.names for f in files if f.names is not None}.values())
     if not wanted:
         return {}
@@ -106,7 +106,8 @@ def mapping_ids(draft: Draft, table: TableId, files: Iterable[NewDataFile]) -> d
     for names in wanted:
         number = next((n for other, n in known if same_names(names, other)), None)
         if number is None:
-            # Not from the catalog's counter, whatever the specification says: from the files'.
+            # Not from the catalog's counter, as the specification says, but from the files'
+            # counter.
             [number] = draft.file_ids(1)
             known.append((names, number))
             rows.append({"mapping_id": number, "table_id": table, "type": "map_by_name"})
@@ -134,7 +135,7 @@ def _rows(mapping: int, names: Names) -> list[dict[str, Any]]:
 
 
 def _numbered(names: Names) -> Iterator[tuple[int, int | None, MappedName]]:
-    """Yield each node with its place in the mapping and its parent's, parents first."""
+    """Yield each node with its index in the mapping and its parent's, parents first."""
     at = 0
     pending: list[tuple[int | None, MappedName]] = [(None, n) for n in reversed(names)]
     while pending:

@@ -1,4 +1,4 @@
-"""Which batches of a series have landed: the newest, recorded in the commit that it made."""
+"""Which batches of a series are committed: the newest, recorded in its own commit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _c = _TABLE.c
 
 
 def landed_in(connection: Connection, batch: Batch) -> SnapshotId | None:
-    """Return the snapshot in which a batch landed, None when it has not; two statements.
+    """Return the snapshot that committed a batch, None if there is none; two statements.
 
-    Raises InvalidRequest when a later one of its series has: whether this one did is not known.
+    Raises InvalidRequest if a later batch of its series is committed, because nobody knows then
+    whether this one is.
     """
     if not queries.present_tables(connection, [_TABLE.name]):
         return None
@@ -39,7 +40,7 @@ def landed_in(connection: Connection, batch: Batch) -> SnapshotId | None:
 
 
 def newest_landed(connection: Connection, series: str) -> int | None:
-    """Return the number of the newest batch of a series that has landed; two statements."""
+    """Return the number of the newest committed batch of a series; two statements."""
     if not queries.present_tables(connection, [_TABLE.name]):
         return None
     query = select(_c.batch_id).where(_c.table_id == ANY_TABLE, _c.query_id == series)
@@ -47,7 +48,7 @@ def newest_landed(connection: Connection, series: str) -> int | None:
 
 
 def record_batch(store: Store, connection: Connection, batch: Batch, snapshot: SnapshotId) -> None:
-    """Record that a batch landed, in the place of those before it; some three statements."""
+    """Record a batch as committed, in place of those before it; about three statements."""
     if not queries.present_tables(connection, [_TABLE.name]):
         own_tables.ensure_own_tables(store, connection)
     connection.execute(

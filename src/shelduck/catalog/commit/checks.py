@@ -1,7 +1,7 @@
-"""What must hold for every commit, inside its lock, before anything is written.
+"""What must be true for every commit, inside its lock, before anything is written.
 
-The conflict matrix sees what others logged; this and the checks of the kinds of changes see what is
-there. Together they leave no hole.
+The conflict matrix sees what others logged; this module and the checks of the kinds of changes see
+what is in the catalog. Together they cover everything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OPTIONS = select(_option.key, _option.value).where(
 
 
 def check_options(connection: Connection, lake: LakeInfo, info: CommitInfo) -> None:
-    """Refuse a commit that lacks the message which the lake demands, and a migrated lake."""
+    """Refuse a commit without the message that the lake requires, and a migrated lake."""
     options = {row.key: row.value for row in connection.execute(_OPTIONS)}
     if options.get("version") != lake.version:
         raise Unsupported(
@@ -43,10 +43,10 @@ def check_options(connection: Connection, lake: LakeInfo, info: CommitInfo) -> N
 
 
 def check_tables(draft: Draft, work: Work) -> None:
-    """Raise Conflict unless all tables that the work is about are alive; at most one statement.
+    """Raise Conflict unless all tables of the work still exist; at most one statement.
 
-    Those that were read at the newest snapshot and keep their name are. Where others are looked up,
-    `Draft.found` has the rows of all.
+    Tables that were read at the newest snapshot and keep their name do exist. If any others are
+    looked up, `Draft.found` has the rows of all.
     """
     if all(_was_read_at(draft.head, table) for table in work.existing()):
         return

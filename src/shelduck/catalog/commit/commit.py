@@ -1,7 +1,8 @@
-"""The one door by which anything gets into a lake: changes in, one snapshot out.
+"""The only way to change a lake: changes in, one snapshot out.
 
-Take the lock, read the head, compare with what others did since, check what is there, hand out ids,
-write, commit. A lost race runs all of it again; files are never uploaded twice.
+It takes the lock, reads the head, compares the changes with those that others committed since,
+checks the catalog, assigns ids, writes and commits. After a lost race all of this runs again; files
+are never uploaded twice.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class Landed:
     table_ids: Mapping[TableId, TableId] = field(default_factory=dict)
     schema_ids: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
     is_new: bool = True
-    """False when the changes amounted to nothing, and ``snapshot`` was there before."""
+    """False if there was nothing to change, and ``snapshot`` existed before."""
     is_repeat: bool = False
-    """True when the batch had landed already, and the files of this attempt are part of nothing."""
+    """True if the batch was already committed, and no snapshot has the files of this attempt."""
     job: int | None = None
     """The id of the job that the commit recorded."""
 
@@ -72,14 +73,15 @@ def commit(
     """Make one snapshot of all changes, or none: everything is written or nothing.
 
     ``base`` is the snapshot on which the changes were made. ``layouts_learned`` are layouts of
-    others' files, by id, recorded on the way. Changes that amount to nothing make no snapshot and
-    give the newest one back. ``batch`` is recorded with them; one that has landed already changes
-    nothing. ``job`` is what becomes of a job in the same transaction; a step that it does not allow
-    any more is a Conflict. ``writers`` are registered no more, ``settlings`` hold afterwards.
+    foreign files, by id, which are recorded too. If there is nothing to change, no snapshot is made
+    and the newest one is returned. ``batch`` is recorded with the changes; if it is already
+    committed, nothing changes. ``job`` is a step of a job in the same transaction; if the job's
+    state no longer allows it, the commit is a Conflict. The registrations of ``writers`` end, and
+    ``settlings`` are recorded.
 
-    Raises Conflict when another commit since ``base`` excludes this one, AlreadyExists and
-    InvalidRequest when the changes do not fit the catalog, CatalogUnavailable when it is busy or
-    gone (nothing was written), and OutcomeUnknown when the connection broke during COMMIT.
+    Raises Conflict if another commit since ``base`` excludes this one, AlreadyExists and
+    InvalidRequest if the changes do not fit the catalog, CatalogUnavailable if it is busy or gone
+    (nothing was written), and OutcomeUnknown if the connection broke during COMMIT.
     """
     base = min([base, *(version.snapshot.id for version in versions(changes))])
 
@@ -110,9 +112,9 @@ def commit(
 def _check_head(
     connection: Connection, changes: Sequence[Change], base: SnapshotId
 ) -> tuple[Snapshot, list[tuple[SnapshotId, Entry]]]:
-    """Return the newest snapshot after making sure that nothing since ``base`` is in the way.
+    """Return the newest snapshot, after a check that nothing since ``base`` conflicts.
 
-    And what others did since.
+    Also return what others did since.
     """
     head = read.snapshot(connection)
     others: list[tuple[SnapshotId, Entry]] = []
@@ -122,7 +124,7 @@ def _check_head(
         others = read.entries_since(connection, base, head.id)
         found = find_conflict(changes, others)
         if found is not None and not any(isinstance(c, AlterTable) for c in changes):
-            # A job that begins takes ids for its columns, and leaves the table's own alone.
+            # A new job takes ids for its columns, and does not change the table's own columns.
             begun = reservations(connection)
             found = find_conflict(changes, [(n, e) for n, e in others if (n, e.id) not in begun])
         if found is not None:

@@ -1,4 +1,4 @@
-"""What a commit that moves rows to other files has to prove, inside its lock."""
+"""What a commit that moves rows to other files must prove, inside its lock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def require_same_rows(change: RewriteFiles, counted: Mapping[int, Source]) -> No
 def require_flushed_rows(change: FlushInlined, seen: int, dead: int) -> None:
     """Raise CorruptLake unless flushed files hold the rows that the catalog kept.
 
-    ``seen`` are those that some snapshot saw, and ``dead`` those of them that died.
+    ``seen`` is the number of rows that some snapshot saw, and ``dead`` how many of them were
+    deleted.
     """
     written = sum(f.record_count for f in change.results)
     died = sum(f.deletes.delete_count for f in change.results if f.deletes is not None)
@@ -42,7 +43,7 @@ def require_dead_rows(
 ) -> None:
     """Raise CorruptLake unless merged delete files name what the catalog counts as deleted.
 
-    ``doing`` stands after "cannot" in the message.
+    ``doing`` follows "cannot" in the message.
     """
     for merged in deletes:
         source = counted[merged.data_file_id]

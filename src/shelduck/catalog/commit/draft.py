@@ -1,4 +1,4 @@
-"""The snapshot that a commit is making: its id, the ids it hands out, and what it did so far."""
+"""The snapshot that a commit is making: its id, the ids that it assigns, and its work so far."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ _INSERT_VERSIONS = insert(tables.schema_versions)
 
 @dataclass
 class Draft:
-    """One snapshot in the making, over one locked connection."""
+    """One snapshot that is being made, over one locked connection."""
 
     store: Store
     lake: LakeInfo
     connection: Connection
     head: Snapshot
     found: dict[int, Mapping[str, Any]] = field(default_factory=dict)
-    """Live rows of tables and views by id, which a check has read and writing needs again."""
+    """Live rows of tables and views by id, which a check has read and which are needed for writing.
+    """
     entries: list[Entry] = field(default_factory=list)
     new_table_versions: list[TableId] = field(default_factory=list)
-    """Tables whose columns, name or place in the world changed: ``ducklake_schema_versions``."""
+    """Tables whose columns, name or schema changed: ``ducklake_schema_versions``."""
     schema_ids: dict[SchemaId, SchemaId] = field(default_factory=dict)
-    """Ids of new schemas by their provisional ids, as are the next two."""
+    """Ids of new schemas by their provisional ids; the next two are similar."""
     table_ids: dict[TableId, TableId] = field(default_factory=dict)
     partition_ids: dict[int, int] = field(default_factory=dict)
     layouts: dict[int, Layout] = field(default_factory=dict)
@@ -52,27 +53,27 @@ class Draft:
 
     @property
     def next_schema_version(self) -> int:
-        """The schema version that this snapshot gets when it changes any schema."""
+        """Return the schema version that this snapshot gets if it changes any schema."""
         return self.head.schema_version + 1
 
     def catalog_id(self) -> int:
-        """Hand out the id of a new schema, table, partitioning or sort order."""
+        """Assign the id of a new schema, table, partitioning or sort order."""
         self._next_catalog_id += 1
         return self._next_catalog_id - 1
 
     def note_version(self, table: TableId) -> None:
-        """Say that the columns, the name or the place in the world of a table changed."""
+        """Note that the columns, the name or the schema of a table changed."""
         if table not in self.new_table_versions:
             self.new_table_versions.append(table)
 
     def partition_id(self, written_under: int | None) -> int | None:
-        """Return the id of the partitioning of a file; None where it is no part of the commit."""
+        """Return the id of the partitioning of a file; None if it is not part of the commit."""
         if written_under is None or written_under >= 0:
             return written_under
         return self.partition_ids.get(written_under)
 
     def file_ids(self, count: int) -> range:
-        """Hand out ids of new files."""
+        """Assign ids to new files."""
         first = self._next_file_id
         self._next_file_id += count
         return range(first, first + count)
@@ -81,7 +82,7 @@ class Draft:
         """Write the snapshot's own rows and return it."""
         next_file_id = self._next_file_id
         if self.has_stats_change and next_file_id == self.head.next_file_id:
-            # DuckDB keeps the statistics of a table until this number grows.
+            # DuckDB caches the statistics of a table until this number grows.
             next_file_id += 1
         made = Snapshot(
             self.id,

@@ -1,12 +1,13 @@
-"""Columns keep their places when DuckDB alters them.
+"""Keeping the order of columns when DuckDB alters them.
 
-DuckDB 1.5.5 gives a column that it alters the order of its id. Where a column was moved, or took
-the place of a converted one, that is another place: the table for inlined rows that it makes then
-has the columns as they were before, and its small inserts put values into other columns.
+If DuckDB 1.5.5 alters a column, it writes the column's id as its order. If the column was moved
+before, or replaced a converted one, this is another position. The table for inlined rows that
+DuckDB makes then has the columns in the old order, and its small inserts put values into the wrong
+columns.
 
-SQLite and PostgreSQL have a trigger for it: a new version of a column gets the order of the version
-before. A DuckDB file knows no triggers; but nobody has it open while we change it, and who opens it
-later reads the option by which DuckDB keeps no rows of such a table in the catalog.
+SQLite and PostgreSQL have a trigger against this: a new version of a column gets the order of the
+version before. A DuckDB file has no triggers. But nobody has it open while Shelduck changes it, and
+whoever opens it later reads the option that stops DuckDB from inlining rows of such a table.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
 
 LIMIT = "data_inlining_row_limit"
 HELD = "shelduck_inlining_row_limit"
-"""The option's value while ours stands in its place, empty where none was set."""
+"""The option's value while Shelduck's value replaces it, empty if none was set."""
 
 _c, _column = tables.metadata.c, tables.column.c
 _OF_TABLE = (_c.scope == Scope.TABLE.value, _c.scope_id == bindparam("of_table"))
@@ -45,10 +46,10 @@ _PUT_BACK = (
 
 
 def keep_places(draft: Draft, table: TableId, columns: Schema, *, is_renewed: bool) -> None:
-    """See to it that DuckDB leaves the columns of a table where they are.
+    """Ensure that DuckDB does not change the order of a table's columns.
 
-    ``is_renewed``: the table has a new table for inlined rows. No statement where columns are in
-    the order of their ids, else one (in a DuckDB file a few).
+    ``is_renewed``: the table has a new table for inlined rows. No statement if columns are in the
+    order of their ids, otherwise one (in a DuckDB file a few).
     """
     is_moved = any(f.order != f.id for f in columns.walk())
     trigger = dialect_of(draft.connection).kept_places
@@ -64,9 +65,10 @@ def keep_places(draft: Draft, table: TableId, columns: Schema, *, is_renewed: bo
 def put_back(
     draft: Draft, table: TableId, before: Iterable[Field], begun: Iterable[Field], last: int
 ) -> None:
-    """Give columns that come back to the place of their id its order, against the trigger.
+    """Give columns that return to the position of their id this order, despite the trigger.
 
-    ``begun`` are those that were just written, ``last`` is the last id that the table used before.
+    ``begun`` are the columns that were just written; ``last`` is the last id that the table used
+    before.
     """
     same = {(f.id, f.order) for f in before}
     ids: list[FieldId] = [
@@ -77,9 +79,9 @@ def put_back(
 
 
 def name_to_set(connection: Connection, setting: OptionSetting) -> str:
-    """Return under which name the catalog keeps an option that somebody sets.
+    """Return the name under which the catalog stores an option that somebody sets.
 
-    One statement where the option may be held in a DuckDB file.
+    One statement if the option may be held in a DuckDB file.
     """
     if dialect_of(connection).kept_places or setting.scope is not Scope.TABLE:
         return setting.name
@@ -108,7 +110,7 @@ def _release(connection: Connection, table: TableId) -> None:
     known = connection.execute(_FIND, of_table | {"wanted": HELD}).scalar()
     if known is None:
         return
-    # Whoever set the option in DuckDB meanwhile meant that value.
+    # If somebody set the option in DuckDB in the meantime, that value is intended.
     if connection.execute(_FIND, of_table | {"wanted": LIMIT}).scalar() == "0":
         connection.execute(_REMOVE, of_table | {"gone": LIMIT})
         if known:

@@ -1,4 +1,4 @@
-"""Names in use: what a commit does to them, compared with what is there inside its lock."""
+"""Names in use: how a commit changes them, checked against the catalog inside its lock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LIVE_SCHEMAS = select(tables.schema.c.schema_id, tables.schema.c.schema_name).w
 
 @dataclass
 class Names:
-    """What a commit does to the names of schemas, and to those that tables and views share."""
+    """The changes of a commit to the names of schemas, and to the names of tables and views."""
 
     given: list[tuple[SchemaInfo, str]] = field(default_factory=list)
     renamed: set[Named] = field(default_factory=set)
@@ -33,9 +33,9 @@ class Names:
 
 
 def check_names(connection: Connection, names: Names) -> None:
-    """Raise AlreadyExists, Conflict or InvalidRequest unless the names fit what is there.
+    """Raise AlreadyExists, Conflict or InvalidRequest unless the names fit the catalog.
 
-    Two statements when names are given, one more when a schema ends.
+    Two statements if there are new names, one more if a schema ends.
     """
     _require_unique(names)
     if names.given or names.new_schemas or names.dropped_schemas:

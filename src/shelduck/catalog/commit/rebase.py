@@ -23,10 +23,10 @@ def rebased(
     others: Sequence[tuple[SnapshotId, Entry]],
     head: Snapshot,
 ) -> list[Change]:
-    """Return the changes with new rows as they are under the columns of ``head``.
+    """Return the changes with new rows fitted to the columns of ``head``.
 
-    ``others`` is what was done since the changes were made. No statement where nobody altered their
-    tables, four for each table that somebody did. Raises Conflict for rows that do not fit.
+    ``others`` is what was done since the changes were made. No statement if nobody altered their
+    tables, four for each altered table. Raises Conflict for rows that do not fit.
     """
     now: dict[TableId, TableVersion] = {}
     found: list[Change] = []

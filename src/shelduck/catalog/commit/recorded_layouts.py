@@ -17,7 +17,7 @@ _KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where
 )
 _NEWEST = select(func.max(own_tables.layout.c.layout_id))
 _INSERT_LAYOUTS = insert(own_tables.layout)
-# Two processes may have learned the same file; the first to record it is right.
+# Two processes may have read the layout of the same file; the first one to record it wins.
 _FILE = bindparam("file", type_=BIGINT)
 _INSERT_FILES = insert(own_tables.file_layout).from_select(
     ["data_file_id", "layout_id"],
@@ -28,9 +28,9 @@ _INSERT_FILES = insert(own_tables.file_layout).from_select(
 
 
 def record_layouts(store: Store, connection: Connection, layouts: Mapping[int, Layout]) -> None:
-    """Record layouts by data file id; three statements, five when a layout is new.
+    """Record layouts by data file id; three statements, five if a layout is new.
 
-    ``connection`` comes from `Store.write`. Our tables are made where they are missing.
+    ``connection`` comes from `Store.write`. Missing tables of Shelduck are created.
     """
     names = {table.name for table in own_tables.OWN.sorted_tables}
     if queries.present_tables(connection, names) != names:

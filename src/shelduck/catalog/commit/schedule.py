@@ -1,4 +1,4 @@
-"""Files that no snapshot needs any more: scheduled for deletion, or given back to their owner."""
+"""Files that no snapshot needs any more: scheduled for deletion, or released to their owner."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _DELETE_RELEASED = delete(own_tables.released_file).where(
 class GoneFile:
     """A data or delete file that left the catalog; ``path`` is absolute.
 
-    ``is_adopted``: the lake did not write it, ``add_files`` took it over where it lay. So counts
-    everything that does not lie below the data path.
+    ``is_adopted``: the lake did not write it, ``add_files`` adopted it. Everything outside the data
+    path counts as adopted.
     """
 
     id: int
@@ -65,8 +65,8 @@ class GoneFile:
 class ScheduledFile:
     """A file that waits for its deletion since ``since``; ``path`` is absolute.
 
-    ``place`` is where the lake put it, None for an adopted file: that one nobody may delete who is
-    not told to. ``is_released`` says that it waits in a table of our own.
+    ``place`` is where the lake put it, or None for an adopted file, which is deleted only on
+    explicit request. ``is_released`` says that it waits in Shelduck's own table.
     """
 
     id: int
@@ -77,14 +77,14 @@ class ScheduledFile:
 
     @property
     def is_adopted(self) -> bool:
-        """True when the lake did not write the file."""
+        """True if the lake did not write the file."""
         return self.place is None
 
 
 def schedule(
     store: Store, connection: Connection, lake: LakeInfo, gone: Iterable[GoneFile], now: datetime
 ) -> None:
-    """Record that files are not needed any more; two statements at most."""
+    """Record that files are no longer needed; two statements at most."""
     rows: list[dict[str, Any]] = []
     released: list[dict[str, Any]] = []
     for file in gone:
@@ -105,7 +105,7 @@ def schedule(
 def scheduled_files(
     connection: Connection, lake: LakeInfo, before: datetime | None
 ) -> list[ScheduledFile]:
-    """Return what waits for its deletion since before a time, oldest first; three statements.
+    """Return the files that wait for deletion since before a time, oldest first; three statements.
 
     Raises CorruptLake for a row that names no file below the data path.
     """
@@ -126,7 +126,7 @@ def scheduled_files(
 
 def _scheduled(lake: LakeInfo, row: Any) -> ScheduledFile:
     if not row.path_is_relative:
-        # DuckDB schedules what was adopted by its absolute path, and nothing else.
+        # DuckDB schedules adopted files, and only these, by their absolute path.
         return ScheduledFile(row.data_file_id, row.path, row.schedule_start)
     try:
         place = place_below(lake.data_path, row.path)
@@ -149,7 +149,7 @@ def forget_scheduled(connection: Connection, files: Sequence[ScheduledFile]) -> 
 def paths_in_use(connection: Connection, lake: LakeInfo, wanted: Iterable[str]) -> set[str]:
     """Return which of these absolute paths a data or delete file of any snapshot has.
 
-    A file is found under whatever spelling the catalog has of it, links apart.
+    A file is found under any spelling of its path in the catalog, apart from links.
     """
     directories = table_directories(connection, lake)
     by_storage: dict[str, set[str]] = {}
@@ -176,7 +176,7 @@ def paths_in_use(connection: Connection, lake: LakeInfo, wanted: Iterable[str]) 
 
 
 def _is_odd(source: Table, lake: LakeInfo) -> ColumnElement[bool]:
-    """Return the condition that a path may be spelled otherwise than we spell it."""
+    """Return the condition that the catalog may spell a path in another way than Shelduck."""
     path = source.c.path
     scheme = split_address(lake.data_path)[0]
     here = f"{scheme}://%" if scheme else "/%"
@@ -215,7 +215,7 @@ def table_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[i
 
 
 def directory_by_table(directories: Mapping[str, Iterable[int]]) -> dict[int, str]:
-    """Return what `table_directories` found by the tables' ids."""
+    """Return the result of `table_directories` by the tables' ids."""
     return {number: place for place, ids in directories.items() for number in ids}
 
 
@@ -236,7 +236,7 @@ def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[s
 
 
 def known_paths(connection: Connection, lake: LakeInfo) -> set[str]:
-    """Return the paths of all files that any row of the catalog names, as `storage_path` does."""
+    """Return the paths of all files that any row of the catalog names, in `storage_path`'s form."""
     by_table = directory_by_table(table_directories(connection, lake))
     found = {storage_path(f.path) for f in scheduled_files(connection, lake, None)}
     for source in (tables.data_file, tables.delete_file):

@@ -1,4 +1,4 @@
-"""Which tables hold what their key model or their base says, and as of which snapshot."""
+"""Which tables hold exactly what their key model or base says, and as of which snapshot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NEVER = SnapshotId(-1)
 
 
 def settled_at(connection: Connection, table: TableId) -> SnapshotId:
-    """Return the snapshot that left a table settled, -1 where none did; two statements."""
+    """Return the snapshot that left a table settled, -1 if there is none; two statements."""
     if table < 0 or not queries.present_tables(connection, [_TABLE.name]):
         return _NEVER
     found = connection.execute(select(_c.snapshot_id).where(_c.table_id == table))
@@ -42,9 +42,9 @@ def settled_at(connection: Connection, table: TableId) -> SnapshotId:
 
 
 def is_settled(connection: Connection, wanted: Settling, at: Snapshot) -> bool:
-    """Tell whether a table is settled on the snapshot ``at``; what nobody knows is no.
+    """Return whether a table is settled on the snapshot ``at``; False if nobody knows.
 
-    ``wanted.since`` does not matter.
+    ``wanted.since`` is ignored.
     """
     since = settled_at(connection, wanted.table)
     if since == _NEVER:
@@ -69,9 +69,9 @@ def settle(
     """Record which tables the snapshot of this transaction leaves settled.
 
     ``others`` is what happened since the commit's work began. Commits that settled a table
-    themselves do not count: two that both add what they bring leave it right.
+    themselves do not count: two commits that both add their rows to the rollup leave it correct.
 
-    Raises Conflict where one that is required does not hold.
+    Raises Conflict if a required table is not settled.
     """
     if not queries.present_tables(connection, [_TABLE.name]):
         own_tables.ensure_own_tables(store, connection)
@@ -95,7 +95,7 @@ def settle(
 
 
 def carry_over(connection: Connection, last: SnapshotId) -> None:
-    """Keep what is known of tables when the log up to the snapshot ``last`` is about to go.
+    """Keep what is known about tables before the log up to the snapshot ``last`` is removed.
 
     At most five statements.
     """
@@ -107,7 +107,7 @@ def carry_over(connection: Connection, last: SnapshotId) -> None:
         return
     logged = read.logged_since(connection, min(marks.values()))
     entries = [(n, entry) for n, found in logged.items() if n <= last for entry in found]
-    # What was known before the last snapshot that is gone from the log is known no more.
+    # Whatever was known before the last snapshot that the log lacks is no longer certain.
     gap = next((n for n in range(last, min(marks.values()), -1) if n not in logged), -1)
     bases, newer = _bases(connection)
     kept = []
@@ -123,9 +123,9 @@ def carry_over(connection: Connection, last: SnapshotId) -> None:
 
 
 def _bases(connection: Connection) -> tuple[dict[TableId, TableId], set[TableId]]:
-    """Return the tables that rollups are made of, by the ids of the rollups.
+    """Return the base tables of rollups, by the ids of the rollups.
 
-    And the rollups of which only a newer Shelduck knows that.
+    Also return the rollups whose base only a newer Shelduck knows.
     """
     t, tag = tables.table.c, tables.tag.c
     ids = select(t.table_uuid, t.table_id).where(t.end_snapshot.is_(None))

@@ -33,13 +33,13 @@ class _Changes:
 
 @dataclass
 class TableWork(_Changes):
-    """All that a commit does to one table.
+    """Everything that a commit does to one table.
 
     ``seen`` is a version that a change names, for messages. ``old`` is the version before the first
-    change of its columns or name, None for a new table and when all that changes is rows.
-    ``columns``, ``comments``, ``properties``, ``partition`` and ``sort`` are the final ones, None
-    when they stay; ``partition_id`` is the provisional id of a new ``partition``. ``changes`` are
-    those of its rows, in order.
+    change of its columns or name, None for a new table and if only rows change. ``columns``,
+    ``comments``, ``properties``, ``partition`` and ``sort`` are the final ones, None if they stay;
+    ``partition_id`` is the provisional id of a new ``partition``. ``changes`` are those of its
+    rows, in order.
     """
 
     id: TableId
@@ -61,13 +61,13 @@ class TableWork(_Changes):
 
     @property
     def is_idle(self) -> bool:
-        """True when rows were looked at and nothing is written."""
+        """True if rows were read and nothing is written."""
         is_same = self.columns is None and self.new_name is None
         return is_same and not (self.created or self.dropped or self.changes)
 
     @property
     def name(self) -> str:
-        """The table's name in messages, the new one of a new table."""
+        """Return the table's name for messages, the new one of a new table."""
         if self.created is not None:
             return f"{self.created.schema.name}.{self.new_name or self.created.name}"
         known = self.old or self.seen
@@ -76,13 +76,13 @@ class TableWork(_Changes):
 
 @dataclass
 class Work(_Changes):
-    """All that a commit does: to tables, and the ``changes`` that belong to none."""
+    """Everything that a commit does: to tables, and the ``changes`` that belong to none."""
 
     tables: dict[TableId, TableWork] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        """True when no snapshot is needed."""
+        """True if no snapshot is needed."""
         return not self.changes and all(table.is_idle for table in self.tables.values())
 
     def keep(self, change: Change) -> None:
@@ -94,11 +94,11 @@ class Work(_Changes):
         self.table_of(change.table).changes.append(change)
 
     def existing(self) -> Iterator[TableWork]:
-        """Yield the work on tables that the catalog knows already."""
+        """Yield the work on tables that the catalog already knows."""
         return (t for t in self.tables.values() if t.created is None)
 
     def table(self, table_id: TableId) -> TableWork:
-        """Return the work on a table; InvalidRequest for a new one that no change before makes."""
+        """Return the work on a table; InvalidRequest for a new one that no earlier change makes."""
         if table_id < 0 and table_id not in self.tables:
             raise InvalidRequest(
                 f"table {table_id} is provisional, and no change before creates it"
@@ -106,13 +106,13 @@ class Work(_Changes):
         return self.tables.setdefault(table_id, TableWork(table_id))
 
     def table_of(self, version: TableVersion) -> TableWork:
-        """Return the work on a table of which a change names a version."""
+        """Return the work on a table, given a version that a change names."""
         table = self.table(version.id)
         table.seen = table.seen or version
         return table
 
     def changed(self, version: TableVersion) -> TableWork:
-        """Return the work on a table whose columns or name a change is about."""
+        """Return the work on a table whose columns or name change."""
         table = self.table_of(version)
         if table.dropped:
             raise InvalidRequest(f"table {table.name} is changed after it was dropped")
@@ -122,7 +122,7 @@ class Work(_Changes):
 
 
 def versions(changes: Iterable[Change]) -> Iterator[TableVersion]:
-    """Yield the table versions that the changes were made on, new tables left out."""
+    """Yield the table versions on which the changes were made, without new tables."""
     for change in changes:
         table = getattr(change, "table", None)
         if isinstance(table, TableVersion) and table.id >= 0:

@@ -1,1 +1,1 @@
-"""The databases that a catalog may be: one store, and what differs below it."""
+"""The databases that can hold a catalog: one store, and the differences below it."""

@@ -1,8 +1,8 @@
-"""Addresses of catalogs: read here, printed by `Address.shown`, and by nothing else.
+"""Addresses of catalogs: parsed here, and printed only by `Address.shown`.
 
-An address may hold secrets: a password, in its own place or among the options, and options that we
-know nothing of. What is printed has three stars in their place, and so has every error that a
-driver makes of them.
+An address may contain secrets: a password, in its own place or among the options, and options
+unknown to Shelduck. Printed text has three stars in their place, and so has every error that a
+driver raises about them.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Address:
 
     @property
     def kind(self) -> str:
-        """The database, such as ``postgresql``."""
+        """Return the database, such as ``postgresql``."""
         return self.url.get_backend_name()
 
     def _is_plain(self, option: str) -> bool:
-        """Tell whether an error may show the value of an option."""
+        """Return whether an error may show the value of an option."""
         known = DATABASES.get(self.kind)
         return known is not None and option in known.shown
 
     @property
     def shown(self) -> str:
-        """The address without its secrets."""
+        """Return the address without its secrets."""
         options = {
             key: value if self._is_plain(key) else _HIDDEN for key, value in self.url.query.items()
         }
@@ -58,12 +58,12 @@ class Address:
                 if len(spelled) >= _SHORT:
                     text = text.replace(spelled, _HIDDEN)
                 elif spelled:
-                    # A short one is a part of many words that are no secret.
+                    # A short secret occurs in many words that are not secret.
                     text = re.sub(rf"(?<!\w){re.escape(spelled)}(?!\w)", _HIDDEN, text)
         return text
 
     def hide_in(self, error: BaseException) -> None:
-        """Put stars in the place of secrets in an error and all that it comes from."""
+        """Put stars in the place of secrets in an error and in all its causes."""
         for found in _chain(error):
             found.args = tuple(self.hide(a) if isinstance(a, str) else a for a in found.args)
             for note in getattr(found, "__notes__", ()):
@@ -78,7 +78,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Return the address that a text is; InvalidRequest, which shows no secret, when it is none."""
+    """Parse an address; raise InvalidRequest, which shows no secret, if the text is not one."""
     try:
         url = make_url(text)
         kind = url.get_backend_name()
@@ -103,7 +103,7 @@ def _hint(text: str) -> str:
 
 
 def _is_ambiguous(text: str, url: URL) -> bool:
-    """Tell whether a part of the password may have been taken for something that is printed."""
+    """Return whether a part of the password may have been parsed as something that is printed."""
     if "@" in (url.host or "") or "@" in (url.database or ""):
         return True
     if url.password is None:
@@ -117,7 +117,7 @@ def _is_ambiguous(text: str, url: URL) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, and all that it was raised from or meanwhile, each once."""
+    """Yield an error and all its causes and contexts, each once."""
     waiting, seen = [error], set()
     while waiting:
         found = waiting.pop()

@@ -10,7 +10,7 @@ from shelduck.errors import InvalidRequest
 
 
 def refuse_settings(url: URL, known: Collection[str]) -> None:
-    """Raise InvalidRequest, naming it, for a setting that the database does not know."""
+    """Raise InvalidRequest for a setting that the database does not know, and name it."""
     for name in url.query:
         if name not in known:
             listed = f"known settings: {', '.join(known)}" if known else "there are no settings"

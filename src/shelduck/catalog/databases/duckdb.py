@@ -1,7 +1,7 @@
-"""DuckDB-file catalogs: what differs from the other databases.
+"""DuckDB-file catalogs: how they differ from the other databases.
 
 A DuckDB file belongs to one process, and in it to one DuckDB instance, while it is open. So a unit
-of work opens the file, works and closes it; `session` keeps it open over several.
+of work opens the file, works and closes it; `session` keeps it open for several units of work.
 """
 
 # ruff: noqa: D102 - `store.Database` holds the contract of these methods.
@@ -41,7 +41,7 @@ class DuckDB:
     duckdb_extension: str | None = None
     begin_read = "BEGIN TRANSACTION READ ONLY"
     begin_write = "BEGIN TRANSACTION"
-    # DuckDB skips row groups by their own statistics, and an index would hinder later ALTERs.
+    # DuckDB skips row groups by their own statistics, and an index would block later ALTERs.
     indexed = False
 
     def __init__(self, url: URL) -> None:
@@ -102,7 +102,7 @@ class DuckDB:
         cargs: tuple[Any, ...],
         cparams: dict[str, Any],
     ) -> Any:
-        """Open the file, waiting while another process holds it."""
+        """Open the file; wait while another process holds it."""
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             try:
@@ -118,7 +118,7 @@ class DuckDB:
                 ) from error
 
     def _may_become_free(self) -> bool:
-        # A sound file that we may open, and yet cannot: its lock is held.
+        # The file is valid and we may open it, but another process holds its lock.
         readable = os.access(self.path, os.R_OK | os.W_OK)
         return readable and not self._is_foreign_file()
 
@@ -128,5 +128,5 @@ class DuckDB:
                 head = file.read(_MAGIC_AT + len(_MAGIC))
         except OSError:
             return False
-        # A file of zeros is one whose first header another process still writes.
+        # If the file contains only zeros, another process is still writing its first header.
         return bool(head.strip(b"\0")) and head[_MAGIC_AT:] != _MAGIC

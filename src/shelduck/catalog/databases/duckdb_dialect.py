@@ -1,6 +1,6 @@
 """DuckDB under SQLAlchemy Core: PostgreSQL's SQL compiler on DuckDB's own Python driver.
 
-It covers what the catalog asks for and no more: Core statements and `text`, no reflection.
+It covers only what the catalog needs: Core statements and `text`, no reflection.
 """
 
 # ruff: noqa: D102 - SQLAlchemy documents what a dialect answers.
@@ -17,15 +17,15 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
 SCHEME = "shelduck_duckdb"
-# The version of PostgreSQL whose SQL DuckDB understands well enough for our statements.
+# The version of PostgreSQL whose SQL DuckDB supports well enough for our statements.
 _SPEAKS_LIKE = (14, 0)
 
 
 class DuckDBDialect(PGDialect):
-    """SQLAlchemy dialect over `duckdb.connect(path)` with no configuration of its own.
+    """SQLAlchemy dialect over `duckdb.connect(path)` without any configuration.
 
-    DuckDB refuses a second connection to a file in one process when the configurations differ, so
-    plain arguments let the lake be used beside the caller's own `duckdb.connect(path)`.
+    DuckDB refuses a second connection to a file in one process if the configurations differ. With
+    plain arguments, the lake can be used beside the caller's own `duckdb.connect(path)`.
     """
 
     name = "duckdb"
@@ -47,7 +47,7 @@ class DuckDBDialect(PGDialect):
         return _Connection(self.loaded_dbapi.connect(cargs[0]))
 
     def initialize(self, connection: Any) -> None:  # noqa: ARG002
-        # PostgreSQL would be asked for its version and settings here.
+        # Otherwise SQLAlchemy would ask PostgreSQL for its version and settings here.
         self.server_version_info = _SPEAKS_LIKE
         self.default_schema_name = "main"
 
@@ -64,7 +64,7 @@ registry.register(SCHEME, __name__, DuckDBDialect.__name__)
 
 
 class _Connection:
-    """DuckDB's connection with the DBAPI habits that SQLAlchemy expects."""
+    """DuckDB's connection with the DBAPI behaviour that SQLAlchemy expects."""
 
     def __init__(self, raw: Any) -> None:
         self.raw = raw
@@ -95,7 +95,7 @@ class _Connection:
 
 
 class _Cursor:
-    """One statement's rows, fetched at once: a DuckDB connection holds a single open result."""
+    """One statement's rows, fetched at once: a DuckDB connection holds only one open result."""
 
     arraysize = 1
 

@@ -1,4 +1,4 @@
-"""A lake as DuckDB's own ``ducklake`` extension reads it, where that is installed."""
+"""A lake as DuckDB's own ``ducklake`` extension reads it, if the extension is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DuckDBMissing(ShelduckError):
 def duckdb_rows(url: str, *queries: str) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the queries, run by DuckDB with the lake attached and in use.
 
-    Raises DuckDBMissing when DuckDB or an extension that the catalog needs is not installed.
+    Raises DuckDBMissing if DuckDB or an extension that the catalog needs is not installed.
     """
     try:
         duckdb = importlib.import_module("duckdb")

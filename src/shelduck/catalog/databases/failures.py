@@ -1,4 +1,4 @@
-"""What a failure of the catalog database means for the caller, apart from any database."""
+"""What a failure of the catalog database means for the caller, for all databases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shelduck.errors import CatalogUnavailable
 
 
 class Failure(Enum):
-    """The classes that every driver's errors fall into."""
+    """The classes of all drivers' errors."""
 
     RETRYABLE = (
         "it was busy or another writer was faster; nothing was written, and you can repeat the work"

@@ -1,4 +1,4 @@
-"""The databases, by the names that addresses begin with."""
+"""The databases, by the words with which addresses begin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL catalogs: what differs from the other databases."""
+"""PostgreSQL catalogs: how they differ from the other databases."""
 
 # ruff: noqa: D102 - `store.Database` holds the contract of these methods.
 
@@ -22,7 +22,7 @@ _RETRYABLE = {"40001", "40P01", "23505", "42P07", "55P03"}
 _UNAVAILABLE = ("08", "28", "3D", "53", "57P", "57014", "58", "42501", "25006")
 _COMMIT_ANSWER_LOST = ("08", "57P", "58", "40003")
 
-# Settings of libpq whose values help to find the database and are no secret.
+# Settings of libpq whose values help to find the database and are not secret.
 _SHOWN = frozenset(
     "application_name client_encoding connect_timeout dbname gssencmode host hostaddr port service"
     " sslcert sslkey sslmode sslrootcert target_session_attrs user".split()
@@ -42,9 +42,10 @@ class PostgreSQL:
     shown = _SHOWN
     duckdb_extension: str | None = "postgres_scanner"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    # One round trip. READ COMMITTED, so that what follows sees what the last lock holder committed.
-    # DuckDB takes no lock, but begins each commit by inserting its snapshot: with the table locked
-    # it waits there and tries again, where it would else meet us in a deadlock, which it gives up.
+    # One round trip. READ COMMITTED, so that later statements see what the last lock holder
+    # committed. DuckDB takes no lock, but begins each commit by inserting its snapshot. If the
+    # table is locked, it waits there and tries again. Otherwise there would be a deadlock, in which
+    # DuckDB gives up.
     begin_write = (
         "BEGIN ISOLATION LEVEL READ COMMITTED; "
         "SELECT pg_advisory_xact_lock(hashtextextended('shelduck:' || current_schema(), 0)); "
@@ -55,7 +56,7 @@ class PostgreSQL:
     default_data_path: str | None = None
 
     def __init__(self, url: URL) -> None:
-        # The driver is installed with an extra of its own.
+        # The driver is installed with a separate extra.
         pq = import_module("psycopg.pq")
         known = [option.keyword.decode() for option in pq.Conninfo.get_defaults()]
         refuse_settings(url, known)
@@ -66,7 +67,7 @@ class PostgreSQL:
         if "connect_timeout" not in self.url.query:
             arguments["connect_timeout"] = CONNECT_SECONDS
         engine = create_engine(self.url, connect_args=arguments, pool_use_lifo=True)
-        # First, so that SQLAlchemy's own look at a new connection leaves no transaction open.
+        # First, so that SQLAlchemy's own check of a new connection leaves no transaction open.
         event.listen(engine, "connect", _prepare, insert=True)
         return engine
 
@@ -96,7 +97,7 @@ class PostgreSQL:
     def classify(self, error: BaseException, *, committing: bool) -> Failure:
         state = getattr(error, "sqlstate", None)
         if state is None:
-            # psycopg gives no SQLSTATE when the server could not answer.
+            # psycopg gives no SQLSTATE if the server could not answer.
             return _without_state(error, committing=committing)
         if committing and state.startswith(_COMMIT_ANSWER_LOST):
             return Failure.OUTCOME_UNKNOWN
@@ -113,6 +114,6 @@ def _without_state(error: BaseException, *, committing: bool) -> Failure:
 
 
 def _prepare(driver: Any, _record: object) -> None:
-    # Transactions are begun by the store; psycopg must not begin its own.
+    # The store begins transactions; psycopg must not begin its own.
     driver.autocommit = True
     driver.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'; SET TIME ZONE 'UTC'")

@@ -1,4 +1,4 @@
-"""Work that is done again because the catalog was busy or another commit came first."""
+"""Work that runs again because the catalog was busy or another commit came first."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 def write_with_retries(store: Store, act: Callable[[Connection], T]) -> T:
-    """Return what ``act`` returns in a transaction of `Store.write`, which is committed then.
+    """Return what ``act`` returns in a transaction of `Store.write`, which is then committed.
 
-    All of it is run again while it raises Contention.
+    All of it runs again while it raises Contention.
     """
 
     def attempt() -> T:
@@ -39,10 +39,10 @@ def with_retries(
     *,
     lost: type[Exception] = Contention,
 ) -> T:
-    """Return what ``attempt`` returns, running it up to ten times while it raises ``lost``.
+    """Return what ``attempt`` returns; run it up to ten times while it raises ``lost``.
 
-    Waits between 0.02 and about 1 s, jittered so that two losers do not meet again. Every other
-    error, and the last one of ``lost``, goes to the caller.
+    Waits between 0.02 and about 1 s, with jitter so that two losers do not meet again. Every other
+    error, and the last ``lost``, goes to the caller.
     """
     for each in tries(sleep):
         with each.may_lose(lost):
@@ -57,7 +57,7 @@ class Try:
     is_last: bool
 
     def may_lose(self, lost: type[Exception]) -> _Held:
-        """Hold back an error of this kind in a ``with`` block, unless it is the last attempt."""
+        """Suppress an error of this kind in a ``with`` block, except in the last attempt."""
         return _Held(lost, self.is_last)
 
 
@@ -76,7 +76,8 @@ class _Held:
 def tries(sleep: Callable[[float], None] = time.sleep) -> Iterator[Try]:
     """Yield ten attempts; wait before each but the first.
 
-    For work of which only a part may lose, or that goes on differently; else `with_retries` does.
+    For work of which only a part is repeated, or that continues in another way; otherwise use
+    `with_retries`.
     """
     for number in range(ATTEMPTS):
         yield Try(is_last=number == ATTEMPTS - 1)

@@ -1,7 +1,7 @@
-"""SQLite catalogs: what differs from the other databases.
+"""SQLite catalogs: how they differ from the other databases.
 
-The journal mode stays as it is found. Python's sqlite3 shares no lock state with the SQLite inside
-DuckDB: in one process, do not use one file through both at the same moment.
+The journal mode does not change. Python's sqlite3 shares no lock state with the SQLite inside
+DuckDB, so in one process, do not use one file through both at the same time.
 """
 
 # ruff: noqa: D102 - `store.Database` holds the contract of these methods.
@@ -100,5 +100,5 @@ class SQLite:
 
 
 def _take_over_transactions(driver: sqlite3.Connection, _record: object) -> None:
-    # Without this sqlite3 opens its own deferred transaction before the first INSERT.
+    # Without this, sqlite3 opens its own deferred transaction before the first INSERT.
     driver.isolation_level = None

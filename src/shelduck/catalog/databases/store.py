@@ -6,9 +6,9 @@
     with store.write() as connection:    # the write lock is held from the first statement on
         connection.execute(insert(...))  # committed at the end, rolled back by an exception
 
-Errors of the driver leave a unit of work as errors of `shelduck.errors`, told apart by error class
-or code, never by message: `Contention` (run it again), `CatalogUnavailable`, `OutcomeUnknown`,
-`CorruptLake`. A fault of a statement itself stays the SQLAlchemy error that it is.
+A unit of work raises errors of `shelduck.errors` instead of the driver's, chosen by error class or
+code, never by message: `Contention` (run it again), `CatalogUnavailable`, `OutcomeUnknown`,
+`CorruptLake`. A fault of a statement itself stays SQLAlchemy's error.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from shelduck.errors import (
 
 
 class Database(Protocol):
-    """What a database must answer to carry a catalog."""
+    """What a database must provide to hold a catalog."""
 
     kind: str
     names: tuple[str, ...]
-    """What its addresses may begin with."""
+    """The words with which its addresses may begin."""
     form: str
     """What its addresses look like."""
     extra: str
     """The extra that installs its driver."""
     is_server: bool
-    """Whether it can close a connection that we hold, and knows users and passwords."""
+    """Whether it can close a connection that we hold, and has users and passwords."""
     shown: frozenset[str]
-    """The options of an address that are no secret, so that errors may show their values."""
+    """The options of an address that are not secret, so that errors may show their values."""
     duckdb_extension: str | None
-    """What DuckDB loads to use the database, None for its own."""
+    """The extension that DuckDB loads to use the database, None if it needs none."""
     url: URL
     begin_read: str
     begin_write: str
@@ -58,30 +58,30 @@ class Database(Protocol):
     default_data_path: str | None
 
     def make_engine(self) -> Engine:
-        """Return an engine whose driver begins no transaction by itself."""
+        """Return an engine whose driver does not begin transactions by itself."""
 
     @staticmethod
     def duckdb_address(url: URL) -> str:
-        """Return what DuckDB attaches, behind ``ducklake:``."""
+        """Return what DuckDB attaches, after ``ducklake:``."""
 
     def begin(self, driver: Any, statement: str) -> None:
         """Begin a transaction on the driver's connection."""
 
     def exists(self) -> bool:
-        """Tell whether the database is there; looking must not create it."""
+        """Return whether the database exists; the check must not create it."""
 
     def session(self) -> AbstractContextManager[None]:
-        """Keep open what is costly to open."""
+        """Keep open what takes long to open."""
 
     def is_transaction_open(self, driver: Any) -> bool:
-        """Tell whether the driver's connection still holds a sound transaction."""
+        """Return whether the driver's connection still has a valid transaction."""
 
     def classify(self, error: BaseException, *, committing: bool) -> Failure:
-        """Tell what a driver's error means for the caller."""
+        """Return what a driver's error means for the caller."""
 
 
 class Store:
-    """A catalog database and its transactions; may be shared by threads.
+    """A catalog database and its transactions; threads may share it.
 
     Units of work do not nest: a `write` inside a `write` finds the catalog locked.
     """
@@ -91,53 +91,53 @@ class Store:
         self.kind = database.kind
         self._address = Address(database.url)
         self.where = self._address.shown
-        """The address without its secrets, to be printed."""
+        """The address without its secrets, for printing."""
         self.statements = 0
-        """Statements that callers executed so far; BEGIN, lock and COMMIT are not counted."""
+        """Number of statements that callers executed; BEGIN, lock and COMMIT are not counted."""
         self._engine = database.make_engine()
         self._driver_error = self._engine.dialect.loaded_dbapi.Error
-        # Reentrant: a write inside a write shall end in an error of the database, not hang.
+        # Reentrant: a write inside a write must end with an error of the database, not hang.
         self._writer = threading.RLock()
         event.listen(self._engine, "before_cursor_execute", self._count)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Give a connection whose statements all see one state of the catalog."""
+        """Provide a connection whose statements all see one state of the catalog."""
         with self._transaction(self.database.begin_read) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Give a connection that holds the catalog's write lock; commit at the end.
+        """Provide a connection that holds the catalog's write lock; commit at the end.
 
-        An exception rolls back and nothing was written. `OutcomeUnknown` says that the connection
-        broke during COMMIT. DuckDB writers take no lock of ours: on PostgreSQL a race with them
-        shows as `Contention`.
+        If there is an exception, roll back: nothing was written. `OutcomeUnknown` says that the
+        connection broke during COMMIT. DuckDB writers do not take our lock; on PostgreSQL, a race
+        with them is a `Contention`.
         """
         with self._writer, self._transaction(self.database.begin_write) as connection:
             yield connection
 
     def session(self) -> AbstractContextManager[None]:
-        """Keep a DuckDB file open over several units of work (saves its opening each time).
+        """Keep a DuckDB file open for several units of work, so that it is opened only once.
 
-        Meanwhile nobody else can open the file. Does nothing on the other databases.
+        Nobody else can open the file during this time. On other databases, this does nothing.
         """
         return self.database.session()
 
     def exists(self) -> bool:
-        """Tell whether the database file is there, without creating it."""
+        """Return whether the database file exists, without creating it."""
         return self.database.exists()
 
     def table_names(self, connection: Connection) -> set[str]:
-        """Return the names of all tables beside the lake's."""
+        """Return the names of all tables in the lake's schema of the database."""
         return set(connection.execute(text(dialect_of(connection).tables)).scalars())
 
     def index_names(self, connection: Connection) -> set[str]:
-        """Return the names of all indexes beside the lake's."""
+        """Return the names of all indexes in the lake's schema of the database."""
         return set(connection.execute(text(dialect_of(connection).indexes)).scalars())
 
     def close(self) -> None:
-        """Close pooled connections; the store opens new ones when it is used again."""
+        """Close pooled connections; the store opens new ones on its next use."""
         self._engine.dispose()
 
     @contextmanager
@@ -172,7 +172,7 @@ class Store:
             if self._classify(error) is not Failure.UNAVAILABLE or not self.database.is_server:
                 self._translate(error)
                 raise self._unusable(error) from error
-        # A pooled connection that the server closed meanwhile: nothing was sent on it yet.
+        # The server has closed a pooled connection in the meantime; nothing was sent on it yet.
         self._engine.dispose()
         try:
             return self._try_to_begin(begin)
@@ -186,7 +186,7 @@ class Store:
         except (TypeError, ValueError, SQLAlchemyError) as error:
             if isinstance(error, DBAPIError):
                 raise
-            # Options of the address that the driver does not take.
+            # Options of the address that the driver does not accept.
             raise self._unusable(error) from error
         try:
             connection.begin()
@@ -210,8 +210,8 @@ class Store:
             self._translate(error, committing=True)
             raise
         except BaseException as interrupted:
-            # Ctrl-C that comes while COMMIT runs is raised when it is done, and nobody knows how
-            # it ended: files that it may have published must not be removed.
+            # A Ctrl-C during COMMIT is raised when COMMIT is done, and nobody knows how it ended.
+            # Files that it may have published must not be removed.
             connection.invalidate()
             raise self._unknown("it was interrupted") from interrupted
 
@@ -244,7 +244,7 @@ class Store:
         return self.database.classify(cause, committing=committing)
 
     def _translate(self, error: BaseException, *, committing: bool = False) -> None:
-        """Raise the error that the caller should see, or return when it is the caller's own."""
+        """Raise the error that the caller should see, or return if it is the caller's own."""
         failure = self._classify(error, committing=committing)
         self._address.hide_in(error)
         if failure is Failure.OTHER:

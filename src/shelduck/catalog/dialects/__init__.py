@@ -1,1 +1,1 @@
-"""What the SQL and the types of each catalog database are like: one module for each, one value."""
+"""The SQL and the types of each catalog database: one module and one value for each."""

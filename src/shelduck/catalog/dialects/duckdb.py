@@ -62,6 +62,6 @@ DUCKDB = Dialect(
     read_as_text=lambda field: str(field.shape) != "blob",
     has_literal_structs=False,
     knows_columns=True,
-    # Time stamps become text in the zone of the session.
+    # The text of a timestamp is in the time zone of the session.
     before_reading="SET TimeZone = 'UTC'",
 )

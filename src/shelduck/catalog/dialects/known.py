@@ -1,4 +1,4 @@
-"""The dialects, by the name that SQLAlchemy has for each."""
+"""The dialects, by SQLAlchemy's name for each."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ DIALECTS = {dialect.name: dialect for dialect in (SQLITE, POSTGRESQL, DUCKDB)}
 
 
 def dialect_of(connection: Connection) -> Dialect:
-    """Return the dialect that a connection speaks."""
+    """Return the dialect of a connection."""
     return DIALECTS[connection.dialect.name]

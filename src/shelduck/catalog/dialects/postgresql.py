@@ -8,8 +8,8 @@ from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import double_quoted
 from shelduck.model.types.data_types import FLOATS, Decimal
 
-# DuckDB names the schema of the tables and has another search path: the trigger asks for the table
-# that it stands on.
+# DuckDB qualifies the tables with their schema and has another search path, so the trigger uses the
+# schema of its own table.
 _KEPT_PLACES = """
 DO $install$ BEGIN
   IF EXISTS (SELECT FROM pg_catalog.pg_trigger
@@ -86,7 +86,7 @@ POSTGRESQL = Dialect(
     indexes=f"{_RELATIONS} AND relkind IN ('i', 'I')",
     whole_number="CASE WHEN {0} ~ '^-?[0-9]+$' THEN CAST({0} AS NUMERIC) END",
     parameter_mark="%s",
-    # psycopg takes a per cent sign in the text of a statement for the beginning of a mark.
+    # psycopg takes a per cent sign in the text of a statement for the start of a parameter.
     in_driver_text=lambda name: double_quoted(name).replace("%", "%%"),
     kept_places=_KEPT_PLACES,
     inlined_type=_type,

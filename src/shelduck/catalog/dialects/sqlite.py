@@ -1,4 +1,4 @@
-"""SQLite: text but for whole numbers and bytes."""
+"""SQLite: text, except for integers and bytes."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ SQLITE = Dialect(
     column_types={"boolean": BooleanAsBigint(), "uuid": String(), "timestamp": TimestampAsText()},
     tables="SELECT name FROM sqlite_master WHERE type = 'table'",
     indexes="SELECT name FROM sqlite_master WHERE type = 'index'",
-    # Numbers beyond 64 bits become the least and the greatest, which are never outside a range of
-    # 64 bits.
+    # Numbers beyond 64 bits become the smallest or largest number, which is never outside a range
+    # of 64 bits.
     whole_number=(
         "CASE WHEN {0} <> '' AND ltrim({0}, '-') NOT GLOB '*[^0-9]*' THEN CAST({0} AS INTEGER) END"
     ),

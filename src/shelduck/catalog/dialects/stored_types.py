@@ -1,4 +1,4 @@
-"""Column types that some databases have for Python values: aware datetimes and booleans."""
+"""Column types that some databases use for Python values: aware datetimes and booleans."""
 
 # ruff: noqa: D102 - SQLAlchemy's TypeDecorator holds the contract of these methods.
 
@@ -22,7 +22,7 @@ def timestamp_text(value: datetime) -> str:
 
 
 def timestamp_from_text(text: str) -> datetime:
-    """Read a stored time stamp; text without an offset counts as UTC."""
+    """Read a stored timestamp; text without an offset counts as UTC."""
     value = datetime.fromisoformat(text)
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
@@ -41,7 +41,7 @@ class TimestampAsText(TypeDecorator[datetime]):
 
 
 class TimestampAsMicros(TypeDecorator[datetime]):
-    """Fetched as microseconds: DuckDB's driver needs pytz to hand out a TIMESTAMPTZ."""
+    """Fetched as microseconds: DuckDB's driver needs pytz to return a TIMESTAMPTZ."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

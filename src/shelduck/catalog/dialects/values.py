@@ -11,7 +11,8 @@ from shelduck.model.tables.schema import Field, Kind
 def marked_nested(field: Field) -> Encoder:
     """Return the encoder of nested values for a database that holds DuckDB's text.
 
-    DuckDB itself writes structs as SQL literals there, which it then misreads; ours are its text.
+    DuckDB itself writes structs as SQL literals there, which it then misreads; Shelduck writes its
+    text form.
     """
     mark = TEXT_FORM if field.shape is Kind.STRUCT else ""
     return lambda value: mark + nested_text(field, value)
@@ -23,7 +24,7 @@ def number_of_boolean(value: object) -> int:
 
 
 def whole(value: object) -> int:
-    """Return the whole number that a text means."""
+    """Return the integer that a text means."""
     return int(str(value))
 
 

@@ -1,1 +1,1 @@
-"""What a lake holds at a snapshot: SELECTs, and model values made of their rows."""
+"""What a lake holds at a snapshot: SELECTs, and model values made from their rows."""

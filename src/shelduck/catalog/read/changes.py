@@ -1,4 +1,4 @@
-"""What the catalog knows of rows that came and went between two snapshots."""
+"""What the catalog knows about rows that were inserted and deleted between two snapshots."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _f, _d, _s = tables.data_file.c, tables.delete_file.c, tables.snapshot.c
 
 @dataclass(frozen=True, slots=True)
 class FeedRange:
-    """The snapshots of a change feed, oldest first, each with what it logged.
+    """The snapshots of a change feed, oldest first, each with its log entries.
 
-    ``next_file_id`` is what the first file written in them has at least. ``is_open``: the snapshot
-    before the first has expired, and with it rows that the first one deleted.
+    ``next_file_id`` is the lowest id that a file written in them can have. ``is_open``: the
+    snapshot before the first has expired, and with it rows that the first one deleted.
     """
 
     snapshots: tuple[tuple[Snapshot, tuple[Entry, ...]], ...]
@@ -46,16 +46,16 @@ class FeedRange:
 
     @property
     def span(self) -> Span:
-        """The same as numbers."""
+        """Return the same range as numbers."""
         return Span(self.snapshots[0][0].id, self.last.id, self.next_file_id)
 
 
 def feed_range(connection: Connection, start: Bound, end: Bound) -> FeedRange:
-    """Return the snapshots from ``start`` to ``end``, both included; some four statements.
+    """Return the snapshots from ``start`` to ``end``, both included; about four statements.
 
-    A time stands for the first snapshot at or after it as ``start``, and for the last one at or
-    before it as ``end``. Raises NotFound, naming the oldest snapshot that the feed can begin with,
-    when one of them has expired.
+    A time as ``start`` means the first snapshot at or after it, and as ``end`` the last one at or
+    before it. Raises NotFound, naming the oldest snapshot with which the feed can begin, if one of
+    them has expired.
     """
     last = _bound(connection, end)
     if isinstance(start, datetime):
@@ -96,7 +96,7 @@ def _first_since(connection: Connection, start: datetime) -> int:
 
 
 def feed_files(connection: Connection, table: TableVersion, span: Span) -> list[FeedFile]:
-    """Return the data files that rows came with or went from in a span; some six statements."""
+    """Return data files whose rows were inserted or deleted in a span; about six statements."""
     first, last = span.first, span.last
     inlined = queries.inlined_delete_table(table.id)
     present = queries.present_tables(connection, [inlined])
@@ -116,9 +116,10 @@ def feed_files(connection: Connection, table: TableVersion, span: Span) -> list[
 
 
 def touches(logged: Logged, table: TableVersion, first: int, last: int) -> bool:
-    """Tell whether a snapshot from ``first`` to ``last`` may have touched a table.
+    """Return whether a snapshot from ``first`` to ``last`` may have touched a table.
 
-    One that has expired, or logged nothing, may have. ``logged`` is what these did, if not more.
+    A snapshot that has expired, or logged nothing, may have. ``logged`` has the log entries of at
+    least these snapshots.
     """
     found = [entries for s, entries in logged if first <= s.id <= last]
     is_known = len(found) == last - first + 1 and all(found)
@@ -126,14 +127,14 @@ def touches(logged: Logged, table: TableVersion, first: int, last: int) -> bool:
 
 
 def dropped_in(logged: Logged, table: TableVersion) -> int | None:
-    """Return the snapshot that dropped a table, None when none of these did."""
+    """Return the snapshot that dropped a table, None if none of these did."""
     wanted = (Verb.DROPPED_TABLE, table.id)
     dropping = (s.id for s, entries in logged if any((e.verb, e.id) == wanted for e in entries))
     return next(map(int, dropping), None)
 
 
 def require_closed(found: FeedRange, table: TableVersion) -> None:
-    """Raise NotFound when rows that the first snapshot deleted may have expired."""
+    """Raise NotFound if rows that the first snapshot deleted may have expired."""
     if not found.is_open:
         return
     entries = [e for e in found.snapshots[0][1] if e.id == table.id]
@@ -146,7 +147,7 @@ def require_closed(found: FeedRange, table: TableVersion) -> None:
         )
 
 
-# Beyond so many ids in one statement, all files of the table are read instead.
+# With more ids than this for one statement, all files of the table are read instead.
 _MANY = 10_000
 
 

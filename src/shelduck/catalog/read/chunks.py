@@ -1,4 +1,4 @@
-"""Long lists of values for statements, in parts that every database takes."""
+"""Long lists of values for statements, split into parts that every database accepts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TypeVar
 
 Value = TypeVar("Value")
 
-# SQLite takes 32,766 parameters in one statement, PostgreSQL 65,535.
+# SQLite accepts 32,766 parameters in one statement, PostgreSQL 65,535.
 _CHUNK = 10_000
 
 
 def chunks(values: Iterable[Value], size: int = _CHUNK) -> Iterator[list[Value]]:
-    """Yield the values in lists that are short enough to be named in one statement."""
+    """Yield the values in lists that are short enough for one statement."""
     left = iter(values)
     while part := list(islice(left, size)):
         yield part

@@ -15,7 +15,7 @@ _CHILDREN = {Kind.LIST: 1, Kind.MAP: 2}
 
 
 class ColumnRow(Protocol):
-    """What is read of one row."""
+    """The columns of a row that are read."""
 
     column_id: int
     column_order: int | None
@@ -64,7 +64,7 @@ def _field(row: ColumnRow, children: tuple[Field, ...], table: str) -> Field:
         row.column_name,
         shape,
         children,
-        # DuckLake leaves false behind on nested rows, where it means nothing.
+        # DuckLake writes false on nested rows, where it means nothing.
         nullable=row.nulls_allowed is not False or row.parent_column is not None,
         initial_default=row.initial_default,
         default=_default(row),
@@ -130,7 +130,7 @@ def with_parents(
 
 
 def begin_under(begins: Iterable[Any], schema_version: int) -> int | None:
-    """Return the snapshot that gave a table the columns that it has under a schema version.
+    """Return the snapshot that gave a table its columns under a schema version.
 
     ``begins`` are rows of schema versions of the table and the snapshots in which they began.
     """
@@ -138,7 +138,7 @@ def begin_under(begins: Iterable[Any], schema_version: int) -> int | None:
 
 
 def rows_at(versions: Iterable[Any], snapshot: int) -> list[Any]:
-    """Return those of the versions of columns that a snapshot sees."""
+    """Return the versions of columns that a snapshot sees."""
     return [
         row
         for row in versions

@@ -1,4 +1,4 @@
-"""Files that the catalog knows, told again as they were when they were written."""
+"""Files that the catalog knows, described as when they were written."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _STATS = select(
 def described(
     connection: Connection, files: Sequence[DataFile], partitions: Mapping[int, Partition]
 ) -> list[NewDataFile]:
-    """Return data files, and their delete files, as a commit is told of new ones.
+    """Return data files and their delete files in the form of new ones for a commit.
 
-    Their paths are absolute still. The files have layouts, and a row count. Three statements.
+    Their paths are still absolute. The files have layouts and a row count. Three statements.
     """
     footers: dict[int, int | None] = {}
     stats: dict[int, list[ColumnStats]] = defaultdict(list)

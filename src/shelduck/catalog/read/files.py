@@ -1,4 +1,4 @@
-"""The data files of a table at a snapshot, and all that a reader must know to read them."""
+"""The data files of a table at a snapshot, and everything that a reader must know about them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from shelduck.model.tables.table import TableVersion
 
 
 def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
-    """Return the files that hold the table's rows at its snapshot, with what is deleted in each.
+    """Return the files that hold the table's rows at its snapshot, with the deletes of each.
 
-    A delete file may be younger than the snapshot in part: when it has a snapshot column, only rows
-    up to ``table.snapshot.id`` count. The same holds for the rows of a data file that has one.
+    A part of a delete file may be newer than the snapshot: if it has a snapshot column, only rows
+    up to ``table.snapshot.id`` count. The same applies to a data file with a snapshot column.
     ``partition_values`` are those of the file's name mapping, in the mapping's order of partition
-    names: from the file's path, or the catalog's where the path has none of that name. Three
-    statements, one more each for layouts, inlined deletes, mappings and such values. Raises
-    Unsupported for encrypted files and formats but Parquet, CorruptLake for rows that contradict
-    themselves or name one file twice.
+    names: from the file's path, or from the catalog if the path has no such name. Three statements,
+    and one more each for layouts, inlined deletes, mappings and partition values. Raises
+    Unsupported for encrypted files and formats other than Parquet, CorruptLake for rows that
+    contradict themselves or name one file twice.
     """
     at = table.snapshot.id
     inlined = queries.inlined_delete_table(table.id)
@@ -59,9 +59,9 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
 def data_files_of(
     connection: Connection, table: TableVersion, ids: Collection[int] | None
 ) -> list[DataFile]:
-    """Return files of a table whatever snapshot sees them, all of them when ``ids`` is None.
+    """Return files of a table whatever snapshot sees them; all files if ``ids`` is None.
 
-    What is deleted from them is left out. Statements and errors are those of `data_files`.
+    Their deletes are left out. Statements and errors are those of `data_files`.
     """
     present = queries.present_tables(connection, [own_tables.file_layout.name])
     query = queries.every_data_file(table.id, with_layouts=bool(present))
@@ -75,7 +75,7 @@ def data_files_of(
 
 
 class _Known(NamedTuple):
-    """What stands in other tables: by data file id, by layout id, by mapping id."""
+    """Rows of other tables: by data file id, by layout id, by mapping id."""
 
     deletes: Mapping[int, DeleteFile]
     positions: Mapping[int, tuple[int, ...]]
@@ -86,7 +86,7 @@ class _Known(NamedTuple):
 
 
 def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[DataFile]:
-    """Return the files of plain rows; the loop is what opening a large table costs in Python."""
+    """Return the files for plain rows; this loop is most of the Python cost of a large table."""
     deletes, positions, layouts, mappings, of_keys = known
     files = []
     for (
@@ -120,7 +120,7 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
 
 
 def _require_distinct(table: TableVersion, files: Iterable[DataFile]) -> None:
-    """Raise CorruptLake where two rows of the catalog name one file: its rows would count twice."""
+    """Raise CorruptLake if two rows of the catalog name one file: its rows would count twice."""
     _require_apart(table, "data", [(f.id, f.path) for f in files])
     deletes = [(f.id, f.delete_file.path) for f in files if f.delete_file is not None]
     _require_apart(table, "delete", deletes)
@@ -148,7 +148,7 @@ def file_bounds(
 ) -> dict[int, dict[int, ColumnStats]]:
     """Return the statistics of leaf columns, per column by data file id; one statement.
 
-    ``file_ids`` are the files that matter, all of them when None. A file without an entry has no
+    ``file_ids`` are the files that matter, None for all of them. A file without an entry has no
     known bounds and must not be pruned; files that the snapshot does not see may have entries.
     """
     found: dict[int, dict[int, ColumnStats]] = {c: {} for c in column_ids}
@@ -162,7 +162,7 @@ def file_bounds(
 
 
 def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, NameMapping]:
-    """Return name mappings by id; at most one statement. CorruptLake when one is missing."""
+    """Return name mappings by id; at most one statement. CorruptLake if one is missing."""
     if not ids:
         return {}
     nodes: dict[int, list[Any]] = defaultdict(list)
@@ -233,7 +233,7 @@ def _values_of_keys(
     rows: Iterable[Any],
     mappings: Mapping[int, NameMapping],
 ) -> dict[tuple[int, int], str | None]:
-    """Return the catalog's partition values where some path does not tell one; one statement."""
+    """Return the catalog's partition values if some path lacks one; one statement."""
     wanted = {
         number: {n.source_name.lower() for n in mapping.names if n.is_partition}
         for number, mapping in mappings.items()

@@ -1,4 +1,4 @@
-"""What the catalog itself says is deleted from data files, and the delete files beside it."""
+"""Which deletes of data files are in the catalog itself, and the delete files beside them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ class DeleteFileVersion:
     is_plain: bool
     """True for Parquet that is not encrypted."""
     count: int
-    """How many positions it names."""
+    """The number of positions that it names."""
 
 
 def inlined_positions(
     connection: Connection, table: TableVersion, files: Collection[int]
 ) -> dict[int, dict[int, int]]:
-    """Return the snapshot in which each position died, by data file id; one statement at least.
+    """Return the snapshot in which each position was deleted, by data file id.
 
-    Only what the catalog itself keeps for ``files``, up to the table's snapshot.
+    Only deletes of ``files`` in the catalog itself, up to the table's snapshot. At least one
+    statement.
     """
     found: dict[int, dict[int, int]] = defaultdict(dict)
     names = [column(n, BIGINT) for n in ("file_id", "row_id", "begin_snapshot")]
@@ -55,7 +56,7 @@ def inlined_positions(
 def delete_file_versions(
     connection: Connection, table: TableVersion, files: Collection[int]
 ) -> dict[int, list[DeleteFileVersion]]:
-    """Return all delete files of data files, ended ones too, by data file id."""
+    """Return all delete files of data files, including ended ones, by data file id."""
     found: dict[int, list[DeleteFileVersion]] = defaultdict(list)
     for part in chunks(sorted(files)):
         for row in connection.execute(select(tables.delete_file).where(_d.data_file_id.in_(part))):

@@ -1,7 +1,7 @@
-"""Rows that live in the catalog itself, in the form in which each database keeps them.
+"""Rows in the catalog itself, in the form in which each database keeps them.
 
-SQLite holds text, PostgreSQL a mixture of its own types and bytes, DuckDB its native types; all
-come out as `shelduck.model.files.data_files.InlinedRows` describes.
+SQLite has text, PostgreSQL a mixture of its own types and bytes, DuckDB its native types; all are
+returned as `shelduck.model.files.data_files.InlinedRows` describes.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _AT_ONCE = 200
 def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRows]:
     """Return the rows that the catalog holds for a table at its snapshot, per schema version.
 
-    One statement when the table never had any, three when none are left, else five and one for each
-    schema version with rows. Columns are those of the version that the rows were written under: ids
-    tell which of today's they are.
+    One statement if the table never had any, three if none are left, otherwise five and one for
+    each schema version with rows. Columns are those of the version with which the rows were
+    written; their ids identify the current columns.
     """
     return _find(connection, table, lambda source: _is_shown(source, table.snapshot.id))
 
@@ -62,10 +62,10 @@ def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRow
 def inlined_changes(
     connection: Connection, table: TableVersion, first: int, last: int
 ) -> tuple[list[InlinedRows], list[InlinedRows]]:
-    """Return the rows that came into the catalog in snapshots ``first`` to ``last``, and that went.
+    """Return rows that snapshots ``first`` to ``last`` added to the catalog, and that they deleted.
 
-    ``begin_snapshots`` of those that went are the snapshots in which they did. Rows that no
-    snapshot ever saw are left out. Statements are those of `inlined_rows`, twice.
+    ``begin_snapshots`` of deleted rows are the snapshots that deleted them. Rows that no snapshot
+    ever saw are left out. Statements are those of `inlined_rows`, twice.
     """
 
     def came(source: TableClause) -> Conditions:
@@ -86,7 +86,7 @@ def _find(
     *,
     by_end: bool = False,
 ) -> list[InlinedRows]:
-    """Return the rows that a condition chooses; ``by_end`` tells their ends, not their begins."""
+    """Return the rows that match a condition; ``by_end`` returns their ends as begins."""
     dialect = dialect_of(connection)
     return [
         _converted(dialect, columns, rows, by_end=by_end)
@@ -95,7 +95,7 @@ def _find(
 
 
 def inlined_history(connection: Connection, table: TableVersion) -> list[InlinedHistory]:
-    """Return all rows that the catalog held at the table's snapshot, those that had died too.
+    """Return all rows that the catalog held at the table's snapshot, including deleted ones.
 
     Statements are those of `inlined_rows`.
     """
@@ -150,9 +150,9 @@ def _stored(
 def _places(
     connection: Connection, name: str, columns: Schema, versions: Sequence[Any]
 ) -> tuple[int, ...]:
-    """Return the ids of the columns in the order in which a table for inlined rows has them.
+    """Return the ids of the columns in their order in a table for inlined rows.
 
-    One statement where columns were ever out of the order of their ids, else none.
+    One statement if columns were ever out of the order of their ids, otherwise none.
     """
     ids = {f.name.lower(): int(f.id) for f in columns}
     if all(row.column_order == row.column_id for row in versions):
@@ -169,15 +169,15 @@ def _require_in_place(
     versions: Sequence[Any],
     rows: Sequence[Any],
 ) -> None:
-    """Raise CorruptLake where DuckDB put values into other columns.
+    """Raise CorruptLake if DuckDB put values into the wrong columns.
 
-    It writes them in the order of the columns, whatever the table for inlined rows has; ``begin``
-    is the snapshot since which that one is there. What comes with it is in its order.
+    DuckDB writes values in the order of the columns, whatever the table for inlined rows has;
+    ``begin`` is the snapshot that made this table. Rows written with it are in its order.
     """
     ends = {n for row in versions for n in (row.begin_snapshot, row.end_snapshot) if n is not None}
     changes = sorted(n for n in ends if n > begin)
     later = {row[1] for row in rows if row[1] > begin}
-    # Between two changes of columns all snapshots are alike.
+    # Between two changes of columns, all snapshots are the same.
     alike: dict[int, int] = {}
     for snapshot in later:
         at = bisect_right(changes, snapshot)
@@ -196,7 +196,7 @@ def _require_in_place(
 def _tables_with_rows(
     connection: Connection, names: Sequence[str], chosen: Callable[[TableClause], Conditions]
 ) -> set[str]:
-    """Return which tables have such rows: most are left empty by an ALTER or a flush."""
+    """Return which tables have such rows: an ALTER or a flush leaves most of them empty."""
     found: set[str] = set()
     for at in range(0, len(names), _AT_ONCE):
         questions = [
@@ -248,7 +248,7 @@ def _query(
         values = [literal_column("*")]
     else:
         for field in columns:
-            # Quoted always: SQLAlchemy does not know every word that a database reserves.
+            # Always quoted: SQLAlchemy does not know every word that a database reserves.
             value: ColumnElement[Any] = column(quoted_name(field.name, quote=True))
             values.append(cast(value, TEXT) if dialect.read_as_text(field) else value)
     return select(*values).select_from(source).where(*chosen(source)).order_by(source.c.row_id)

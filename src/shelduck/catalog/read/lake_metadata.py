@@ -1,4 +1,4 @@
-"""What table functions show of a lake: its tables, and the files of one of them."""
+"""What table functions show about a lake: its tables, and the files of one of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CALLED = {
 
 
 def change_map(entries: list[Entry]) -> dict[str, list[str]]:
-    """Return what a snapshot did as DuckDB's ``snapshots()`` says it: names or ids by what."""
+    """Return what a snapshot did as in DuckDB's ``snapshots()``: names or ids by action."""
     found: dict[str, list[str]] = {}
     for entry in entries:
         names = ".".join(n if n.isidentifier() else double_quoted(n) for n in entry.names)
@@ -48,7 +48,7 @@ def _called(verb: Verb) -> str:
 
 
 def table_rows(connection: Connection, at: Snapshot) -> list[tuple[Any, ...]]:
-    """Return name, schema id, id, UUID, and count and bytes of files and of delete files.
+    """Return name, schema id, id, UUID, and the count and bytes of files and delete files.
 
     One row for each table of the snapshot, by id; one statement.
     """
@@ -70,7 +70,7 @@ def _sums(files: Table, at: Snapshot) -> list[ColumnElement[Any]]:
 
 
 def listed_files(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
-    """Return path, bytes, footer's bytes and key of each data file, and the same of its deletes.
+    """Return path, size, footer size and key of each data file and of its delete file.
 
     The table's files at its snapshot, by id; one statement.
     """

@@ -1,6 +1,6 @@
 """What metadata tables show: files, snapshots, partitions and statistics of one table.
 
-Rows are plain tuples in the order of the names beside them, because a table may have hundreds of
+Rows are plain tuples in the order of the column names below, because a table may have hundreds of
 thousands of files.
 """
 
@@ -131,7 +131,7 @@ def _inlined_deletes(connection: Connection, table: TableVersion) -> Mapping[int
 
 
 class ChangedSnapshot(NamedTuple):
-    """A snapshot that changed a table: what it did, in words, and what it brought and took."""
+    """A snapshot that changed a table: what it did, in words, and its numbers of files and rows."""
 
     snapshot: Snapshot
     operation: str
@@ -145,7 +145,8 @@ class ChangedSnapshot(NamedTuple):
 def changed_snapshots(connection: Connection, table: TableVersion) -> list[ChangedSnapshot]:
     """Return the snapshots up to the table's own that changed it, newest first; six statements.
 
-    Compaction moves files from one snapshot to another, and numbers of files and rows with them.
+    Compaction moves files from one snapshot to another, and the numbers of files and rows with
+    them.
     """
     found = [s for s in read.table_history(connection, table) if s.id <= table.snapshot.id]
     named = {row[0] for row in connection.execute(queries.names_of_table(table.id))}
@@ -194,15 +195,15 @@ _WORDS: tuple[tuple[frozenset[Verb], str], ...] = (
 
 
 def operation_words(verbs: Collection[Verb], *, is_made: bool, is_named: bool) -> str:
-    """Return what a snapshot did to a table, in Delta's words as far as it has them.
+    """Return what a snapshot did to a table, in Delta's words if Delta has one.
 
-    ``verbs`` are those of the table's own id; ``is_made`` and ``is_named`` tell that the table was
-    created, and that it got the name it has. The catalog does not tell UPDATE, MERGE and INSERT
-    OVERWRITE apart: rows that go and rows that come are an UPDATE here.
+    ``verbs`` are those of the table's own id; ``is_made`` and ``is_named`` say that the table was
+    created, and that it got its name. The catalog does not distinguish UPDATE, MERGE and INSERT
+    OVERWRITE: deleted and inserted rows together are an UPDATE here.
     """
     mine = frozenset(verbs)
     if mine & COMPACTIONS:
-        # Ours log a flush beside it, for DuckDB to give way.
+        # Shelduck's rewrites also log a flush, so that DuckDB yields.
         mine -= {Verb.INLINE_FLUSH}
     inserts, deletes = bool(mine & INSERTS), bool(mine & DELETES)
     words = [word for known, word in _WORDS if mine & known]
@@ -227,7 +228,7 @@ PARTITION_COLUMNS = {
 
 
 def partition_rows(files: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return a tuple of `PARTITION_COLUMNS` for each partition that `file_rows` show, in order."""
+    """Return a tuple of `PARTITION_COLUMNS` for each partition in ``file_rows``, in order."""
     sums: dict[tuple[int | None, Partition], list[int]] = {}
     for row in files:
         _, _, _, count, size, partition, spec, _, deleted, _, begin, *_ = row
@@ -257,8 +258,9 @@ STATS_COLUMNS = {
 def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
     """Return a tuple of `STATS_COLUMNS` for each leaf column at the table's snapshot.
 
-    Counts are sums over its files, ``file_count`` those that have statistics. Bounds are the
-    table's, which hold for every row it ever had; None where nothing is certain. Two statements.
+    Counts are sums over its files; ``file_count`` counts the files that have statistics. Bounds are
+    the table's, which include every row that it ever had; None if they are not certain. Two
+    statements.
     """
     s, t = tables.file_column_stats.c, tables.table_column_stats.c
     sums = (

@@ -1,4 +1,4 @@
-"""A first look at files inside the database: what a range of numbers, or a bucket, rules out."""
+"""A first check of files inside the database: which files a range or a bucket rules out."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def files_outside(
     table: TableVersion,
     ranges: Mapping[FieldId, tuple[int | None, int | None]],
 ) -> set[int]:
-    """Return the files in which some column has no value within its range; a statement per column.
+    """Return the files in which some column has no value in its range; one statement per column.
 
-    Only files whose statistics say so in whole numbers are returned; of all others nothing is said.
+    Only files whose statistics are integers and rule them out are returned; all others may match.
     """
     number = dialect_of(connection).whole_number
     found: set[int] = set()
@@ -49,7 +49,7 @@ def files_outside(
 def bucketed_by(
     connection: Connection, table: TableVersion, columns: Collection[FieldId]
 ) -> dict[FieldId, list[str]]:
-    """Return the bucket transforms that files of a table ever had of columns; one statement."""
+    """Return the bucket transforms that files of a table ever had for columns; one statement."""
     query = select(_key.column_id, _key.transform).where(
         _key.table_id == table.id, _key.column_id.in_(sorted(columns))
     )
@@ -67,9 +67,9 @@ def files_in_other_buckets(
     transform: str,
     wanted: Collection[int],
 ) -> set[int]:
-    """Return the files that a bucket transform puts into others than the wanted buckets.
+    """Return the files that a bucket transform puts into other buckets than the wanted ones.
 
-    Files of NULL are among them; files without that key are not. One statement.
+    Files with NULL are included, files without that key are not. One statement.
     """
     is_other = or_(
         _value.partition_value.is_(None), _value.partition_value.not_in(sorted(map(str, wanted)))

@@ -1,4 +1,4 @@
-"""Absolute paths from the catalog's relative ones, and what the names of directories tell."""
+"""Absolute paths from the catalog's relative ones, and values in the names of directories."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shelduck.model.tables.partition import NULL_DIRECTORY
 
 
 def resolve(base: str, path: str | None, is_relative: object) -> str:
-    """Return ``path`` below ``base``, which ends in '/', unless it is absolute already.
+    """Return ``path`` below ``base``, which ends in '/', unless it is already absolute.
 
     Clients that know only DuckLake's page about queries give schemas and tables no path: their
     files are below ``base`` itself. Raises CorruptLake for a relative path that leaves ``base``.
@@ -22,7 +22,7 @@ def resolve(base: str, path: str | None, is_relative: object) -> str:
 def hive_values(path: str) -> dict[str, str | None]:
     """Return the ``name=value`` directories of a path by lower-cased name, None for Hive's null.
 
-    Of a name that is there twice the first counts, as it does for DuckDB.
+    If a name occurs twice, the first one counts, as in DuckDB.
     """
     values: dict[str, str | None] = {}
     for name, value in hive_parts(path):

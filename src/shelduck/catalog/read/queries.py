@@ -1,8 +1,8 @@
 """Every SELECT of the catalog, named by the question it answers. No decisions here.
 
-"At S" means: as snapshot S sees it. Rows carry a first and a last snapshot, the last excluded.
-Building a statement costs more than running it, so those of the light path are built once and take
-their values as parameters.
+"At S" means: as snapshot S sees it. Rows have a first and a last snapshot; the last is excluded.
+Building a statement takes longer than running it, so the statements of the light path are built
+once and take their values as parameters.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def live(source: Table) -> ColumnElement[bool]:
 def has_columns(snapshot: int | BindParameter[int] | None = None) -> ColumnElement[bool]:
     """Return the condition that a table has columns at a snapshot, None for now.
 
-    One without is none: DuckDB, too, hides what a rename leaves that lost to DROP TABLE.
+    Without columns, it is not a table. DuckDB too hides the row that a RENAME leaves after a DROP
+    TABLE won the race.
     """
     there = live(t_column) if snapshot is None else visible(t_column, snapshot)
     return exists().where(t_column.c.table_id == t_table.c.table_id, there)
@@ -185,7 +186,7 @@ def column_versions(table_id: int) -> Select[Any]:
 
 @cache
 def traits_at() -> CompoundSelect[Any]:
-    """Ask for tags, partition and sort keys and options of :table at :snapshot, in one go.
+    """Ask for tags, partition and sort keys and options of :table at :snapshot, in one query.
 
     Rows are (what, column_id, position, text, owner); a tag is ``tag key``, its text the value; an
     option of :table, of :schema or of all is ``option table``, ``option schema`` or ``option``, its
@@ -274,12 +275,12 @@ def delete_files_at(table_id: int, snapshot: int) -> Select[Any]:
 
 
 def inlined_delete_table(table_id: int) -> str:
-    """Return the name of the table that holds deleted positions of a table's files."""
+    """Return the name of the table with the deleted positions of a table's files."""
     return f"ducklake_inlined_delete_{table_id}"
 
 
 def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
-    """Ask for the positions that the catalog itself says are deleted, by data file."""
+    """Ask for the deleted positions in the catalog itself, by data file."""
     source = sql_table(
         name, column("file_id", BIGINT), column("row_id", BIGINT), column("begin_snapshot", BIGINT)
     )
@@ -291,12 +292,12 @@ def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
 
 
 def inlined_deletes_with_snapshots(name: str, snapshot: int) -> Select[Any]:
-    """Ask for what `inlined_deletes_at` does, each position with the snapshot that deleted it."""
+    """Ask for the same as `inlined_deletes_at`, each position with the snapshot that deleted it."""
     return inlined_deletes_at(name, snapshot).add_columns(column("begin_snapshot", BIGINT))
 
 
 def inlined_delete_counts(name: str) -> Select[Any]:
-    """Ask how many positions the catalog itself says are deleted, by data file."""
+    """Ask for the number of deleted positions in the catalog itself, by data file."""
     number = column("file_id", BIGINT)
     counted: ColumnElement[Any] = func.count()
     return select(number, counted).select_from(sql_table(name, number)).group_by(number)
@@ -321,7 +322,7 @@ def bounds_of(
 
 
 def identity_values(table_id: int) -> Select[Any]:
-    """Ask for the partition values of files that are those of a column as it is."""
+    """Ask for the partition values of files that are the values of a column itself."""
     file, key, value = t_file, tables.partition_column, tables.file_partition_value
     same_key = and_(
         key.c.partition_id == file.c.partition_id,

@@ -57,7 +57,7 @@ def snapshot(
 ) -> Snapshot:
     """Return the newest snapshot, the one with that id, or the newest at that time; one statement.
 
-    Raises NotFound, naming the snapshots that there are, when it does not exist or expired.
+    Raises NotFound, naming the existing snapshots, if it does not exist or has expired.
     """
     if version is not None and timestamp is not None:
         raise InvalidRequest("pass a version or a timestamp, not both")
@@ -95,7 +95,7 @@ def snapshot(
 
 
 def _require_successor(connection: Connection, found: Snapshot, timestamp: datetime) -> None:
-    """Raise NotFound when a snapshot that expired may have been the newest at that time."""
+    """Raise NotFound if an expired snapshot may have been the newest at that time."""
     after = connection.execute(queries.next_snapshot(found.id)).scalar()
     if after is not None and after > found.id + 1:
         raise NotFound(
@@ -113,7 +113,7 @@ def snapshots(connection: Connection) -> list[Snapshot]:
 def entries_since(connection: Connection, base: int, head: int) -> list[tuple[SnapshotId, Entry]]:
     """Return what every snapshot after ``base`` up to ``head``, the newest, changed; oldest first.
 
-    Raises Conflict when one of them has expired: what it did is not known any more.
+    Raises Conflict if one of them has expired, because what it did is no longer known.
     """
     logged = logged_since(connection, base)
     gone = next((n for n in range(base + 1, head + 1) if n not in logged), None)
@@ -126,15 +126,15 @@ def entries_since(connection: Connection, base: int, head: int) -> list[tuple[Sn
 
 
 def logged_since(connection: Connection, base: int) -> dict[SnapshotId, list[Entry]]:
-    """Return what each snapshot after ``base`` that is left changed, oldest first."""
+    """Return what each remaining snapshot after ``base`` changed, oldest first."""
     rows = connection.execute(queries.changes_since(base))
     return {SnapshotId(number): _entries(number, text) for number, text in rows}
 
 
 def logged(connection: Connection, first: int, last: int) -> list[tuple[Snapshot, list[Entry]]]:
-    """Return the snapshots from ``first`` to ``last``, each with what it logged; one statement.
+    """Return the snapshots from ``first`` to ``last``, each with its log entries; one statement.
 
-    Those that have expired are left out.
+    Expired ones are left out.
     """
     chosen = tables.snapshot.c.snapshot_id.between(first, last)
     rows = connection.execute(queries.every_snapshot().where(chosen))
@@ -164,7 +164,7 @@ def table(
 ) -> TableVersion:
     """Return a table at a snapshot, by its name in any case; three statements.
 
-    Raises NotFound with the nearest names, CorruptLake when its rows contradict themselves.
+    Raises NotFound with similar names, CorruptLake if its rows contradict themselves.
     """
     wanted = {"schema": schema, "name": name, "snapshot": at.id}
     found = connection.execute(queries.table_called(), wanted).all()
@@ -196,7 +196,7 @@ def table(
         max_column_id=max(c.column_id for c in columns),
         first_names={FieldId(c.column_id): c.column_name for c in columns if c.version == 1},
         comments=_comments(traits),
-        # RESET PARTITIONED BY leaves a spec without columns, which new files do not refer to.
+        # RESET PARTITIONED BY leaves a spec without columns, to which new files do not refer.
         partition_id=partition[0].owner if partition else None,
         partition=tuple(PartitionColumn(FieldId(p.column_id), p.text) for p in partition),
         sort=tuple(s.text for s in _in_order(traits, "sort")),
@@ -207,7 +207,7 @@ def table(
 
 
 def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, str] | None:
-    """Return schema and name that a table had at a snapshot, None when it did not exist."""
+    """Return the schema and name of a table at a snapshot, None if it did not exist."""
     names = connection.execute(queries.names_of_table(table_id)).all()
     known = [(begin, schema, name) for begin, schema, name in names if begin <= at.id]
     return max(known)[1:] if known else None
@@ -216,7 +216,7 @@ def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, s
 def table_history(connection: Connection, table: TableVersion) -> list[Snapshot]:
     """Return the snapshots that touched a table, newest first; two statements.
 
-    A rename is there as ``created_table`` with the new name, as DuckLake logs it.
+    A rename appears as ``created_table`` with the new name, as DuckLake logs it.
     """
     names: dict[int, tuple[str, ...]] = {
         begin: (schema_name, table_name)
@@ -230,7 +230,7 @@ def table_history(connection: Connection, table: TableVersion) -> list[Snapshot]
 
 
 def was_table(connection: Connection, schema: str, name: str) -> bool:
-    """Tell whether a snapshot that has not expired may have a table of that name; one statement."""
+    """Return whether a remaining snapshot may have a table of that name; one statement."""
     t, s = tables.table.c, tables.schema.c
     query = (
         select(t.table_id)
@@ -243,7 +243,7 @@ def was_table(connection: Connection, schema: str, name: str) -> bool:
 
 
 def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bool:
-    # Schemas, tables and views draw their ids from one counter, so an id tells the kind.
+    # Schemas, tables and views get their ids from one counter, so an id identifies the kind.
     return any(
         entry.id == table_id or (entry.verb is Verb.CREATED_TABLE and entry.names == name)
         for entry in _entries(found.id, found.changes_made)
@@ -302,7 +302,7 @@ def _comments(traits: Iterable[Any]) -> dict[FieldId | None, str]:
 
 
 def _properties(traits: Iterable[Any]) -> dict[str, str]:
-    """Return the table's tags but its comment."""
+    """Return the table's tags, without its comment."""
     tags = ((row.what.partition(" "), row) for row in traits if row.column_id is None)
     return {
         key: row.text

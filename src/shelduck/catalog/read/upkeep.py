@@ -1,4 +1,4 @@
-"""What maintenance has to know of a table beyond its files at a snapshot."""
+"""What maintenance needs to know about a table beyond its files at a snapshot."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def next_row_id(connection: Connection, table: TableId) -> int:
 
 
 def deleted_from(connection: Connection, table: TableId) -> set[int]:
-    """Return the data files of which some snapshot does not show all rows; three statements."""
+    """Return the data files some of whose rows a snapshot does not show; three statements."""
     query = select(_delete.data_file_id).where(_delete.table_id == table).distinct()
     found = set(connection.execute(query).scalars())
     return found | set(_inlined(connection, table))

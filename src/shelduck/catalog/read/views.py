@@ -25,9 +25,9 @@ _NAME = re.compile(r'"((?:[^"]|"")*)"\s*(?:,\s*|$)')
 def view(
     connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
 ) -> ViewVersion | None:
-    """Return a view at a snapshot by its name in any case, None when there is none.
+    """Return a view at a snapshot by its name in any case, None if there is none.
 
-    One statement, two when there is one.
+    One statement, two if there is one.
     """
     wanted = {"schema": schema, "name": name, "snapshot": at.id}
     rows = connection.execute(_view_called(), wanted).all()
@@ -86,7 +86,7 @@ def column_names(text: str | None) -> tuple[str, ...]:
 
 
 def column_names_text(names: tuple[str, ...]) -> str:
-    """Return names as the catalog keeps them."""
+    """Return names in the catalog's form."""
     return ",".join(double_quoted(n) for n in names)
 
 

@@ -1,1 +1,1 @@
-"""Who is at work on a lake: jobs and registered writers."""
+"""What is running on a lake: jobs and registered writers."""

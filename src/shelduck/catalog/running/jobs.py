@@ -1,7 +1,7 @@
-"""Jobs in the catalog: recorded in the commit that reserves their columns, moved by guarded steps.
+"""Jobs in the catalog: recorded by the commit that reserves their columns, with guarded steps.
 
-Our own table beside DuckLake's, so that what a job is told to have done is true in the very
-transaction that does it.
+They are in Shelduck's own table beside DuckLake's, so that the same transaction does the work of a
+step and records it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def jobs(connection: Connection) -> list[Job]:
 
 
 def job(connection: Connection, number: int) -> Job:
-    """Return a job by its id; raise NotFound, naming those there are."""
+    """Return a job by its id; raise NotFound, naming the existing jobs."""
     found = _read(connection, select(_TABLE).where(_c.job_id == number))
     if not found:
         raise NotFound.named("job", str(number), [str(j.id) for j in jobs(connection)])
@@ -61,9 +61,9 @@ def job(connection: Connection, number: int) -> Job:
 
 
 def open_job(connection: Connection, table: TableId, *, is_there: bool | None = None) -> Job | None:
-    """Return the job of a table that has not ended; there is at most one.
+    """Return the unfinished job of a table; there is at most one.
 
-    ``is_there`` says whether the catalog has a table of jobs, for who has looked already.
+    ``is_there`` says whether the catalog has a table of jobs, if the caller already knows.
     """
     query = select(_TABLE).where(_c.table_id == table, _c.state.not_in(_ENDED))
     return next(iter(_read(connection, query, is_there=is_there)), None)
@@ -79,16 +79,16 @@ def first_conversion(connection: Connection, table: TableId, first: int, last: i
 
 
 def reservations(connection: Connection) -> set[tuple[int, int]]:
-    """Return the snapshots that did no more than take ids for a job's columns, with the table."""
+    """Return the snapshots that only took ids for a job's columns, with the table."""
     known = [j for j in jobs(connection) if j.is_understood]
     return {(j.base, j.table_id) for j in known if j.work.conversions}
 
 
 @dataclass(frozen=True, slots=True)
 class LightChange:
-    """A change of a table's shape that took no job: the snapshot that made it, and of what.
+    """A change of a table's columns without a job: the snapshot that made it, and the table.
 
-    ``is_rollup``: the table is one of another table, after which it is called.
+    ``is_rollup``: the table is a rollup of another table, and is named after it.
     """
 
     snapshot: Snapshot
@@ -98,7 +98,7 @@ class LightChange:
 
 
 def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightChange]:
-    """Return the alterations that snapshots tell of and that are no part of ``known`` jobs.
+    """Return the alterations that snapshots logged and that do not belong to ``known`` jobs.
 
     The newest first. Two statements, and one for each table that was altered.
     """
@@ -123,7 +123,7 @@ def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightCha
 
 
 def _snapshots_of(job: Job) -> tuple[int | None, ...]:
-    """Return the snapshots that a job made itself: one that it began on may be anybody's."""
+    """Return the snapshots that a job made itself; others may have made the one where it began."""
     if not job.is_understood:
         return (job.base, job.published)
     made_one = job.work.conversions or any(
@@ -135,7 +135,7 @@ def _snapshots_of(job: Job) -> tuple[int | None, ...]:
 def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
     """Record a job in the transaction that reserves its columns, and return its id.
 
-    Raises AlreadyExists, naming the job, where the table has one that has not ended.
+    Raises AlreadyExists, naming the job, if the table has an unfinished one.
     """
     if not queries.present_tables(connection, [_TABLE.name]):
         own_tables.ensure_own_tables(store, connection)
@@ -169,20 +169,20 @@ def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snap
 
 
 def move_job(store: Store, step: JobStep) -> None:
-    """Move a job on in a transaction of its own, which waits for others as every commit does.
+    """Move a job to its next state in a separate transaction, with retries as for any commit.
 
-    Raises Conflict when the job is in another state than the step expects.
+    Raises Conflict if the job is in another state than the step expects.
     """
     write_with_retries(store, lambda connection: step_job(connection, step))
 
 
 def cancel_job(store: Store, number: int, message: str) -> None:
-    """Cancel a job that has not ended; Conflict when it has."""
+    """Cancel an unfinished job; Conflict if it has ended."""
     move_job(store, JobStep(number, OPEN_STATES, JobState.CANCELLED, message))
 
 
 def step_job(connection: Connection, step: JobStep, snapshot: SnapshotId | None = None) -> None:
-    """Move a job on; Conflict when it is in another state than the step expects.
+    """Move a job to its next state; Conflict if it is in another state than the step expects.
 
     ``snapshot`` is the one that the same transaction makes.
     """
@@ -207,9 +207,9 @@ def step_job(connection: Connection, step: JobStep, snapshot: SnapshotId | None 
 
 
 def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -> bool:
-    """Make an open job the worker's own; False where another one has it whose lease is not over.
+    """Assign an open job to a worker; False if another worker has it and its lease still runs.
 
-    ``gone`` is one that is known to be dead.
+    ``gone`` is a worker that is known to be dead.
     """
     now = datetime.now(UTC)
     free = or_(_c.worker.is_(None), _c.worker.in_([worker, gone]), _c.heartbeat < now - LEASE)
@@ -222,13 +222,13 @@ def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -
 
 
 def release_job(store: Store, number: int, worker: str) -> None:
-    """Give a job back, so that another worker need not wait until its lease is over."""
+    """Release a job, so that another worker need not wait until its lease ends."""
     released = update(_TABLE).where(_c.job_id == number, _c.worker == worker).values(worker=None)
     write_with_retries(store, lambda connection: connection.execute(released))
 
 
 def renew_workers(connection: Connection, workers: Collection[str]) -> None:
-    """Say that workers are alive; one statement."""
+    """Renew the leases of workers; one statement."""
     mine = update(_TABLE).where(_c.worker.in_(workers), _c.state.in_(_OPEN))
     connection.execute(mine.values(heartbeat=datetime.now(UTC)))
 

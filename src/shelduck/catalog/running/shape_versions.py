@@ -1,4 +1,4 @@
-"""Which version of its columns a table has at a snapshot, as Doris' SchemaVersion tells it."""
+"""Which version of its columns a table has at a snapshot, in the form of Doris' SchemaVersion."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Writers that are at work, in the catalog: registered before they write, gone with their commit.
+"""Active writers in the catalog: registered before they write, removed by their commit.
 
-A job that begins waits for those that do not know of it, and for dead ones until their lease is
-over.
+A new job waits for writers that do not know it, and for dead ones until their lease ends.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ _c = _TABLE.c
 
 
 def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
-    """Register a writer of a table, and return the open job of the table that it has to serve.
+    """Register a writer of a table, and return the open job of the table that it must serve.
 
-    One short transaction: of a writer and a job that begin at once one always knows of the other.
+    One short transaction. If a writer and a job begin at the same time, one always sees the other.
     """
 
     def register(connection: Connection) -> Job | None:
@@ -47,18 +46,18 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
 
 
 def end_writers(connection: Connection, writers: Collection[str]) -> None:
-    """Take writers out, in the transaction that publishes what they wrote; one statement."""
+    """Remove writers, in the transaction that publishes what they wrote; one statement."""
     connection.execute(delete(_TABLE).where(_c.writer_id.in_(writers)))
 
 
 def renew_writers(connection: Connection, writers: Collection[str]) -> None:
-    """Say that writers are alive; one statement."""
+    """Renew the leases of writers; one statement."""
     later = datetime.now(UTC) + LEASE
     connection.execute(update(_TABLE).where(_c.writer_id.in_(writers)).values(expires=later))
 
 
 def writers_before(connection: Connection, table: TableId, snapshot: int) -> list[str]:
-    """Return the writers of a table that began before a snapshot and whose lease is not over."""
+    """Return the writers of a table that began before a snapshot and whose lease still runs."""
     if not queries.present_tables(connection, [_TABLE.name]):
         return []
     alive = (_c.table_id == table, _c.snapshot_id < snapshot, _c.expires > datetime.now(UTC))
@@ -66,10 +65,10 @@ def writers_before(connection: Connection, table: TableId, snapshot: int) -> lis
 
 
 def at_work_since(connection: Connection) -> dict[str, datetime]:
-    """Return the tables, by uuid, that have writers whose lease is not over, and since when.
+    """Return the tables, by uuid, that have writers whose lease still runs, and since when.
 
-    That is the time of the snapshot on which the first of them began, and the beginning of time
-    where that has expired. One statement, two where writers ever registered.
+    This is the time of the snapshot on which the first of them began, or the minimum time if that
+    snapshot has expired. One statement, two if writers ever registered.
     """
     if not queries.present_tables(connection, [_TABLE.name]):
         return {}
@@ -88,9 +87,9 @@ def at_work_since(connection: Connection) -> dict[str, datetime]:
 
 
 def begin_running(store: Store, step: JobStep, job: Job) -> None:
-    """Let a job run that waits for nobody any more, from the files that there are now on.
+    """Start a job that no longer waits for anybody, from the files that exist now.
 
-    Writers that it would have waited for are dead, and forgotten.
+    Writers for which it would have waited are dead and are removed.
     """
     waited = delete(_TABLE).where(_c.table_id == job.table_id, _c.snapshot_id < job.base)
 

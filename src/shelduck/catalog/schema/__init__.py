@@ -1,1 +1,1 @@
-"""The tables that a catalog database has: DuckLake's, our own, and those of inlined rows."""
+"""The tables of a catalog database: DuckLake's, Shelduck's own, and those of inlined rows."""

@@ -1,8 +1,8 @@
 """Column types of the catalog: one Python type each, the extension's physical type per database.
 
-DuckDB writes its SQLite catalogs with BIGINT for booleans and VARCHAR for UUIDs and time stamps;
+DuckDB writes its SQLite catalogs with BIGINT for booleans and VARCHAR for UUIDs and timestamps;
 DuckDB and PostgreSQL catalogs use the native types. Callers see int, str, bool, str (UUID) and
-aware datetime everywhere. What differs is in the dialects.
+aware datetime everywhere. The dialects contain the differences.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shelduck.catalog.dialects.known import DIALECTS
 
 
 def _stored(name: str, usual: TypeEngine[Any]) -> TypeEngine[Any]:
-    """Return the usual type, with that of each database that has another one."""
+    """Return the usual type, with the type of each database that has another one."""
     for dialect in DIALECTS.values():
         if name in dialect.column_types:
             usual = usual.with_variant(dialect.column_types[name], dialect.name)

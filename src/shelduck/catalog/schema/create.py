@@ -1,4 +1,4 @@
-"""Making a lake in a catalog database, and opening one that is there."""
+"""Creating a lake in a catalog database, and opening an existing one."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
     """Create an empty lake and return it; tables of others in the database are left alone.
 
     ``data_path`` is where the files go: a folder or a URL such as ``s3://bucket/lake``. Only a
-    DuckDB file has a default, ``<file>.files/``. Raises AlreadyExists when there is a lake, also
-    when another process creates it at the same moment.
+    DuckDB file has a default, ``<file>.files/``. Raises AlreadyExists if there is already a lake,
+    even if another process creates it at the same moment.
     """
     path = data_path or store.database.default_data_path
     if not path:
@@ -53,7 +53,7 @@ def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
             _insert_first_rows(connection, path)
             ensure_own_tables(store, connection)
     except Contention:
-        # DuckDB takes no lock of ours: it may have created its lake in between.
+        # DuckDB does not take our lock: it may have created its lake in between.
         if not _has_lake(store):
             raise
         raise _has_one(store) from None
@@ -63,8 +63,8 @@ def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
 def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
     """Return the lake in a catalog database after checking that it can be used.
 
-    Raises NotFound (no lake here), InvalidRequest (it keeps its files elsewhere than
-    ``data_path``), Unsupported (another DuckLake version, or encrypted), CorruptLake.
+    Raises NotFound (no lake here), InvalidRequest (its files are not at ``data_path``), Unsupported
+    (another DuckLake version, or encrypted), CorruptLake.
     """
     if not store.exists():
         raise NotFound(f"there is no lake in {store.where}: the file does not exist", about="lake")
@@ -90,7 +90,7 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
 
 
 def open_or_create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
-    """Return the lake, created if there is none; safe when several processes do it at once."""
+    """Return the lake, creating it if there is none; safe if several processes do this at once."""
     try:
         return open_lake(store, data_path)
     except NotFound:

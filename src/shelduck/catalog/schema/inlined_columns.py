@@ -17,12 +17,12 @@ _RESERVED = "_ducklake_internal_"
 
 
 def can_inline(database: str, columns: Schema) -> bool:
-    """Tell whether a kind of database takes inlined rows with these columns."""
+    """Return whether a kind of database can have inlined rows with these columns."""
     return inlined_columns(DIALECTS[database], columns) is not None
 
 
 def is_reserved(name: str) -> bool:
-    """Tell whether DuckLake uses a name of a column for itself."""
+    """Return whether DuckLake uses a name of a column for itself."""
     return name.lower() in SYSTEM_COLUMNS or name.lower().startswith(_RESERVED)
 
 
@@ -39,10 +39,10 @@ class _Native(UserDefinedType[Any]):
 
 
 def inlined_columns(dialect: Dialect, columns: Schema) -> list[Column[Any]] | None:
-    """Return the columns of a table for inlined rows, None where there can be none.
+    """Return the columns of a table for inlined rows, None if there cannot be such a table.
 
-    DuckDB inlines no values of some types; a name may be one of the table's own, or too long for
-    PostgreSQL, which would cut it.
+    DuckDB does not inline values of some types. A name may be one of the table's own names, or too
+    long for PostgreSQL, which would truncate it.
     """
     if any(str(f.shape) in dialect.never_inlined for f in columns.walk()):
         return None
@@ -52,7 +52,7 @@ def inlined_columns(dialect: Dialect, columns: Schema) -> list[Column[Any]] | No
         return None
     return [
         *(Column(name, _Native("BIGINT")) for name in SYSTEM_COLUMNS),
-        # Quoted always: SQLAlchemy does not know every word that a database reserves.
+        # Always quoted: SQLAlchemy does not know every word that a database reserves.
         *(
             Column(quoted_name(f.name, quote=True), _Native(dialect.inlined_type(f)))
             for f in columns

@@ -1,6 +1,6 @@
-"""Our own tables beside DuckLake's, and indexes on DuckLake's tables: made when they are missing.
+"""Shelduck's own tables, and indexes on DuckLake's tables: created if they are missing.
 
-DuckDB ignores tables it does not know and keeps indexes up to date, so both may come and go.
+DuckDB ignores tables that it does not know and keeps indexes up to date, so both may come and go.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ layout = Table(
     Column("layout", TEXT),
 )
 
-# Files that were adopted and that no snapshot shows any more. They are their owners', so they are
-# not scheduled for deletion: DuckDB would delete them.
+# Adopted files that no snapshot shows any more. They belong to their owners, so they are not
+# scheduled for deletion: DuckDB would delete them.
 released_file = Table(
     "shelduck_released_file",
     OWN,
@@ -39,7 +39,7 @@ released_file = Table(
     Column("released", TIMESTAMP),
 )
 
-# The newest batch of each series that has landed, such as a streaming query into a table.
+# The newest committed batch of each series, such as a streaming query into a table.
 stream_batches = Table(
     "shelduck_stream_batches",
     OWN,
@@ -49,7 +49,7 @@ stream_batches = Table(
     Column("snapshot_id", BIGINT),
 )
 
-# Heavy schema changes: one row each, kept when they have ended.
+# Heavy schema changes: one row each, kept after they end.
 job = Table(
     "shelduck_job",
     OWN,
@@ -72,7 +72,7 @@ job = Table(
     Column("heartbeat", TIMESTAMP),
 )
 
-# Who is writing files for a table now: a job waits for those who began before it.
+# Who is writing files for a table now: a job waits for writers that began before it.
 writer = Table(
     "shelduck_writer",
     OWN,
@@ -82,7 +82,7 @@ writer = Table(
     Column("expires", TIMESTAMP),
 )
 
-# Tables with a key model, and rollups: the newest snapshot that is known to keep what they promise.
+# Tables with a key model, and rollups: the newest snapshot as of which they are settled.
 settled = Table(
     "shelduck_settled",
     OWN,
@@ -105,7 +105,7 @@ _INDEXED = (
 
 
 def _index(source: Table, columns: tuple[str, ...]) -> Index:
-    # A copy of the table carries the index, so that creating a lake does not create indexes.
+    # A copy of the table has the index, so that creating a lake does not create indexes.
     copy = source.to_metadata(MetaData())
     name = quoted_name(source.name.replace("ducklake_", "shelduck_ix_"), quote=None)
     return Index(name, *(copy.c[c] for c in columns))
@@ -115,9 +115,9 @@ INDEXES = tuple(_index(source, columns) for source, columns in _INDEXED)
 
 
 def ensure_own_tables(store: Store, connection: Connection) -> None:
-    """Create what is missing of our tables and indexes; ``connection`` comes from `Store.write`.
+    """Create missing tables and indexes of Shelduck; ``connection`` comes from `Store.write`.
 
-    Idempotent. One statement (two where indexes help) when nothing is missing.
+    Idempotent. One statement (two if indexes help) if nothing is missing.
     """
     present = store.table_names(connection)
     for own in OWN.sorted_tables:

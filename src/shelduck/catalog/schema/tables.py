@@ -1,6 +1,6 @@
-"""The 28 tables of DuckLake 1.0 as SQLAlchemy Core tables, in the order that the spec lists them.
+"""The 28 tables of DuckLake 1.0 as SQLAlchemy Core tables, in the order of the specification.
 
-Columns stand in the extension's exact order and must stay there: DuckDB inserts by position. There
+Columns are in the extension's exact order and must stay there: DuckDB inserts by position. There
 are five primary keys, two NOT NULL columns, and no other constraint or index.
 """
 

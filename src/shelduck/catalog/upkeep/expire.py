@@ -1,7 +1,7 @@
-"""Snapshots that are given up, and all that only they could see.
+"""Snapshots that expire, and everything that only they could see.
 
-The effect is that of DuckDB's ``expire_snapshots``, row by row; it makes no snapshot. What is ended
-in a table that lives on (names, columns, partitionings) stays, because older files refer to it.
+The effect is that of DuckDB's ``expire_snapshots``, row by row; it makes no snapshot. If a table
+still exists, its ended names, columns and partitionings stay, because older files refer to them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _BY_TABLE = (
 
 @dataclass(frozen=True, slots=True)
 class ExpiryRequest:
-    """Which snapshots go: those that all given conditions name; never the newest.
+    """Which snapshots expire: those that meet all given conditions; never the newest.
 
     ``versions`` are ids, ``older_than`` a time, ``retain_last`` how many of the newest stay.
     """
@@ -76,22 +76,22 @@ class ExpiryRequest:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The snapshots that went, and how many files wait for deletion because of it."""
+    """The expired snapshots, and how many files wait for deletion because of this."""
 
     snapshots: tuple[int, ...]
     files: int
 
 
 class _DryRun(Exception):
-    """Rolls back what was only to be counted."""
+    """Rolls back a transaction that only counts."""
 
 
 def expire_snapshots(
     store: Store, lake: LakeInfo, request: ExpiryRequest, *, dry_run: bool = False
 ) -> Expiry:
-    """Give snapshots up; some forty statements, however many snapshots and files.
+    """Expire snapshots; about forty statements, however many snapshots and files there are.
 
-    Raises NotFound for a version that is not there, InvalidRequest for the newest.
+    Raises NotFound for a version that does not exist, InvalidRequest for the newest.
     """
 
     def attempt() -> Expiry:
@@ -152,7 +152,7 @@ def _expire(store: Store, connection: Connection, lake: LakeInfo, chosen: Sequen
 
 
 def _unseen(source: Table) -> ColumnElement[bool]:
-    """Return the condition that no snapshot that is left sees a versioned row."""
+    """Return the condition that no remaining snapshot sees a versioned row."""
     c, s = source.c, _snapshot.c
     seen = exists().where(s.snapshot_id >= c.begin_snapshot, s.snapshot_id < c.end_snapshot)
     return and_(c.end_snapshot.is_not(None), not_(seen))
@@ -204,7 +204,7 @@ def _each(
 
 
 def _purge_tables(connection: Connection, purged: Sequence[int]) -> None:
-    """Delete all that tells of tables, and the tables that hold their inlined rows."""
+    """Delete all rows about tables, and the tables with their inlined rows."""
     registered = tables.inlined_data_tables.c
     for ids in chunks(purged):
         query = select(registered.table_name).where(registered.table_id.in_(ids))
@@ -235,7 +235,7 @@ def _remove_objects(connection: Connection) -> None:
 
 
 def _remove_layouts(connection: Connection) -> None:
-    """Delete layouts that no file has any more."""
+    """Delete layouts that no file uses any more."""
     own, of_files = own_tables.layout, own_tables.file_layout
     names = {own.name, of_files.name}
     if present_tables(connection, names) == names:

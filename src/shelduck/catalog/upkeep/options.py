@@ -1,4 +1,4 @@
-"""Options as the catalog keeps them: rows of ``ducklake_metadata``, outside of snapshots."""
+"""Options in the catalog: rows of ``ducklake_metadata``, outside of snapshots."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _UPDATE = update(tables.metadata).values(value=bindparam("new", type_=TEXT))
 
 
 def read_settings(connection: Connection) -> list[OptionSetting]:
-    """Return every option that is set, for whatever; one statement."""
+    """Return every option that is set, in any scope; one statement."""
     known = _SETTINGS.where(_c.key.in_(OPTION_NAMES)).order_by(_c.key, _c.scope, _c.scope_id)
     rows = connection.execute(known)
     return [OptionSetting(r.key, r.value, Scope(r.scope), r.scope_id) for r in rows]
 
 
 def read_table_options(connection: Connection, table: TableVersion) -> TableOptions:
-    """Return what holds for a table; one statement."""
+    """Return what applies to a table; one statement."""
     keys = {"schema": table.schema.id, "of_table": table.id}
     rows = connection.execute(_FOR_TABLE, keys)
     settings = [OptionSetting(r.key, r.value, Scope(r.scope), r.scope_id) for r in rows]
@@ -46,7 +46,7 @@ def read_table_options(connection: Connection, table: TableVersion) -> TableOpti
 
 
 def write_setting(connection: Connection, setting: OptionSetting) -> None:
-    """Set an option; at most three statements, and no snapshot, as DuckDB does it."""
+    """Set an option, as DuckDB does: at most three statements, and no snapshot."""
     name = name_to_set(connection, setting)
     same_scope = (
         _c.scope.is_(None) if setting.scope is Scope.LAKE else _c.scope == setting.scope.value

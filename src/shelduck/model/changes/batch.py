@@ -1,4 +1,4 @@
-"""Work that may be begun again and shall land once."""
+"""Work that may run again and must be committed only once."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from shelduck.model.tables.schema import TableId
 
-# Ids of tables begin at 1: what concerns no one table has this.
+# Ids of tables begin at 1. This stands for "no single table".
 ANY_TABLE = TableId(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One step of a series, such as a streaming query; numbers of a series grow.
+    """One step of a series, such as a streaming query; the numbers of a series grow.
 
-    A series is told by its name and, when it goes into one table, by that table.
+    A series is identified by its name and, if it goes into one table, by that table.
     """
 
     query_id: str

@@ -1,7 +1,7 @@
-"""Everything a commit may carry, and the text by which the catalog remembers it.
+"""Everything that a commit may contain, and the text by which the catalog records it.
 
-Operations return these values; only `shelduck.catalog.commit.commit` carries them out. ``Entry``
-is one ``verb:argument`` of ``ducklake_snapshot_changes.changes_made``; its text parses back.
+Operations return these values; only `shelduck.catalog.commit.commit` carries them out. ``Entry`` is
+one ``verb:argument`` of ``ducklake_snapshot_changes.changes_made``; its text parses back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CreateSchema:
 
 @dataclass(frozen=True, slots=True)
 class DropSchema:
-    """End a schema; its tables are dropped by changes of their own in the same commit."""
+    """End a schema; separate changes in the same commit drop its tables."""
 
     schema: SchemaInfo
 
@@ -42,9 +42,9 @@ class DropSchema:
 class CreateTable:
     """Make a table. ``id`` is provisional, negative and unique in the commit.
 
-    ``schema.id`` may be the provisional id of a CreateSchema. ``directory`` is the place below
-    the schema's and ends in "/"; files may lie there already. ``partition_id`` is provisional too.
-    ``reserved`` are columns whose ids are taken and that nobody sees.
+    ``schema.id`` may be the provisional id of a CreateSchema. ``directory`` is the path below the
+    schema's directory, and ends in "/"; it may already contain files. ``partition_id`` is
+    provisional too. ``reserved`` are columns that nobody sees, whose ids are taken.
     """
 
     id: TableId
@@ -63,14 +63,14 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """End a table and all that belongs to it."""
+    """End a table and everything that belongs to it."""
 
     table: TableVersion
 
 
 @dataclass(frozen=True, slots=True)
 class RenameTable:
-    """Give a table another name in its schema; its id, directory and data stay."""
+    """Rename a table in its schema; its id, directory and data stay."""
 
     table: TableVersion
     new_name: str
@@ -78,10 +78,11 @@ class RenameTable:
 
 @dataclass(frozen=True, slots=True)
 class PostponedRewrites:
-    """The rewrites of some ``snapshots``, which happen in this one instead.
+    """The rewrites of some ``snapshots``, which this commit moves to itself.
 
-    They changed no rows, so the snapshots between read the same from their ``sources``, a number of
-    files. ``results`` are the files that they wrote, by id: all are live, and nothing is deleted.
+    They changed no rows, so the snapshots in between read the same rows from ``sources``, a number
+    of files. ``results`` are the ids of the files that they wrote: all are live, and nothing is
+    deleted from them.
     """
 
     snapshots: frozenset[int]
@@ -93,18 +94,17 @@ class PostponedRewrites:
 class AlterTable:
     """Replace the columns and comments of ``table`` by new ones (same ids, new versions).
 
-    ``properties`` are new ones too, None where they stay, as are ``partition`` and ``sort``, by
-    which new files are laid out.
-    ``partition_id`` is provisional, negative and unique in the commit: files that were written for
-    the new keys carry it.
+    ``properties``, ``partition`` and ``sort`` are new values too, or None if they stay. New files
+    are laid out by ``partition`` and ``sort``. ``partition_id`` is provisional, negative and unique
+    in the commit; files that were written for the new keys have this id.
 
-    ``reserved`` are columns whose ids are taken and that nobody sees. ``only_files``: the change is
-    right only where these are all data files that the table has, and the catalog keeps no rows.
-    ``postponed`` are rewrites that happen together with it.
+    ``reserved`` are columns that nobody sees, whose ids are taken. With ``only_files``, the change
+    is valid only if these are all data files of the table and the catalog has no rows of it.
+    ``postponed`` are rewrites that happen together with the change.
 
-    ``unsafe_bounds`` are leaves whose min/max texts are to be cleared in file and table statistics.
-    ``excludes_inserts``: rows were checked (for NOT NULL), so inserts that landed meanwhile
-    conflict.
+    ``unsafe_bounds`` are leaves whose min/max texts must be cleared in file and table statistics.
+    ``excludes_inserts``: rows were checked (for NOT NULL), so inserts that were committed in the
+    meantime conflict.
     """
 
     table: TableVersion
@@ -125,7 +125,7 @@ class AlterTable:
 class CreateView:
     """Make a view. ``id`` is provisional; ``schema.id`` may be that of a CreateSchema.
 
-    One that replaces another comes with the DropView of that.
+    If it replaces another view, the commit also has the DropView of that view.
     """
 
     id: int
@@ -144,7 +144,7 @@ class DropView:
 
 @dataclass(frozen=True, slots=True)
 class RenameView:
-    """Give a view another name in its schema."""
+    """Rename a view in its schema."""
 
     view: ViewVersion
     new_name: str
@@ -154,8 +154,9 @@ class RenameView:
 class AppendFiles:
     """Add data files to a table; ``table`` may be the provisional id of a CreateTable.
 
-    ``planned`` is the table whose columns the files were written for: when it has others by the
-    time of the commit, the files are fitted to them. Without it an ALTER of others is a conflict.
+    ``planned`` is the table for whose columns the files were written. If the table has other
+    columns at the commit, the files are fitted to them. Without ``planned``, an ALTER by others is
+    a conflict.
     """
 
     table: TableId
@@ -165,7 +166,7 @@ class AppendFiles:
 
 @dataclass(frozen=True, slots=True)
 class InlineRows:
-    """Put a few rows into the catalog itself; the rest is as in AppendFiles."""
+    """Put a few rows into the catalog itself; otherwise as AppendFiles."""
 
     table: TableId
     rows: InlinedBatch
@@ -174,10 +175,10 @@ class InlineRows:
 
 @dataclass(frozen=True, slots=True)
 class FileDeletes:
-    """What becomes of one data file: a new delete file, positions in the catalog, or its end.
+    """What happens to one data file: a new delete file, positions in the catalog, or its end.
 
-    ``delete_file`` replaces the one that the file has. ``positions`` are added to what is deleted,
-    and go to the catalog itself. With neither, every row is dead and the file ends.
+    ``delete_file`` replaces the current delete file. ``positions`` are deleted too, and go to the
+    catalog itself. Without both, every row is deleted and the file ends.
     """
 
     data_file_id: int
@@ -185,27 +186,27 @@ class FileDeletes:
     delete_file: NewDeleteFile | None = None
     positions: tuple[int, ...] = ()
     takes_inlined: bool = False
-    """The new delete file names the positions that the catalog kept, too."""
+    """Whether the new delete file also names the positions that the catalog kept."""
     past: MergedDeletes | None = None
-    """What stands until this commit for the older delete files and the positions in the catalog.
+    """Replaces the older delete file and the positions in the catalog, up to this commit.
 
-    Did those outlive the delete file beside them, a flush by DuckDB would give its snapshots a
-    second one.
+    If these positions outlived the delete file, a flush by DuckDB would give its snapshots a second
+    one.
     """
 
     @property
     def ends_file(self) -> bool:
-        """True when no row of the file is left."""
+        """True if no row of the file is left."""
         return self.delete_file is None and not self.positions
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteRows:
-    """Delete rows of a table, or, with nothing in it, say that its rows were looked at.
+    """Delete rows of a table or, if it is empty, say that a statement read the table's rows.
 
-    ``inlined`` are row ids of live rows that the catalog itself holds. A statement that chose its
-    rows by reading the table always carries this, so that rows which others added meanwhile are a
-    conflict.
+    ``inlined`` are row ids of live rows in the catalog itself. A statement that chose its rows by
+    reading the table always includes this change, so that rows that others added in the meantime
+    are a conflict.
     """
 
     table: TableVersion
@@ -215,21 +216,21 @@ class DeleteRows:
 
 @dataclass(frozen=True, slots=True)
 class RewrittenFile:
-    """A data file whose live rows were copied to others, and what was deleted from it then."""
+    """A data file whose live rows were copied to others, and its deletes at that time."""
 
     data_file_id: int
     seen: DeletesSeen
     past: MergedDeletes | None = None
-    """As of `FileDeletes`."""
+    """As in `FileDeletes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewriteFiles:
-    """Put ``results`` in the place of ``sources``: the same rows in other files.
+    """Replace ``sources`` by ``results``: the same rows in other files.
 
-    ``keeps_history``: every row knows its own snapshot in the results, so that the sources vanish
-    from all snapshots (DuckLake's ``merge_adjacent``). Otherwise they end at this one, and older
-    snapshots read them as before (``rewrite_delete``).
+    ``keeps_history``: the results store the snapshot of each row, so the sources are removed from
+    all snapshots (DuckLake's ``merge_adjacent``). Otherwise the sources end at this snapshot, and
+    older snapshots read them as before (``rewrite_delete``).
     """
 
     table: TableVersion
@@ -248,10 +249,10 @@ class FlushedRows:
 
 @dataclass(frozen=True, slots=True)
 class MergedDeletes:
-    """A delete file with all dead positions of a data file, those that the catalog kept among them.
+    """A delete file with all deleted positions of a data file, including those from the catalog.
 
-    It tells in which snapshot each position died, so the older files (``replaced``, by id) vanish
-    from all snapshots.
+    It contains the snapshot in which each position was deleted, so the older files (``replaced``,
+    by id) are removed from all snapshots.
     """
 
     data_file_id: int
@@ -262,10 +263,10 @@ class MergedDeletes:
 
 @dataclass(frozen=True, slots=True)
 class FlushInlined:
-    """Move rows and deletes that the catalog itself keeps into files; no snapshot reads otherwise.
+    """Move rows and deletes from the catalog itself into files; no snapshot reads anything else.
 
-    ``rows`` leave the catalog; ``results`` hold them all, with their row ids, first snapshots and,
-    as `NewDataFile.deletes`, their deaths.
+    ``rows`` leave the catalog. ``results`` contain all of them, with their row ids, first snapshots
+    and deletes (`NewDataFile.deletes`).
     """
 
     table: TableVersion
@@ -290,7 +291,7 @@ Change = (
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """What a commit says of itself; all three are free text."""
+    """What a commit says about itself; all three are free text."""
 
     author: str | None = None
     message: str | None = None
@@ -322,7 +323,7 @@ class Verb(Enum):
     COMPACTED_TABLE = "compacted_table"
 
 
-# Verbs by what becomes of rows: some come, some go, or all only move to other files.
+# Verbs by what happens to rows: some are added, some are deleted, or all only move to other files.
 INSERTS = frozenset({Verb.INSERTED_INTO_TABLE, Verb.INLINED_INSERT})
 DELETES = frozenset({Verb.DELETED_FROM_TABLE, Verb.INLINED_DELETE})
 COMPACTIONS = frozenset({Verb.MERGE_ADJACENT, Verb.REWRITE_DELETE, Verb.COMPACTED_TABLE})
@@ -357,7 +358,7 @@ _NAME = re.compile(r'"((?:[^"]|"")*)"')
 
 
 def parse_entries(text: str | None) -> list[Entry]:
-    """Read a ``changes_made`` text; raise CorruptLake for a verb or shape that DuckLake has not."""
+    """Read a ``changes_made`` text; raise CorruptLake for a verb or shape unknown to DuckLake."""
     entries: list[Entry] = []
     at = 0
     while text and at < len(text):

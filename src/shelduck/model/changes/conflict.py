@@ -1,19 +1,20 @@
-"""Which changes of others exclude mine: the total matrix, every ordered pair with a cell.
+"""Which changes of others conflict with mine: the complete matrix, a cell for every ordered pair.
 
-Rows are what another commit did since mine began, columns what mine does. The cells are DuckLake's,
-so that our commits and DuckDB's meet as two of DuckDB's do, and stricter where the stock rules let
-a broken table through: a rename of a table that was dropped, a rename to a name that a view took,
-and NOT NULL against rows that were not checked. Two that delete or rewrite rows of one table
-exclude each other only where they touch one data file; which files those are, the log does not say,
-so the commit compares what was deleted from each with what it was when the change was made.
+Rows are what another commit did after mine began; columns are what mine does. The cells are
+DuckLake's, so that our commits conflict with DuckDB's as two commits of DuckDB do. They are
+stricter if DuckLake's rules would allow a broken table: a rename of a table that was dropped, a
+rename to a name that a view took, and NOT NULL with rows that were not checked. Two changes that
+delete or rewrite rows of one table conflict only if they touch the same data file. The log does not
+say which files they touch, so the commit compares the deletes of each file with the deletes at the
+time when the change was made.
 
-A rename is logged as ``created_table``, so only its new name is visible here; whether a table still
-has its name is checked in the catalog, inside the commit.
+A rename is logged as ``created_table``, so only its new name is visible here. The commit checks in
+the catalog whether a table still has its name.
 
-Kept as in DuckLake: an append conflicts with another's delete; one that is a commit of its own is
-staged anew then (docs/decisions/0010). Looser than in DuckLake: rows are deleted behind an ALTER,
-which leaves them where they are, and new rows that say for which columns they were written are
-fitted to those that it left, inside the commit (docs/decisions/0031).
+As in DuckLake, an append conflicts with another commit's delete; an append outside a transaction is
+then staged again (docs/decisions/0010). Two cells are less strict than in DuckLake: rows can be
+deleted after an ALTER, which does not move them, and if new rows say for which columns they were
+written, the commit fits them to the columns after the ALTER (docs/decisions/0031).
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ _MINE: tuple[type[Change], ...] = (
     FlushInlined,
 )
 
-# A dropped schema names its tables one by one, so only what has no table id looks at the schema.
-# Tables and views share their names; macros have names of their own.
+# A dropped schema names its tables one by one, so only changes without a table id check the schema.
+# Tables and views share one namespace; macros have a separate one.
 # fmt: off
 _CELLS: dict[Verb, str] = {
     # mine, in the order above:  create schema
@@ -137,9 +138,9 @@ MATRIX: dict[tuple[type[Change], Verb], Rule] = {
 
 
 def find_conflict(mine: Sequence[Change], others: Sequence[tuple[SnapshotId, Entry]]) -> str | None:
-    """Return a message that names the first pair of changes that exclude each other, or None.
+    """Return a message that names the first pair of changes that conflict, or None.
 
-    ``others`` are the entries of every snapshot after the one that ``mine`` was made on.
+    ``others`` are the entries of every snapshot after the one on which ``mine`` was made.
     """
     for snapshot, entry in others:
         for change in mine:
@@ -153,7 +154,7 @@ def find_conflict(mine: Sequence[Change], others: Sequence[tuple[SnapshotId, Ent
 
 
 def describe(change: Change) -> str:
-    """Return the change in a few words, to stand after "cannot"."""
+    """Return the change in a few words, to follow "cannot"."""
     match change:
         case CreateSchema():
             return f"create schema {change.schema.name!r}"

@@ -1,8 +1,8 @@
-"""What a change of type asks for, at any depth: as much as the most demanding of its parts.
+"""What a type change needs, at any depth: as much as the most demanding of its parts.
 
-Leaves are judged by `shelduck.model.types.promotions`. Struct members are matched by name without
-case, lists by their element, maps by key and value. NOT NULL inside a nested type says nothing
-here, since DuckLake keeps it for top-level columns only.
+`shelduck.model.types.promotions` judges leaves. Struct members are matched by name without case,
+lists by their element, maps by key and value. NOT NULL inside a nested type is ignored here,
+because DuckLake keeps it for top-level columns only.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _DEMANDS = tuple(Verdict)
 def conversion_verdict(source: DataType, target: DataType) -> Promotion:
     """Return what changing values of ``source`` to ``target`` needs, whatever types they are.
 
-    The reason names the first part that decides by its path, such as ``a.element.b``; none for the
-    whole. Members that only the target has are NULL for old values, those that only the source has
-    are dropped, and the target's order counts: metadata, but for members of a map's key.
+    The reason gives the path of the first part that decides, such as ``a.element.b``, or no path
+    for the whole type. Members that only the target has are NULL for old values; members that only
+    the source has are dropped. The order of members is the target's. This needs only metadata,
+    except inside a map's key.
     """
     found = _whole(list(_findings(source, target, ())), promotion(target, target))
     if found.verdict is Verdict.CONVERT:
@@ -93,7 +94,7 @@ def _of_members(source: Struct, target: Struct, path: Path, *, in_key: bool) -> 
 
 
 def _reshaped(reason: str) -> Promotion:
-    """Return the verdict on a struct's shape; what other engines do with it was not measured."""
+    """Return the verdict on a struct's shape; how other engines handle it was not measured."""
     ours = frozenset({Engine.DUCKLAKE, Engine.DUCKDB})
     return Promotion(Verdict.SAFE, reason, same_grain=True, accepted_by=ours)
 

@@ -1,4 +1,4 @@
-"""What is said of a column where it is added, or said anew."""
+"""The definition of a column, where it is added or redefined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shelduck.model.types.data_types import DataType
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a column goes: first, or after a sibling."""
+    """Where a column goes: first, or after another column beside it."""
 
     after: str | None = None
 
@@ -22,7 +22,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A column by its path, and all that is said of it; ``default`` None is NULL.
+    """A column by its path, with its full definition; ``default`` None is NULL.
 
     ``key`` and ``aggregation`` are for tables with a key model.
     """
@@ -38,7 +38,7 @@ class Definition:
 
     @property
     def text(self) -> str:
-        """The definition as ALTER TABLE has it."""
+        """Return the definition as ALTER TABLE writes it."""
         text = f"{path_text(self.path)} {self.type}"
         if self.key:
             text += " KEY"

@@ -1,4 +1,4 @@
-"""A heavy schema change as a job: what it is to do, and the states that it goes through."""
+"""A heavy schema change as a job: what it does, and its states."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.shadow import Conversion
 
 LEASE = timedelta(seconds=60)
-"""How long a writer or a worker that says nothing more counts as alive."""
+"""How long a writer or worker counts as alive after its last sign of life."""
 BEAT = timedelta(seconds=15)
-"""How often they say that they are."""
+"""How often they give a sign of life."""
 TIMEOUT = TableOptions().alter_table_timeout_second
 
 
@@ -24,11 +24,11 @@ class JobState(Enum):
     """Doris' states of a schema change job; the catalog keeps the values."""
 
     PENDING = "PENDING"
-    """Submitted, nobody has begun."""
+    """Submitted, and not yet started."""
     WAITING_TXN = "WAITING_TXN"
-    """Writers that began before the job, and do not know of it, are waited for."""
+    """Waits for writers that began before the job and do not know it."""
     RUNNING = "RUNNING"
-    """Files are converted."""
+    """Converts files."""
     FINISHED = "FINISHED"
     CANCELLED = "CANCELLED"
 
@@ -40,7 +40,7 @@ OPEN_STATES = frozenset({JobState.PENDING, JobState.WAITING_TXN, JobState.RUNNIN
 class JobIndex:
     """A table or a rollup that a job changes, as it was when the job began.
 
-    ``name`` is what people call it: that of a rollup stands without its base's.
+    ``name`` is the name that people use: for a rollup, without the name of its base.
     """
 
     name: str
@@ -49,15 +49,15 @@ class JobIndex:
 
 @dataclass(frozen=True, slots=True)
 class JobWork:
-    """What a job is to do.
+    """What a job does.
 
-    ``clauses`` are the changes of the ALTER TABLE that the job publishes; conversions are made for
-    some of them. ``rewrites``: all files that are older than the job are written anew as the table
-    is now, and nothing is published. ``rollups`` are made, and published together.
-    ``refolds``: a key goes, and the one rollup holds the rows as they are without it.
-    ``remakes``: the clauses take no new files of the table itself; rollups that they change are
-    made anew and published with them. ``indexes`` are the table and the rollups that the job
-    changes, those of an older job are not told: then it is the table alone.
+    ``clauses`` are the changes of the ALTER TABLE that the job publishes; conversions belong to
+    some of them. ``rewrites``: the job rewrites all files that are older than the job in the
+    current layout of the table, and publishes nothing. ``rollups`` are built, and published
+    together. ``refolds``: a key is dropped, and the only rollup holds the rows as they are without
+    it. ``remakes``: the clauses need no new files of the table itself; the rollups that they change
+    are rebuilt and published with them. ``indexes`` are the table and the rollups that the job
+    changes. Older jobs do not record them; then it is the table alone.
     """
 
     conversions: tuple[Conversion, ...] = ()
@@ -70,18 +70,18 @@ class JobWork:
 
     @property
     def makes_rollups(self) -> bool:
-        """True for a job that is about rollups, and not about columns."""
+        """True if the job builds rollups and changes no columns."""
         return bool(self.rollups) and not self.refolds
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as the catalog has it; ``done`` and ``total`` count files while it runs.
+    """A job as the catalog stores it; ``done`` and ``total`` count files while it runs.
 
     ``base`` is the snapshot that reserved its columns, ``published`` the one that shows them.
-    ``timeout`` is in seconds. ``last_file`` is the newest data file when it began to run.
-    ``worker`` is who does it, and said so at ``heartbeat``. ``plan`` is what it is to do, or why
-    nobody here can tell.
+    ``timeout`` is in seconds. ``last_file`` is the newest data file at the time when it began to
+    run. ``worker`` runs the job and gave its last sign of life at ``heartbeat``. ``plan`` is what
+    the job does, or the reason why this Shelduck cannot know it.
     """
 
     id: int
@@ -104,9 +104,9 @@ class Job:
 
     @property
     def work(self) -> JobWork:
-        """What it is to do.
+        """Return what the job does.
 
-        Raises NewerFormat, naming the job, for one that only a newer Shelduck knows.
+        Raises NewerFormat, naming the job, if only a newer Shelduck understands it.
         """
         if isinstance(self.plan, ShelduckError):
             raise self.plan
@@ -114,20 +114,20 @@ class Job:
 
     @property
     def is_understood(self) -> bool:
-        """Tell whether it is known what it is to do."""
+        """Return whether this Shelduck understands what the job does."""
         return isinstance(self.plan, JobWork)
 
     @property
     def is_open(self) -> bool:
-        """True until it has finished or is cancelled."""
+        """True until it is finished or cancelled."""
         return self.state in OPEN_STATES
 
     def is_late(self, now: datetime) -> bool:
-        """Tell whether it has had more time than it was given."""
+        """Return whether it has run for longer than its timeout."""
         return now > self.created + timedelta(seconds=self.timeout)
 
     def is_held(self, now: datetime) -> bool:
-        """Tell whether somebody alive works on it."""
+        """Return whether a live worker is running it."""
         if not self.is_open or self.worker is None or self.heartbeat is None:
             return False
         return now < self.heartbeat + LEASE
@@ -145,9 +145,9 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """What a commit does to a job, on the condition that it is still in one of the states.
+    """How a commit changes a job, on condition that the job is still in one of the states.
 
-    None leaves a count or message as it is. With ``worker`` it must be that one's still.
+    A count or message of None does not change. With ``worker``, the job must still belong to it.
     """
 
     job_id: int

@@ -1,6 +1,6 @@
-"""Doris' changes that restate: MODIFY COLUMN a whole column, ORDER BY the order of all of them.
+"""Doris' changes that redefine: MODIFY COLUMN a whole column, ORDER BY the order of all columns.
 
-Each stands for simpler changes, which depend on the table that it meets.
+Each of them stands for simpler changes, which depend on the table.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _TEXT = Primitive("varchar")
 
 @dataclass(frozen=True, slots=True)
 class ModifyColumn(Definition):
-    """Say anew what a column is: its type and its place may change, NOT NULL may be lifted.
+    """Redefine a column: its type and position may change, and NOT NULL may be dropped.
 
-    What is left out counts as said: without NOT NULL the column takes NULL, without DEFAULT it has
-    none. A comment that is left out stays. With ``rollup`` it moves inside that rollup.
+    A part that is left out has a meaning: without NOT NULL the column accepts NULL, without DEFAULT
+    it has none. But a comment stays if it is left out. With ``rollup``, the column moves inside
+    that rollup.
     """
 
     rollup: str | None = None
@@ -64,11 +65,10 @@ def expanded(
     comments: dict[FieldId | None, str],
     table: str,
 ) -> list[SchemaChange]:
-    """Return the simple changes that a restatement means for these columns.
+    """Return the simple changes that a redefinition means for these columns.
 
-    Raises NotFound for a column that
-    is not there, and InvalidRequest for what only an explicit ALTER COLUMN may change, and where
-    nothing changes.
+    Raises NotFound for a column that does not exist, and InvalidRequest for something that only an
+    explicit ALTER COLUMN may change, or if nothing changes.
     """
     if isinstance(change, OrderColumns):
         return _moves(change, columns, table)
@@ -83,7 +83,7 @@ def expanded(
         found.append(SetComment(change.path, change.comment))
     if change.position is not None:
         found.append(MoveColumn(change.path, change.position))
-    # Where text is said to be text, its length may be all that was meant to change.
+    # If a text type is redefined as text, perhaps only its length was meant to change.
     if not found and not any(leaf.type == _TEXT for leaf in old.leaves()):
         raise InvalidRequest(
             f"{change} changes nothing in {table}: the column already has this definition"
@@ -109,7 +109,7 @@ def _refuse_loss(change: ModifyColumn, old: Field, table: str) -> None:
 
 
 def _refuse_lost_fields(old: DataType, new: DataType, here: str) -> None:
-    """Fields of structs stay, in their order, and others may come behind them."""
+    """Raise InvalidRequest unless the fields of structs stay in order, with new ones after them."""
     match old, new:
         case Struct(before), Struct(after):
             names = [m.name.lower() for m in before]

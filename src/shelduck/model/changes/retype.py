@@ -18,8 +18,8 @@ _TEXT = Primitive("varchar")
 class Retyping:
     """Retypes one field after another, giving new members ids from ``next_id`` on.
 
-    Struct members are matched by name as DuckLake does: new ones are added, missing ones end, kept
-    ones keep their id. ``unsafe_bounds`` gathers leaves whose bounds lost their meaning.
+    Struct members are matched by name as in DuckLake: new ones are added, missing ones end, the
+    others keep their ids. ``unsafe_bounds`` collects leaves whose bounds are no longer valid.
     ``properties`` are the table's: they say which promotions it allows.
     """
 
@@ -30,7 +30,7 @@ class Retyping:
         self.unsafe_bounds: frozenset[FieldId] = frozenset()
 
     def field(self, old: Field, new: DataType, path: Path) -> Field:
-        """Return ``old`` with the type ``new``; Unsupported when values would not survive."""
+        """Return ``old`` with the type ``new``; Unsupported if values would be lost."""
         if old.is_leaf and isinstance(new, Primitive | Decimal):
             return self._leaf(old, new, path)
         if isinstance(new, Struct) and old.shape is Kind.STRUCT:
@@ -102,7 +102,7 @@ class Retyping:
         )
 
     def _by_using(self, old: Field, new: Leaf, path: Path) -> str:
-        """Return the clause that would make the values, by way of text; nothing where none can."""
+        """Return the clause that would convert the values by way of text, if one can."""
         if len(path) > 1 or any(found for t in (old.type, new) for found in unwritable_parts(t)):
             return ""
         if promotion(_TEXT, new).verdict is Verdict.REFUSED:
@@ -126,10 +126,10 @@ class Retyping:
 
 
 def _same_value(old: Field, new: Leaf) -> str | None:
-    """Return the initial default as text of ``new``: rows that exist keep their value.
+    """Return the initial default as text of ``new``: existing rows keep their value.
 
-    Text of a float is the shortest one that means it among floats of its own width, so read as a
-    double it would be another number.
+    The text of a float is the shortest text that identifies it among floats of its own width, so as
+    a double it would be another number.
     """
     text = old.initial_default
     if text is None or old.type == new or str(old.type) != "float32":

@@ -1,7 +1,7 @@
 """Schema changes as values: what ALTER TABLE asks for, and its effect on a schema.
 
-`apply_changes` is the only place that says what a change does. The statement front end, the Python
-API and ``plan_alter`` build and read the same values.
+Only `apply_changes` says what a change does. The SQL front end, the Python API and ``plan_alter``
+build and read the same values.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from shelduck.model.types.literals import canonical_text, fitted
 
 @dataclass(frozen=True, slots=True)
 class AddColumn(Definition):
-    """Add a column or a struct field; rows that exist read ``default``.
+    """Add a column or a struct field; existing rows read ``default``.
 
-    With ``rollup`` it is added to that rollup of the table too.
+    With ``rollup``, it is added to that rollup of the table too.
     """
 
     if_not_exists: bool = False
@@ -50,7 +50,7 @@ class AddColumn(Definition):
 class DropColumn:
     """Drop a column or a struct field; its id is never used again.
 
-    With ``rollup`` only that rollup of the table loses it.
+    With ``rollup``, only that rollup of the table loses it.
     """
 
     path: Path
@@ -63,7 +63,7 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """Give a column or a struct field another name; it keeps its id and its data."""
+    """Rename a column or a struct field; it keeps its id and its data."""
 
     path: Path
     new_name: str
@@ -76,8 +76,8 @@ class RenameColumn:
 class ChangeType:
     """Change a type; a struct type is matched member by member by name.
 
-    ``using`` is a Spark SQL expression that makes the new values. ``on_error_null``: values that
-    the new type does not hold become NULL.
+    ``using`` is a Spark SQL expression that computes the new values. ``on_error_null``: values that
+    the new type cannot hold become NULL.
     """
 
     path: Path
@@ -93,7 +93,7 @@ class ChangeType:
 
 @dataclass(frozen=True, slots=True)
 class SetDefault:
-    """Set the default of new rows, or take it away with None; rows that exist keep their values."""
+    """Set the default of new rows, or remove it with None; existing rows keep their values."""
 
     path: Path
     default: Default | None
@@ -117,7 +117,7 @@ class SetNullable:
 
 @dataclass(frozen=True, slots=True)
 class MoveColumn:
-    """Change where a column stands among its siblings."""
+    """Change the position of a column among its siblings."""
 
     path: Path
     position: Position
@@ -128,7 +128,7 @@ class MoveColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetComment:
-    """Comment a column, or the table when ``path`` is empty; None takes the comment away."""
+    """Comment a column, or the table if ``path`` is empty; None removes the comment."""
 
     path: Path
     comment: str | None
@@ -156,8 +156,8 @@ class SchemaDraft:
     """A schema while changes are applied to it.
 
     ``next_id`` is the first column id that the table has never used. ``unsafe_bounds`` are the
-    leaves whose min/max texts a promotion made meaningless; ``must_hold_no_null`` the columns that
-    became NOT NULL and whose rows have to be checked before the commit.
+    leaves whose min/max texts a promotion made invalid; ``must_hold_no_null`` are the columns that
+    became NOT NULL and whose rows must be checked before the commit.
     """
 
     columns: Schema
@@ -350,7 +350,7 @@ def _put(draft: SchemaDraft, path: Path, made: Field) -> SchemaDraft:
 def _placed(
     siblings: tuple[Field, ...], made: Field, position: Position | None, table: str
 ) -> tuple[Field, ...]:
-    """Return the siblings with ``made`` in its place."""
+    """Return the siblings with ``made`` in its position."""
     if position is None:
         last = max((f.order for f in siblings), default=0)
         return (*siblings, replace(made, order=max(made.id, last + 1)))
@@ -367,7 +367,7 @@ def _placed(
 
 
 def with_default(column: Field, default: Default | None, table: str) -> Field:
-    """Return a new column with its default, checked; a literal is the initial default too."""
+    """Return a new column with its default, checked; a literal is also the initial default."""
     if default is None:
         return column
     checked = _checked_default(default, column, (column.name,), table)

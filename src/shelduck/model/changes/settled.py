@@ -1,7 +1,7 @@
-"""Whether a table holds what its key model, or its base, says that it holds.
+"""Whether a table holds exactly what its key model, or its base, says.
 
-Shelduck keeps that true in every commit of its own. Other writers do not know of it, so what they
-do to the rows of a table, or of its base, makes it unsettled.
+Shelduck's own commits keep this true. Other writers do not know it: if they change the rows of a
+table or of its base, the table becomes unsettled.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from shelduck.model.tables.schema import SnapshotId, TableId
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """A table that is settled by a commit, if nobody else touched its ``sources`` meanwhile.
+    """A table that is settled by a commit if nobody else touched its ``sources`` in the meantime.
 
-    It was so on the snapshot ``since``, with what the commit does. Tables with a key model are
-    their own source, and rows that are taken from them leave the others ``alone``. Ids may be
-    provisional. One that is ``required`` lands only where it holds, and is a Conflict elsewhere.
+    It was settled on the snapshot ``since``, including what the commit does. A table with a key
+    model is its own source, and removing rows from it leaves the other rows ``alone``. Ids may be
+    provisional. If it is ``required`` and not settled, the commit is a Conflict.
     """
 
     table: TableId
@@ -29,7 +29,7 @@ class Settling:
     required: bool = False
 
     def holds(self, entries: Iterable[tuple[SnapshotId, Entry]]) -> bool:
-        """Tell whether none of the entries after ``since`` touches a source."""
+        """Return whether none of the entries after ``since`` touches a source."""
         verbs = INSERTS if self.alone else INSERTS | DELETES
         return not any(
             entry.verb in verbs and entry.id in self.sources

@@ -1,7 +1,8 @@
 """Rows that a transaction wrote and deleted, and that nobody else sees yet; no I/O.
 
-They lie over the base snapshot: `StagedRows.over` gives the data files as the transaction sees
-them. Its own files have negative ids (-1, -2, ...) and no first row id; the commit gives them one.
+They are added to the base snapshot: `StagedRows.over` returns the data files as the transaction
+sees them. Its own files have negative ids (-1, -2, ...) and no first row id; the commit assigns
+both.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class StagedRows:
     """What a transaction did to the rows of one table."""
 
     files: list[NewDataFile | None] = field(default_factory=list)
-    """Files that it wrote; None once all rows of one are dead."""
+    """Files that it wrote; None once all rows of a file are deleted."""
     deletes: dict[int, FileDeletes] = field(default_factory=dict)
     """What it deleted from files that others see, by data file id."""
     inlined: set[int] = field(default_factory=set)
@@ -48,18 +49,18 @@ class StagedRows:
     looked: DeleteRows | None = None
     """The first statement that chose rows by reading the table."""
     unsafe_bounds: frozenset[FieldId] = frozenset()
-    """Columns whose bounds in the catalog are not to be trusted any more."""
+    """Columns whose bounds in the catalog can no longer be trusted."""
     plans: list[TableVersion | None] = field(default_factory=list)
-    """For which columns rows were written, of each change that brought some."""
+    """For each change that added rows, the columns for which they were written."""
 
     @property
     def has_changes(self) -> bool:
-        """True when rows were written, deleted or moved."""
+        """True if rows were written, deleted or moved."""
         written = any(self.files) or self.batches or self.rewrites
         return bool(written or self.deletes or self.inlined)
 
     def copied(self) -> StagedRows:
-        """Return the same, which later changes of this one do not touch."""
+        """Return a copy that later changes of this one do not affect."""
         return replace(
             self,
             files=list(self.files),
@@ -71,7 +72,7 @@ class StagedRows:
         )
 
     def stage(self, change: RowChange) -> None:
-        """Take one more change."""
+        """Add one more change."""
         match change:
             case AppendFiles():
                 self.files.extend(change.files)
@@ -88,7 +89,7 @@ class StagedRows:
                     self._delete(deleted)
 
     def changes(self, table: TableId) -> Iterator[RowChange]:
-        """Yield what a commit has to carry; ``table`` may be provisional."""
+        """Yield what a commit must contain; ``table`` may be provisional."""
         if self.looked is not None:
             yield replace(
                 self.looked,
@@ -103,14 +104,14 @@ class StagedRows:
             yield InlineRows(table, batch, self._planned())
 
     def _planned(self) -> TableVersion | None:
-        """Return the table that all new rows were written for, None where they were for several."""
+        """Return the table for which all new rows were written, or None if there are several."""
         first = self.plans[0]
         if first is None or any(p is None or p.columns != first.columns for p in self.plans):
             return None
         return first
 
     def over(self, table: TableVersion, files: Iterable[DataFile]) -> list[DataFile]:
-        """Return the data files of the base snapshot as the transaction left them, and its own."""
+        """Return the data files of the base snapshot as changed here, and the transaction's own."""
         seen = [found for f in files if (found := self._seen(table, f)) is not None]
         mappings = self._mapping_ids()
         own = [
@@ -121,7 +122,7 @@ class StagedRows:
         return seen + own
 
     def mappings(self) -> dict[int, NameMapping]:
-        """Return the name mappings of files that were adopted, under negative ids."""
+        """Return the name mappings of adopted files, under negative ids."""
         numbers = self._mapping_ids()
         return {
             (number := numbers[id(f.names)]): NameMapping(number, f.names)
@@ -147,7 +148,7 @@ class StagedRows:
             yield from written_paths(change)
 
     def distrust(self, columns: frozenset[FieldId]) -> None:
-        """Forget the bounds of columns whose type changed in a way that makes them unsafe."""
+        """Forget the bounds of columns whose type change makes them unsafe."""
         if columns:
             self.unsafe_bounds |= columns
             self.files = [f and without_bounds(f, columns) for f in self.files]
@@ -165,7 +166,7 @@ class StagedRows:
         if before is None:
             self.deletes[number] = change
             return
-        # A delete file names all positions; positions for the catalog come on top of one.
+        # A delete file names all positions; positions in the catalog are added to them.
         kept = before.delete_file if change.positions else change.delete_file
         positions = before.positions + change.positions if change.positions else ()
         takes_inlined = before.takes_inlined or change.takes_inlined

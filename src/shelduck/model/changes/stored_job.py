@@ -1,4 +1,4 @@
-"""What a job is to do as the text that the catalog keeps of it: all names in one table."""
+"""The text that the catalog stores for the work of a job: all field names in one table."""
 
 from __future__ import annotations
 

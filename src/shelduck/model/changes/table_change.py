@@ -1,4 +1,4 @@
-"""Everything that one ALTER TABLE may ask for: columns, arrangement of new files, properties."""
+"""Everything that one ALTER TABLE may change: columns, arrangement of new files, properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shelduck.model.tables.sorting import ResetSorting, SetSorting
 
 @dataclass(frozen=True, slots=True)
 class RewriteOlderFiles:
-    """Rewrite the existing files as the table is after the other changes of the statement."""
+    """Rewrite the existing files in the table's layout after the other changes of the statement."""
 
     def __str__(self) -> str:
         return "REWRITE"

@@ -1,1 +1,1 @@
-"""What files and inlined rows hold, and where they lie."""
+"""What files and inlined rows contain, and where they are."""

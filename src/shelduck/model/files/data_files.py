@@ -1,4 +1,4 @@
-"""Files of a table and what is known of them."""
+"""Files of a table and what is known about them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ColumnStats:
 
 @dataclass(frozen=True, slots=True)
 class NewDeleteFile:
-    """A delete file that was written and waits to be committed.
+    """A delete file that is written but not yet committed.
 
-    It names every position of one data file that is dead by now, those of older delete files too.
-    ``path`` is relative to the table's directory. One that tells of every position in which
-    snapshot it died begins at the first of them, ``begin_snapshot``, instead of at the commit.
+    It names every deleted position of one data file, including those of older delete files.
+    ``path`` is relative to the table's directory. If it contains the snapshot of each position, it
+    begins at the first of them, ``begin_snapshot``, and not at the commit.
     """
 
     path: str
@@ -45,16 +45,17 @@ class NewDeleteFile:
 
 @dataclass(frozen=True, slots=True)
 class NewDataFile:
-    """A Parquet file that was written and waits to be committed.
+    """A Parquet file that is written but not yet committed.
 
     ``path`` is relative to the table's directory. ``layout`` is what the file physically holds.
     ``partition_values`` are texts by the keys of the spec ``partition_id``. ``deletes`` are rows of
-    it that died before anybody saw them. The last three are for files that hold older rows: where
-    they begin instead of at the commit, the newest snapshot in them, and the first row id; rows
-    that carry their own ids need none, but take part in counting them.
+    the file that were deleted before anybody saw them. The last three are for files with older
+    rows: the snapshot where the file begins (instead of the commit), the newest snapshot in it, and
+    the first row id. Rows that store their own ids need no first row id, but count when ids are
+    assigned.
 
-    A file of others that the table adopts has ``names``, its name mapping; its path is absolute
-    then, and ``path_values`` are the values of the mapping's partition names, in their order.
+    A foreign file that the table adopts has ``names``, its name mapping. Its path is absolute then,
+    and ``path_values`` are the values of the mapping's partition names, in their order.
     """
 
     path: str
@@ -74,7 +75,7 @@ class NewDataFile:
 
 
 def without_bounds(file: NewDataFile, columns: Collection[FieldId]) -> NewDataFile:
-    """Return the file without bounds of ``columns``: they were written in another type."""
+    """Return the file without bounds of ``columns``, which were written in another type."""
     if not columns:
         return file
     stats = tuple(
@@ -88,7 +89,7 @@ def without_bounds(file: NewDataFile, columns: Collection[FieldId]) -> NewDataFi
 class DeleteFile:
     """The positions that are deleted from one data file; ``path`` is absolute.
 
-    ``id`` is None for one that no snapshot knows yet.
+    ``id`` is None if no snapshot has the delete file yet.
     """
 
     path: str
@@ -100,8 +101,8 @@ class DeleteFile:
 class DataFile(NamedTuple):
     """A data file as one snapshot sees it; ``path`` is absolute, sizes are bytes.
 
-    A named tuple, because tables have hundreds of thousands of them and a frozen dataclass takes
-    several times as long to make.
+    This is a named tuple, because tables have hundreds of thousands of files and a frozen dataclass
+    takes several times as long to make.
     """
 
     id: int
@@ -119,16 +120,16 @@ class DataFile(NamedTuple):
 
     @property
     def dead_rows(self) -> int:
-        """How many rows are deleted."""
+        """Return how many rows are deleted."""
         stored = self.delete_file.delete_count if self.delete_file is not None else 0
         return stored + len(self.inlined_deletes)
 
 
 @dataclass(frozen=True, slots=True)
 class DeletesSeen:
-    """What was deleted from a data file when somebody looked at it.
+    """What was deleted from a data file at the time when somebody read it.
 
-    A commit that depends on it compares it with what is there, inside its lock.
+    A commit that depends on it compares it with the current deletes, inside its lock.
     """
 
     delete_file_id: int | None = None
@@ -136,7 +137,7 @@ class DeletesSeen:
 
 
 def counted_rows(files: Sequence[DataFile]) -> int | None:
-    """Return how many rows files hold, deleted ones too; None where one of them does not say."""
+    """Return how many rows files hold, including deleted rows; None if a file does not say."""
     counts = [f.record_count for f in files]
     known = [n for n in counts if n is not None]
     return sum(known) if len(known) == len(counts) else None
@@ -152,7 +153,7 @@ def deletes_seen(file: DataFile) -> DeletesSeen:
 class MappedName:
     """One node of a name mapping: the name that a file uses for a field id.
 
-    A partition name is not in the file: its value is the file's partition value of that key.
+    A partition name is not in the file: its value is the file's partition value for that key.
     """
 
     source_name: str
@@ -163,7 +164,7 @@ class MappedName:
 
 @dataclass(frozen=True, slots=True)
 class NameMapping:
-    """How files that DuckLake adopted (``add_data_files``) are matched to columns: by name."""
+    """How columns are found in files that DuckLake adopted (``add_data_files``): by name."""
 
     id: int
     names: tuple[MappedName, ...]
@@ -171,9 +172,9 @@ class NameMapping:
 
 @dataclass(frozen=True, slots=True)
 class InlinedHistory:
-    """All rows that one of the catalog's tables of inlined rows held at a snapshot, dead ones too.
+    """All rows of one of the catalog's tables of inlined rows at a snapshot, with deleted rows.
 
-    ``end_snapshots`` run beside the rows, None for rows that were alive.
+    ``end_snapshots`` has one entry for each row, None for live rows.
     """
 
     table_name: str
@@ -183,11 +184,11 @@ class InlinedHistory:
 
 @dataclass(frozen=True, slots=True)
 class InlinedRows:
-    """Rows of a table that live in the catalog, in the columns that they were written with.
+    """Rows of a table that are in the catalog, in the columns with which they were written.
 
     Each row holds one value per column of ``columns``: None, ``bytes`` for blobs, DuckDB text (str)
     for every other leaf, a dict by field name for structs, a list for lists, a list of (key, value)
-    pairs for maps. ``row_ids`` and ``begin_snapshots`` run beside ``rows``.
+    pairs for maps. ``row_ids`` and ``begin_snapshots`` have one entry for each row.
     """
 
     columns: Schema
@@ -196,7 +197,7 @@ class InlinedRows:
     begin_snapshots: tuple[int, ...]
 
     def at(self, places: Collection[int]) -> InlinedRows:
-        """Return the rows at these places, in their order."""
+        """Return the rows at these indexes, in order."""
         return InlinedRows(
             self.columns,
             tuple(self.rows[n] for n in places),

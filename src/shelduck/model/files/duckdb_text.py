@@ -1,13 +1,14 @@
 """DuckDB's text form of structs, lists and maps, in which catalogs keep nested inlined values.
 
 ``{'a': 1, 'b': 'x,''y'}`` is a struct, ``[a, NULL, 'b c']`` a list, ``{k=1}`` a map. Strings are
-quoted only where they must be; inside quotes a backslash protects the next character, outside it is
-itself. A bare ``NULL`` is null, a quoted one is text.
+quoted only if necessary. Inside quotes a backslash escapes the next character; outside it is a
+plain backslash. A bare ``NULL`` is null; a quoted one is text.
 
-DuckDB 1.5.5 writes a struct that is no part of a list or map as a SQL literal instead when it hands
-it to another database: a quote is doubled, a backslash is itself, and most types stand as
-``CAST('2024-01-01' AS DATE)``. It reads these back as its text form, which loses or refuses values.
-Shelduck writes the text form there too; a blank before it, which DuckDB skips, tells them apart.
+If DuckDB 1.5.5 writes a struct that is not inside a list or map to another database, it writes a
+SQL literal instead: a quote is doubled, a backslash is plain, and most types are written as
+``CAST('2024-01-01' AS DATE)``. But it reads this as its text form, which loses values or raises an
+error. Shelduck writes the text form in these databases too, after a blank. DuckDB skips the blank,
+and it tells the two forms apart.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Item = TypeVar("Item")
 Nested = dict[str, object] | list[object] | list[tuple[object, object]]
 
 TEXT_FORM = " "
-"""Stands before a struct in its text form where the database otherwise holds SQL literals."""
+"""Precedes a struct in its text form in databases that otherwise contain SQL literals."""
 _BLANK = " \t\n\v\f\r"
 _QUOTES = ("'", '"')
 _CAST, _CAST_END = "CAST(", re.compile(r" AS \w[\w ]*\)")
@@ -35,9 +36,9 @@ def parse_nested(field: Field, text: str, *, sql_structs: bool = False) -> Neste
 
     A dict by field name for a struct, a list for a list, a list of (key, value) pairs for a map;
     None for ``NULL``. Leaves are their DuckDB text, ``bytes`` for blobs, None for null. Members
-    that the text of a struct leaves out are None. ``sql_structs`` tells that structs are SQL
-    literals, but for those in lists and maps and behind `TEXT_FORM`. Raises CorruptLake for text
-    that is no value of the field.
+    that are missing in the text of a struct are None. ``sql_structs`` says that structs are SQL
+    literals, except inside lists and maps and after `TEXT_FORM`. Raises CorruptLake for text that
+    is not a value of the field.
     """
     reader = _Reader(field, text)
     found = reader.value(field, "", sql=sql_structs and not text.startswith(TEXT_FORM))
@@ -47,7 +48,7 @@ def parse_nested(field: Field, text: str, *, sql_structs: bool = False) -> Neste
 
 
 class _Reader:
-    """Recursive descent over one text, led by the field's shape."""
+    """Recursive descent over one text, directed by the field's shape."""
 
     def __init__(self, field: Field, text: str) -> None:
         self.field = field

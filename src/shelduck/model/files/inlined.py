@@ -17,10 +17,10 @@ _TEXTS = ("varchar", "json")
 
 @dataclass(frozen=True, slots=True)
 class InlinedBatch:
-    """Rows in the columns of a table, their values as in `InlinedRows`.
+    """Rows in the columns of a table, with values as in `InlinedRows`.
 
-    ``row_ids`` are of rows that live on under their id (an update's); None, or no entry at all, is
-    a row that gets the next id.
+    ``row_ids`` are for rows that keep their id (updated rows). If it is None, or a row has no
+    entry, the row gets the next id.
     """
 
     columns: Schema
@@ -29,21 +29,21 @@ class InlinedBatch:
 
     @property
     def new_rows(self) -> int:
-        """How many rows get an id of their own."""
+        """How many rows get a new id."""
         return len(self.rows) - sum(1 for i in self.row_ids if i is not None)
 
     @property
     def can_be_kept(self) -> bool:
-        """Tell whether every reader finds the values as they are, in whatever database."""
+        """Return whether every reader reads the values correctly, in any database."""
         nested = [(n, f) for n, f in enumerate(self.columns) if not f.is_leaf]
         return all(survives(f, row[n]) for n, f in nested for row in self.rows)
 
 
 def batch_stats(batch: InlinedBatch) -> tuple[ColumnStats, ...]:
-    """Return the statistics of every leaf, as those of a file with these rows would be.
+    """Return the statistics of every leaf, as for a file with these rows.
 
-    Bounds are in the words of files, which both encodings' readers understand: DuckDB's word for an
-    inlined ``true`` would break the table once the column is promoted to a number.
+    Bounds are in the text form of files, which readers of both encodings understand. DuckDB's text
+    for an inlined ``true`` would break the table once the column is promoted to a number.
     """
     found = []
     for place, column in enumerate(batch.columns):
@@ -90,7 +90,7 @@ def _stats(field: Field, values: list[object]) -> ColumnStats:
 
 def _bounds(leaf: Leaf, values: list[object]) -> tuple[str | None, str | None, bool]:
     nans = str(leaf) in FLOATS and "nan" in values
-    # Any: all are of one type, and a bool compares with a bool.
+    # Any: all values have one type, and a bool compares with a bool.
     found: list[Any] = [
         v if isinstance(v, bytes) else bound(leaf, str(v)) for v in values if not nans or v != "nan"
     ]

@@ -1,7 +1,7 @@
 """What a Parquet file physically holds: names, field ids and types of every node.
 
-The catalog cannot tell this for files that other writers made, merged or adopted; a footer can.
-`shelduck.spark.files.layouts` reads it, `shelduck_file_layout` remembers it.
+For files that other writers made, merged or adopted, the catalog does not know this, but the footer
+does. `shelduck.spark.files.layouts` reads it, `shelduck_layout` keeps it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ SNAPSHOT_FIELD = 2147483539
 class PhysicalField:
     """One column or nested node of a file.
 
-    ``shape`` is the DuckLake leaf type that the physical and logical type amount to, the nested
-    kind, or a Primitive named ``parquet:...`` for what no DuckLake type describes. ``encoding``
-    tells apart what one DuckLake type can be stored as and readers treat differently (``fixed`` for
-    UUID bytes, ``int96``, ``utf8``, ``float64`` for DuckDB's int128 ...); empty for the usual one.
-    ``group`` is the name of a list's or map's repeated group, needed for paths in the footer.
-    ``is_annotated`` is True for an int32 or int64 whose footer says so, as DuckDB's do and Spark's
-    do not: some readers refuse to widen it.
+    ``shape`` is the DuckLake leaf type that corresponds to the physical and logical type, the
+    nested kind, or a Primitive named ``parquet:...`` if no DuckLake type corresponds. If one
+    DuckLake type can be stored in several ways that readers treat differently, ``encoding`` tells
+    them apart (``fixed`` for UUID bytes, ``int96``, ``utf8``, ``float64`` for DuckDB's int128 ...);
+    it is empty for the usual one. ``group`` is the name of a list's or map's repeated group, needed
+    for paths in the footer. ``is_annotated`` is True for an int32 or int64 with an annotation in
+    the footer. DuckDB's integers have one and Spark's do not; some readers refuse to widen it.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Layout:
     fields: tuple[PhysicalField, ...]
 
     def has_field(self, field_id: int) -> bool:
-        """Tell whether a top-level node has this field id."""
+        """Return whether a top-level node has this field id."""
         return any(f.id == field_id for f in self.fields)
 
     def to_json(self) -> str:
@@ -61,9 +61,9 @@ class Layout:
 
     @classmethod
     def from_json(cls, text: str) -> Layout | None:
-        """Read back `to_json`; None for another text, such as that of a newer Shelduck.
+        """Read back `to_json`; None for any other text, such as a newer Shelduck's.
 
-        The footer says the same.
+        The footer contains the same information.
         """
         try:
             return cls(tuple(_load(f) for f in _list(json.loads(text))))
@@ -71,16 +71,16 @@ class Layout:
             return None
 
     def digest(self) -> str:
-        """Return a short name of the layout: equal layouts, equal digests."""
+        """Return a short name of the layout: equal layouts have equal digests."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:32]
 
 
-# The places of a row are the format that is kept: new ones stand behind them, and what older code
-# must not pass over makes another text than a list of rows (docs/decisions/0034).
+# The positions in a row are the stored format. New positions come last. If older code must not
+# ignore a change, the text is anything other than a list of rows (docs/decisions/0034).
 def _dump(f: PhysicalField) -> list[Any]:
     shape = str(f.shape)
     made = [f.name, f.id, shape, f.encoding, f.group, [_dump(c) for c in f.children]]
-    # A text without the mark is that of a file without it.
+    # A text without the mark belongs to a file without it.
     return [*made, True] if f.is_annotated else made
 
 

@@ -30,11 +30,11 @@ def nested_text(field: Field, value: object) -> str:
 
 
 def survives(field: Field, value: object) -> bool:
-    """Tell whether DuckDB reads the value back right from its text.
+    """Return whether DuckDB reads the value back correctly from its text.
 
-    DuckDB 1.5.5 takes the text of a value with JSON inside for JSON. Looking for the end of a value
-    within a value, it takes a closing bracket for one even where it is quoted. PostgreSQL keeps no
-    NUL in text.
+    DuckDB 1.5.5 takes the text of a value with JSON inside for JSON. When it looks for the end of a
+    nested value, it takes even a quoted closing bracket for the end. PostgreSQL stores no NUL in
+    text.
     """
     if value is None or field.is_leaf:
         return True
@@ -69,7 +69,7 @@ def _text(field: Field, value: object) -> str:
     if isinstance(field.shape, Kind):
         return nested_text(field, value)
     if isinstance(value, bytes):
-        # Every byte escaped: none can be taken for a bracket.
+        # Every byte is escaped, so none can be taken for a bracket.
         return _quoted("".join(f"\\x{b:02X}" for b in value))
     text = str(value)
     return text if isinstance(field.shape, Decimal) or str(field.shape) in _BARE else _quoted(text)

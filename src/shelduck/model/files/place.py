@@ -1,8 +1,8 @@
-"""Where a file lies: a directory that is known, and a path below it, in one spelling.
+"""Where a file is: a known directory and a path below it, in one spelling.
 
-Paths of a catalog are raw: nothing in them is encoded, so ``%2B`` is three characters of a name
-wherever the file lies. What has a scheme is the scheme, the bucket or host, and a raw key. It looks
-like a URI and must never be parsed as one.
+Paths of a catalog are raw: nothing in them is encoded, so ``%2B`` is always three characters of a
+name. A path with a scheme is the scheme, the bucket or host, and a raw key. It looks like a URI but
+must never be parsed as one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from shelduck.errors import CorruptLake
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*)(?:/|$))?(.*)", re.DOTALL)
 _ODD = re.compile(r"(?:^|/)\.{0,2}/|(?:^|/)\.{1,2}$")
-# Names of one and the same storage.
+# Names of the same storage.
 _STORAGE = {"s3a": "s3", "s3n": "s3"}
 
 
@@ -23,7 +23,7 @@ class Place:
     """A file or directory below ``root``: what may be deleted.
 
     ``root`` ends in '/'. ``key`` is the path below it: no part of it is empty, ``.`` or ``..``, or
-    ends in a blank. `below` makes one of any spelling. Raises CorruptLake for anything else.
+    ends in a blank. `below` makes a Place from any spelling. Raises CorruptLake for anything else.
     """
 
     root: str
@@ -45,12 +45,12 @@ class Place:
 
 
 def place_below(root: str, path: str) -> Place:
-    """Return the place that ``path`` means below ``root``; CorruptLake when it leaves ``root``."""
+    """Return the place that ``path`` means below ``root``; CorruptLake if it leaves ``root``."""
     return Place(normal(root), _below(root, path))
 
 
 def place_in(root: str, path: str) -> Place | None:
-    """Return the place of an absolute path when it is below ``root``, else None."""
+    """Return the place of an absolute path if it is below ``root``, else None."""
     here, there = normal(root), normal(path)
     if storage_path(there).startswith(storage_path(here)) and not there.endswith("/"):
         return Place(here, storage_path(there)[len(storage_path(here)) :])
@@ -58,9 +58,9 @@ def place_in(root: str, path: str) -> Place | None:
 
 
 def place_of_stranger(path: str) -> Place:
-    """Return the place of a file that the lake did not write, wherever it lies.
+    """Return the place of a file that the lake did not write, wherever it is.
 
-    Raises CorruptLake when the path is not absolute or not in its plain spelling.
+    Raises CorruptLake if the path is not absolute or not in its plain spelling.
     """
     if normal(path) != path or not (path.startswith("/") or _ADDRESS.match(path)):
         raise CorruptLake(f"{path!r} is not an absolute, normalized path")
@@ -69,9 +69,9 @@ def place_of_stranger(path: str) -> Place:
 
 
 def joined(base: str, path: str) -> str:
-    """Return ``path`` below the directory ``base``; CorruptLake when it leaves ``base``.
+    """Return ``path`` below the directory ``base``; CorruptLake if it leaves ``base``.
 
-    A path that is plain already, as all that writers make are, costs next to nothing.
+    A path that is already plain, like all paths that writers make, costs next to nothing.
     """
     return base + (_below(base, path) if _ODD.search(path) else path)
 
@@ -79,8 +79,8 @@ def joined(base: str, path: str) -> str:
 def normal(path: str) -> str:
     """Return an absolute path in its plain spelling: without ``.``, ``..`` and ``//``.
 
-    A scheme is in lower case, and a local path has none. What is a directory by its last '/' stays
-    one.
+    A scheme is in lower case, and a local path has none. If the path ends in '/', so does the
+    result.
     """
     scheme, host, key = split_address(path)
     if scheme:
@@ -100,7 +100,7 @@ def normal(path: str) -> str:
 
 
 def storage_path(path: str) -> str:
-    """Return what is equal for all spellings of one absolute path, links apart."""
+    """Return a text that is equal for all spellings of one absolute path, apart from links."""
     scheme, host, key = split_address(path)
     if scheme in _STORAGE:
         return normal(f"{_STORAGE[scheme]}://{host}/{key}")
@@ -110,7 +110,7 @@ def storage_path(path: str) -> str:
 def split_address(path: str) -> tuple[str, str, str]:
     """Return the scheme in lower case, the bucket or host, and the raw key of a path.
 
-    A local path is all key: scheme and host are empty, whether it begins with ``file:`` or not.
+    A local path is all key: scheme and host are empty, with or without ``file:``.
     """
     match = _ADDRESS.match(path)
     if match is None:

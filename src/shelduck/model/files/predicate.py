@@ -1,8 +1,8 @@
-"""Conditions on columns, as far as they help to leave files out.
+"""Conditions on columns, as far as they help to skip files.
 
 A tree says exactly what the filter says or less, never more: every row that passes the filter
-passes the tree. There is no NOT: a negation is carried down to the leaves when a tree is made, so
-that "may match" can be decided from the leaves upwards and `Unknown` always means yes.
+passes the tree. There is no NOT: when a tree is made, a negation moves down to the leaves, so that
+"may match" can be decided from the leaves upwards and `Unknown` always means yes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """The column equals one of the literals; none at all matches nothing."""
+    """The column equals one of the literals; an empty list matches nothing."""
 
     path: Path
     literals: tuple[Literal, ...]
@@ -67,7 +67,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class IsNotNull:
-    """The column holds a value."""
+    """The column is not NULL."""
 
     path: Path
 

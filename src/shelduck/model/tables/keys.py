@@ -1,11 +1,10 @@
-"""Key models, as Apache Doris has them: which rows of a table are one row, and what they become.
+"""Key models as in Apache Doris: which rows of a table count as one row, and what they become.
 
-DUPLICATE keeps all rows, and its key is what they are sorted by. UNIQUE keeps the last row of each
-key, AGGREGATE one row of each key whose other columns are combined. Loads do that when they write,
-so every snapshot is right for every reader.
+DUPLICATE keeps all rows, sorted by its key. UNIQUE keeps the last row of each key. AGGREGATE keeps
+one row of each key, with its other columns combined. Loads do this on write, so every snapshot is
+correct for every reader.
 
-The model is kept in a property of the table, by column ids: it has a history, and DuckDB ignores
-it.
+The model is a property of the table, by column ids: it has a history, and DuckDB ignores it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal
 KEYS = "shelduck.keys"
 """The property that holds the model of a table."""
 DELETE_SIGN = "__DORIS_DELETE_SIGN__"
-"""The column of a load that says which of its keys are deleted, as Doris calls it."""
+"""The column of a load that says which of its keys are deleted, with Doris' name."""
 
 
 _UNORDERED = ("json", "variant", "geometry")
@@ -40,10 +39,10 @@ class KeyModel(Enum):
 
 
 class Aggregation(Enum):
-    """How values of rows with the same key become one.
+    """How values of rows with the same key are combined.
 
-    SUM, MIN and MAX leave NULL out, and are NULL where there is nothing else. REPLACE takes the
-    last one, REPLACE_IF_NOT_NULL the last one that is not NULL. The catalog keeps the values.
+    SUM, MIN and MAX ignore NULL, and are NULL if there is no other value. REPLACE takes the last
+    value, REPLACE_IF_NOT_NULL the last value that is not NULL. The catalog keeps the values.
     """
 
     SUM = "SUM"
@@ -54,16 +53,16 @@ class Aggregation(Enum):
 
     @property
     def replaces(self) -> bool:
-        """True when the order of rows counts, so that groups of groups are something else."""
+        """True if the order of rows matters, so that groups of groups give another result."""
         return self in (Aggregation.REPLACE, Aggregation.REPLACE_IF_NOT_NULL)
 
 
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """A key model as people write it, by the names of columns.
+    """A key model as people write it, with the names of columns.
 
-    ``distributed_by`` are Doris' bucket columns, which keep their rules and lay nothing out, and
-    ``buckets`` their number or AUTO, which is only shown.
+    ``distributed_by`` are Doris' bucket columns. Their rules apply, but they arrange no files.
+    ``buckets`` is their number or AUTO, which is only shown.
     """
 
     model: KeyModel
@@ -76,10 +75,10 @@ class KeySpec:
 
 @dataclass(frozen=True, slots=True)
 class TableKeys:
-    """The key model of a table: its key columns in order, and how each of the others is combined.
+    """The key model of a table: its key columns in order, and how each other column is combined.
 
-    ``sequence`` is the column by which the last row of a key is known, whatever the order in which
-    rows come; without one the row that comes last is.
+    ``sequence`` is the column that decides which row of a key is the last, whatever the order of
+    rows. Without it, the row that comes last is the last.
     """
 
     model: KeyModel
@@ -91,7 +90,7 @@ class TableKeys:
 
     @property
     def folds(self) -> bool:
-        """True when there is at most one row of each key."""
+        """True if there is at most one row of each key."""
         return self.model is not KeyModel.DUPLICATE
 
     def aggregation(self, column: FieldId) -> Aggregation | None:
@@ -103,7 +102,7 @@ class TableKeys:
         return [f for i in self.columns if (f := columns.by_id(i)) is not None]
 
     def renumbered(self, old: FieldId, new: FieldId) -> TableKeys:
-        """Return the model after a column was replaced by one of another id."""
+        """Return the model after a column was replaced by one with another id."""
 
         def now(number: FieldId) -> FieldId:
             return new if number == old else number
@@ -135,7 +134,7 @@ _read = lru_cache(maxsize=256)(_STORED.read)
 def table_keys(table: TableVersion) -> TableKeys | None:
     """Return the key model of a table, None for a table without one.
 
-    Raises NewerFormat, naming the table, for one that only a newer Shelduck knows.
+    Raises NewerFormat, naming the table, if only a newer Shelduck understands it.
     """
     text = table.properties.get(KEYS)
     return None if text is None else _read(text, f"table {table.full_name}")
@@ -150,9 +149,9 @@ def with_keys(properties: Mapping[str, str], keys: TableKeys | None) -> dict[str
 def resolve_keys(spec: KeySpec, columns: Schema, table: str) -> TableKeys:
     """Return the key model of a new table with these columns.
 
-    Raises NotFound for a column that is not there, and InvalidRequest where the model does not
-    allow what is asked for: keys stand first in their order, have an order themselves, and only
-    columns of AGGREGATE that are no key are combined.
+    Raises NotFound for a column that does not exist, and InvalidRequest if the model does not allow
+    the request: keys come first in their order, their values must have an order, and only columns
+    of AGGREGATE that are not keys are combined.
     """
     keys = [columns.get((name,), table) for name in spec.columns]
     if not keys:
@@ -179,7 +178,7 @@ def resolve_keys(spec: KeySpec, columns: Schema, table: str) -> TableKeys:
 
 
 def check_keys(keys: TableKeys, columns: Schema, table: str) -> None:
-    """Raise InvalidRequest where columns do not fit a key model."""
+    """Raise InvalidRequest if columns do not fit a key model."""
     for field in keys.key_fields(columns):
         refuse_as_key(field, table)
     check_order(keys, columns, table)
@@ -195,7 +194,7 @@ def check_keys(keys: TableKeys, columns: Schema, table: str) -> None:
 
 
 def check_order(keys: TableKeys, columns: Schema, table: str) -> None:
-    """Raise InvalidRequest where the keys do not stand before all other columns."""
+    """Raise InvalidRequest if the keys do not come before all other columns."""
     there = {f.id for f in keys.key_fields(columns)}
     front = [f.id for f in columns][: len(there)]
     if set(front) != there:
@@ -208,7 +207,7 @@ def check_order(keys: TableKeys, columns: Schema, table: str) -> None:
 
 
 def may_be_key(field: Field) -> bool:
-    """Tell whether values of a column can be compared exactly."""
+    """Return whether values of a column can be compared exactly."""
     name = str(field.shape)
     return not isinstance(field.shape, Kind) and name not in (*_UNORDERED, *FLOATS)
 
@@ -229,7 +228,7 @@ def refuse_as_key(field: Field, table: str) -> None:
 
 
 def check_aggregation(keys: TableKeys, field: Field, table: str) -> None:
-    """Raise InvalidRequest where a column that is no key is combined in a way it cannot be."""
+    """Raise InvalidRequest if a column that is not a key cannot be combined in this way."""
     how, here = keys.aggregation(field.id), f"column {quote_name(field.name)} of {table}"
     if keys.model is not KeyModel.AGGREGATE:
         if how is not None:

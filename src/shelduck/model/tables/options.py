@@ -1,6 +1,6 @@
-"""DuckLake's options: their names, how their values are written, and which one holds for a table.
+"""DuckLake's options: their names, how values are written, and which one applies to a table.
 
-An option set for a table counts before one of its schema, that before one of the whole lake.
+An option of a table overrides one of its schema, which overrides one of the whole lake.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OptionValue = str | int | float | bool
 
 
 class Scope(Enum):
-    """For what an option is set; the value is the catalog's word, None for the whole lake."""
+    """The scope of an option; the value is the catalog's word, None for the whole lake."""
 
     LAKE = None
     SCHEMA = "schema"
@@ -29,7 +29,7 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OptionSetting:
-    """One stored option: its text, and the schema or table that it is set for (by id)."""
+    """One stored option: its text, and the id of the schema or table for which it is set."""
 
     name: str
     value: str
@@ -39,10 +39,10 @@ class OptionSetting:
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """What holds for one table; the defaults are those of DuckDB's extension."""
+    """What applies to one table; the defaults are those of DuckDB's extension."""
 
     data_inlining_row_limit: int = 10
-    """Rows of one statement that go into the catalog instead of a file; 0 is none."""
+    """Most rows of one statement that go into the catalog instead of a file; 0 is none."""
     target_file_size: int = 1 << 29
     """Bytes."""
     parquet_compression: str = "snappy"
@@ -58,7 +58,7 @@ class TableOptions:
     write_deletion_vectors: bool = False
     sort_on_insert: bool = True
     rewrite_delete_threshold: float = 0.95
-    """The part of a file's rows, 0 to 1, whose deletion makes it worth a rewrite."""
+    """The part of a file's rows, 0 to 1, that must be deleted before a rewrite pays."""
     delete_older_than: Interval | None = _TWO_DAYS
     expire_older_than: Interval | None = None
     alter_table_timeout_second: int = 86_400
@@ -67,7 +67,7 @@ class TableOptions:
 
 OPTION_NAMES = tuple(f.name for f in fields(TableOptions))
 _LAKE_ONLY = frozenset({"require_commit_message", "delete_older_than", "expire_older_than"})
-# What DuckDB's writers can do and those of Spark do not, by the only value that is true of them.
+# What DuckDB's writers can do and Spark's cannot, with the only value that is true for Spark.
 _NOT_DONE = {
     "write_deletion_vectors": ("false", "Shelduck writes the positions of deleted rows as Parquet"),
 }
@@ -78,10 +78,10 @@ _TRUE, _FALSE = ("true", "t", "1", "yes", "on"), ("false", "f", "0", "no", "off"
 
 
 def option_text(name: str, value: OptionValue, scope: Scope = Scope.LAKE) -> tuple[str, str]:
-    """Return an option's name and the text by which the catalog keeps ``value``.
+    """Return an option's name and the text by which the catalog stores ``value``.
 
-    Raises NotFound, naming near ones, for an unknown option, InvalidRequest for a value that it
-    does not take or a scope that it does not have, and Unsupported for what no write would do.
+    Raises NotFound, naming similar ones, for an unknown option, InvalidRequest for a value or scope
+    that it does not accept, and Unsupported for something that no write would do.
     """
     known = name.lower()
     if known not in OPTION_NAMES:
@@ -101,9 +101,9 @@ def option_text(name: str, value: OptionValue, scope: Scope = Scope.LAKE) -> tup
 def table_options(
     settings: Iterable[OptionSetting], *, schema_id: int | None = None, table_id: int | None = None
 ) -> TableOptions:
-    """Return what holds for a table; settings for other schemas and tables do not count.
+    """Return what applies to a table; settings for other schemas and tables do not count.
 
-    Raises CorruptLake for a stored text that is no value of its option.
+    Raises CorruptLake if a stored text is not a value of its option.
     """
     owners = {Scope.LAKE: None, Scope.SCHEMA: schema_id, Scope.TABLE: table_id}
     found: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""Partitioning: the transforms of DuckLake 1.0, which columns they take, and directory names.
+"""Partitioning: the transforms of DuckLake 1.0, their columns, and directory names.
 
-A transform is kept as text: ``identity``, ``year``, ``month``, ``day``, ``hour`` (calendar fields:
-a month is 1 to 12) or ``bucket(N)``. Every file of a table holds one value of each key.
+A transform is stored as text: ``identity``, ``year``, ``month``, ``day``, ``hour`` (calendar
+fields: a month is 1 to 12) or ``bucket(N)``. Every file of a table holds one value of each key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLOCKS = ("time", "timetz")
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """What is made of a column's value: ``kind`` is a word above, ``buckets`` the N of bucket."""
+    """How to compute a key from a column: ``kind`` is a word above, ``buckets`` the N of bucket."""
 
     kind: str = IDENTITY
     buckets: int = 0
@@ -40,7 +40,7 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class PartitionBy:
-    """One partition key as it is asked for: a top-level column by name, and its transform."""
+    """One partition key as it is requested: the name of a top-level column, and its transform."""
 
     column: str
     transform: Transform = Transform()
@@ -55,7 +55,7 @@ class PartitionBy:
 
 @dataclass(frozen=True, slots=True)
 class SetPartitioning:
-    """Partition the files that are written from now on; those that exist stay as they are."""
+    """Partition new files; existing files stay as they are."""
 
     keys: tuple[PartitionBy, ...]
 
@@ -65,14 +65,14 @@ class SetPartitioning:
 
 @dataclass(frozen=True, slots=True)
 class ResetPartitioning:
-    """Partition the files that are written from now on no more."""
+    """Stop partitioning new files."""
 
     def __str__(self) -> str:
         return "RESET PARTITIONED BY"
 
 
 def parse_transform(text: str) -> Transform:
-    """Return the transform that the catalog's text means; Unsupported for one of later versions."""
+    """Return the transform that the catalog's text means; Unsupported for a later version's."""
     match = _BUCKET.fullmatch(text)
     if match and 0 < int(match[1]) <= _MOST_BUCKETS:
         return Transform(BUCKET, int(match[1]))
@@ -89,8 +89,8 @@ def resolve_keys(
 ) -> tuple[PartitionColumn, ...]:
     """Return the keys by column id.
 
-    Raises NotFound for a column that is not there, InvalidRequest for a key that is given twice or
-    a transform that makes no sense of the column's type.
+    Raises NotFound for a column that does not exist, InvalidRequest for a key that is given twice
+    or a transform that does not suit the column's type.
     """
     if not keys:
         raise InvalidRequest(
@@ -111,7 +111,7 @@ def resolve_keys(
 
 
 def refusal(column: Field, transform: Transform) -> str | None:
-    """Return why a column cannot be a key under a transform, None when it can."""
+    """Return why a column cannot be a key with a transform, None if it can."""
     if isinstance(column.shape, Kind) or str(column.shape) in _NEVER_KEYS:
         return f"a column of type {column.type} cannot be a partition key"
     if transform.kind == BUCKET and not 0 < transform.buckets <= _MOST_BUCKETS:
@@ -127,7 +127,7 @@ def refusal(column: Field, transform: Transform) -> str | None:
 
 
 def named_keys(partition: Sequence[PartitionColumn], columns: Schema) -> list[PartitionBy]:
-    """Return the keys of a table by the names that its columns have today."""
+    """Return the keys of a table by the current names of its columns."""
     named = [(columns.by_id(FieldId(key.column_id)), key.transform) for key in partition]
     return [PartitionBy(f.name, parse_transform(text)) for f, text in named if f is not None]
 
@@ -135,7 +135,7 @@ def named_keys(partition: Sequence[PartitionColumn], columns: Schema) -> list[Pa
 def partition_directory(keys: Sequence[PartitionBy], values: Sequence[str | None]) -> str:
     """Return the directory of a partition below the table's, ending in '/', as DuckDB names it.
 
-    DuckDB compacts files of one partition only where they lie in one directory.
+    DuckDB compacts files of one partition only if they are in one directory.
     """
     return "".join(
         f"{quote(name, safe='')}={NULL_DIRECTORY if value is None else quote(value, safe='')}/"
@@ -144,10 +144,10 @@ def partition_directory(keys: Sequence[PartitionBy], values: Sequence[str | None
 
 
 def directory_keys(keys: Sequence[PartitionBy]) -> list[str]:
-    """Return what stands before the ``=`` in the directory of each key, as DuckDB names them.
+    """Return the text before the ``=`` in the directory of each key, as DuckDB names them.
 
-    The column's name for ``identity``, else the transform's; where that is taken, the column's name
-    is added to it.
+    It is the column's name for ``identity``, and otherwise the transform's name. If that is already
+    taken, the column's name is added to it.
     """
     found: list[str] = []
     for key in keys:

@@ -1,7 +1,7 @@
 """Table properties: their names, what they may hold, and what they allow.
 
-They are kept as tags of the table, so they have a history and travel with it; DuckDB ignores them.
-Delta's names mean what they mean in Delta. Other names are the user's own.
+They are tags of the table, so they have a history and time travel sees old values; DuckDB ignores
+them. Delta's names mean the same as in Delta. Other names are the user's own.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from shelduck.model.types.promotions import Promotion, Verdict, promotion
 TYPE_WIDENING = "delta.enableTypeWidening"
 TYPE_WIDENING_FEATURE = "delta.feature.typeWidening"
 AUTOMATIC_WIDENING = "shelduck.allowAutomaticWidening"
-# The snapshot up to which type changes are forgotten: the feature was dropped on top of it.
+# The snapshot up to which type changes are forgotten: the one before the feature was dropped.
 FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
 _HIDDEN = frozenset({FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS})
 _OURS = ("delta.", "shelduck.")
-# Properties of later versions that older code may pass over.
+# Properties of later versions that older code may ignore.
 _HINTS = "shelduck.hint."
 _OF_CLUSTERS = frozenset(
     {
@@ -38,20 +38,20 @@ _OF_CLUSTERS = frozenset(
         "replication_allocation",
         "storage_medium",
         "in_memory",
-        # All columns have ids, and rows of one key are merged when they are written.
+        # All columns have ids, and rows of one key are merged on write.
         "light_schema_change",
         "enable_unique_key_merge_on_write",
     }
 )
 _FLAGS = ("true", "false")
-# How alike two names are, of 1, when one is taken for a slip of the other.
+# How similar two names are, of 1, before one counts as a misspelling of the other.
 _NEAR = 0.9
 
 Properties = Mapping[str, str]
 
 
 class AutomaticWidening(Enum):
-    """Which types a write that may change the schema widens by itself."""
+    """Which types a write that may change the schema widens automatically."""
 
     ALWAYS = "always"
     SAME_FAMILY = "same_family"
@@ -79,7 +79,7 @@ class SetProperties:
 
 @dataclass(frozen=True, slots=True)
 class UnsetProperties:
-    """Take properties of a table away."""
+    """Remove properties of a table."""
 
     keys: tuple[str, ...]
     if_exists: bool = False
@@ -95,9 +95,9 @@ PropertyChange = SetProperties | UnsetProperties
 def apply_properties(known: Properties, change: PropertyChange, table: str) -> dict[str, str]:
     """Return the properties after a change.
 
-    Raises NotFound for an unknown name that begins as Delta's and Shelduck's do or is all but one
-    of theirs, and for one to unset that is not set; InvalidRequest for a value that a property does
-    not take.
+    Raises NotFound for an unknown name that begins like Delta's and Shelduck's names or is nearly
+    one of them, and for unsetting a property that is not set; InvalidRequest for a value that a
+    property does not accept.
     """
     found = dict(known)
     if isinstance(change, SetProperties):
@@ -119,9 +119,9 @@ def apply_properties(known: Properties, change: PropertyChange, table: str) -> d
 
 
 def checked_properties(values: Properties, table: str) -> dict[str, str]:
-    """Return properties as they are kept: known names and values in their own spelling.
+    """Return properties as they are stored: known names and values in their own spelling.
 
-    Type widening that is enabled records its feature, as Delta does.
+    If type widening is enabled, its feature is recorded, as in Delta.
     """
     found = dict(_checked(key, value, table) for key, value in values.items())
     if found.get(TYPE_WIDENING) == "true":
@@ -130,10 +130,10 @@ def checked_properties(values: Properties, table: str) -> dict[str, str]:
 
 
 def refuse_doris(values: Properties, table: str) -> None:
-    """Raise InvalidRequest for a property of Doris' CREATE TABLE that says something of a lake.
+    """Raise InvalidRequest for a property of Doris' CREATE TABLE that means something for a lake.
 
-    What places copies of a table on the machines of a cluster is of no matter here, and changes of
-    metadata are always light: Unsupported if they are not to be.
+    Properties that place copies of a table on the machines of a cluster have no effect here.
+    Changes of metadata are always light, so Unsupported is raised if they are not to be.
     """
     for key, value in values.items():
         if key.lower() == "light_schema_change" and value.strip().lower() != "true":
@@ -149,12 +149,12 @@ def refuse_doris(values: Properties, table: str) -> None:
 
 
 def shown_properties(properties: Properties) -> dict[str, str]:
-    """Return the properties that are for people, by name."""
+    """Return the properties that are shown to people, by name."""
     return {k: properties[k] for k in sorted(properties) if k not in _HIDDEN}
 
 
 def require_known(table: TableVersion) -> None:
-    """Raise NewerFormat where only a newer Shelduck knows what the rows of a table have to be."""
+    """Raise NewerFormat if only a newer Shelduck knows what the rows of a table must be."""
     table_keys(table)
     rollup_of(table)
     rollup_names(table)
@@ -166,10 +166,10 @@ def require_known(table: TableVersion) -> None:
 
 
 def allows_promotion(properties: Properties, found: Promotion) -> bool:
-    """Tell whether a light change of a type is allowed on a table with these properties.
+    """Return whether a light change of a type is allowed on a table with these properties.
 
-    The promotions of the DuckLake specification are, unless type widening was switched off; all
-    others are when it was switched on.
+    The promotions of the DuckLake specification are allowed unless type widening was switched off;
+    all others only if it was switched on.
     """
     enabled = properties.get(TYPE_WIDENING)
     if found.verdict is Verdict.SAME:
@@ -178,7 +178,7 @@ def allows_promotion(properties: Properties, found: Promotion) -> bool:
 
 
 def widens_by_itself(properties: Properties, source: DataType, target: DataType) -> bool:
-    """Tell whether a write that may change the schema widens ``source`` to ``target``."""
+    """Return whether a write that may change the schema widens ``source`` to ``target``."""
     found = promotion(source, target)
     if not found.is_light or not allows_promotion(properties, found):
         return False
@@ -190,14 +190,14 @@ def widens_by_itself(properties: Properties, source: DataType, target: DataType)
 
 
 def without_type_widening(properties: Properties, snapshot: int) -> dict[str, str]:
-    """Return the properties of a table that leaves the feature on top of ``snapshot``."""
+    """Return the properties of a table that drops the feature after ``snapshot``."""
     gone = (TYPE_WIDENING, TYPE_WIDENING_FEATURE)
     kept = {k: v for k, v in properties.items() if k not in gone}
     return kept | {FORGOTTEN_TYPES: str(snapshot)}
 
 
 def forgotten_at(properties: Properties) -> int:
-    """Return the snapshot up to which changes of types do not count any more, 0 for none."""
+    """Return the snapshot up to which type changes no longer count, 0 for none."""
     return int(properties.get(FORGOTTEN_TYPES, "0"))
 
 
@@ -228,13 +228,13 @@ def _checked(key: str, value: str, table: str) -> tuple[str, str]:
 
 
 def _is_all_but_known(key: str) -> bool:
-    """Tell a known name that is mistyped or lacks its prefix: it would be kept without effect."""
+    """Return whether a known name is misspelled or lacks its prefix, so it would have no effect."""
     names = [n.lower() for known in _VALUES for n in (known, known.partition(".")[2])]
     return bool(difflib.get_close_matches(key.lower(), names, n=1, cutoff=_NEAR))
 
 
 def _family(data_type: DataType) -> str | None:
-    """Return the family in which Delta 4.0 widens by itself."""
+    """Return the family in which Delta 4.0 widens automatically."""
     name = str(data_type)
     if isinstance(data_type, Decimal):
         return "decimal"

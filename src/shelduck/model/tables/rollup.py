@@ -1,7 +1,7 @@
-"""Rollups: tables that hold what a query over one base table gives, kept by every write of it.
+"""Rollups: tables that hold the result of a query over one base table; every write keeps them.
 
-A rollup of a table ``t`` is the ordinary table ``t$name``. What it holds of its base is kept in a
-property of it, by column ids; the base has a property with the names of its rollups.
+A rollup of a table ``t`` is the ordinary table ``t$name``. A property of the rollup says, by column
+ids, what it holds of its base; a property of the base has the names of its rollups.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, record, word
 
 ROLLUP = "shelduck.rollup"
-"""The property of a rollup that says of what it is one."""
+"""The property of a rollup that says what it holds of which base."""
 ROLLUPS = "shelduck.rollups"
 """The property of a base that names its rollups."""
 
 
 class Measure(Enum):
-    """How a column of a rollup is made of all rows of one of its keys.
+    """How a column of a rollup is computed from all rows of one of its keys.
 
-    COUNT counts values that are not NULL, or rows where it has no column. The others are what
-    `Aggregation` calls so. The catalog keeps the values.
+    COUNT counts values that are not NULL, or rows if it has no column. The others mean the same as
+    in `Aggregation`. The catalog keeps the values.
     """
 
     SUM = "SUM"
@@ -38,13 +38,13 @@ class Measure(Enum):
 
     @property
     def aggregation(self) -> Aggregation:
-        """How measures of parts become that of the whole."""
+        """Return how measures of parts are combined into that of the whole."""
         return Aggregation.SUM if self is Measure.COUNT else Aggregation(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureSpec:
-    """One measure as people write it: ``name`` is that of the rollup's column.
+    """One measure as people write it: ``name`` is the name of the rollup's column.
 
     ``column`` is None for COUNT(*).
     """
@@ -58,9 +58,9 @@ class MeasureSpec:
 class RollupSpec:
     """A rollup as people write it.
 
-    ``columns`` are those of the base that it holds, keys first; ``duplicate_keys`` are those that
-    it is sorted by, None for the first ones. With ``measures``, which only DUPLICATE tables need,
-    it holds one row for each combination of values of ``columns``.
+    ``columns`` are the columns of the base that it holds, keys first; ``duplicate_keys`` are those
+    by which it is sorted, None for the first ones. With ``measures``, which only DUPLICATE tables
+    need, it holds one row for each combination of values of ``columns``.
     """
 
     name: str
@@ -73,7 +73,7 @@ class RollupSpec:
 class RollupColumn:
     """One column of a rollup: ``source`` is the base's column, None for COUNT(*).
 
-    ``measure`` is None for a value that is taken as it is.
+    ``measure`` is None for a value that is copied as it is.
     """
 
     id: FieldId
@@ -83,7 +83,7 @@ class RollupColumn:
 
 @dataclass(frozen=True, slots=True)
 class Rollup:
-    """What a rollup holds of its base, which is known by its uuid."""
+    """What a rollup holds of its base; ``base`` is the uuid of the base."""
 
     base: str
     name: str
@@ -92,7 +92,7 @@ class Rollup:
 
 @dataclass(frozen=True, slots=True)
 class AddRollup:
-    """Make a rollup of a table; ``source`` is another rollup that it may be made from."""
+    """Add a rollup to a table; ``source`` is another rollup from which it may be made."""
 
     spec: RollupSpec
     source: str | None = None
@@ -116,7 +116,7 @@ class _Listed:
 
 
 def _of_names(found: list[str]) -> dict[str, list[str]]:
-    """Return version 1 of a list of names, which had no more to it once."""
+    """Return version 1 of a list of names, which contained nothing else before."""
     return {"names": found}
 
 
@@ -130,20 +130,20 @@ _read = lru_cache(maxsize=256)(STORED_ROLLUP.read)
 
 
 def rollup_of(table: TableVersion) -> Rollup | None:
-    """Return what a table is a rollup of, None for one that is none.
+    """Return the rollup that a table is, None if it is not a rollup.
 
-    Raises NewerFormat, naming the table, for one that only a newer Shelduck knows.
+    Raises NewerFormat, naming the table, if only a newer Shelduck understands it.
     """
     text = table.properties.get(ROLLUP)
     return None if text is None else _read(text, f"table {table.full_name}")
 
 
 def keeps_rows(rollup: Rollup, own: TableKeys | None, base: TableKeys | None) -> bool:
-    """Tell whether a rollup has one row for each row of its base.
+    """Return whether a rollup has one row for each row of its base.
 
-    ``own`` and ``base`` are the key models of the two tables. Measures do not tell: a rollup of
-    keys alone combines rows as well. A rollup with one row per key keeps the rows of its base only
-    if its keys tell those rows apart.
+    ``own`` and ``base`` are the key models of the two tables. Measures do not decide this, because
+    a rollup of keys alone combines rows too. A rollup with one row per key keeps the rows of its
+    base only if its keys tell those rows apart.
     """
     if own is None or not own.folds:
         return all(c.measure is None for c in rollup.columns)

@@ -2,7 +2,7 @@
 
 A nested column is a field with children: a struct's members by name, a list's ``element``, a map's
 ``key`` and ``value``. Every node has its own id (DuckLake's ``column_id``), never used again in the
-table. Names are compared without case, as Spark and DuckDB do.
+table. Names are compared without case, as in Spark and DuckDB.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Kind(Enum):
         return self.value
 
 
-# Columns that scans, changes of rows and files hold beside those of a table begin with these.
+# Columns that scans, changes of rows and files have beside those of a table begin with these.
 _RESERVED = ("__shelduck_", "_ducklake_internal_")
 _SPENT = "__shelduck_spent"
 NO_DEFAULT = "NULL"
-"""What DuckLake writes where a column has no default: this text, not SQL NULL."""
+"""What DuckLake writes if a column has no default: this text, not SQL NULL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,8 @@ class Default:
 class Field:
     """One node of a schema; ``shape`` is a leaf type or the nested kind.
 
-    ``initial_default`` is the value (DuckDB text) that files without this id read as; None is NULL.
+    ``initial_default`` is the value (DuckDB text) as which files without this id are read; None is
+    NULL.
     """
 
     id: FieldId
@@ -94,16 +95,16 @@ class Field:
 
     @property
     def is_leaf(self) -> bool:
-        """True when values, not other fields, hang below this field."""
+        """True for a leaf: below it are values, not other fields."""
         return not isinstance(self.shape, Kind)
 
     def child(self, name: str) -> Field | None:
-        """Return the child of that name, without regard to case."""
+        """Return the child with that name, without regard to case."""
         lowered = name.lower()
         return next((c for c in self.children if c.name.lower() == lowered), None)
 
     def walk(self) -> Iterator[Field]:
-        """Yield this field and all below it in pre-order, the order in which ids are given."""
+        """Yield this field and all below it in pre-order, the order in which ids are assigned."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -145,7 +146,7 @@ class Schema:
         return self._by_id.get(FieldId(field_id))
 
     def find(self, path: Path) -> Field | None:
-        """Return the field at ``path``, which goes by ``element``, ``key``, ``value`` and names."""
+        """Return the field at ``path``; its parts are ``element``, ``key``, ``value`` and names."""
         fields = self.fields
         found: Field | None = None
         for part in path:
@@ -157,7 +158,7 @@ class Schema:
         return found
 
     def get(self, path: Path, table: str = "the table") -> Field:
-        """Return the field at ``path`` or raise NotFound naming the nearest ones."""
+        """Return the field at ``path`` or raise NotFound naming similar ones."""
         found = self.find(path)
         if found is not None:
             return found
@@ -166,7 +167,7 @@ class Schema:
         raise NotFound.named("column", path_text(path), known, where=table)
 
     def replace(self, path: Path, new: Field | None) -> Schema:
-        """Return the schema with the field at ``path`` put in place of the old one, or removed."""
+        """Return the schema with the field at ``path`` replaced or removed."""
         return Schema(_replaced(self.fields, path, new))
 
     def __iter__(self) -> Iterator[Field]:
@@ -186,7 +187,7 @@ def path_text(path: Path) -> str:
 def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = True) -> Field:
     """Return a field of ``data_type`` whose nodes get ids from ``next_id`` on, in pre-order.
 
-    Raises InvalidRequest for an empty name, which SQL has no way to write, and a reserved one.
+    Raises InvalidRequest for an empty name, which SQL cannot write, and for a reserved name.
     """
     if not name:
         raise InvalidRequest("the name of a column is empty")
@@ -211,7 +212,7 @@ def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = 
 
 
 def require_free_name(name: str, table: str | None = None) -> None:
-    """Refuse a column's name that readers and writers of rows need for columns of their own."""
+    """Refuse a column's name that readers and writers of rows need for their own columns."""
     if is_reserved(name):
         where = "" if table is None else f" of {table}"
         raise InvalidRequest(
@@ -221,15 +222,16 @@ def require_free_name(name: str, table: str | None = None) -> None:
 
 
 def is_reserved(name: str) -> bool:
-    """Tell whether a column's name is one that only Shelduck and DuckLake give."""
+    """Return whether a column's name is one that only Shelduck and DuckLake give."""
     return name.lower().startswith(_RESERVED)
 
 
 def in_places(fields: Sequence[Field]) -> tuple[Field, ...]:
-    """Return fields that lie side by side with orders that grow; as few change as can be.
+    """Return sibling fields with increasing orders, with as few changes as possible.
 
-    An order is the id of its own field, or that of none beside it: DuckDB gives a column that it
-    alters or adds the id as its order, which then never meets that of another column.
+    An order is the id of its own field, or a number that is the id of no sibling: DuckDB gives a
+    column that it alters or adds the id as its order, which is then never the order of another
+    column.
     """
     ids = {f.id for f in fields}
     found: list[Field] = []
@@ -243,10 +245,10 @@ def in_places(fields: Sequence[Field]) -> tuple[Field, ...]:
 
 
 def spent(columns: Schema, last: int, known: int = 0) -> tuple[Field, ...]:
-    """Return what takes the ids up to ``last`` that ``columns`` leave free: none, or one field.
+    """Return what takes the ids up to ``last`` that ``columns`` leave free: nothing, or one field.
 
-    Those up to ``known`` are taken. A column that came and went before anybody saw it may be in
-    files all the same.
+    Ids up to ``known`` are already taken. Files may contain a column even if it came and went
+    before anybody saw it.
     """
     if last <= max(known, *(f.id for f in columns.walk())):
         return ()
@@ -260,7 +262,7 @@ def retyped(before: Schema, after: Schema) -> frozenset[FieldId]:
 
 
 def new_schema(columns: list[Member]) -> Schema:
-    """Return a schema with ids from 1 on; refuse none, and names that differ only by case."""
+    """Return a schema with ids from 1 on; refuse no columns, and names that differ only by case."""
     if not columns:
         raise InvalidRequest("a table needs at least one column")
     fields: list[Field] = []

@@ -1,4 +1,4 @@
-"""A column that is being replaced by one of another type, as the catalog remembers it."""
+"""A column that is being replaced by a column of another type, as the catalog stores it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from shelduck.model.tables.schema import FieldId, Path
 class Conversion:
     """One top-level column that gets another type: ``shadow_id`` is the id of its replacement.
 
-    ``source`` is the type as the column has it, ``target`` as people write it. ``using`` is a Spark
-    SQL expression over the table's columns, None for the conversion by the types.
-    ``on_error_null``: values that do not survive become NULL instead of an error. ``clause`` is the
-    place among the clauses of the job that asks for it.
+    ``source`` is the current type of the column, ``target`` the new one as people write it.
+    ``using`` is a Spark SQL expression over the table's columns, None for the conversion by the
+    types. ``on_error_null``: values that cannot be converted become NULL instead of an error.
+    ``clause`` is the index of the clause of the job that asks for it.
 
-    ``parts`` are the ids of the column and of all that is in it. ``named`` is what names meant when
-    the job began, as paths with ids: of everything that ``using`` may name. ``may_be_null``: values
-    that are no NULL may become one, which the column takes.
+    ``parts`` are the ids of the column and of everything in it. ``named`` is what names meant when
+    the job began, as paths with ids, for everything that ``using`` may name. ``may_be_null``:
+    values that are not NULL may become NULL, and the column accepts this.
     """
 
     column_id: FieldId

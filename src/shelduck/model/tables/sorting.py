@@ -1,6 +1,6 @@
 """The sort order of a table: expressions in DuckDB's SQL, by which new files are sorted.
 
-It is advice: readers never rely on it.
+It is not binding: readers never rely on it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NULLS = {"NULLS FIRST": True, "NULLS LAST": False}
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One key: an expression over top-level columns, its direction and the place of NULL."""
+    """One key: an expression over top-level columns, its direction and the position of NULL."""
 
     expression: str
     descending: bool = False
@@ -28,7 +28,7 @@ class SortKey:
 
     @property
     def null_order(self) -> str:
-        """``NULLS_FIRST`` or ``NULLS_LAST``, as the catalog has it."""
+        """``NULLS_FIRST`` or ``NULLS_LAST``, as in the catalog."""
         return "NULLS_FIRST" if self.nulls_first else "NULLS_LAST"
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class SortKey:
 
 @dataclass(frozen=True, slots=True)
 class SetSorting:
-    """Sort the files that are written from now on; those that exist stay as they are."""
+    """Sort new files; existing files stay as they are."""
 
     keys: tuple[SortKey, ...]
 
@@ -47,14 +47,14 @@ class SetSorting:
 
 @dataclass(frozen=True, slots=True)
 class ResetSorting:
-    """Sort the files that are written from now on no more."""
+    """Stop sorting new files."""
 
     def __str__(self) -> str:
         return "RESET SORTED BY"
 
 
 def parse_sort_key(text: str) -> SortKey:
-    """Return the key that ``str`` of it, the form of `TableVersion.sort`, means."""
+    """Parse the ``str`` of a key, which is the form of `TableVersion.sort`."""
     parts = text.rsplit(" ", 3)
     nulls = " ".join(parts[2:])
     if len(parts) != 4 or parts[1] not in _DIRECTIONS or nulls not in _NULLS:

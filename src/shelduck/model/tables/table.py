@@ -16,7 +16,7 @@ DEFAULT_SCHEMA = "main"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One commit. ``changes_made`` is the catalog's text, None when there was nothing to say."""
+    """One commit. ``changes_made`` is the catalog's text, None if there was nothing to record."""
 
     id: SnapshotId
     time: datetime
@@ -48,12 +48,12 @@ class PartitionColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """One table at one snapshot: identity, place and columns.
+    """One table at one snapshot: identity, path and columns.
 
     ``path`` is the absolute directory of its files, ending in '/'. ``first_names`` maps a field id
-    to the first name it ever had, which is what our files call it; ``max_column_id`` counts ended
-    columns too, so that ids are never used again. Comments are by field id, the table's own under
-    None.
+    to the first name that it ever had, which is the name in our files. ``max_column_id`` includes
+    ended columns, so that ids are never used again. Comments are by field id; the table's own
+    comment is under None.
     """
 
     id: TableId
@@ -72,13 +72,13 @@ class TableVersion:
     sort: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
     options: TableOptions = field(default_factory=TableOptions)
-    """What holds for writes; options have no history."""
+    """What applies to writes; options have no history."""
     conversions: tuple[Conversion, ...] = ()
-    """What an open job converts: files that are written now hold its columns too."""
+    """What an open job converts: new files contain its columns too."""
     has_reserved: bool = False
-    """False when no job has ever reserved a column, so that there is none to ask for."""
+    """False if no job has ever reserved a column, so that there is no job to look up."""
 
     @property
     def full_name(self) -> str:
-        """The table's name with its schema, quoted where it must be."""
+        """Return the table's name with its schema, quoted if necessary."""
         return f"{quote_name(self.schema.name)}.{quote_name(self.name)}"

@@ -1,4 +1,4 @@
-"""A view as one snapshot sees it, and what makes a new one."""
+"""A view as one snapshot sees it, and the definition of a new one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from shelduck.model.tables.table import SchemaInfo, Snapshot
 from shelduck.model.text.quoting import quote_name
 
 SPARK_SQL = "shelduck.spark_sql"
-"""The key of the tag that keeps Spark's own text: DuckDB parses every row of ``ducklake_view``."""
+"""The key of the tag with Spark's own text: DuckDB parses every row of ``ducklake_view``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewDefinition:
-    """What a view says: ``sql`` is DuckDB's text, ``spark_sql`` Spark's (None: it has none).
+    """The definition of a view: ``sql`` is DuckDB's text, ``spark_sql`` Spark's, or None.
 
-    ``columns`` are the names that it gives to its query's columns, empty when they keep theirs.
+    ``columns`` are the names that it gives to its query's columns, empty if they keep their own
+    names.
     """
 
     sql: str
@@ -27,7 +28,7 @@ class ViewDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ViewVersion:
-    """One view at one snapshot. A view that is replaced gets another id, a renamed one keeps it."""
+    """One view at one snapshot. A replaced view gets another id, a renamed one keeps it."""
 
     id: int
     uuid: str
@@ -40,5 +41,5 @@ class ViewVersion:
 
     @property
     def full_name(self) -> str:
-        """The view's name with its schema, quoted where it must be."""
+        """Return the view's name with its schema, quoted if necessary."""
         return f"{quote_name(self.schema.name)}.{quote_name(self.name)}"

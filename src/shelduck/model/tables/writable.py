@@ -1,4 +1,4 @@
-"""Whether files can be written that hold the values of a type: one answer for all who write."""
+"""Whether Spark can write files with the values of a type: one answer for all writers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _MOST_TOLD = 3
 
 
 def is_writable(leaf: Leaf) -> bool:
-    """True when Spark can store the type in a way that every DuckLake reader reads back."""
+    """Return whether Spark can store the type so that every DuckLake reader can read it."""
     return str(leaf) not in NOT_WRITTEN
 
 
 def unwritable_parts(data_type: DataType, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield the parts of a type of which Spark cannot write values, and why."""
+    """Yield the parts of a type whose values Spark cannot write, and why."""
     match data_type:
         case Primitive():
             if not is_writable(data_type):
@@ -38,7 +38,7 @@ def unwritable_parts(data_type: DataType, path: Path = ()) -> Iterator[tuple[Pat
 
 
 def why_not_written(columns: Iterable[Field], table: str) -> str | None:
-    """Return why no files of these columns are written, naming columns; None where they are."""
+    """Return why files of these columns cannot be written, naming columns; None if they can."""
     found = [part for f in columns for part in unwritable_parts(f.type, (f.name,))]
     if not found:
         return None
@@ -51,7 +51,7 @@ def why_not_written(columns: Iterable[Field], table: str) -> str | None:
 
 
 def require_writable(columns: Iterable[Field], table: str, what: str) -> None:
-    """Raise Unsupported, saying ``what`` it is for, where files of the columns are not written."""
+    """Raise Unsupported, saying ``what`` it is for, if files of the columns cannot be written."""
     why = why_not_written(columns, table)
     if why is not None:
         raise Unsupported(f"{what}: {why}")

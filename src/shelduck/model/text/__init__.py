@@ -1,1 +1,1 @@
-"""Names, quotes and spans of time as people and catalogs write them."""
+"""Names, quotes and time spans as people and catalogs write them."""

@@ -1,4 +1,4 @@
-"""Spans of time in DuckDB's words: ``2 days``, ``1 month 3 hours``, ``7 days 12:00:00``."""
+"""Time spans in DuckDB's words: ``2 days``, ``1 month 3 hours``, ``7 days 12:00:00``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Interval:
     rest: timedelta
 
     def before(self, moment: datetime) -> datetime:
-        """Return the moment this long before; the last day of a month that is shorter."""
+        """Return the moment this long before; in a shorter month, its last day."""
         count = moment.year * 12 + moment.month - 1 - self.months
         year, month = divmod(count, 12)
         day = min(moment.day, calendar.monthrange(year, month + 1)[1])
@@ -41,7 +41,7 @@ class Interval:
 
 
 def parse_interval(text: str) -> Interval | None:
-    """Return the span that a text means, None when it is none."""
+    """Return the span that a text means, None if it is not a span."""
     months, rest, at = 0, timedelta(), 0
     words = text.strip()
     if not words:

@@ -1,4 +1,4 @@
-"""Dotted names as people write them: ``schema.table``, ``column.field``, quoted at need."""
+"""Dotted names as people write them: ``schema.table``, ``column.field``, quoted if necessary."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def _unparsable(text: str) -> InvalidRequest:
 
 
 def write_directory(table_uuid: str, milliseconds: int, random: int) -> str:
-    """Return the name of the directory of one write: a UUID of version 7, its end the table's.
+    """Return the directory name of one write: a UUID of version 7 that ends like the table's.
 
-    Names sort by time, as those of DuckLake's files do, and tell whose they are even where another
-    lake keeps its files beside them. ``random`` counts with its last 26 bits.
+    Names sort by time, as those of DuckLake's files do. They say to which table they belong, even
+    if another lake has files beside them. The last 26 bits of ``random`` are used.
     """
     value = (
         milliseconds << 80
@@ -63,12 +63,12 @@ def write_directory(table_uuid: str, milliseconds: int, random: int) -> str:
 
 
 def is_write_directory(name: str, table_uuid: str) -> bool:
-    """Tell whether a directory was made by a write to the table of that uuid."""
+    """Return whether a write to the table with that uuid made a directory."""
     return bool(_WRITE.fullmatch(name)) and name.endswith(_last_digits(table_uuid))
 
 
 def write_time(name: str) -> datetime:
-    """Return when a write began, by the name of its directory and the clock of its machine."""
+    """Return when a write began, according to the name of its directory and its machine's clock."""
     milliseconds = UUID(name).int >> 80
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
@@ -80,7 +80,7 @@ def _last_digits(uuid: str) -> str:
 def directory(name: str, uuid: str) -> str:
     """Return the directory, ending in '/', of a schema or table with that name and uuid.
 
-    Names of letters, digits, '_' and '-' are used as they are as DuckDB does, others would
+    Names of letters, digits, '_' and '-' are used as they are, as in DuckDB; other names would
     clash with path syntax.
     """
     return f"{name if re.fullmatch('[A-Za-z0-9_-]+', name) else uuid}/"

@@ -6,12 +6,12 @@ import re
 
 
 def quote_name(name: str) -> str:
-    """Return a name for people, types and Shelduck's statements: in back ticks where it must be."""
+    """Return a name for people, types and Shelduck's statements, in back ticks if necessary."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else backticked(name)
 
 
 def backticked(name: str) -> str:
-    """Return a name for Spark's own parser, to which a bare ``true`` or ``null`` is a value."""
+    """Return a name for Spark's own parser, for which a bare ``true`` or ``null`` is a value."""
     return "`" + name.replace("`", "``") + "`"
 
 

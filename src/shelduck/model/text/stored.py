@@ -1,4 +1,4 @@
-"""Texts that outlive a process: JSON by names of its own, with a version.
+"""Texts that outlive a process: JSON with declared names and a version.
 
 A form maps names in the text to names in Python. Reading ignores names that the form does not have,
 and rewriting the text keeps them (docs/decisions/0034).
@@ -29,10 +29,10 @@ def _same(new: Any, _: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a value becomes plain JSON, and is made of it again.
+    """How a value becomes plain JSON, and how it is restored.
 
-    A part of a record that is ``absent`` is not written, and one that is not there means that.
-    ``keep`` adds to what was just written what the form does not name of an older text.
+    If a part of a record equals ``absent``, it is not written, and a missing part means ``absent``.
+    ``keep`` adds to a new text the parts of an older text that the form does not name.
     """
 
     write: Callable[[Any], Any]
@@ -43,12 +43,12 @@ class Form:
     attribute: str = ""
 
     def called(self, attribute: str) -> Form:
-        """Return the form of a part that Python calls something else than the text does."""
+        """Return the form of a part that has another name in Python than in the text."""
         return replace(self, attribute=attribute)
 
 
 def plain(kind: type, absent: Any = _REQUIRED) -> Form:
-    """Return the form of a value that JSON has."""
+    """Return the form of a value that JSON supports."""
 
     def read(found: Any) -> Any:
         if type(found) is not kind:
@@ -64,7 +64,7 @@ FLAG = plain(bool, absent=False)
 
 
 def word(kind: type[Enum]) -> Form:
-    """Return the form of an enumeration whose values are the words that are kept."""
+    """Return the form of an enumeration whose values are stored as words."""
 
     def read(found: Any) -> Any:
         try:
@@ -100,7 +100,7 @@ def each(form: Form, *, by: str = "") -> Form:
 
 
 def pair(first: Form, second: Form) -> Form:
-    """Return the form of a tuple of two."""
+    """Return the form of a tuple of two values."""
 
     def read(found: Any) -> Any:
         one, other = _list(found)
@@ -110,7 +110,7 @@ def pair(first: Form, second: Form) -> Form:
 
 
 def record(kind: type, /, **parts: Form) -> Form:
-    """Return the form of a dataclass: its parts, each under the name that it has in the text."""
+    """Return the form of a dataclass: its parts, each with its name in the text."""
 
     def write(value: Any) -> Any:
         held = {name: getattr(value, form.attribute or name) for name, form in parts.items()}
@@ -133,7 +133,7 @@ def record(kind: type, /, **parts: Form) -> Form:
 
 
 def one_of(**variants: Form) -> Form:
-    """Return the form of records of several kinds; a name in the text tells the kind."""
+    """Return the form of records of several kinds; a name in the text says which kind."""
     names = {form.kind: name for name, form in variants.items()}
 
     def write(value: Any) -> Any:
@@ -150,14 +150,14 @@ def one_of(**variants: Form) -> Form:
 
 
 def later(form: Callable[[], Form]) -> Form:
-    """Return a form that contains itself, so that it is made when it is needed."""
+    """Return a form that contains itself and is therefore built on first use."""
     return Form(lambda value: form().write(value), lambda found: form().read(found))
 
 
 def without_classes(names: Mapping[str, str] = _NONE) -> Callable[[Any], Any]:
-    """Return what makes a text of version 1 of one that has none, and names Python's classes.
+    """Return a function that makes version 1 of a text without one, which names Python's classes.
 
-    ``names`` are those of variants, by the classes of that time.
+    ``names`` are the names of variants, by the classes of that time.
     """
 
     def upgraded(found: Any) -> Any:
@@ -179,10 +179,10 @@ _UPGRADED = without_classes()
 
 @dataclass(frozen=True, slots=True)
 class Stored(Generic[Value]):
-    """One kind of text. ``what`` it is of its object is said in errors.
+    """One kind of text. Errors use ``what`` to say what it describes.
 
-    A higher ``version`` is for what older readers must not pass over. ``upgraded`` makes version 1
-    of a text without one.
+    A higher ``version`` is for parts that older readers must not ignore. ``upgraded`` makes version
+    1 of a text without one.
     """
 
     what: str
@@ -191,9 +191,9 @@ class Stored(Generic[Value]):
     version: int = 1
 
     def write(self, value: Value, before: str | None = None) -> str:
-        """Return the text of a value, in the place of the text ``before``.
+        """Return the text of a value, to replace the text ``before``.
 
-        That stays as it is where it means the same, and else what it says beyond the form.
+        If that means the same, it stays as it is. Otherwise its parts outside the form are kept.
         """
         told = {_VERSION: self.version} | self.form.write(value)
         if before is not None:
@@ -204,9 +204,9 @@ class Stored(Generic[Value]):
         return json.dumps(told, separators=(",", ":"))
 
     def read(self, text: str, of: str) -> Value:
-        """Return the value that a text means; ``of`` names the object that it belongs to.
+        """Return the value that a text means; ``of`` names the object to which it belongs.
 
-        Raises NewerFormat where only a newer Shelduck can tell, and CorruptLake where none could.
+        Raises NewerFormat if only a newer Shelduck can read it, and CorruptLake if no version can.
         """
         try:
             found: Value = self.form.read(self._plain(text))
@@ -229,7 +229,7 @@ class Stored(Generic[Value]):
 
 
 class _Newer(Exception):
-    """A text says what only newer code can know."""
+    """A text contains something that only newer code can read."""
 
 
 def _list(found: Any) -> list[Any]:

@@ -1,1 +1,1 @@
-"""Data types, what they promote to, and the texts and bounds of their single values."""
+"""Data types, their promotions, and the texts and bounds of their single values."""

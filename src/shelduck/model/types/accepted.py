@@ -1,4 +1,4 @@
-"""Which engine takes which type change: DuckLake, DuckDB, Delta, Iceberg and Doris."""
+"""Which engine accepts which type change: DuckLake, DuckDB, Delta, Iceberg and Doris."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def accepting(source: Leaf, target: Leaf) -> frozenset[Engine]:
 
 
 def delta_word(leaf: Leaf) -> str | None:
-    """Return Delta's word for a type that it has, None for the others."""
+    """Return Delta's word for a type, None if Delta does not have it."""
     return str(leaf) if isinstance(leaf, Decimal) else DELTA_WORDS.get(leaf.name)
 
 
 def whole_digits(name: str) -> int | None:
-    """Return the digits that every value of an integer type up to 64 bits fits in."""
+    """Return the number of digits that every value of an integer type up to 64 bits fits in."""
     if name in SIGNED:
         return _DIGITS.get(SIGNED[name])
     return _UNSIGNED_DIGITS.get(UNSIGNED[name]) if name in UNSIGNED else None
 
 
 def is_decimal_wider(source: Leaf, target: Leaf) -> bool:
-    """Tell whether a decimal has at least the digits of another on both sides of the point."""
+    """Return whether a decimal has at least the digits of another on both sides of the point."""
     if not isinstance(source, Decimal) or not isinstance(target, Decimal) or source == target:
         return False
     whole, wanted = source.precision - source.scale, target.precision - target.scale
@@ -83,7 +83,7 @@ def _ducklake(source: Leaf, target: Leaf) -> bool:
 
 
 def delta_widens(source: Leaf, target: Leaf) -> bool:
-    """Tell whether Delta's type widening has the pair (PROTOCOL.md, Supported Type Changes)."""
+    """Return whether Delta's type widening has the pair (PROTOCOL.md, Supported Type Changes)."""
     one, other = str(source), str(target)
     if one in SIGNED and SIGNED[one] <= 64:
         bits = SIGNED[one]
@@ -97,7 +97,7 @@ def delta_widens(source: Leaf, target: Leaf) -> bool:
 
 
 def iceberg_promotes(source: Leaf, target: Leaf) -> bool:
-    """Tell whether Iceberg v3 has the promotion; its int is every signed integer up to 32 bits."""
+    """Return whether Iceberg v3 has the promotion; its int is any signed integer up to 32 bits."""
     one, other = str(source), str(target)
     if one in SIGNED and SIGNED[one] <= 32:
         return other == "int64"
@@ -109,7 +109,7 @@ def iceberg_promotes(source: Leaf, target: Leaf) -> bool:
 
 
 def _duckdb(source: Leaf, target: Leaf) -> bool:
-    """Tell whether the greater of the two is the target, as DuckDB 1.5.5 orders types."""
+    """Return whether the greater of the two is the target, as DuckDB 1.5.5 orders types."""
     one, other = str(source), str(target)
     if other in _FREE:
         return (one, other) != ("variant", "variant")

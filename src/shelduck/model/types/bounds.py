@@ -1,7 +1,8 @@
 r"""Bounds of columns: the min and max texts of DuckLake's statistics, and values to compare.
 
-Files and inlined rows write some types differently (``1`` and ``true``, ``00FF`` and
-``\x00\xFF``); both are read. What cannot be read for certain is None: unknown, nothing is pruned.
+Files and inlined rows write some types differently (``1`` and ``true``, ``00FF`` and ``\x00\xFF``);
+both are read. If a bound cannot be read with certainty, it is None (unknown), and nothing is pruned
+by it.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _BOOLEANS = {"0": False, "1": True, "false": False, "true": True}
 
 
 def bound(leaf: Leaf, text: str | None) -> Comparable | None:
-    """Return a bound as a value that compares as the column's values do; None when unknown.
+    """Return a bound as a value that compares as the column's values do; None if unknown.
 
-    bool, int, Decimal and float for numbers; days since 1970 for dates; microseconds for times
-    and timestamps, nanoseconds for the ``_ns`` types; str (by code point, which is UTF-8 byte
-    order) for varchar, json and uuid; bytes for blobs. A NaN is no bound. ``leaf`` is the type
-    that the bound was written in, which an older file may have narrower than the column is today.
-    The text of a blob is taken as a file's (hexadecimal) unless it cannot be.
+    bool, int, Decimal and float for numbers; days since 1970 for dates; microseconds for times and
+    timestamps, nanoseconds for the ``_ns`` types; str (by code point, which is UTF-8 byte order)
+    for varchar, json and uuid; bytes for blobs. A NaN is not a bound. ``leaf`` is the type in which
+    the bound was written; in an older file it may be narrower than the column's current type. The
+    text of a blob counts as a file's text (hexadecimal) if it can be one.
     """
     if text is None:
         return None
@@ -58,7 +59,7 @@ def bound(leaf: Leaf, text: str | None) -> Comparable | None:
 
 
 def bound_text(leaf: Leaf, value: Comparable) -> str | None:
-    """Return a bound as DuckDB writes it for files; None for what has no text.
+    """Return a bound as DuckDB writes it for files; None if it has no text.
 
     ``value`` is as `bound` returns it. Negative zero becomes ``0.0``; NaN has no text.
     """
@@ -83,10 +84,10 @@ def bound_text(leaf: Leaf, value: Comparable) -> str | None:
 
 
 def widen(leaf: Leaf, known: Texts, added: Texts) -> Texts:
-    """Return the texts that bound both pairs, as table statistics are kept.
+    """Return the texts that bound both pairs, as table statistics store them.
 
-    Each side is one of the given texts, or None when either is missing or cannot be read for
-    certain. Blobs get None: table statistics hold both encodings and do not tell which.
+    Each side is one of the given texts, or None if either is missing or cannot be read with
+    certainty. Blobs get None: table statistics contain both encodings and do not say which one.
     """
     low = _choose(leaf, known[0], added[0], least=True)
     high = _choose(leaf, known[1], added[1], least=False)
@@ -94,9 +95,9 @@ def widen(leaf: Leaf, known: Texts, added: Texts) -> Texts:
 
 
 def cut_bounds(low: str | None, high: str | None) -> tuple[str | None, str | None]:
-    """Return bounds of at most 256 bytes: the least one cut, the greatest cut and raised.
+    """Return bounds of at most 256 bytes: the lower one cut, the upper one cut and raised.
 
-    Text with a NUL byte is no bound, because not every catalog can store it.
+    Text with a NUL byte is not a bound, because not every catalog can store it.
     """
     if low is not None:
         low = None if "\0" in low else _prefix(low)

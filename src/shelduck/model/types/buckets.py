@@ -11,7 +11,7 @@ from shelduck.model.types.temporal import TIMESTAMP_NAMES
 _MASK = 0xFFFFFFFF
 # Decimals of more digits are hashed as text.
 LONG_DIGITS = 18
-# Microseconds in one unit of the types that are hashed in units of their own.
+# Microseconds in one unit, for types that are hashed in their own units.
 UNITS = {"timestamp_s": 10**6, "timestamp_ms": 10**3}
 _AS_LONG = frozenset(
     {"boolean", "date", "time", *TIMESTAMP_NAMES, "int8", "int16", "int32", "int64"}
@@ -22,19 +22,19 @@ _AS_TEXT = frozenset({*SIGNED, *UNSIGNED, "uuid", "json", "varchar"}) - _AS_LONG
 def bucket_of(leaf: Leaf, value: Comparable, buckets: int) -> int | None:
     """Return the bucket of a value (as `bound` returns it) of a column of that type.
 
-    None for a value or type whose hash is not known for certain.
+    None for a value or type whose hash is not certain.
     """
     hashed = _hashed(leaf, value)
     return None if hashed is None else (murmur3_32(hashed) & 0x7FFFFFFF) % buckets
 
 
 def has_same_buckets(old: Leaf, new: Leaf) -> bool:
-    """Tell whether every value has the same hash in both types."""
+    """Return whether every value has the same hash in both types."""
     return old == new or (_hashing(old) == _hashing(new) and _hashing(old) is not None)
 
 
 def _hashing(leaf: Leaf) -> str | None:
-    """Return a word for the types whose values are hashed alike, None for a type of its own."""
+    """Return a word that types with equal hashes share, None for a type with a hash of its own."""
     if isinstance(leaf, Decimal):
         width = "long" if leaf.precision <= LONG_DIGITS else "text"
         return f"decimal {leaf.scale} as {width}"
@@ -88,7 +88,7 @@ def _hashed(leaf: Leaf, value: Comparable) -> bytes | None:
 
 
 def _long(value: Number) -> bytes | None:
-    """Return the eight bytes of a whole number; None for what no value of the type can be."""
+    """Return the eight bytes of an integer; None if it cannot be a value of the type."""
     if value != value.to_integral_value() or not -(2**63) <= value < 2**63:
         return None
     return int(value).to_bytes(8, "little", signed=True)

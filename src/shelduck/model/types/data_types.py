@@ -1,9 +1,9 @@
-"""Data types: DuckLake's names inside, Spark's and DuckDB's spellings understood.
+"""Data types: DuckLake's names internally; Spark's and DuckDB's spellings are understood.
 
-Inside, a type carries the DuckLake name (``int64``, ``timestamptz``). Text that people write is
-read as Spark reads it: ``TIMESTAMP`` is an instant (DuckLake ``timestamptz``), ``TIMESTAMP_NTZ`` is
-DuckLake's ``timestamp``; see docs/decisions/0002. Text from the catalog goes through
-`ducklake_type`, where ``timestamp`` means what DuckLake means.
+Internally, a type has the DuckLake name (``int64``, ``timestamptz``). Text that people write is
+read as in Spark: ``TIMESTAMP`` is an instant (DuckLake ``timestamptz``), ``TIMESTAMP_NTZ`` is
+DuckLake's ``timestamp``; see docs/decisions/0002. `ducklake_type` reads text from the catalog;
+there, ``timestamp`` means DuckLake's type.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def parse_type(text: str, *, ntz: bool = False) -> DataType:
 
 
 def declared_type(text: str, *, ntz: bool = False) -> DataType:
-    """Return the type that a column is to have; ``ntz`` as for `parse_type`.
+    """Return the type of a new column; ``ntz`` as for `parse_type`.
 
     Raises Unsupported for a field of a struct that is NOT NULL: DuckLake would forget it.
     """
@@ -222,7 +222,7 @@ def _members_in(data_type: DataType) -> Iterator[Member]:
 
 
 def type_text(data_type: DataType) -> str:
-    """Return a type in Spark's words, or in DuckLake's where Spark has none."""
+    """Return a type in Spark's words, or in DuckLake's if Spark has none."""
     match data_type:
         case Text(length=length):
             return f"VARCHAR({length})"

@@ -1,4 +1,4 @@
-"""Text of single values, as DuckLake keeps it in defaults, bounds and partition values."""
+"""Text of single values, as DuckLake stores it in defaults, bounds and partition values."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def float_text(leaf: Leaf, value: float) -> str:
 
 
 def as_float32(value: float) -> float | None:
-    """Return the nearest float of 32 bits, None when it lies beyond them."""
+    """Return the nearest 32-bit float, None if the value is beyond all of them."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
@@ -92,7 +92,7 @@ def as_float32(value: float) -> float | None:
 
 
 def blob_bytes(text: str) -> bytes | None:
-    r"""Return the bytes of DuckDB's escaped text (``a\x00\xFF``), None when it is none."""
+    r"""Return the bytes of DuckDB's escaped text (``a\x00\xFF``), None if it is not such a text."""
     if not text.isascii():
         return None
     raw = text.encode()
@@ -137,10 +137,10 @@ def _integer(leaf: Leaf, text: str) -> str:
 
 
 def fitted(leaf: Leaf, text: str) -> str:
-    """Return a number with the digits after the point that a decimal has, other text as it is.
+    """Return a number with as many digits after the point as a decimal has, other text as it is.
 
-    Half of the last digit is rounded away from zero, as DuckDB does. Raises InvalidRequest for a
-    text that is longer than its type takes.
+    Half of the last digit is rounded away from zero, as in DuckDB. Raises InvalidRequest for a text
+    that is longer than its type takes.
 
     >>> fitted(Decimal(5, 2), "1.235")
     '1.24'
@@ -158,7 +158,7 @@ def fitted(leaf: Leaf, text: str) -> str:
 
 
 def _decimal(leaf: Decimal, text: str) -> str:
-    # Python reads digits of all scripts, and underscores among them.
+    # Python accepts digits of all scripts, and underscores between them.
     if not _FINITE.fullmatch(text.strip()):
         _refuse(leaf, text)
     value = Number(text.strip())

@@ -1,9 +1,9 @@
-"""Which type changes keep every value, what each costs, and who else makes it without new bytes.
+"""Which type changes keep every value, what each one costs, and who else makes it in metadata.
 
-One table of facts answers for statements, plans, error texts and docs/types.md. The light pairs
-(SAME, SAFE, EXACT) are a partial order, and along them values and their order stay: a wider type
-holds every value of a narrower one. Sources: DuckLake 1.0's promotion table, Delta's type widening
-protocol, Iceberg's table spec (v3), and what DuckDB 1.5.5 and Spark 4.3 were measured to do.
+Statements, plans, error texts and docs/types.md all use this one table of facts. The light pairs
+(SAME, SAFE, EXACT) are a partial order in which values and their order stay: a wider type holds
+every value of a narrower one. Sources: DuckLake 1.0's promotion table, Delta's type widening
+protocol, Iceberg's table spec (v3), and measurements of DuckDB 1.5.5 and Spark 4.3.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from shelduck.model.types.data_types import (
 
 _UNITS = ("timestamp_s", "timestamp_ms", "timestamp")
 _INTEGERS = frozenset({*SIGNED, *UNSIGNED})
-# Digits of a float's significand: integers of at most so many bits are exact.
+# Digits of a float's significand: integers of at most this many bits are exact.
 _SIGNIFICAND = {"float32": 24, "float64": 53}
 # Types whose values Spark writes and reads, so that a job could convert them one by one.
 _CONVERTIBLE = _INTEGERS | {*FLOATS, *TEMPORAL, "boolean", "varchar", "json", "uuid", "blob"}
@@ -41,27 +41,27 @@ _TO_TEXT = frozenset({"varchar", "json"})
 
 
 class Verdict(Enum):
-    """What a type change asks for."""
+    """What a type change needs."""
 
     SAME = "same"
     SAFE = "safe"
-    """Metadata only, and right in every DuckLake reader."""
+    """Metadata only, and correct in every DuckLake reader."""
     EXACT = "exact"
-    """Metadata only and right here; DuckDB 1.5.5 may filter old files wrongly."""
+    """Metadata only and correct here; DuckDB 1.5.5 may filter old files wrongly."""
     CONVERT = "convert"
-    """New bytes: every value has to be converted and checked."""
+    """New bytes: every value must be converted and checked."""
     REFUSED = "refused"
-    """The values have no counterpart, or nobody could write them."""
+    """The values have no equivalent, or nobody could write them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
     """The verdict on one pair, with the reason in words for people.
 
-    ``bounds_hold`` is False when min/max texts of old files no longer bound the new values;
-    ``same_grain`` is True when the new type has no value between two neighbours of the old one.
-    ``accepted_by`` are the engines that make the change without new bytes, but Doris, which writes
-    new ones.
+    ``bounds_hold`` is False if min/max texts of old files no longer bound the new values;
+    ``same_grain`` is True if the new type has no value between two neighbours of the old one.
+    ``accepted_by`` are the engines that make the change without new bytes, except Doris, which
+    writes new bytes.
     """
 
     verdict: Verdict
@@ -72,26 +72,26 @@ class Promotion:
 
     @property
     def is_light(self) -> bool:
-        """True when metadata is all that changes."""
+        """True if only metadata changes."""
         return self.verdict in (Verdict.SAME, Verdict.SAFE, Verdict.EXACT)
 
     @property
     def is_finer(self) -> bool:
-        """True when the new type has values between those of the old one."""
+        """True if the new type has values between those of the old one."""
         return self.is_light and self.verdict is not Verdict.SAME and not self.same_grain
 
     @property
     def is_default(self) -> bool:
-        """True when every table allows it: it is a promotion of the DuckLake specification."""
+        """True if every table allows it: it is a promotion of the DuckLake specification."""
         return self.verdict is Verdict.SAME or Engine.DUCKLAKE in self.accepted_by
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of the table of facts: pairs for which ``holds`` is true, and what is true of them.
+    """One row of the table of facts: the pairs for which ``holds`` is true, and their properties.
 
-    ``name`` is the row's heading in docs/types.md; ``{source}`` and ``{target}`` stand for the
-    types in a reason.
+    ``name`` is the row's heading in docs/types.md; ``{source}`` and ``{target}`` are replaced by
+    the types in a reason.
     """
 
     name: str
@@ -322,7 +322,7 @@ def _is_number(leaf: Leaf) -> bool:
 
 
 def _family(leaf: Leaf) -> str | None:
-    """Return which values a type has, None for types that nothing is converted from or to."""
+    """Return the kind of values that a type has, None if nothing is converted from or to it."""
     name = str(leaf)
     if _is_number(leaf):
         return "number"

@@ -1,7 +1,7 @@
 """Texts of dates, times and timestamps as DuckDB writes them, and the numbers that they mean.
 
-Numbers are what Parquet and Spark hold: days, microseconds or nanoseconds since 1970-01-01 in the
-proleptic Gregorian calendar, of any year. ``infinity`` is the number by which DuckDB stores it.
+The numbers are those of Parquet and Spark: days, microseconds or nanoseconds since 1970-01-01 in
+the proleptic Gregorian calendar, of any year. ``infinity`` is the number as which DuckDB stores it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DIGITS = {"timestamp_s": 0, "timestamp_ms": 3, "timestamp_ns": 9, "time_ns": 9}
 
 
 def units_per_second(leaf: Leaf) -> int:
-    """Return how many of a leaf's numbers make a second: nanoseconds for ``_ns``, else micros."""
+    """Return how many of a leaf's units are a second: nanoseconds for ``_ns``, else micros."""
     return 10**9 if str(leaf).endswith("_ns") else 10**6
 
 
@@ -39,7 +39,7 @@ def fraction_digits(leaf: Leaf) -> int:
 
 
 def date_number(text: str) -> int | None:
-    """Return the days since 1970-01-01, or None when ``text`` is no date."""
+    """Return the days since 1970-01-01, or None if ``text`` is not a date."""
     infinite = _infinity(text, INFINITE_DATE)
     match = _DATE_ONLY.fullmatch(text.strip())
     if infinite is not None or match is None:
@@ -58,7 +58,7 @@ def date_text(days: int) -> str:
 
 
 def time_number(text: str, leaf: Leaf) -> int | None:
-    """Return the units since midnight, or None when ``text`` is no time of that type."""
+    """Return the units since midnight, or None if ``text`` is not a time of that type."""
     match = _TIME_ONLY.fullmatch(text.strip())
     if match is None or match["zone"]:
         return None
@@ -86,13 +86,14 @@ def zoned_time_text(text: str, leaf: Leaf) -> str | None:
 
 
 def timestamp_number(text: str, leaf: Leaf) -> int | None:
-    """Return the units since the epoch, UTC for ``timestamptz``; None when ``text`` is none.
+    """Return the units since the epoch, UTC for ``timestamptz``; None if ``text`` is invalid.
 
-    A naive type takes no offset but zero. A ``timestamptz`` without an offset is taken as UTC.
+    A type without a time zone accepts only a zero offset. A ``timestamptz`` without an offset
+    counts as UTC.
     """
     infinite = _infinity(text, _INFINITE_TIMESTAMP)
     if infinite is not None:
-        # Seconds and milliseconds are stored in other units than they are written to Parquet.
+        # Seconds and milliseconds are stored in other units than they have in Parquet.
         return None if str(leaf) in ("timestamp_s", "timestamp_ms") else infinite
     match = _TIMESTAMP.fullmatch(text.strip())
     if match is None:
@@ -118,7 +119,7 @@ def timestamp_text(number: int, leaf: Leaf) -> str:
 
 
 def is_infinite(text: str) -> bool:
-    """True for DuckDB's words for the ends of time."""
+    """Return whether a text is one of DuckDB's words for infinity."""
     return _infinity(text, 1) is not None
 
 

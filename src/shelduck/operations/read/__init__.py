@@ -1,1 +1,1 @@
-"""What a table holds for one reader."""
+"""The rows of a table for one reader."""

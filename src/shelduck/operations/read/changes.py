@@ -24,10 +24,10 @@ def read_changes(
     layouts: LayoutMemory,
     found: FeedRange,
 ) -> DataFrame:
-    """Return the changes of a range of snapshots; ``table`` is as its last snapshot sees it.
+    """Return the changes of a range of snapshots; ``table`` is the version of its last snapshot.
 
-    Raises NotFound when rows that were deleted in the range have expired, and what reading the
-    table raises.
+    Raises NotFound if rows that were deleted in the range have expired, and all errors of reading
+    the table.
     """
     snapshots = classify(((s.id, entries) for s, entries in found.snapshots), table.id)
     require_closed(found, table)
@@ -42,7 +42,7 @@ def look_up(
     span: Span,
     snapshots: FeedSnapshots,
 ) -> Feed:
-    """Return where the changes of a span are, as ``table`` has its columns."""
+    """Return where the changes of a span are, with the columns of ``table``."""
     with store.read() as connection:
         files = feed_files(connection, table, span)
         wanted = {f.file.mapping_id for f in files if f.file.mapping_id is not None}

@@ -1,4 +1,4 @@
-"""Checks of rows that a change of metadata depends on."""
+"""Checks of rows on which a change of metadata depends."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def require_no_null(
     *,
     staged: StagedRows | None = None,
 ) -> None:
-    """Raise InvalidRequest when a row holds NULL in one of these top-level columns.
+    """Raise InvalidRequest if a row holds NULL in one of these top-level columns.
 
-    Statistics answer when every file has them and says that there is none; otherwise Spark looks.
+    If every file has statistics that count no NULL, they answer; otherwise a Spark query does.
     """
     suspects = _suspects(store, table, column_ids, staged)
     if not suspects:
@@ -48,7 +48,7 @@ def _suspects(
     column_ids: Collection[FieldId],
     staged: StagedRows | None,
 ) -> list[Field]:
-    """Return those of the columns that statistics do not show to be free of NULL."""
+    """Return the columns that statistics do not prove to be free of NULL."""
     columns = [f for f in table.columns if f.id in column_ids]
     if staged is not None and staged.has_changes:
         return columns

@@ -1,9 +1,9 @@
-"""Where somebody who follows a table has come to: a few small files in a directory.
+"""How far a follower of a table has read: a few small files in a directory.
 
-``<n>.json`` says which snapshots batch n has, and is there before anybody sees the batch;
-``<n>.done`` is there when it is worked up. After a crash the batch that was begun comes again, with
-the same number and the same snapshots. ``passed.json`` says up to where nothing more concerned the
-table: these snapshots may expire.
+``<n>.json`` has the snapshots of batch n, and exists before anybody sees the batch; ``<n>.done``
+exists when the batch is done. After a crash, the batch that was begun comes again, with the same
+number and the same snapshots. ``passed.json`` says up to which snapshot nothing else concerned the
+table; these snapshots may expire.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FollowedBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """What a batch's file says."""
+    """The content of a batch's file."""
 
     table: str
     first: int
@@ -36,7 +36,7 @@ class _Begun:
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """What ``passed.json`` says."""
+    """The content of ``passed.json``."""
 
     table: str
     to: int
@@ -47,7 +47,7 @@ _PASSED: Stored[_Passed] = Stored("content", record(_Passed, table=TEXT, to=NUMB
 
 
 class Cursor:
-    """The durable place of one follower of one table."""
+    """The durable position of one follower of one table."""
 
     def __init__(self, directory: str, table_uuid: str) -> None:
         self._place = directory.rstrip("/") + "/"
@@ -55,26 +55,26 @@ class Cursor:
         names = list_names(self._place)
         self._said = self._text("passed") if "passed.json" in names else None
         self.passed = -1 if self._said is None else self._passed_in(self._said)
-        """The last snapshot that was seen to be of no concern, -1 when none was."""
+        """The last snapshot without changes of the table, -1 if there is none."""
         numbers = sorted(int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit())
         self._newest = self._read(numbers[-1]) if numbers else None
         is_done = self._newest is not None and f"{self._newest.number}.done" in names
         self.begun = None if is_done else self._newest
-        """The batch that was begun and not worked up."""
+        """The batch that was begun and is not done."""
 
     @property
     def last(self) -> int | None:
-        """The last snapshot that was handed out, None when none was."""
+        """The last snapshot that was passed to the follower, None if there is none."""
         return None if self._newest is None else self._newest.last
 
     def pass_over(self, last: int) -> None:
-        """Keep in mind that there is nothing up to a snapshot besides what was handed out."""
+        """Record that there are no changes up to a snapshot except those already passed on."""
         self._said = _PASSED.write(_Passed(self._uuid, last), self._said)
         write_text(self._path("passed"), self._said)
         self.passed = last
 
     def begin(self, first: int, last: int) -> FollowedBatch:
-        """Make the next batch, of these snapshots, known to all that come after a crash."""
+        """Record the next batch, of these snapshots, so that it survives a crash."""
         number = 0 if self._newest is None else self._newest.number + 1
         batch = FollowedBatch(number, first, last)
         content = _BEGUN.write(_Begun(self._uuid, first, last))
@@ -83,7 +83,7 @@ class Cursor:
         return batch
 
     def finish(self, batch: FollowedBatch) -> None:
-        """Say that a batch is worked up, and forget those before it."""
+        """Record that a batch is done, and remove those before it."""
         write_text(f"{self._place}{batch.number}.done", "")
         self.begun = None
         for suffix in ("json", "done"):

@@ -1,4 +1,4 @@
-"""The files of a table that hold values in older types, by what their footers tell."""
+"""The files of a table that hold values in older types, according to their footers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def files_of_older_types(
 ) -> list[tuple[DataFile, tuple[OlderType, ...]]]:
     """Return the files that hold leaves in another type than their column's, with those leaves.
 
-    Columns that a file has and the table has not any more do not count. Raises Unsupported or
-    CorruptLake, naming the file, for a column that cannot be read right.
+    Columns of a file that the table no longer has do not count. Raises Unsupported or CorruptLake,
+    naming the file, for a column that cannot be read correctly.
     """
 
     def look(file: DataFile, mapping: NameMapping | None) -> tuple[OlderType, ...]:

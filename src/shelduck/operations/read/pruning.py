@@ -1,4 +1,4 @@
-"""Leaving files out by the catalog's statistics, from the filters that Spark pushes down."""
+"""Skipping files by the catalog's statistics, with the filters that Spark pushes down."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from shelduck.planning.ranges import whole_number_ranges
 from shelduck.planning.scan import ScanGroup
 from shelduck.sql.query.predicates import parse_filter
 
-# So many files are asked for by id; beyond that whole columns are read once.
+# Up to this many files are looked up by id; for more, whole columns are read once.
 _FEW = 500
-# In which the bridge writes instants, whatever the session says.
+# The time zone in which the bridge writes instants, whatever the session's time zone is.
 _TIME_ZONE = "UTC"
 
 
 class Pruner:
-    """Answers which files of a scan group may hold rows that pass Spark's filters.
+    """Says which files of a scan group may hold rows that pass Spark's filters.
 
-    Statistics of a column are read from the catalog when a filter first asks for them and kept for
+    Statistics of a column are read from the catalog when a filter first needs them, and kept for
     the life of the DataFrame: files and their statistics belong to one snapshot.
     """
 
@@ -42,12 +42,12 @@ class Pruner:
         self._stats: dict[int, Mapping[int, ColumnStats]] = {}
 
     def __call__(self, group: ScanGroup, filters: list[str]) -> set[int] | None:
-        """Return the ids of the files that may match all filters, None when that is all of them."""
+        """Return the ids of the files that may match all filters, None if all files may."""
         names = [column.name for column in group.read]
         parts = tuple(parse_filter(text, names, _TIME_ZONE) for text in filters)
         predicate = And(tuple(p for p in parts if not isinstance(p, Unknown)))
         found = {path: _field_id(group, path) for path in _paths(predicate)}
-        # What an open transaction changed the type of has bounds that the catalog will clear.
+        # If an open transaction changed the type of a column, the catalog will clear its bounds.
         ids = {path: None if i in self._unsafe else i for path, i in found.items()}
         columns = {i for i in ids.values() if i is not None}
         if not columns:
@@ -106,7 +106,7 @@ class Pruner:
 
 
 def _hashes(file: DataFile, column: Field) -> bool:
-    """Tell whether a file holds a column in a type whose values hash as those of today do."""
+    """Return whether a file holds a column in a type with the same hashes as the current type."""
     fields = file.layout.fields if file.layout is not None else ()
     stored = next((f.shape for f in fields if f.id == column.id), None)
     if stored is None or isinstance(stored, Kind) or isinstance(column.shape, Kind):
@@ -123,7 +123,7 @@ def _paths(predicate: Predicate) -> Iterator[Path]:
 
 
 def _field_id(group: ScanGroup, path: Path) -> FieldId | None:
-    """Return the id of the field that a path of the group's read schema means."""
+    """Return the id of the field for a path of the group's read schema."""
     nodes = group.nodes
     found = None
     for name in path:

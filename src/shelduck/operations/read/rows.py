@@ -1,4 +1,4 @@
-"""The rows of a table as somebody sees them: files, what is deleted from them, inlined rows."""
+"""The rows of a table as a reader sees them: files, their deletes, and inlined rows."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class TableRows:
     def by_layout(
         self, look: Callable[[DataFile, NameMapping | None], Found]
     ) -> tuple[dict[int, Found], dict[int, int]]:
-        """Look at one file of each layout: tables have few layouts, and many files.
+        """Check one file of each layout: tables have few layouts, and many files.
 
-        Returns what was found by the number of a layout, and the number of each file by its id.
+        Returns the results by the number of a layout, and the number of each file by its id.
         """
         found: dict[int, Found] = {}
         number_of: dict[int, int] = {}
         numbers: dict[object, int] = {}
         for file in self.files:
-            # Most files share the very object, which is quicker to find than an equal one.
+            # Most files share the same object, which is faster to find than an equal one.
             same, alike = (id(file.layout), file.mapping_id), (file.layout, file.mapping_id)
             if same not in numbers:
                 numbers[same] = numbers.setdefault(alike, len(found))
@@ -63,9 +63,9 @@ class TableRows:
         origins: Sequence[Origin] = (),
         choose: Chooser | None = None,
     ) -> DataFrame:
-        """Return the rows, with the chosen columns, and where each comes from behind them.
+        """Return the rows with the chosen columns, followed by the origin of each row.
 
-        ``choose`` may say of a query that it is answered from a rollup.
+        ``choose`` may answer a query from a rollup.
         """
         plan = plan_scan(
             self.table,
@@ -83,7 +83,7 @@ class TableRows:
 def table_rows(
     store: Store, table: TableVersion, layouts: LayoutMemory, staged: StagedRows | None = None
 ) -> TableRows:
-    """Look up the rows of a table version, and those that a transaction staged over it."""
+    """Find the rows of a table version, and those that a transaction staged on top of it."""
     files: list[DataFile] = []
     mappings: dict[int, NameMapping] = {}
     inlined: list[InlinedRows] = []

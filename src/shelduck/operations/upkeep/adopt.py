@@ -1,4 +1,4 @@
-"""ADD FILES: Parquet files that exist become part of a table where they lie."""
+"""ADD FILES: existing Parquet files become part of a table where they are."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class AdoptRules:
-    """What is let pass.
+    """What is accepted.
 
-    ``hive_partitioning``: take columns from ``name=value`` directories where the names are columns
-    (None), never (False), or demand that there are some (True).
+    ``hive_partitioning``: take columns from ``name=value`` directories if the names are columns
+    (None), never (False), or require that there are some (True).
     """
 
     allow_missing: bool = False
@@ -44,11 +44,11 @@ def adopt_files(
     known: Collection[str],
     own_path: str,
 ) -> tuple[NewDataFile, ...]:
-    """Return the files at these places, checked against the table and ready to be committed.
+    """Return the files at these paths, checked against the table and ready for a commit.
 
     ``known`` are the paths of the table's files; ``own_path`` is where the lake keeps its own.
-    Raises AlreadyExists for a file that is known, and one InvalidRequest that lists every file and
-    column that does not fit. Files without rows are left out.
+    Raises AlreadyExists for a known file, and one InvalidRequest that lists every file and column
+    that does not fit. Files without rows are left out.
     """
     files = find_parquet(places)
     again = next((f.path for f in files if f.path in known), None)
@@ -70,7 +70,7 @@ def adopt_files(
 
 @dataclass
 class _Adoption:
-    """One call: what was learned of layouts, and what does not fit."""
+    """One call: the layouts that it found, and what does not fit."""
 
     table: TableVersion
     rules: AdoptRules
@@ -107,7 +107,7 @@ class _Adoption:
         )
 
     def raise_problems(self, files: int) -> None:
-        """Raise InvalidRequest that lists what was found, if anything was."""
+        """Raise InvalidRequest with a list of all problems, if there are any."""
         if not self.problems:
             return
         shown = "\n".join(f"  {p}" for p in self.problems[:_SHOWN])
@@ -119,7 +119,7 @@ class _Adoption:
         )
 
     def _path_values(self, path: str) -> dict[str, str | None]:
-        """Return the values of columns that the path gives, by their names there."""
+        """Return the values of columns in the path, by their names there."""
         if self.rules.hive_partitioning is False:
             return {}
         found: dict[str, str | None] = {}
@@ -141,7 +141,7 @@ class _Adoption:
                 allow_missing=self.rules.allow_missing,
                 ignore_extra=self.rules.ignore_extra_columns,
             )
-            # The layout is kept so that its id stays its own.
+            # The layout is kept so that its id stays unique.
             known = adopted, column_places(file.footer.metadata), file.layout
             self._matched[id(file.layout), keys] = known
         return known[0], known[1]
@@ -186,13 +186,13 @@ class _Adoption:
                 )
 
     def _reads_null(self, leaf: Field) -> bool:
-        # Nested columns count differently from writer to writer, so nothing is told of those.
+        # Writers count nested columns differently, so they get no statistics.
         return leaf.initial_default is None and leaf in self.table.columns.fields
 
     def _partition(
         self, texts: Sequence[tuple[Field, str | None]]
     ) -> tuple[int | None, tuple[str | None, ...]]:
-        """Return the partition of the file, none when its path does not tell every key."""
+        """Return the partition of the file, none if its path lacks a key."""
         by_id = {f.id: text for f, text in texts}
         keys = self.table.partition
         if not keys or any(k.transform != "identity" or k.column_id not in by_id for k in keys):

@@ -1,4 +1,4 @@
-"""Files that no snapshot needs: those that wait for deletion, and those that nobody knows."""
+"""Files that no snapshot needs: files that wait for deletion, and unknown files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CLOCKS_DIFFER = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """Files that were deleted (or would be), by absolute path, and those that were left alone."""
+    """Deleted files (or files that would be deleted), by absolute path, and those left alone."""
 
     files: tuple[str, ...]
     bytes: int = 0
@@ -48,12 +48,12 @@ def clean_up(
     adopted: bool = False,
     dry_run: bool = False,
 ) -> Cleaned:
-    """Delete what waits for deletion since before a time, all of it when None.
+    """Delete files that wait for deletion since before a time, all of them if it is None.
 
-    Files first, then their rows: who is interrupted finds the rest the next time. A file that a
-    snapshot names is never deleted, and one that the lake did not write only with ``adopted``.
-    ``table`` is the directory of the only table to look at. Raises CorruptLake, and deletes
-    nothing, when a file cannot be one of the lake's.
+    Files first, then their rows: after an interruption, the next run finds the rest. A file that a
+    snapshot names is never deleted, and a file that the lake did not write only with ``adopted``.
+    ``table`` is the directory of the only table to check. Raises CorruptLake, and deletes nothing,
+    if a file cannot be one of the lake's.
     """
     with store.read() as connection:
         every = schedule.scheduled_files(connection, lake, before)
@@ -79,23 +79,23 @@ def remove_orphans(
     duckdb_files: bool = False,
     dry_run: bool = False,
 ) -> Cleaned:
-    """Delete files of writes to this lake's tables that no catalog row knows.
+    """Delete files of writes to this lake's tables that no catalog row names.
 
-    A write's directory is looked at as a whole: nothing in it may have changed since ``before``.
-    What a registered writer at work may have written is left alone, however old it is.
-    Other directories are not this lake's; what DuckDB wrote tells of no lake, so it is left unless
-    ``duckdb_files``. ``table`` is the directory of the only table to look at. A table that lies
-    elsewhere than below the data path is left alone. Raises CorruptLake, and deletes nothing, when
-    a link leads to files.
+    A write's directory is checked as a whole: nothing in it may have changed since ``before``.
+    Files that an active registered writer may have written are left alone, however old they are.
+    Other directories are not this lake's. Files of DuckDB do not say to which lake they belong, so
+    they are left alone unless ``duckdb_files`` is given. ``table`` is the directory of the only
+    table to check. A table outside the data path is left alone. Raises CorruptLake, and deletes
+    nothing, if a link leads to files.
     """
     with store.read() as connection:
         owned = schedule.owned_directories(connection, lake)
     places = [place for place in owned if table is None or place == table]
     places = [place for place in places if _is_inside(lake, place)]
-    # Listed before the catalog is asked: what a commit publishes meanwhile is known by then.
+    # Files are listed before the catalog is read, so a commit in between is already known.
     listed = {place: list_everything(place) for place in places}
     with store.read() as connection:
-        # Writers and paths together: who is no writer any more by then has published.
+        # Writers and paths together: a writer that has ended by then has published its files.
         busy = at_work_since(connection)
         known = schedule.known_paths(connection, lake)
     orphans: list[_Orphans] = []
@@ -109,14 +109,14 @@ def remove_orphans(
         for part in orphans:
             if part.directory is not None:
                 delete_directory(_place(lake, part.directory))
-    # Checksums go with their files and count for nothing.
+    # Checksums are deleted with their files and are not counted.
     shown = tuple(p for part in orphans for p in part.files if not p.endswith(".crc"))
     return Cleaned(shown, sum(part.bytes for part in orphans))
 
 
 @dataclass(frozen=True, slots=True)
 class _Orphans:
-    """Files of one write that nobody knows; ``directory`` is the write's when all of it goes."""
+    """Unknown files of one write; ``directory`` is the write's if all of it is deleted."""
 
     files: tuple[str, ...]
     bytes: int
@@ -155,7 +155,7 @@ def _of_writes(
 
 
 def _may_be_at_work(name: str, uuids: Iterable[str], busy: Mapping[str, datetime]) -> bool:
-    """Tell whether a file or directory is of a write that began beside a writer of its table."""
+    """Return whether a write made a file or directory while a writer was registered."""
     for unique in busy.keys() & set(uuids):
         for write in _may_name_write(name):
             if is_write_directory(write, unique):
@@ -164,12 +164,12 @@ def _may_be_at_work(name: str, uuids: Iterable[str], busy: Mapping[str, datetime
 
 
 def _may_name_write(name: str) -> tuple[str, str]:
-    """Return where the name of a file's write may stand: its directory, or the file's own name."""
+    """Return two names that may be a file's write: its directory, or the start of its own name."""
     return name.partition("/")[0], name.rpartition("/")[2].removeprefix(".")[:_WRITE_LENGTH]
 
 
 def _is_known(place: str, name: str, known: set[str]) -> bool:
-    """Tell whether the catalog knows a file, or the file whose checksum it is."""
+    """Return whether the catalog knows a file, or the file whose checksum it is."""
     directory, slash, last = name.rpartition("/")
     if last.startswith(".") and last.endswith(".crc"):
         last = last.removeprefix(".").removesuffix(".crc")
@@ -199,16 +199,16 @@ def _remove_empty(gone: Iterable[Place]) -> None:
 
 
 def _write_of(place: Place) -> Place | None:
-    """Return the directory of the write that a file comes from; partitions have some below it."""
+    """Return the directory of the write that made a file; it may contain partitions."""
     parts = place.key.split("/")[:-1]
-    # The digits of the table's uuid are those of the directory itself here.
+    # Here, the table's digits are taken from the directory itself.
     depth = next((n for n in range(len(parts), 0, -1) if "=" not in parts[n - 1]), 0)
     name = parts[depth - 1] if depth else ""
     return Place(place.root, "/".join(parts[:depth])) if is_write_directory(name, name) else None
 
 
 def _other_paths(lake: LakeInfo, file: ScheduledFile, adopted: bool) -> tuple[str, ...]:
-    """Return what else an adopted file that may be deleted is called: links may lead to it."""
+    """Return the other paths of an adopted file that may be deleted: links may lead to it."""
     return other_paths(file.path, lake.data_path) if adopted and file.is_adopted else ()
 
 

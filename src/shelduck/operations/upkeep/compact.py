@@ -47,9 +47,9 @@ WriteBins = Callable[[SparkSession, TableRows, Sequence[Bin]], list[tuple[NewDat
 
 @dataclass(frozen=True)
 class Derived:
-    """Columns that are written besides those of the table: ``table`` has them, ``frame`` adds them.
+    """Additional columns to write: ``table`` has them, ``frame`` adds them.
 
-    They are behind the table's own, of whose rows they are made.
+    They come after the table's own columns, from whose rows they are computed.
     """
 
     table: TableVersion
@@ -58,10 +58,10 @@ class Derived:
 
 @dataclass(frozen=True)
 class Survey:
-    """The files of a table that may be written anew, and what has to be known of them.
+    """The files of a table that may be rewritten, and what must be known about them.
 
-    Those of ``without_ids`` may not: their rows have no ids to keep. ``in_catalog`` counts the rows
-    that the catalog keeps, under each version of the columns.
+    Files in ``without_ids`` may not be rewritten, because their rows have no ids to keep.
+    ``in_catalog`` counts the rows in the catalog for each version of the columns.
     """
 
     rows: TableRows
@@ -72,7 +72,7 @@ class Survey:
 
     @property
     def table(self) -> TableVersion:
-        """The version that was looked at."""
+        """The table version of the survey."""
         return self.rows.table
 
     def small(
@@ -84,7 +84,7 @@ class Survey:
         sizes: tuple[int, float] = (0, inf),
         among: Collection[int] | None = None,
     ) -> list[Bin]:
-        """Return what to do about small files, ``among`` those with these ids."""
+        """Return bins of small files, ``among`` those with these ids."""
         files = [f for f in self.rows.files if among is None or f.id in among]
         return small_file_bins(
             files,
@@ -97,11 +97,11 @@ class Survey:
         )
 
     def dead(self, threshold: float, target: int) -> list[Bin]:
-        """Return what to do about files with many deleted rows."""
+        """Return bins of files with many deleted rows."""
         return dead_row_bins(self.rows.files, self.partitions, threshold, target)
 
     def chosen(self, among: Collection[int], target: int) -> list[Bin]:
-        """Return what to do about the files with these ids, whatever is in them."""
+        """Return bins of the files with these ids, whatever they contain."""
         return chosen_bins([f for f in self.rows.files if f.id in among], self.partitions, target)
 
     def holding(self, spark: SparkSession, where: Where) -> set[int]:
@@ -112,14 +112,14 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class RewrittenBin:
-    """One bin whose rows were written, and the change that puts the result in its place."""
+    """One bin whose rows are written, and the change that replaces its files by the result."""
 
     bin: Bin
     done: Done
 
 
 def survey(store: Store, table: TableVersion, layouts: LayoutMemory) -> Survey:
-    """Look up the files of a table; a few statements, and the footers of files of others."""
+    """Find the files of a table; a few statements, and the footers of foreign files."""
     rows = table_rows(store, table, layouts)
     with store.read() as connection:
         history = History(
@@ -144,10 +144,11 @@ def write_bins(
     derived: Derived | None = None,
     arranges: bool = False,
 ) -> list[RewrittenBin]:
-    """Write each bin into a file, several side by side; nothing is committed.
+    """Write each bin into a file, several in parallel; nothing is committed.
 
-    With ``arranges`` a bin becomes as many files as the table's partitions ask for now. ``report``
-    is told of each that is written. When one fails all that was written is removed.
+    With ``arranges``, a bin becomes as many files as the table's current partitions need.
+    ``report`` is called with each written bin. If one fails, everything that was written is
+    removed.
     """
     if arranges:
         groups, write = [[one] for one in bins], _write_arranged
@@ -168,7 +169,7 @@ def write_bins(
 
 
 def _groups(spark: SparkSession, bins: Sequence[Bin]) -> list[list[Bin]]:
-    """Return the bins that one Spark job writes: jobs side by side plan and wait more."""
+    """Return the bins that one Spark job writes: more parallel jobs plan and wait longer."""
     if not writes_several(spark):
         return [[one] for one in bins]
     groups: dict[tuple[bool, bool], list[Bin]] = defaultdict(list)
@@ -217,7 +218,7 @@ def _write_together(
 
 
 def _require_file(one: Bin, files: Sequence[NewDataFile], table: TableVersion) -> None:
-    """Raise CorruptLake where rows of a bin went astray, into a file of another one."""
+    """Raise CorruptLake if rows of a bin went into a file of another bin."""
     if not files and any((f.record_count or 0) > f.dead_rows for f in one.files):
         raise CorruptLake(
             f"no new file of {table.full_name} was written for {one.files[0].path} and others,"
@@ -236,7 +237,7 @@ def _write_arranged(
 def _beside(
     written: Sequence[tuple[NewDataFile, ...]], sources: Sequence[DataFile], table: TableVersion
 ) -> list[tuple[NewDataFile, ...]]:
-    """Move what one write made to the directories in which the files of its partitions lie."""
+    """Move the files of one write to the directories of their partitions."""
     every = [file for files in written for file in files]
     where = [
         directory_beside(table.path, source.path)
@@ -277,7 +278,7 @@ def _knows_row_ids(file: DataFile) -> bool:
 
 
 def embeds(file: DataFile, field_id: int) -> bool:
-    """Tell whether a file has a top-level column of this id, by what its footer tells."""
+    """Return whether a file has a top-level column with this id, according to its footer."""
     if file.mapping_id is not None or file.layout is None:
         return False
     return file.layout.has_field(field_id)

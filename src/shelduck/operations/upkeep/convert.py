@@ -1,4 +1,4 @@
-"""Files written anew with converted columns beside their own."""
+"""Rewriting files with converted columns beside their own columns."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ _MOST_TOLD = 3
 
 
 def unconverted(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
-    """Return the files that lack one of the converted columns, by what their footers tell.
+    """Return the files that lack one of the converted columns, according to their footers.
 
-    And those which nothing but a rewrite brings to one snapshot: see `operations.renewal`.
+    Also those that can begin in one snapshot only if they are rewritten: see
+    `operations.upkeep.renewal`.
     """
     wanted = [s.field.id for s in shadows]
     return {
@@ -53,7 +54,7 @@ def _is_plain(file: DataFile) -> bool:
 
 
 def older(found: Survey, last: int) -> set[int]:
-    """Return the files up to the id ``last``, and those of another partitioning than today's."""
+    """Return the files up to the id ``last``, and those with an older partitioning."""
     wanted = found.table.partition_id if found.table.partition else None
     return {
         f.id
@@ -69,9 +70,9 @@ def write_converted(
     shadows: Sequence[Shadow],
     report: Report | None,
 ) -> list[RewrittenBin]:
-    """Write files with the converted columns behind the table's own.
+    """Write files with the converted columns after the table's own.
 
-    Raises InvalidRequest when a value does not survive, or what Spark raises of it.
+    Raises InvalidRequest if a value cannot be converted, or Spark's error about it.
     """
     # Files that are written over Connect do not count the NULLs of every column.
     counted = bridge_for(spark) is not None
@@ -92,14 +93,14 @@ def write_converted(
 
 
 def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow | None:
-    """Return a conversion that made NULL of a value, by the footers; None where none did."""
+    """Return a conversion that turned a value into NULL, by the footers; None if there is none."""
     changes = (change for part in written for change in part.done.changes)
     results = [f for c in changes if isinstance(c, RewriteFiles) for f in c.results]
     for file in results:
         nulls = {s.column_id: s.null_count for s in file.stats}
         for shadow in shadows:
             before, after = nulls.get(shadow.old.id), nulls.get(shadow.field.id)
-            # A count that is missing proves nothing.
+            # A missing count proves nothing.
             if after is None or after != before:
                 return shadow
     return None
@@ -108,9 +109,9 @@ def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow
 def told_of_bad_values(
     spark: SparkSession, found: Survey, bins: Sequence[Bin], shadows: Sequence[Shadow]
 ) -> str | None:
-    """Return in words which values of these files cannot be converted, None when all can.
+    """Return in words which values of these files cannot be converted, None if all can.
 
-    A few jobs for each column: only asked when a conversion has failed.
+    A few jobs for each column: called only after a conversion has failed.
     """
     files = tuple(f for one in bins for f in one.files)
     for shadow in shadows:
@@ -142,7 +143,7 @@ def _told_of_loss(
 def _told_of_failure(
     spark: SparkSession, found: Survey, files: tuple[DataFile, ...], shadow: Shadow
 ) -> str | None:
-    """Return in words of which value an expression fails, None where it does of none."""
+    """Return in words for which value an expression fails, None if it fails for none."""
 
     def first(count: int) -> DataFrame:
         return replace(found.rows, files=files[:count]).frame(spark, origins=(Origin.POSITION,))
@@ -163,7 +164,7 @@ def _told_of_failure(
 
 
 def _quoted(shadow: Shadow, example: str | None) -> str:
-    """Return a value as a literal: bytes are told as one already, and NULL has no quotes."""
+    """Return a value as a literal: bytes are already a literal, and NULL has no quotes."""
     if example is None:
         return "NULL"
     return example if str(shadow.old.type) == "blob" else repr(example)

@@ -1,4 +1,4 @@
-"""FLUSH: rows and deletes that the catalog itself keeps, moved into files."""
+"""FLUSH: moving rows and deletes from the catalog itself into files."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _LINEAGE = (ROW_ID_COLUMN, SNAPSHOT_COLUMN)
 
 
 def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
-    """Write what the catalog keeps of a table into files; nothing is committed.
+    """Write the rows and deletes that the catalog keeps into files; nothing is committed.
 
     One file for each version of the columns that has rows: all versions of the rows with their row
-    ids and snapshots, and beside it a delete file that tells when they died.
+    ids and snapshots, and a delete file with the snapshots of their deletion.
 
-    Rows of columns that are not written stay in the catalog; a note says so.
+    Rows of columns that cannot be written stay in the catalog; a note says so.
     """
     with store.read() as connection:
         found = inlined_history(connection, table)
@@ -77,10 +77,10 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
 
 
 def with_past(store: Store, change: Change, paths: list[str]) -> Change:
-    """Return a change together with what stands until then for positions that the catalog keeps.
+    """Return a change with the merged delete files that keep the past of positions in the catalog.
 
-    Those are positions beside a delete file that ends. ``paths`` takes the paths of the files that
-    are written, below the table's directory.
+    These are positions beside a delete file that ends. The paths of the written files, below the
+    table's directory, are added to ``paths``.
     """
     match change:
         case DeleteRows():
@@ -119,7 +119,7 @@ def _is_mixed(seen: DeletesSeen) -> bool:
 
 
 class _Flushing:
-    """The files of one flush; ``paths`` are all that were written, below the table's directory."""
+    """The files of one flush; ``paths`` are all written files, below the table's directory."""
 
     def __init__(self, spark: SparkSession, table: TableVersion) -> None:
         self.spark = spark
@@ -140,7 +140,7 @@ class _Flushing:
             version,
             lineage=_LINEAGE,
             sorts=self.table.options.sort_on_insert,
-            # Keys may be of columns that this version does not have.
+            # Keys may refer to columns that this version does not have.
             arranges=columns == self.table.columns,
         )
         self.paths += [f.path for f in written.files]
@@ -168,7 +168,7 @@ class _Flushing:
 
 
 def _why_left(history: InlinedHistory, table: TableVersion) -> str | None:
-    """Return why the rows of a history stay in the catalog, None where they go to files."""
+    """Return why the rows of a history stay in the catalog, None if they go to files."""
     return why_not_written(history.rows.columns, table.full_name) if history.rows.rows else None
 
 
@@ -179,9 +179,9 @@ def merged_deletes(
     versions: Mapping[int, Sequence[DeleteFileVersion]],
     paths: list[str],
 ) -> Iterator[MergedDeletes]:
-    """Write one delete file for each data file of which the catalog keeps dead positions.
+    """Write one delete file for each data file with deleted positions in the catalog.
 
-    ``paths`` takes the path of each before it is written.
+    Each path is added to ``paths`` before the file is written.
     """
     directory = fresh_name(table)
     for number, file in files.items():
@@ -201,7 +201,10 @@ def merged_deletes(
 
 
 def _deaths(version: DeleteFileVersion, table: TableVersion) -> Mapping[int, int]:
-    """Return when the rows died that a delete file names; CorruptLake where it names others."""
+    """Return the snapshot in which each row of a delete file was deleted.
+
+    Raises CorruptLake if it does not have as many rows as the catalog says.
+    """
     found = deaths_in(version.path, version.begin_snapshot)
     if len(found) != version.count:
         raise CorruptLake(
@@ -213,7 +216,7 @@ def _deaths(version: DeleteFileVersion, table: TableVersion) -> Mapping[int, int
 
 
 def _shown(history: InlinedHistory) -> tuple[InlinedRows, dict[tuple[int, int], int]]:
-    """Return the rows that some snapshot saw, and when those that died did."""
+    """Return the rows that some snapshot saw, and the snapshots in which rows were deleted."""
     rows, ends = history.rows, history.end_snapshots
     kept = [n for n, end in enumerate(ends) if end is None or end > rows.begin_snapshots[n]]
     deaths: dict[tuple[int, int], int] = {}

@@ -1,8 +1,8 @@
-"""Files that begin with the snapshot that shows their columns, so that DuckDB compacts all of them.
+"""Making files begin in the snapshot that shows their columns, so that DuckDB compacts them.
 
 DuckDB 1.5 writes a compacted file with the columns of the snapshot in which its source began. Files
-that were converted for columns which nobody saw yet began too early. Where a rewrite wrote them it
-is postponed; the others are copied, with what is deleted from them.
+that were converted for columns that nobody saw yet began too early. If a rewrite wrote them, the
+rewrite moves to a later snapshot; the others are copied, with their deletes.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from shelduck.spark.write.write import fresh_name
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What lets all files of a table begin with the next snapshot: rewrites moved, files copied."""
+    """What lets all files of a table begin in the next snapshot: moved rewrites, copied files."""
 
     postponed: PostponedRewrites
     copies: Done
 
 
 def renew(store: Store, found: Survey, since: int) -> Renewal:
-    """Copy the files that no rewrite after the snapshot ``since`` wrote, or that changed since.
+    """Copy files that no rewrite after the snapshot ``since`` wrote, or that changed since.
 
-    Five statements, however many files. Nothing is committed.
+    Five statements, however many files there are. Nothing is committed.
     """
     table = found.table
     with store.read() as connection:
@@ -69,7 +69,7 @@ def _copied(table: TableVersion, files: Sequence[DataFile], known: Sequence[NewD
 
 
 def _placed(table: TableVersion, write: str, number: int, file: NewDataFile) -> NewDataFile:
-    """Return what a copy is: a partition's files stay in its directory, where DuckDB wants them."""
+    """Return the path of a copy: a partition's files stay in its directory, as DuckDB requires."""
     name = f"{write}/{number}.parquet"
     if file.partition_id is not None:
         name = f"{directory_beside(table.path, file.path)}{write}-{number}.parquet"

@@ -26,12 +26,12 @@ def append_rows(
 ) -> Done:
     """Write rows as new files of a table and return what was written; nothing is committed.
 
-    At most ``inline_limit`` rows are kept for the catalog instead, and no file is left. They are
-    taken without a Spark job where Spark's plan holds them already. ``register`` is called before
-    files are written.
+    Up to ``inline_limit`` rows are kept for the catalog instead, and no file is left. If Spark's
+    plan already contains the rows, they are taken without a Spark job. ``register`` is called
+    before files are written.
 
-    Raises InvalidRequest, before any work when names or types do not fit, and while writing when a
-    value does not; no file is left behind then.
+    Raises InvalidRequest, before any work if names or types do not fit, and while writing if a
+    value does not fit; no file is left then.
     """
     fitting = assign(rows, table, render_expression=expression_for_spark, by_position=by_position)
     if inline_limit:

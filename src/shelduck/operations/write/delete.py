@@ -1,4 +1,4 @@
-"""DELETE and TRUNCATE: which rows die, as delete files and ended files."""
+"""DELETE and TRUNCATE: the deleted rows, as delete files and ended files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
 
 
 class Choice(Protocol):
-    """Says which rows of a frame are meant."""
+    """Says which rows of a frame to change."""
 
     def rows(self, frame: DataFrame) -> DataFrame:
-        """Return them, with the columns of their origins at least."""
+        """Return these rows, at least with the columns of their origins."""
 
 
 def delete_rows(spark: SparkSession, rows: TableRows, where: Choice, *, few: int = 0) -> Done:
@@ -56,7 +56,7 @@ def truncate_rows(spark: SparkSession, rows: TableRows) -> Done:
 
 
 def deleted(rows: TableRows, dead: Mapping[int, DeadRows], inlined: tuple[int, ...]) -> Done:
-    """Return what died as a change, nothing when nothing did."""
+    """Return the deletes as a change, or nothing if no row was deleted."""
     if not dead and not inlined:
         return Done(rows.table)
     files = file_deletes(rows.files, dead)
@@ -68,7 +68,7 @@ def deleted(rows: TableRows, dead: Mapping[int, DeadRows], inlined: tuple[int, .
 def file_deletes(
     files: Iterable[DataFile], dead: Mapping[int, DeadRows]
 ) -> tuple[FileDeletes, ...]:
-    """Return what becomes of each file with dead rows, by id."""
+    """Return what happens to each file with deleted rows, by id."""
     by_id = {f.id: f for f in files}
     return tuple(
         FileDeletes(

@@ -9,10 +9,11 @@ from shelduck.model.tables.table import TableVersion
 
 
 def inline_limit(store: Store, table: TableVersion) -> int:
-    """Return the most rows that a table takes in the catalog, 0 for none.
+    """Return how many rows of one statement may go into the catalog, 0 for none.
 
-    The option ``data_inlining_row_limit`` tells it. Rows of partitioned tables go into files, which
-    know their partition. So do rows of a table whose types a job changes: there they are checked.
+    It is the option ``data_inlining_row_limit``. Rows of partitioned tables go into files, which
+    have a partition. So do rows of a table whose types a job changes, because they are checked
+    there.
     """
     if table.partition or not can_inline(store.kind, table.columns):
         return 0

@@ -1,6 +1,6 @@
-"""INSERT of plain literals: store assignment without Spark, for what needs no thought.
+"""INSERT of plain literals: store assignment without Spark, for simple cases.
 
-Whatever is not certain to end as Spark would end it is left to Spark, errors included.
+If it is not certain that Spark would give the same result, Spark does the work, errors included.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _NULL = Cell("null", "null")
 def literal_batch(
     columns: Schema, names: Sequence[str] | None, rows: Sequence[Sequence[Cell]]
 ) -> InlinedBatch | None:
-    """Return the rows as a table takes them, None where Spark has to look at them.
+    """Return the rows in the table's form, None if Spark must read them.
 
-    ``names`` are the columns that are given, None for all in their order.
+    ``names`` are the given columns, None for all in their order.
     """
     if any(not _is_simple(leaf) for leaf in columns.leaves()):
         return None
@@ -78,7 +78,7 @@ def _text(leaf: Leaf, cell: Cell) -> str | None:
         if cell.kind == "fraction":
             is_exact = name in FLOATS and Number(float(cell.text)) == Number(cell.text)
             is_taken = isinstance(leaf, Decimal) or name == "float64" or is_exact
-            # A zero has no sign in Spark's decimals, which is what such a literal is.
+            # A zero has no sign in Spark's decimals, and such a literal is a decimal.
             return canonical_text(leaf, _unsigned_zero(cell.text)) if is_taken else None
     except InvalidRequest:
         return None
@@ -87,7 +87,7 @@ def _text(leaf: Leaf, cell: Cell) -> str | None:
         return cell.text if name == "varchar" and not is_long else None
     if cell.kind == "boolean":
         return cell.text if name == "boolean" else None
-    # A text in the place of a date or a time is one, as in DuckDB.
+    # As in DuckDB, a text is accepted as a date or a time.
     wanted = {"date": "date", "timestamp_ntz": "timestamp", "string": name}[cell.kind]
     if name != wanted or not _MOMENTS[name].fullmatch(cell.text):
         return None

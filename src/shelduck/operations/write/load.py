@@ -34,7 +34,7 @@ from shelduck.spark.write.kept import keep, shared
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A load, and its rows after they were folded, kept, None where there were none."""
+    """A load, and its rows after folding, kept; None if there were no rows."""
 
     done: Done
     rows: DataFrame | None = None
@@ -50,11 +50,11 @@ def load_rows(
 ) -> Loaded:
     """Return the load of ``new`` into a UNIQUE or AGGREGATE table; nothing is committed.
 
-    ``new`` are rows as `shelduck.spark.merge.load_rows.ordered` leaves them. Rows of one key are
-    folded first; then the table's rows of these keys are looked up in the files whose range of keys
-    meets theirs, and replaced or combined. A row that changes keeps its row id.
+    ``new`` are rows from `shelduck.spark.merge.load_rows.ordered`. First, rows of one key are
+    folded. Then the table's rows with these keys are looked up in the files whose key range
+    overlaps theirs, and replaced or combined. A row that changes keeps its row id.
 
-    Raises InvalidRequest for a value that does not fit its column, sums among them.
+    Raises InvalidRequest for a value that does not fit its column, including sums.
     """
     folding = folding_of(rows.table)
     assert folding is not None
@@ -90,14 +90,14 @@ def load_rows(
 def _first(
     spark: SparkSession, folding: Folding, new: DataFrame, show_progress: bool | None
 ) -> Loaded:
-    """Return the load into a table without rows: nothing is kept, and none is looked up."""
+    """Return the load into a table without rows: nothing is kept, and nothing is looked up."""
     table = folding.table
     alive = alive_rows(folding.folded(new), folding)
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         done = appended(table, write_rows(spark, alive, table, progress=progress))
     if done.is_nothing:
         return Loaded(done)
-    # Rows that others add meanwhile may have the same keys.
+    # Rows that others add in the meantime may have the same keys.
     return Loaded(replace(done, changes=(DeleteRows(table), *done.changes)))
 
 
@@ -111,9 +111,9 @@ def fold_rows(
 ) -> Done:
     """Return the folding of rows that others put into the table after snapshot ``since``.
 
-    Keys of which there is one row are left alone. Of the others the row came last that ``changes``,
-    the change feed since then, has last; without a feed the one of the newest file. Rows of one
-    snapshot follow each other by their row ids. The row that is left keeps the smallest.
+    Keys with only one row are left alone. For the others, the last row is the one that ``changes``,
+    the change feed since then, has last; without a feed, it is the one in the newest file. Rows of
+    one snapshot are ordered by their row ids. The remaining row keeps the smallest row id.
     """
     folding = folding_of(rows.table)
     assert folding is not None

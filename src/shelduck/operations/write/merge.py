@@ -27,8 +27,8 @@ def merge_rows(
 ) -> Done:
     """Return the merge of ``source`` into a table; nothing is committed.
 
-    The join runs once, and its result is kept until it is written. Raises InvalidRequest when
-    several rows of the source would change one row of the table.
+    The join runs once, and its result is kept until it is written. Raises InvalidRequest if several
+    rows of the source would change one row of the table.
     """
     table = rows.table
     require_free_names(table)

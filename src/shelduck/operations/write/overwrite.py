@@ -1,4 +1,4 @@
-"""INSERT OVERWRITE and REPLACE WHERE: rows that take the place of others, in one snapshot."""
+"""INSERT OVERWRITE and REPLACE WHERE: rows that replace others, in one snapshot."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def overwrite_where(
     few: int = 0,
     show_progress: bool | None = None,
 ) -> Done:
-    """Return the replacement of the rows that match; InvalidRequest when a new row does not."""
+    """Return the replacement of the rows that match; InvalidRequest if a new row does not match."""
     fitting = _fitting(new, rows, by_position=by_position)
     fitting = require_apart(spark, rows, fitting, where)
     fitting, misfits = counting_misfits(fitting, where)
 
     def delete(files: tuple[NewDataFile, ...]) -> Done:
-        # Spark may not count at all where there is no row.
+        # If there are no rows, Spark may not count at all.
         if files and (count := misfits()):
             raise InvalidRequest(
                 f"{count} of the rows for {rows.table.full_name} do not satisfy the condition of"
@@ -76,10 +76,10 @@ def overwrite_partitions(
     few: int = 0,
     show_progress: bool | None = None,
 ) -> Done:
-    """Return the replacement of all rows in partitions that new rows are in.
+    """Return the replacement of all rows in the partitions of new rows.
 
-    Which rows are in them is asked of the rows, so that files of older partition keys are right
-    too; files that hold nothing else end.
+    The partition is computed from each row, so files with older partition keys are handled
+    correctly too; files whose rows are all replaced end.
     """
     table = rows.table
     if not table.partition:

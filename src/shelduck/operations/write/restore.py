@@ -1,8 +1,8 @@
-"""RESTORE: the rows and columns of an older snapshot as the newest one.
+"""RESTORE: make the rows and columns of an older snapshot current again.
 
-What is deleted stays deleted for those who look at older snapshots, so a row never comes back to
-its old place: rows that are gone are read where they were and written anew with their row ids. Rows
-that are still there stay where they are.
+Older snapshots must keep their deletes, so a row never becomes visible again at its old position:
+deleted rows are read from where they were and written to new files with their row ids. Rows that
+still exist stay where they are.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from shelduck.spark.write.write import write_files
 
 @dataclass(frozen=True)
 class Restoration:
-    """What takes a table from ``now`` to ``then``; nothing has been read of any row yet.
+    """What changes a table from ``now`` to ``then``; no row has been read yet.
 
-    ``younger`` files end, in ``mixed`` ones rows that came since are deleted, and of ``inlined``
-    rows the same. ``feed`` tells where the rows are that went since.
+    ``younger`` files end. In ``mixed`` files and among ``inlined`` rows, rows that were added since
+    are deleted. ``feed`` says where the rows are that were deleted since.
     """
 
     now: TableRows
@@ -57,7 +57,7 @@ class Restoration:
 
     @property
     def has_losses(self) -> bool:
-        """True when rows may have to be written anew."""
+        """True if rows may have to be written again."""
         return bool(self.sources or any(part.rows for part in self.feed.went))
 
 
@@ -68,7 +68,7 @@ def plan_restore(
     rows = table_rows(store, now, layouts)
     before = then.snapshot.id
     span = Span(before + 1, now.snapshot.id, then.snapshot.next_file_id)
-    # Read as the newest snapshot sees it, but in the columns of the older one.
+    # Files as the newest snapshot sees them, but with the columns of the older one.
     target = replace(then, snapshot=now.snapshot, path=now.path, first_names=now.first_names)
     feed = look_up(store, target, layouts, span, FeedSnapshots())
     with store.read() as connection:
@@ -94,9 +94,9 @@ def restore_rows(
     *,
     show_progress: bool | None = None,
 ) -> Done:
-    """Write what a restoration needs; nothing is committed.
+    """Write the files of a restoration; nothing is committed.
 
-    ``target`` is the table as it will be, in whose columns and layout rows are written.
+    ``target`` is the table after the restoration; rows are written in its columns and layout.
     """
     table = found.now.table
     paths: list[str] = []
@@ -126,7 +126,7 @@ def restore_rows(
 
 
 def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes], int]:
-    """Return what ends and what is deleted, and how many rows that is."""
+    """Return the files that end, the deletes, and how many rows they delete."""
     ended = [FileDeletes(f.id, deletes_seen(f)) for f in found.younger]
     count = sum((f.record_count or 0) - f.dead_rows for f in found.younger)
     if not found.mixed:
@@ -139,7 +139,7 @@ def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes]
 
 
 def _may_mix(file: DataFile, before: int) -> bool:
-    """Tell whether an older file may hold rows that came since."""
+    """Return whether an older file may hold rows that were added since."""
     assert file.layout is not None
     if file.begin_snapshot > before or (file.partial_max or before + 1) <= before:
         return False
@@ -159,7 +159,7 @@ def _of_older_files(plan: ChangePlan, before: int) -> ChangePlan:
 def _difference(
     then: Sequence[InlinedRows], now: Sequence[InlinedRows]
 ) -> tuple[tuple[InlinedRows, ...], tuple[int, ...]]:
-    """Return the rows of the catalog that went since, and the ids of those that came since."""
+    """Return rows of the catalog that were deleted since, and the ids of those added since."""
     old = {version for part in then for version in _versions(part)}
     new = {version for part in now for version in _versions(part)}
     gone = tuple(_only(part, old - new) for part in then)
@@ -175,7 +175,7 @@ def _only(part: InlinedRows, chosen: set[tuple[int, int]]) -> InlinedRows:
 
 
 def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
-    """Return the change that gives the columns of then back, None when they are the same."""
+    """Return the change that gives the older columns back, None if they are the same."""
     same_layout = (now.partition, now.sort) == (then.partition, then.sort)
     same_properties = now.properties == then.properties
     same_columns = (now.columns, now.comments) == (then.columns, then.comments)
@@ -185,7 +185,7 @@ def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
         now,
         then.columns,
         then.comments,
-        # Values of the later type are in the bounds of these.
+        # The bounds of these columns include values of the later type.
         retyped(now.columns, then.columns),
         partition=None if now.partition == then.partition else then.partition,
         sort=None if now.sort == then.sort else then.sort,

@@ -1,4 +1,4 @@
-"""Rollups kept: rows of a rollup that follow what happened to its base."""
+"""Keeping rollups: rows of a rollup that follow the changes of its base."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shelduck.spark.write.kept import keep, shared
 
 
 def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Loaded) -> Done:
-    """Return what a load into the base adds to a rollup that was right before it."""
+    """Return what a load into the base adds to a rollup that was correct before it."""
     parts = rollup.parts(_loaded_rows(spark, rollup.base, rows, loaded))
     if folding_of(rollup.table) is None:
         return append_rows(spark, parts, rows.table, show_progress=False)
@@ -37,7 +37,7 @@ def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Load
 
 
 def made_anew(spark: SparkSession, rows: TableRows, rollup: RollupRows, base: TableRows) -> Done:
-    """Return a rollup of all rows of its base, in the place of what it holds."""
+    """Return a rollup of all rows of its base, replacing its current rows."""
     frame = base.frame(spark)
     if not base.files and not any(part.rows for part in base.inlined):
         return truncate_rows(spark, rows)
@@ -51,9 +51,9 @@ def followed(
     base: TableRows,
     touched: Sequence[DataFrame],
 ) -> Done:
-    """Return a rollup in which the rows of some keys are made anew from those of the base.
+    """Return a rollup in which the rows of some keys are rebuilt from those of the base.
 
-    ``touched`` are rows of the base, as they were or as they are, that came or went.
+    ``touched`` are rows of the base, before or after the change, that were deleted or inserted.
     """
     if not touched:
         return Done(rows.table)
@@ -79,7 +79,7 @@ def followed(
 
 
 def touched_rows(spark: SparkSession, before: TableRows, after: TableRows) -> list[DataFrame]:
-    """Return the rows that a statement took from a table, and those that it added.
+    """Return the rows that a statement deleted from a table, and those that it added.
 
     Files that both have with the same deletes are not read.
     """
@@ -116,7 +116,7 @@ def _inlined_rows(rows: TableRows) -> int:
 def _loaded_rows(
     spark: SparkSession, base: TableVersion, rows: TableRows, loaded: Loaded
 ) -> DataFrame:
-    """Return the rows that were loaded: those that were folded, or those in new files."""
+    """Return the loaded rows: the folded ones, or those in new files."""
     if loaded.rows is not None:
         return loaded.rows
     new = [f for c in loaded.done.changes if isinstance(c, AppendFiles) for f in c.files]

@@ -1,4 +1,4 @@
-"""Making sure that a statement leaves each key of a table with a key model once."""
+"""Ensuring that after a statement each key of a table with a key model exists only once."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from shelduck.spark.write.kept import keep, shared
 
 
 def folding_of(table: TableVersion) -> Folding | None:
-    """Return how rows of a table are folded, None for one that keeps all of them.
+    """Return how rows of a table are folded, None for a table that keeps all of them.
 
-    Raises Unsupported where another writer has dropped a key: rows of several keys would be one.
+    Raises Unsupported if another writer has dropped a key, because rows of several keys would be
+    combined.
     """
     keys = table_keys(table)
     if keys is None or not keys.folds:
@@ -38,14 +39,14 @@ def folding_of(table: TableVersion) -> Folding | None:
 
 
 def sets_keys(table: TableVersion, paths: Iterable[Path]) -> bool:
-    """Tell whether one of the assigned columns is a key that rows have once."""
+    """Return whether one of the assigned columns is a key that only one row may have."""
     folding = folding_of(table)
     names = {path[0].lower() for path in paths}
     return folding is not None and any(f.name.lower() in names for f in folding.key_fields)
 
 
 def require_unique(spark: SparkSession, rows: TableRows, versions: Versions, what: str) -> None:
-    """Raise InvalidRequest where rows of a statement have a key that another row has then."""
+    """Raise InvalidRequest if rows of a statement have a key that another row has afterwards."""
     folding = folding_of(rows.table)
     parts = [part for part in (versions.updated, versions.inserted) if part is not None]
     if folding is None or not parts:
@@ -64,7 +65,7 @@ def require_unique(spark: SparkSession, rows: TableRows, versions: Versions, wha
 
 
 def folded_rows(rows: TableRows, fitting: DataFrame) -> DataFrame:
-    """Return assigned rows as they stand in the table: of one with a key model each key once."""
+    """Return assigned rows as the table stores them: with a key model, each key once."""
     folding = folding_of(rows.table)
     if folding is None:
         return fitting
@@ -72,9 +73,10 @@ def folded_rows(rows: TableRows, fitting: DataFrame) -> DataFrame:
 
 
 def require_apart(spark: SparkSession, rows: TableRows, new: DataFrame, where: Where) -> DataFrame:
-    """Return new rows, kept, whose keys no row has that the condition leaves.
+    """Return new rows, kept, whose keys no row has that the condition keeps.
 
-    Raises InvalidRequest where one does. Rows of a table without a key model are left as they are.
+    Raises InvalidRequest if a row has such a key. Rows of a table without a key model are returned
+    unchanged.
     """
     folding = folding_of(rows.table)
     if folding is None:

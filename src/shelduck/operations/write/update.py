@@ -32,8 +32,8 @@ def update_rows(
 ) -> Done:
     """Return the update of the rows that match, all without ``where``; nothing is committed.
 
-    ``alias`` is what the values call the table. Rows are chosen and computed once, by one job. A
-    row that is assigned what it holds is updated too.
+    ``alias`` is the name of the table in the values. Rows are chosen and computed once, by one job.
+    A row counts as updated even if its values stay the same.
     """
     table = rows.table
     require_free_names(table)
@@ -55,7 +55,7 @@ def update_rows(
 
 
 def require_free_names(table: TableVersion) -> None:
-    """Refuse a table of another writer whose columns have names like those that changes need."""
+    """Refuse another writer's table with column names that changes of rows reserve."""
     for field in table.columns:
         if is_reserved(field.name):
             raise Unsupported(

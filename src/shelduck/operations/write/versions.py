@@ -1,4 +1,4 @@
-"""New versions of rows: what dies is deleted, what takes its place is written."""
+"""New versions of rows: old versions are deleted, new ones are written."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from shelduck.spark.write import kept
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Rows that were computed once, with the table's columns and where they come from behind them.
+    """Rows that were computed once, with the table's columns followed by their origins.
 
-    ``updated`` take the place of rows that are among ``dead``; ``inserted`` come from nowhere. None
-    are none. ``counts`` say how many rows were inserted, updated and deleted.
+    ``updated`` replace rows that are among ``dead``; ``inserted`` are new. None means no rows.
+    ``counts`` say how many rows were inserted, updated and deleted.
     """
 
     counts: Counts
@@ -43,8 +43,8 @@ def write_versions(
 ) -> Done:
     """Write rows and deletes of one statement; nothing is committed.
 
-    Rows that are updated keep their row ids, so they and rows without one go to files of their own:
-    at most two writes. Up to ``few`` dead rows of files go to the catalog instead of delete files.
+    Updated rows keep their row ids, so rows with and without row ids go to separate files: at most
+    two writes. Up to ``few`` deleted rows of files go to the catalog instead of delete files.
     """
     table = rows.table
     files: list[NewDataFile] = []
@@ -73,7 +73,7 @@ def write_versions(
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """Rows that go to files of their own, with the columns of lineage that they have."""
+    """Rows that go to separate files, with their columns of lineage."""
 
     rows: DataFrame
     parts: int

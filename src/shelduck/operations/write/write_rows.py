@@ -1,6 +1,6 @@
-"""Rows of writers into files, which also hold what an open job of the table converts.
+"""Writing rows into files, with the columns that an open job of the table converts.
 
-A value that the new type cannot hold fails the write that brings it, and does the job no harm.
+If the new type cannot hold a value, the write that brings it fails, and the job continues.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shelduck.spark.session import AnalysisException, DataFrame, SparkSession
 from shelduck.spark.write.write import Progress, WrittenFiles, write_files
 
 Register = Callable[[TableVersion], TableVersion]
-"""Tells the catalog that files are about to be written, and returns the table as they shall be."""
+"""Registers a writer of files in the catalog, and returns the table with its open job."""
 
 
 def write_rows(
@@ -29,10 +29,10 @@ def write_rows(
     lineage: Sequence[str] = (),
     spreads: bool = True,
 ) -> WrittenFiles:
-    """Write assigned rows as `write_files` does, and beside them the columns of an open job.
+    """Write assigned rows as `write_files` does, with the columns of an open job beside them.
 
-    A job whose columns are not there any more, or whose expression names such a column, gets
-    nothing: it ends by itself.
+    If columns of a job no longer exist, or its expression names such a column, nothing is written
+    for it: the job ends by itself.
     """
     shadows = known_shadows(table, table.conversions)
     write = partial(write_files, spark, progress=progress, lineage=lineage, spreads=spreads)
@@ -59,7 +59,7 @@ def _with_shadows(
     names = (*table.columns.names, *(shadow_name(s) for s in shadows), *lineage)
     try:
         found = add_shadows(rows, shadows).select(*map(backticked, names))
-        # Over Spark Connect only the schema shows what an expression cannot name.
+        # Over Spark Connect, only a request for the schema finds names that do not exist.
         _ = found.schema
     except AnalysisException:
         return None

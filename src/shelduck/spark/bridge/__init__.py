@@ -1,4 +1,4 @@
-"""The door into Spark's JVM: own listing, deletes inside the scan, ids on every field."""
+"""The bridge into Spark's JVM: its own file listing, deletes in the scan, ids on every field."""
 
 from __future__ import annotations
 

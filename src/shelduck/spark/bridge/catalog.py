@@ -1,7 +1,7 @@
-"""A catalog of the user's session that asks Python: ``LakeCatalog`` of the bridge, and its answers.
+"""A catalog of the user's session that calls Python: ``LakeCatalog`` of the bridge, and answers.
 
-Spark makes the catalog from the setting ``spark.sql.catalog.NAME``; by the token beside it the
-catalog finds whom to ask.
+Spark makes the catalog from the setting ``spark.sql.catalog.NAME``; the token beside it tells the
+catalog which Python object to call.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from shelduck.spark.bridge.relation import let_java_call
 from shelduck.spark.named_errors import condition_of, thrown_by_java
 
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
-"""Answers a request; rows to write come with it.
+"""Answers a request; rows to write are passed with it.
 
-Its first text is that of `asking_for`, or empty, its second says what is asked.
+Its first text is that of `asking_for`, or empty; its second text says what is requested.
 """
 
 CLASS = f"{PACKAGE}.LakeCatalog"
@@ -32,9 +32,9 @@ _QUERY = "shelduck.query"
 
 
 def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
-    """Make ``name`` a catalog of the session, answered by a function from any thread.
+    """Make ``name`` a catalog of the session; a function answers its requests from any thread.
 
-    Returns the token that `remove_catalog` takes.
+    Returns the token for `remove_catalog`.
     """
     loader = loader_of(spark)
     let_java_call(java_gateway(spark))
@@ -46,7 +46,7 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
     before = thread.getContextClassLoader()
     thread.setContextClassLoader(loader)
     try:
-        # Spark keeps the catalog that it makes now, so other threads need no loader of ours.
+        # Spark keeps the catalog that it makes now, so other threads do not need our class loader.
         java_session(spark).sql(f"SHOW NAMESPACES IN {backticked(name)}")
     except BaseException:
         remove_catalog(spark, name, token)
@@ -57,22 +57,22 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
 
 
 def remove_catalog(spark: SparkSession, name: str, token: str) -> None:
-    """Take a catalog out of the session; one that Spark has made answers no more."""
+    """Remove a catalog from the session; if Spark has already made it, it stops answering."""
     spark.conf.unset(f"{_SETTING}{name}")
     spark.conf.unset(f"{_SETTING}{name}.attached")
     _of_calls(loader_of(spark), "ASKED").remove(token)
 
 
 def token_of(spark: SparkSession, name: str) -> str | None:
-    """Return what `put_catalog` returned for a name in a session, or in the one it is a copy of."""
+    """Return the token of a catalog in a session, or in the session from which it was copied."""
     return spark.conf.get(f"{_SETTING}{name}.attached", None)
 
 
 @contextmanager
 def asking_for(spark: SparkSession, query: str) -> Iterator[None]:
-    """Have what Spark asks for this thread meanwhile say that it is for ``query``."""
+    """Mark the requests of Spark for this thread as requests for ``query``."""
     context = spark.sparkContext
-    # Spark asks in a thread of its own, and tells this property of the one that analyses.
+    # Spark calls from another thread, and passes this property of the thread that analyses.
     before = context.getLocalProperty(_QUERY)
     context.setLocalProperty(_QUERY, query)
     try:
@@ -110,6 +110,6 @@ class _Answering:
         return "THROWN", token
 
     class Java:
-        """Says to py4j what this object is in Java."""
+        """Declares to py4j which Java interfaces this object implements."""
 
         implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]

@@ -1,8 +1,8 @@
-"""The bridge's Java classes: compiled once per Spark version and known to every executor.
+"""The bridge's Java classes: compiled once per Spark version and available to every executor.
 
-Janino, which Spark uses for its own generated code, compiles the sources in the driver. The jar is
-kept in the user's cache directory under a name that tells the Spark version and the sources, so
-other processes find it; the driver serves it to the executors.
+Janino, which Spark uses for its own generated code, compiles the sources in the driver. The JAR is
+kept in the user's cache directory under a name that depends on the Spark version and the sources,
+so that other processes find it; the driver serves it to the executors.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CLASSES = (
     "LakeView",
     "LakeCatalog",
 )
-# Queries are right without these, so a Spark that they cannot be compiled for goes without them.
+# Queries are correct without these classes, so a Spark that cannot compile them runs without them.
 _RULE_CLASSES = (
     "FreshIds",
     "RollupMisfit",
@@ -70,14 +70,14 @@ _known: WeakKeyDictionary[SparkContext, Loaded] = WeakKeyDictionary()
 
 
 class Loaded(NamedTuple):
-    """The bridge in one Spark application: what loads its classes, and a ``LakePlans``."""
+    """The bridge in one Spark application: its class loader, and a ``LakePlans``."""
 
     loader: Any
     plans: Any
 
 
 def loaded(spark: SparkSession) -> Loaded:
-    """The bridge's classes, known to this session and to its executors.
+    """Return the bridge's classes, available to this session and to its executors.
 
     Sessions of one SparkContext share them, so only the first call compiles or adds anything.
     """
@@ -92,7 +92,7 @@ def loaded(spark: SparkSession) -> Loaded:
 
 
 def loader_of(spark: SparkSession) -> Any:
-    """The Java class loader that knows the bridge."""
+    """Return the Java class loader that has the bridge's classes."""
     return loaded(spark).loader
 
 
@@ -108,7 +108,7 @@ def _loader(spark: SparkSession) -> Any:
         raise Unsupported(message)
     loader = session.sharedState().jarClassLoader()
     if not present:
-        # What ADD JAR does, by which no path with a blank or a percent sign would be found.
+        # The same as ADD JAR, which would find no path with a blank or a percent sign.
         address = _jar(spark, name).as_uri()
         loader.addURL(java_class(spark, "java.net.URI")(address).toURL())
         session.sparkContext().addJar(address)
@@ -117,7 +117,7 @@ def _loader(spark: SparkSession) -> Any:
 
 @functools.cache
 def _sources() -> dict[str, str]:
-    """The Java text of each class, in the order in which they are compiled."""
+    """Return the Java text of each class, in the order of compilation."""
     folder = resources.files(__package__) / "java"
     names = (*_CLASSES, *_RULE_CLASSES)
     return {name: (folder / f"{name}.java").read_text(encoding="utf-8") for name in names}
@@ -129,13 +129,14 @@ def _fingerprint() -> str:
 
 
 def _jar(spark: SparkSession, name: str) -> Path:
-    """The path of the compiled jar, from the cache if it is there."""
+    """Return the path of the compiled JAR, from the cache if it is there."""
     try:
         folder = _cache_folder()
         if not (folder / name).exists():
             _pack(_compiled(spark), folder / name)
     except OSError:
-        # A home that cannot be written; nobody else can have put a file into a fresh directory.
+        # The home directory is not writable; nobody else can have put a file into a fresh
+        # directory.
         folder = Path(tempfile.mkdtemp(prefix="shelduck-"))
         _pack(_compiled(spark), folder / name)
     return folder / name
@@ -149,7 +150,7 @@ def _cache_folder() -> Path:
 
 
 def _pack(classes: dict[str, bytes], jar: Path) -> None:
-    """Write the jar under another name first: a reader sees all of it or none."""
+    """Write the JAR under another name first: a reader sees all of it or none."""
     handle, unfinished = tempfile.mkstemp(dir=jar.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as packed:

@@ -1,7 +1,7 @@
-r"""What Python and the bridge's Java hand to each other, as rows of text.
+r"""What Python and the bridge's Java pass to each other, as rows of text.
 
-Every row ends with a newline, fields are parted by tabs, a backslash escapes, and a lone ``\N`` is
-null. ``java/TextRows.java`` holds the same rules.
+Every row ends with a newline, tabs separate fields, a backslash escapes, and a lone ``\N`` is null.
+``java/TextRows.java`` has the same rules.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 NULL = "\\N"
-# Before what a task says about a file that is not as the catalog says; as in DamagedLake.java.
+# Precedes a task's message about a file that differs from the catalog; as in DamagedLake.java.
 DAMAGED = "shelduck found a damaged lake: "
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _SPECIAL = re.compile(r"[\\\t\n\r]")
@@ -28,10 +28,10 @@ Constant = int | str | bytes | bool | None
 class Deletes:
     """The deleted rows of one data file: those of ``file`` and those at ``positions``.
 
-    ``file`` is a Parquet delete file or a bare ``.puffin`` deletion vector. Where it tells in which
-    snapshot each row was deleted, rows later than ``up_to_snapshot`` stay; None lets all of it
-    count. ``positions`` count from 0 in the data file, in any order. ``count`` is how many
-    positions ``file`` has to have; None asks for no number.
+    ``file`` is a Parquet delete file or a bare ``.puffin`` deletion vector. If it says in which
+    snapshot each row was deleted, rows deleted after ``up_to_snapshot`` stay; with None, all of it
+    counts. ``positions`` count from 0 in the data file, in any order. ``count`` is the number of
+    positions that ``file`` must have; None checks no number.
     """
 
     file: str | None = None
@@ -44,10 +44,10 @@ class Deletes:
 class FileEntry:
     """One data file of a scan, its size in bytes and its value for each constant of the relation.
 
-    The path is taken as it is written: no character is decoded and no pattern is expanded. A path
-    without a scheme belongs to Spark's default file system. The size decides only how the file is
-    cut into tasks. A query that reads all of the file fails when it does not have ``rows`` rows,
-    where that is known.
+    The path is used as it is written: no character is decoded and no pattern is expanded. A path
+    without a scheme belongs to Spark's default file system. The size only decides how the file is
+    split into tasks. A query that reads the whole file fails if it does not have ``rows`` rows,
+    unless ``rows`` is None.
     """
 
     path: str
@@ -58,7 +58,7 @@ class FileEntry:
 
 
 def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
-    """One row per file, for ``LakeFileIndex``: path, size, counts, constants, then the deletes."""
+    """Return one row per file for ``LakeFileIndex``: path, size, counts, constants, the deletes."""
     rows = []
     for entry in entries:
         dead = None if entry.deletes is None else entry.deletes.count
@@ -67,7 +67,7 @@ def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
         if with_deletes:
             fields += _delete_fields(entry.deletes)
         elif entry.deletes is not None:
-            # Reading on would show rows that are deleted.
+            # Without this error, the scan would show rows that are deleted.
             message = f"{entry.path} has deletes, but the relation was made without"
             raise ValueError(message)
         rows.append("\t".join(fields))
@@ -76,19 +76,19 @@ def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
 
 
 def id_rows(ids: Mapping[tuple[str, ...], int]) -> str:
-    """One row per field, for ``FieldIds``: its id, then the names on the way to it."""
+    """Return one row per field for ``FieldIds``: its id, then the names on the path to it."""
     return "".join(
         "\t".join((str(field_id), *map(_text, path))) + "\n" for path, field_id in ids.items()
     )
 
 
 def texts(rows: str) -> list[str]:
-    """The texts that Java sent, one in each row."""
+    """Return the texts that Java sent, one in each row."""
     return [row for (row,) in field_rows(rows)]
 
 
 def field_rows(rows: str) -> list[list[str]]:
-    """The rows that Java sent, in their fields; none of them is null."""
+    """Return the rows that Java sent, split into fields; none of them is null."""
     return [
         [_ESCAPED.sub(lambda found: _PLAIN.get(found[1], found[1]), f) for f in row.split("\t")]
         for row in rows.split("\n")[:-1]
@@ -96,17 +96,17 @@ def field_rows(rows: str) -> list[list[str]]:
 
 
 def rows_of(fields: Iterable[Iterable[str | None]]) -> str:
-    """Rows of texts for Java."""
+    """Return rows of texts for Java."""
     return "".join("\t".join(map(_text, row)) + "\n" for row in fields)
 
 
 def success(rows: str) -> str:
-    """The answer of a listing that went well."""
+    """Return the answer of a successful listing."""
     return "ok\n" + rows
 
 
 def failure(error: Exception) -> str:
-    """The answer of a listing that ended in ``error``; Java throws its message."""
+    """Return the answer of a listing that ended in ``error``; Java throws its message."""
     return f"failed\n{_text(f'{type(error).__name__}: {error}')}\n"
 
 

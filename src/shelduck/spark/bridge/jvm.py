@@ -1,4 +1,4 @@
-"""The private handles by which PySpark reaches its JVM, in one place."""
+"""The private handles through which PySpark reaches its JVM, in one place."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _COUNTS = "shelduck counts"
 
 
 def has_jvm(spark: SparkSession) -> bool:
-    """Whether this process holds the session's JVM; over Spark Connect it does not."""
+    """Return whether this process has the session's JVM; over Spark Connect it does not."""
     return getattr(spark, "_jsparkSession", None) is not None
 
 
 def java_session(spark: SparkSession) -> Any:
-    """The session in Java."""
+    """Return the session in Java."""
     return spark._jsparkSession  # noqa: SLF001
 
 
 def java_gateway(spark: SparkSession) -> Any:
-    """The py4j gateway."""
+    """Return the py4j gateway."""
     return spark.sparkContext._gateway  # noqa: SLF001
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
-    """The class with this full name.
+    """Return the class with this full name.
 
     `gateway.jvm.org.apache.…` asks the JVM at each dot, which looks for a class `org`, then
     `org.apache` and so on in every JAR.
@@ -38,22 +38,22 @@ def java_class(spark: SparkSession, name: str) -> Any:
 
 
 def java_column(column: Column) -> Any:
-    """The column in Java."""
+    """Return the column in Java."""
     return column._jc  # noqa: SLF001
 
 
 def java_frame(df: DataFrame) -> Any:
-    """The DataFrame in Java."""
+    """Return the DataFrame in Java."""
     return df._jdf  # noqa: SLF001
 
 
 def classic_column(column: Any) -> Column:
-    """The Python column of one in Java."""
+    """Return the Python column of a Java column."""
     return ClassicColumn(column)
 
 
 def qualified(df: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The rows under a name of several parts, as those of a table that Spark finds by it."""
+    """Return rows under a name of several parts, like those of a table that Spark finds by name."""
     spark = df.sparkSession
     *qualifier, name = names
     above = java_class(spark, "org.apache.spark.api.python.PythonUtils").toSeq(qualifier)
@@ -65,9 +65,10 @@ def qualified(df: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def checkpoint(rows: DataFrame, counts: Sequence[Column]) -> tuple[DataFrame, list[int]]:
-    """Rows that are computed now and kept in the executors, and counts of them, which have names.
+    """Return rows that are computed now and kept in the executors, and named counts of them.
 
-    Spark counts while it computes. Over Spark Connect, which does not tell, a second job does.
+    Spark counts while it computes. Over Spark Connect, which does not return the counts, a second
+    job counts.
     """
     if not has_jvm(rows.sparkSession):
         found = rows.localCheckpoint(eager=True)
@@ -75,23 +76,23 @@ def checkpoint(rows: DataFrame, counts: Sequence[Column]) -> tuple[DataFrame, li
         return found, list(found.agg(*counts).collect()[0])
     observed = rows.observe(_COUNTS, *counts)
     found = observed.localCheckpoint(eager=True)
-    # An Observation waits for a message to a listener, which a busy Spark drops.
+    # An Observation waits for a message to a listener, and a busy Spark drops such messages.
     told = observed._jdf.queryExecution().observedMetrics().apply(_COUNTS)  # noqa: SLF001
     return found, [int(told.getLong(n)) for n in range(len(counts))]
 
 
 def analyzed_plan(df: DataFrame) -> Any:
-    """The logical plan of a DataFrame in Java, with all names found."""
+    """Return the logical plan of a DataFrame in Java, with all names resolved."""
     return df._jdf.queryExecution().analyzed()  # noqa: SLF001
 
 
 def current_thread(spark: SparkSession) -> Any:
-    """The Java thread that serves the calling Python thread."""
+    """Return the Java thread that serves the calling Python thread."""
     return java_class(spark, "java.lang.Thread").currentThread()
 
 
 def field_of(java: Any, name: str) -> Any:
-    """The field of a Java object, or of a class above its own; it tells nobody else its value."""
+    """Return a field of a Java object or of a superclass; it has no public getter."""
     kind = java.getClass()
     while True:
         if name in [field.getName() for field in kind.getDeclaredFields()]:
@@ -102,7 +103,7 @@ def field_of(java: Any, name: str) -> Any:
 
 
 def options_of(java: Any) -> dict[str, str]:
-    """The options that a reader or writer in Java was given, by name as they were written."""
+    """Return the options of a reader or writer in Java, with names as they were written."""
     pairs = field_of(java, "extraOptions").get(java).originalMap().iterator()
     found: dict[str, str] = {}
     while pairs.hasNext():
@@ -112,7 +113,7 @@ def options_of(java: Any) -> dict[str, str]:
 
 
 def optimized_plan(df: DataFrame) -> Any:
-    """The logical plan of a DataFrame as Spark would run it; None where there is no JVM."""
+    """Return the optimized logical plan of a DataFrame; None if there is no JVM."""
     if not hasattr(df, "_jdf"):
         return None
     return df._jdf.queryExecution().optimizedPlan()  # noqa: SLF001

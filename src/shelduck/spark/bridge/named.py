@@ -1,4 +1,4 @@
-"""Columns of a DataFrame under names of their own, told to the JVM in one call."""
+"""Columns of a DataFrame with new names, passed to the JVM in one call."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from shelduck.spark.bridge.jvm import has_jvm, java_column, java_frame
 class Named(NamedTuple):
     """A column to select under a name.
 
-    ``source`` is an expression, or the name of a column as `F.col` takes it. ``kind`` is the type
-    to cast to; None casts nothing. ``metadata`` None keeps what the source has.
+    ``source`` is an expression, or the name of a column as in `F.col`. ``kind`` is the type of a
+    cast; None is no cast. If ``metadata`` is None, the source's metadata stays.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Named(NamedTuple):
 
     @property
     def column(self) -> Column:
-        """The column, built one call at a time."""
+        """Return the column, built one call at a time."""
         found = column_of(self.source)
         found = found if self.kind is None else found.cast(self.kind)
         if self.metadata is None:
@@ -39,12 +39,12 @@ class Named(NamedTuple):
 
 
 def column_of(source: str | Column) -> Column:
-    """Return what a `Named` column is made of as a column."""
+    """Return the source of a `Named` column as a column."""
     return F.col(source) if isinstance(source, str) else source
 
 
 def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
-    """Return these columns of the rows, by one call into the JVM where there is one."""
+    """Return these columns of the rows, by one call into the JVM if there is one."""
     spark = rows.sparkSession
     if not has_jvm(spark):
         return rows.select(*[c.column for c in columns])
@@ -63,5 +63,5 @@ def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
 
 
 def select_names(rows: DataFrame, names: Iterable[str]) -> DataFrame:
-    """Return the columns of these names, which are not quoted, by one call as well."""
+    """Return the columns with these unquoted names, by one call as well."""
     return select_named(rows, [Named(name, backticked(name)) for name in names])

@@ -60,9 +60,9 @@ _starting = threading.Lock()
 
 
 def bridge_for(spark: SparkSession) -> Bridge | None:
-    """The bridge into the JVM of ``spark``, or None over Spark Connect, which has no such door.
+    """Return the bridge into the JVM of ``spark``, or None over Spark Connect, which has no JVM.
 
-    The first call in a Spark application adds the bridge's classes to it; later ones are cheap.
+    The first call in a Spark application adds the bridge's classes to it; later calls are cheap.
     """
     return Bridge(spark, *loaded(spark)) if has_jvm(spark) else None
 
@@ -77,10 +77,10 @@ class Bridge:
 
     @property
     def write_format(self) -> str:
-        """The format to write by: ``df.write.format(...).options(**bridge.id_options(ids))``.
+        """Return the format for ``df.write.format(...).options(**bridge.id_options(ids))``.
 
         It writes timestamps in microseconds, dates in the Gregorian calendar and no ``_SUCCESS``
-        file, whatever the session says. Call it in the thread that writes.
+        file, whatever the session's settings are. Call it in the thread that writes.
         """
         # Spark looks formats up in the class loader of the thread.
         current_thread(self.spark).setContextClassLoader(self.loader)
@@ -88,7 +88,7 @@ class Bridge:
 
     @staticmethod
     def id_options(ids: Mapping[tuple[str, ...], int]) -> dict[str, str]:
-        """The option that gives each field its id, by the path of names in the Parquet schema.
+        """Return the option with the id of each field, by its path of names in the Parquet schema.
 
         The list ``tags`` has the paths ``("tags",)`` and ``("tags", "list", "element")``, the map
         ``m`` has ``("m",)``, ``("m", "key_value", "key")`` and ``("m", "key_value", "value")``. The
@@ -97,7 +97,7 @@ class Bridge:
         return {"shelduck.field.ids": id_rows(ids)}
 
     def bucket_hash(self, value: Column) -> Column:
-        """DuckDB's hash for buckets, an int of 31 bits, of a column of bigint, double or binary.
+        """Return DuckDB's hash for buckets, a 31-bit int, of a column of bigint, double or binary.
 
         A number is hashed as its eight bytes; null stays null.
         """
@@ -117,19 +117,18 @@ class Bridge:
         wants_deleted: bool = False,
         chooser: object | None = None,
     ) -> DataFrame:
-        """A DataFrame of ``read_schema`` and ``constants`` over the Parquet files of ``lister``.
+        """Return a DataFrame of ``read_schema`` and ``constants`` over the files of ``lister``.
 
         Spark calls the lister when it plans a query, from any thread, with the filters that it
         pushes down as SQL texts: column names are bare, struct fields follow their column after a
-        dot, instants are in UTC, and all filters must hold. It answers with the files that may have
-        matching rows. An error in it fails that query with its message. Constants are bigint, int,
-        string, binary or boolean; filters on them are applied here. ``with_deletes`` drops the rows
-        that the entries name as deleted; without it no entry may have any; ``wants_deleted`` turns
-        that around: the deleted rows are read, and no others. ``table`` is what messages about
-        damaged files call the table. No row group is left out by what its footer says of the
-        columns ``untrusted``.
-        ``size_in_bytes`` is what the planner takes the scan to weigh. ``root`` is what
-        ``explain`` shows as the place of the files. ``chooser`` is what `add_rule` puts to use.
+        dot, instants are in UTC, and all filters must be true. The lister returns the files that
+        may have matching rows. An error in it fails that query with its message. Constants are
+        bigint, int, string, binary or boolean; filters on them are applied here. ``with_deletes``
+        drops the rows that the entries name as deleted; without it no entry may have any.
+        ``wants_deleted`` does the opposite: only the deleted rows are read. Messages about damaged
+        files call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
+        ``size_in_bytes`` is the planner's estimate for the scan. ``explain`` shows ``root`` as the
+        location of the files. ``chooser`` is what `add_rule` calls.
         """
         _check(read_schema, constants)
         columns = read_schema.json()
@@ -152,16 +151,16 @@ class Bridge:
         return DataFrame(found, self.spark)
 
     def add_rule(self) -> None:
-        """Have the optimizer of the session ask choosers of relations what to read instead.
+        """Make the optimizer of the session ask choosers of relations what to read instead.
 
-        A chooser is a Java function in Python, from text to what `chosen` returns, or None. The
-        rule comes behind those that the session has; doing this again changes nothing. Raises
-        Py4JError where this Spark cannot run it.
+        A chooser is a Java function in Python, from text to the result of `chosen`, or None. The
+        rule comes after the session's other rules; calling this again changes nothing. Raises
+        Py4JError if this Spark cannot run the rule.
         """
         self._new("RollupRule").install(java_session(self.spark))
 
     def chosen(self, found: DataFrame, columns: Iterable[Iterable[str]], reason: str) -> Any:
-        """The answer of a chooser: what to read, which columns stand for what, and why."""
+        """Return the answer of a chooser: what to read, which columns it has, and why."""
         answer = self._class("java.util.ArrayList")()
         for part in (analyzed_plan(found), rows_of(columns), reason):
             answer.add(part)
@@ -181,9 +180,10 @@ class Bridge:
 class _Listing:
     """A lister as the Java function that ``LakeFileIndex`` calls.
 
-    py4j keeps this object in its pool of Python proxies for as long as the Java proxy of it lives.
-    The Java proxy hangs on the index alone, and so on the plans that read it: when the last of them
-    is collected, the proxy's finalizer tells py4j, which lets go of this object and its lister.
+    py4j keeps this object in its pool of Python proxies as long as its Java proxy is alive. Only
+    the index refers to the Java proxy, and only the plans that read it refer to the index. When the
+    last of these plans is collected, the proxy's finalizer notifies py4j, which releases this
+    object and its lister.
     """
 
     def __init__(self, lister: Lister, constants: int, *, with_deletes: bool) -> None:
@@ -206,13 +206,13 @@ class _Listing:
             yield entry
 
     class Java:
-        """Says to py4j what this object is in Java."""
+        """Declares to py4j which Java interfaces this object implements."""
 
         implements: ClassVar[list[str]] = ["java.util.function.Function"]
 
 
 def let_java_call(gateway: Any) -> None:
-    """Have Java call Python objects; doing this again changes nothing."""
+    """Let Java call Python objects; calling this again changes nothing."""
     with _starting:
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
 

@@ -40,7 +40,7 @@ _ENDS = ("endingVersion", "endingTimestamp")
 
 
 def refuse_others(given: Mapping[str, str], known: tuple[str, ...], what: str) -> None:
-    """Raise InvalidRequest, naming it, for an option that is not among the known ones."""
+    """Raise InvalidRequest for an option that is not among the known ones, and name it."""
     lowered = {name.lower() for name in known}
     for name in given:
         if name.lower() in lowered:
@@ -54,7 +54,7 @@ def refuse_others(given: Mapping[str, str], known: tuple[str, ...], what: str) -
 
 
 def is_true(value: object, name: str) -> bool:
-    """Return what an option means that is true or false."""
+    """Return the value of an option that is true or false."""
     text = str(value).strip().lower()
     if text not in ("true", "false"):
         raise InvalidRequest(f"option {name} must be true or false, not {value!r}", about="option")
@@ -62,18 +62,18 @@ def is_true(value: object, name: str) -> bool:
 
 
 def refuse_made(given: Mapping[str, str], what: str) -> None:
-    """Raise InvalidRequest for an option of a table that is made or replaced.
+    """Raise InvalidRequest for an option of a table that is created or replaced.
 
-    It gets all columns of its rows anyway.
+    The table gets all columns of its rows anyway.
     """
     schemas = (MERGE_SCHEMA.lower(), OVERWRITE_SCHEMA.lower())
     refuse_written({n: v for n, v in given.items() if n.lower() not in schemas}, what)
 
 
 def refuse_written(given: Mapping[str, str], what: str) -> None:
-    """Raise InvalidRequest for an option that a plain write of rows does not do.
+    """Raise InvalidRequest for an option that a plain write of rows does not support.
 
-    One that asks for what happens anyway is done.
+    An option that asks for what happens anyway is accepted.
     """
     harmless = {
         MERGE_SCHEMA.lower(): "false",
@@ -90,7 +90,7 @@ def refuse_written(given: Mapping[str, str], what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the options of a reader ask for: a snapshot, a change feed, or the rows as they are."""
+    """What the options of a reader ask for: a snapshot, a change feed, or the current rows."""
 
     version: int | None = None
     timestamp: str | None = None
@@ -98,9 +98,9 @@ class ReadOptions:
 
 
 def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
-    """Return what the options of a reader ask for; InvalidRequest for one that asks nothing known.
+    """Return what the options of a reader ask for; InvalidRequest for an unknown request.
 
-    Delta's words and Iceberg's are known for snapshots, Delta's for the change feed.
+    Delta's and Iceberg's words are known for snapshots, Delta's for the change feed.
     """
     what = f"a reader of {table}"
     refuse_others(given, (*_VERSIONS, *_TIMES, *_FEED, *_STARTS, *_ENDS), what)

@@ -15,7 +15,7 @@ from shelduck.spark.calls.lake_table import LakeTable
 from shelduck.spark.calls.lake_writer import given_by_name
 
 _LOCATION = "checkpointLocation"
-# Spark keeps what queryName() is told as an option.
+# Spark stores the argument of queryName() as an option.
 _NAME = "queryName"
 _CHECKPOINT = "spark.sql.streaming.checkpointLocation"
 
@@ -23,10 +23,10 @@ _CHECKPOINT = "spark.sql.streaming.checkpointLocation"
 def to_table(
     _sparks: Callable[..., Any], writer: DataStreamWriter, table: LakeTable, *how: Any, **more: Any
 ) -> StreamingQuery:
-    """Start a query that brings each batch into the table once; make the table if it is missing."""
+    """Start a query that writes each batch to the table once; create the table if it is missing."""
     names = ("format", "outputMode", "partitionBy", "queryName")
     given = given_by_name(names, how, more)
-    # What says how Spark would keep the rows is of no matter here.
+    # Options about Spark's own file format do not matter here.
     given.pop("format", None)
     for name in names[1:]:
         value = given.pop(name, None)
@@ -66,7 +66,7 @@ def _check(
 
 
 def _taken_keys(writer: DataStreamWriter) -> list[str]:
-    """Return what partitionBy was told, and forget it: foreachBatch refuses to know of it."""
+    """Return the arguments of partitionBy, and remove them: foreachBatch refuses them."""
     found, put = _field(writer, "partitioningColumns")
     if found.isEmpty():
         return []
@@ -76,7 +76,7 @@ def _taken_keys(writer: DataStreamWriter) -> list[str]:
 
 
 def _field(writer: DataStreamWriter, name: str) -> tuple[Any, Callable[[Any], None]]:
-    """Return what a writer was told, which it has no other way to say, and what changes it."""
+    """Return a writer's settings, which it does not expose otherwise, and how to change them."""
     java = writer._jwrite  # noqa: SLF001
     field = field_of(java, name)
     return field.get(java), lambda value: field.set(java, value)

@@ -1,4 +1,4 @@
-"""What the calls of Spark that get to no catalog ask of a lake's table."""
+"""What Spark's calls that never reach a catalog need from a lake's table."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from shelduck.spark.merge.merge_clauses import MergeClause
 
 
 class LakeTable(Protocol):
-    """A table of a lake, by the name that a call gave it; its errors are Spark's too."""
+    """A table of a lake, by the name in a call; its errors are Spark's too."""
 
     @property
     def name(self) -> str:
-        """Its name in the lake."""
+        """Return its name in the lake."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the lake has such a table."""
+        """Return whether the lake has such a table."""
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether it is there and has partitions."""
+        """Return whether it exists and has partitions."""
 
     def create(self, columns: StructType, partitioned_by: Sequence[str]) -> None:
-        """Create it; files hold rows of one value of each of these columns."""
+        """Create it; each file has one value of each of these columns."""
 
     def sink(self, *, replaces: bool, merge_schema: bool) -> Callable[[DataFrame, int], None]:
-        """Return a function for ``foreachBatch`` that brings each batch into it once.
+        """Return a function for ``foreachBatch`` that writes each batch to it once.
 
-        ``replaces`` says that a batch takes the place of all rows.
+        ``replaces`` says that a batch replaces all rows.
         """
 
     def read(self, version: int | None, timestamp: str | None) -> DataFrame:
@@ -42,13 +42,13 @@ class LakeTable(Protocol):
         """Return what happened to its rows from a snapshot or time to another."""
 
     def overwrite(self, rows: DataFrame, where: str) -> None:
-        """Put rows in the place of those for which a condition is true."""
+        """Replace the rows for which a condition is true."""
 
     def append(self, rows: DataFrame) -> None:
-        """Append rows by the names of their columns, and add those that it lacks."""
+        """Append rows by the names of their columns, and add missing columns."""
 
     def overwrite_partitions(self, rows: DataFrame, *, by_position: bool) -> None:
-        """Replace the partitions that rows are in."""
+        """Replace the partitions of the rows."""
 
     def merge(
         self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool
@@ -57,4 +57,4 @@ class LakeTable(Protocol):
 
 
 FindTable = Callable[[SparkSession, str], LakeTable | None]
-"""Returns the lake's table that a name means in a session, None when it means none of a lake."""
+"""Returns the lake's table for a name in a session, None if the name is not in a lake."""

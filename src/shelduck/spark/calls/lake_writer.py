@@ -1,7 +1,7 @@
-"""``df.writeTo`` and ``df.write`` of a table of a lake, where Spark's own writers do not suffice.
+"""``df.writeTo`` and ``df.write`` of a table of a lake, if Spark's own writers are not enough.
 
-Partitions are replaced, and columns added (``mergeSchema``), by the lake itself: Spark asks for
-writers in the JVM for the one, and compares columns before a catalog hears of rows for the other.
+The lake itself replaces partitions and adds columns (``mergeSchema``). To replace partitions, Spark
+would need writers in the JVM. And it compares columns before the catalog sees any rows.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class LakeWriter(DataFrameWriterV2):
         self._given: dict[str, str] = {}
 
     def option(self, key: str, value: Any) -> DataFrameWriterV2:
-        """Take an option; ``mergeSchema`` is for `append`."""
+        """Set an option; ``mergeSchema`` is for `append`."""
         self._given[key] = _text(value)
         return super().option(key, value)
 
     def options(self, **options: Any) -> DataFrameWriterV2:
-        """Take options, as `option` does."""
+        """Set options, as `option` does."""
         self._given.update({key: _text(value) for key, value in options.items()})
         return super().options(**options)
 
     def append(self) -> None:
-        """Append the rows; with ``mergeSchema`` columns that the table lacks are added."""
+        """Append the rows; with ``mergeSchema``, missing columns are added to the table."""
         if _takes_columns(self._given):
             _refuse_rest(self._given, self._table)
             self._table.append(self._df)
@@ -54,7 +54,7 @@ class LakeWriter(DataFrameWriterV2):
             super().append()
 
     def overwritePartitions(self) -> None:  # noqa: N802 - Spark's own name
-        """Replace the partitions that rows are in, as one commit."""
+        """Replace the partitions of the rows, as one commit."""
         refuse_written(self._given, f"a write into {self._table.name}")
         self._table.overwrite_partitions(self._df, by_position=False)
 
@@ -62,7 +62,7 @@ class LakeWriter(DataFrameWriterV2):
 def save_as_table(
     sparks: Sparks, writer: DataFrameWriter, table: LakeTable, *how: Any, **more: Any
 ) -> None:
-    """Save rows as a table: Spark's way, but for rows that bring new columns."""
+    """Save rows as a table: by Spark's writer, unless the rows bring new columns."""
     given = given_by_name(("format", "mode", "partitionBy"), how, more)
     writer.mode(given.pop("mode", None))
     kind, keys = given.pop("format", None), given.pop("partitionBy", None)
@@ -89,7 +89,7 @@ def save_as_table(
 def insert_into(
     sparks: Sparks, writer: DataFrameWriter, table: LakeTable, overwrite: bool | None = None
 ) -> None:
-    """Insert rows by the places of their columns; partitions are replaced where Spark would."""
+    """Insert rows by the positions of their columns; replace partitions if Spark would."""
     if overwrite is not None:
         writer.mode("overwrite" if overwrite else "append")
     told = options_of(writer._jwrite)  # noqa: SLF001 - nothing else tells them
@@ -125,10 +125,10 @@ def _value(given: Mapping[str, str], key: str) -> str | None:
 
 
 def _text(value: Any) -> str:
-    """Return the text by which Spark keeps the value of an option."""
+    """Return the text by which Spark stores the value of an option."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def given_by_name(names: Sequence[str], how: Sequence[Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Return by name what a call of Spark's was given by place or by name."""
+    """Return the arguments of a call of Spark by name, whether given by position or by name."""
     return dict(zip(names, how, strict=False)) | more

@@ -1,4 +1,4 @@
-"""``df.mergeInto`` of a table of a lake: Spark's builder, whose clauses are those of a MERGE."""
+"""``df.mergeInto`` of a table of a lake: Spark's builder, whose clauses become those of a MERGE."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ RunMerge = Callable[[DataFrame, Column, Sequence[MergeClause], bool], None]
 
 
 class LakeMerge(MergeIntoWriter):
-    """Gathers the clauses; `merge` runs them at once.
+    """Collects the clauses; `merge` runs them at once.
 
-    The methods are Spark's, by its names: texts among conditions and values are columns' names.
+    The methods are Spark's, with its names: texts in conditions and values are columns' names.
     """
 
     def __init__(self, df: DataFrame, condition: Column, run: RunMerge) -> None:
-        # Spark's own would make a writer in Java, which asks for one on every executor.
+        # Spark's own constructor would create a writer in Java that needs one on every executor.
         self._df = df
         self._on = _column(condition)
         self._run = run
@@ -34,7 +34,7 @@ class LakeMerge(MergeIntoWriter):
         self._evolves = False
 
     def whenMatched(self, condition: Column | None = None) -> Any:  # noqa: N802 - Spark's own name
-        """Say what happens to rows that match; to be followed by what it is."""
+        """Say what happens to rows that match; follow it with an action."""
         return _Matched(self, When.MATCHED, condition)
 
     def whenNotMatched(self, condition: Column | None = None) -> Any:  # noqa: N802 - Spark's own name
@@ -48,7 +48,7 @@ class LakeMerge(MergeIntoWriter):
         return _NotMatchedBySource(self, When.NOT_MATCHED_BY_SOURCE, condition)
 
     def withSchemaEvolution(self) -> LakeMerge:  # noqa: N802 - Spark's own name
-        """Let columns that only the source has be added, in the same snapshot."""
+        """Add columns that only the source has, in the same snapshot."""
         self._evolves = True
         return self
 
@@ -115,7 +115,7 @@ def _assigned(values: Mapping[str, Column]) -> tuple[SetValue, ...]:
 
 def _value(value: Column) -> Column | None:
     found = _column(value)
-    # SQL's word for the column's default, which Spark takes for one here too.
+    # SQL's word for the column's default, which Spark also accepts here.
     return None if str(found).upper() == "COLUMN<'DEFAULT'>" else found
 
 

@@ -1,6 +1,6 @@
-"""Calls of Spark that name a table and get to no catalog: what a lake does in their place.
+"""Calls of Spark that name a table but never reach a catalog, and what a lake does instead.
 
-Each is Spark's own for all tables that are no lake's.
+For tables outside of lakes, each call is Spark's own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FOLLOW = (
 
 
 def replace_calls(spark: SparkSession, find: FindTable) -> None:
-    """Have calls that name a lake's table do what Spark would, until methods are given back."""
+    """Replace calls that name a lake's table, until the methods are restored."""
     frame = spark.range(0)
     calls: list[tuple[type, str, Callable[..., Any]]] = [
         (type(frame), "mergeInto", _merge_into),
@@ -47,7 +47,7 @@ def replace_calls(spark: SparkSession, find: FindTable) -> None:
 def _replaced(
     instead: Callable[..., Any], find: FindTable, original: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return a call whose first argument is a table's name; ``instead`` gets Spark's own too."""
+    """Return a call whose first argument is a table's name; ``instead`` also gets Spark's own."""
     _, named, *_ = signature(original).parameters
 
     def call(self: Any, *arguments: Any, **more: Any) -> Any:
@@ -66,7 +66,7 @@ def _replaced(
 def _read_table(
     sparks: Callable[..., DataFrame], reader: DataFrameReader, table: LakeTable
 ) -> DataFrame:
-    """Return a table's rows: Spark asks no catalog about the options of a reader."""
+    """Return a table's rows: Spark does not pass the options of a reader to a catalog."""
     given = options_of(reader._jreader)  # noqa: SLF001 - nothing else tells them
     wanted = read_options(given, table.name)
     if wanted == ReadOptions():

@@ -1,7 +1,7 @@
-"""Methods of Spark's classes that are replaced while lakes are attached, and given back after.
+"""Methods of Spark's classes that are replaced while lakes are attached, and restored later.
 
-Others may replace the same methods: what they put above ours stays, and ours then does what the
-method did before. A call that somebody kept goes on working, with and without lakes.
+Others may replace the same methods. Their replacement on top of ours then stays, and ours does what
+the method did before. A call that somebody kept continues to work, with and without lakes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Replacement:
         return getattr(self.kind, self.method) is self.call
 
     def give_back(self) -> None:
-        """Do what the original did, and leave no trace unless others build upon this one."""
+        """Restore the original method, unless others have replaced ours since."""
         self.is_on = False
         if not self.is_on_top:
             return
@@ -45,9 +45,9 @@ _replacements: dict[tuple[type, str], _Replacement] = {}
 
 
 def replace_method(kind: type, method: str, instead: Callable[[Call], Call]) -> None:
-    """Have a method do what ``instead``, given the original, returns; once until all is given back.
+    """Replace a method by the result of ``instead``, which gets the original; once until restored.
 
-    Where others have replaced the method since, theirs becomes the original.
+    If others have replaced the method since, theirs becomes the original.
     """
     known = _replacements.get((kind, method))
     if known is not None:
@@ -68,6 +68,6 @@ def replace_method(kind: type, method: str, instead: Callable[[Call], Call]) -> 
 
 
 def give_methods_back() -> None:
-    """Let all methods be Spark's own again, or those of others."""
+    """Restore all methods to Spark's own, or to those of others."""
     while _replacements:
         _replacements.popitem()[1].give_back()

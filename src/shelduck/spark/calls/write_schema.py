@@ -1,7 +1,7 @@
-"""A table's columns as Spark's own writers want them: with what a row gets that leaves one out.
+"""A table's columns for Spark's own writers, with the defaults of columns that a row lacks.
 
-Spark fills such columns itself, before the lake sees a row; of a column that has no default in its
-metadata it makes a NULL. So each gets Spark SQL for the value that `assign` gives it.
+Spark itself fills in missing columns before the lake sees a row; if a column has no default in its
+metadata, Spark uses NULL. So each column gets Spark SQL for the value that `assign` gives it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from shelduck.spark.types import spark_type
 
 
 def write_schema(columns: Schema, render_expression: Callable[[str], str]) -> T.StructType:
-    """Return the columns, every one of them nullable, as those of a table to write into.
+    """Return the columns, all of them nullable, as those of a table to write to.
 
-    That a null is none of a column's values is told by the lake, which sees the rows next.
-    ``render_expression`` turns the text of a default that is an expression (DuckDB's SQL) into
-    Spark's SQL.
+    The lake, which sees the rows next, checks whether a column accepts NULL. ``render_expression``
+    converts the text of a default that is an expression (DuckDB's SQL) to Spark's SQL.
     """
     found = T.StructType()
     for column in columns.fields:
@@ -30,15 +29,15 @@ def write_schema(columns: Schema, render_expression: Callable[[str], str]) -> T.
         metadata = None
         if column.default is not None:
             text = _default(column, kind, render_expression)
-            # Spark takes a column to have a default when it has both. The second one is that of
-            # rows which are there; a table that is only written into has none.
+            # For Spark, a column has a default if it has both. The second one is for existing rows,
+            # which do not matter for a table that is only written to.
             metadata = {"CURRENT_DEFAULT": text, "EXISTS_DEFAULT": "NULL"}
         found.add(T.StructField(column.name, kind, nullable=True, metadata=metadata))
     return found
 
 
 def _default(column: Field, kind: T.DataType, render_expression: Callable[[str], str]) -> str:
-    """Return the SQL of a column's default; where there is none, SQL that fails the write."""
+    """Return the SQL of a column's default; without one, SQL that fails the write."""
     default = column.default
     assert default is not None
     assert not isinstance(column.shape, Kind)

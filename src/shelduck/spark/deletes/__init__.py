@@ -1,1 +1,1 @@
-"""Files of dead positions."""
+"""Files of deleted positions."""

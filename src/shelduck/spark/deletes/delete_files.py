@@ -1,4 +1,4 @@
-"""Delete files: the dead positions of data files, one Parquet file for each data file."""
+"""Delete files: the deleted positions of data files, one Parquet file for each data file."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ _IDS = {PATH: 2147483646, POSITION: 2147483645}
 class DeadRows:
     """The rows of one data file that were deleted.
 
-    ``rows`` counts those that were alive before. If they are few, ``positions`` lists them, else a
-    delete file together with the older ones; with neither, no row of the file is left.
-    ``takes_inlined``: the delete file also lists the positions that the catalog keeps.
+    ``rows`` counts the rows that were live before. If only few are deleted, ``positions`` lists
+    them; otherwise a delete file lists them together with the older ones. Without both, no row of
+    the file is left. ``takes_inlined``: the delete file also lists the positions that the catalog
+    keeps.
     """
 
     rows: int
@@ -71,12 +72,13 @@ def write_delete_files(
     """Write delete files for rows of ``files`` and return them by data file id.
 
     ``dead`` has the columns `Origin.FILE_ID` and `Origin.POSITION`, each row once and none that was
-    dead before; it is computed once. Up to ``few`` rows in total are returned as positions
-    instead, if the catalog knows every file. ``most`` is how many rows ``dead`` has, or a bound.
+    already deleted; it is computed once. Up to ``few`` rows in total are returned as positions
+    instead, if the catalog knows every file. ``most`` is the number of rows in ``dead``, or a
+    bound.
 
-    One Spark job collects up to a million positions, which are written here, and a second one those
-    of older delete files. Spark itself writes more of them, by at most two jobs. If anything fails,
-    all written files are removed.
+    One Spark job collects up to a million positions, which are written here, and a second job
+    collects those of older delete files. If there are more, Spark itself writes them, in at most
+    two jobs. If anything fails, all written files are removed.
 
     Raises Conflict if a delete file holds deletes of snapshots later than the table's.
     """
@@ -136,7 +138,7 @@ class _Work:
     def _merged(
         self, new: Mapping[int, pa.Array], touched: Sequence[DataFile]
     ) -> dict[int, pa.Array]:
-        """Return positions with those of the delete files that theirs replace."""
+        """Return positions together with those of the delete files that they replace."""
         if not touched:
             return dict(new)
         older = _by_file(stored_positions(self.spark, touched, self.table))
@@ -187,7 +189,7 @@ class _Work:
         return found
 
     def _touched(self, numbers: Iterable[int]) -> list[DataFile]:
-        """Return those of the data files that have a delete file, which new ones replace."""
+        """Return the data files that have a delete file, which a new one replaces."""
         return [self.files[n] for n in numbers if self.files[n].delete_file is not None]
 
     def _are_few(self, counts: Mapping[int, int]) -> bool:
@@ -196,7 +198,7 @@ class _Work:
     def _few(
         self, counts: Mapping[int, int], positions: Callable[[int], pa.Array]
     ) -> dict[int, DeadRows]:
-        """Return positions for the catalog to keep."""
+        """Return positions for the catalog."""
         found: dict[int, DeadRows] = {}
         for number, rows in counts.items():
             file = self.files[number]
@@ -219,7 +221,7 @@ class _Work:
                 delete_directory(place_below(self.table.path, path.rpartition("/")[0]))
 
     def _is_end(self, file: DataFile, dead: int) -> bool:
-        # Positions that the catalog itself keeps are in no delete file.
+        # Positions in the catalog itself are in no delete file.
         return file.record_count == dead + len(file.inlined_deletes)
 
     def _require_all_dead(self, found: Mapping[int, DeadRows]) -> None:
@@ -262,7 +264,7 @@ class _Work:
         return total
 
     def _require_known(self, file: DataFile, dead: int, new: int) -> None:
-        """Raise Conflict where files name other positions than the catalog has counted."""
+        """Raise Conflict if files name other positions than the catalog has counted."""
         if dead != new + _stored(file):
             raise Conflict(
                 f"another commit deleted rows from data file {file.id} of"
@@ -285,14 +287,14 @@ class _Work:
 
 
 def _bound(files: Sequence[DataFile], most: int | None) -> int:
-    """Return how many rows can die at most."""
+    """Return how many rows can be deleted at most."""
     bounds = [n for n in (counted_rows(files), most) if n is not None]
     return min(bounds, default=_MOST_COLLECTED + 1)
 
 
 def _by_file(rows: DataFrame) -> dict[int, pa.Array]:
     """Collect positions in their order, by data file id; one Spark job."""
-    # At most `_MOST_COLLECTED`, or what the delete files hold that these replace.
+    # At most `_MOST_COLLECTED`, or the contents of the delete files that they replace.
     order = [(FILE, "ascending"), (POSITION, "ascending")]
     found = rows.select(FILE, POSITION).toArrow().sort_by(order)
     parts: dict[int, pa.Array] = {}
@@ -315,12 +317,12 @@ def _stored(file: DataFile) -> int:
 
 
 def _taken(file: DataFile) -> int:
-    """Return how many positions of a new delete file the catalog kept until then."""
+    """Return how many positions of a new delete file were in the catalog until then."""
     return len(file.inlined_deletes) if _takes_inlined(file) else 0
 
 
 def _takes_inlined(file: DataFile) -> bool:
-    """Tell whether a new delete file, which replaces a committed one, takes inlined positions."""
+    """Return whether a new delete file, which replaces a committed one, takes inlined positions."""
     older = file.delete_file
     return older is not None and older.id is not None and bool(file.inlined_deletes)
 

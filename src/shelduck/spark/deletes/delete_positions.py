@@ -1,4 +1,4 @@
-"""Delete files of positions that are known here, written without Spark."""
+"""Delete files of positions that are already in the driver, written without Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_positions(
 ) -> NewDeleteFile:
     """Write a delete file below the table's directory and return it.
 
-    ``positions`` are all that are dead in the data file, whose path is absolute, in order.
+    ``positions`` are all deleted positions of the data file, in order; its path is absolute.
     """
     rows = pa.Table.from_arrays(
         [pa.repeat(data_file, len(positions)), positions], schema=pa.schema(_FIELDS)

@@ -1,4 +1,4 @@
-"""Small files about rows that leave the catalog: which row is where, and when it died."""
+"""Small files about rows that leave the catalog: where each row is, and when it was deleted."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _DELETES = pa.schema(
 
 
 def row_versions(path: str) -> list[tuple[int, int]]:
-    """Return the row id and the first snapshot of each row of a file that was just written."""
+    """Return the row id and the first snapshot of each row of a newly written file."""
     found = _read(path, [ROW_ID_COLUMN, SNAPSHOT_COLUMN])
     ids, snapshots = (found.column(n).to_pylist() for n in (ROW_ID_COLUMN, SNAPSHOT_COLUMN))
     return list(zip(ids, snapshots, strict=True))
 
 
 def deaths_in(path: str, begin_snapshot: int) -> dict[int, int]:
-    """Return the snapshot in which each position of a delete file died.
+    """Return the snapshot that deleted each position of a delete file.
 
-    That is ``begin_snapshot`` for all where the file does not tell.
+    If the file does not say, it is ``begin_snapshot`` for all positions.
     """
     found = _read(path, None)
     positions = found.column("pos").to_pylist()
@@ -45,7 +45,7 @@ def deaths_in(path: str, begin_snapshot: int) -> dict[int, int]:
 def write_deaths(
     table_path: str, name: str, data_file: str, deaths: Mapping[int, int]
 ) -> NewDeleteFile:
-    """Write a delete file that tells of each position in which snapshot it died.
+    """Write a delete file with the snapshot that deleted each position.
 
     ``name`` is its path below ``table_path``, ``data_file`` the absolute path of the data file.
     """

@@ -1,4 +1,4 @@
-"""Files of positions: for each data file one Parquet file of the rows that are dead in it."""
+"""Files of positions: for each data file, one Parquet file of its deleted rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMPRESSION = "snappy"
 
 @dataclass(frozen=True, slots=True)
 class PositionFile:
-    """A file that was written: its path below the directory, its rows, its bytes."""
+    """A written file: its path below the directory, its rows, its bytes."""
 
     name: str
     rows: int
@@ -43,9 +43,9 @@ def write_position_files(
 ) -> dict[int, PositionFile]:
     """Write columns ``file`` and ``pos`` into a fresh directory; return the files by data file id.
 
-    Each holds the columns `PATH` and `POSITION` under the given field ids, positions in order.
-    ``paths`` are what data files are called there. The directory is gone again when nothing was
-    written.
+    Each file has the columns `PATH` and `POSITION` under the given field ids, positions in order.
+    ``paths`` are the paths of data files in these files. If nothing was written, the directory is
+    removed again.
     """
     place = str(directory)
     named = spark.createDataFrame(list(paths), f"{FILE} bigint, {PATH} string")
@@ -97,7 +97,7 @@ def stored_positions(
 def dead_positions(
     spark: SparkSession, files: Sequence[DataFile], table: TableVersion
 ) -> DataFrame | None:
-    """Return every dead position of ``files``, those in the catalog too; None when there is none.
+    """Return every deleted position of ``files``, including those in the catalog; None without any.
 
     Columns ``file`` and ``pos``, each position once.
     """

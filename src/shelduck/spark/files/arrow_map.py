@@ -12,12 +12,12 @@ BatchFunction = Callable[[Iterator[Any]], Iterator[Any]]
 
 
 def map_batches(rows: DataFrame, function: BatchFunction, schema: str) -> DataFrame:
-    """Return what ``function`` makes of the Arrow batches of ``rows``, one call for each task.
+    """Return the results of ``function`` on the Arrow batches of ``rows``, one call for each task.
 
-    Make it a nested function that uses nothing of Shelduck: it then travels to the executors by
-    value, and they need pyarrow but not this package.
+    ``function`` should be a nested function that uses nothing of Shelduck. It is then sent to the
+    executors by value, and they need pyarrow but not this package.
     """
     with warnings.catch_warnings():
-        # PySpark warns of pandas 3 here, and no pandas is used.
+        # PySpark warns about pandas 3 here, although no pandas is used.
         warnings.simplefilter("ignore", FutureWarning)
         return rows.mapInArrow(function, schema)

@@ -1,4 +1,4 @@
-"""Whether files are where they are said to be, whole."""
+"""Whether files exist at their paths, complete."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.storage import local_path
 
 _THREADS = 16
-# Of more files than this in one directory, the directory is listed instead.
+# If there are more files than this in one directory, the directory is listed instead.
 _FEW = 16
 
 
 def absent_files(files: Iterable[tuple[str, int]]) -> list[str]:
-    """Return in words what is wrong with files, given by path and size: gone, or of another size.
+    """Return in words what is wrong with files, given by path and size: gone, or another size.
 
-    Each is one request to the storage, or each directory that has many of them.
+    One request to the storage for each file, or for each directory with many of them.
     """
     by_directory: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for path, size in files:
@@ -55,7 +55,7 @@ def _wrong(files: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _sizes(files: Sequence[tuple[str, int]]) -> Mapping[str, int]:
-    """Return the sizes of the files that are there."""
+    """Return the sizes of the existing files."""
     first = files[0][0]
     plain = local_path(first)
     if plain is not None and len(files) == 1:

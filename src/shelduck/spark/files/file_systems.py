@@ -1,7 +1,7 @@
-"""File systems by scheme and bucket, and the raw keys that they are given.
+"""File systems by scheme and bucket, and the raw keys that they receive.
 
-This module alone opens file systems. pyarrow parses URIs and decodes what it finds encoded, so it
-gets the scheme and the bucket from here, and never a path.
+Only this module opens file systems. pyarrow parses URIs and decodes encoded parts, so it gets the
+scheme and the bucket from here, and never a path.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 
 
 def filesystem(path: str) -> tuple[pyarrow.fs.FileSystem, str]:
-    """Return the file system of a path, and what the path is called there.
+    """Return the file system of a path, and the name of the path there.
 
-    Both can be sent to the executors. Raises Unsupported for a scheme that nobody knows.
+    Both can be sent to the executors. Raises Unsupported for an unknown scheme.
     """
     scheme, host, key = split_address(path)
     if not scheme:
@@ -38,7 +38,7 @@ def _local() -> pyarrow.fs.FileSystem:
 
 @lru_cache(maxsize=64)
 def _remote(scheme: str, host: str) -> tuple[pyarrow.fs.FileSystem, str]:
-    """Return the file system of a bucket or host, and what stands before its keys."""
+    """Return the file system of a bucket or host, and the prefix of its keys."""
     if scheme in _S3:
         return _s3(host), host
     try:

@@ -1,4 +1,4 @@
-"""Footers of files: read in threads for a few files or on one machine, else in the executors."""
+"""Footers of files: read in threads for few files or on one machine, otherwise in executors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_footers(spark: SparkSession, directory: str, listed: list[Listed]) -> I
 
 
 def is_one_machine(spark: SparkSession) -> bool:
-    """Tell whether the executors are this very machine: workers there cost more than they read."""
+    """Return whether the executors are this machine: workers there cost more than they read."""
     return str(spark.conf.get("spark.master", "")).startswith("local")
 
 
@@ -53,7 +53,7 @@ def _read_footer(path: str, size: int) -> Footer:
 
 
 def _footer_length(path: str, tail: bytes) -> int:
-    """Return the length of the footer that ends a file; CorruptLake when it ends otherwise."""
+    """Return the length of the footer that ends a file; CorruptLake if the file ends otherwise."""
     if tail[-4:] != b"PAR1":
         raise CorruptLake(f"{path} is not a Parquet file, or is encrypted")
     (length,) = struct.unpack("<I", tail[-8:-4])
@@ -61,7 +61,7 @@ def _footer_length(path: str, tail: bytes) -> int:
 
 
 def _parsed(tail: bytes, length: int) -> Footer:
-    # pyarrow reads metadata from the end, and asks only that a file is not shorter than it.
+    # pyarrow reads metadata from the end, and only checks that the file is not shorter.
     source = pa.BufferReader(b"PAR1" + tail[-8 - length :])
     return Footer(parquet.read_metadata(source), length)
 

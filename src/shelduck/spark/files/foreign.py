@@ -1,7 +1,8 @@
-"""Footers of files that others wrote: what the files hold, and the statistics that can be trusted.
+"""Footers of foreign files: what the files hold, and the statistics that can be trusted.
 
-Writers differ in what they count and how they order. A bound is kept only where every writer means
-the same by it; whether a float column holds a NaN is never known, because some leave it out.
+Writers differ in what they count and in how they order values. A bound is kept only if every writer
+means the same by it. It is never known whether a float column holds a NaN, because some writers
+leave it out.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ class ForeignFile:
 def read_foreign(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[ForeignFile]:
     """Yield the files with their footers, in the given order.
 
-    Footers are read in threads, or in the executors when there are many. Raises InvalidRequest for
-    what is no Parquet file or encrypted, before any is yielded for a file that is too small.
+    Footers are read in threads, or in the executors if there are many. Raises InvalidRequest for a
+    file that is encrypted or not a Parquet file; for files that are too small, before any is
+    yielded.
     """
     small = next((f for f in files if f.size < _SMALLEST), None)
     if small is not None:
@@ -112,7 +114,7 @@ def _counted(field: Field, stored: PhysicalField, chunks: list[Any]) -> ColumnSt
 
 
 def _means_the_same(field: Field, stored: PhysicalField) -> bool:
-    """Tell whether the footer's bounds are bounds of the column's values, in its own unit."""
+    """Return whether the footer's bounds are bounds of the column's values, in its own unit."""
     leaf, kept = field.shape, stored.shape
     if isinstance(leaf, Kind) or isinstance(kept, Kind) or stored.encoding:
         return False
@@ -127,7 +129,7 @@ def _means_the_same(field: Field, stored: PhysicalField) -> bool:
 
 
 def _wraps(stored: PhysicalField, chunks: list[Any]) -> bool:
-    """Tell whether a bound of an unsigned column is shown as a negative number."""
+    """Return whether a bound of an unsigned column is shown as a negative number."""
     if str(stored.shape) not in UNSIGNED:
         return False
     known = [s for c in chunks if (s := c.statistics) is not None and s.has_min_max]

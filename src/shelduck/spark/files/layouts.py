@@ -1,4 +1,4 @@
-"""Layouts of Parquet files: what a footer says a file physically holds."""
+"""Layouts of Parquet files: what a footer says about a file's physical content."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def layout_of(metadata: pyarrow.parquet.FileMetaData) -> Layout:
 
 
 def read_layouts(paths: Sequence[str], sizes: Sequence[int] | None = None) -> list[Layout]:
-    """Return the layout of each file, footers read in parallel.
+    """Return the layout of each file; footers are read in parallel.
 
-    Paths may carry a scheme that ``pyarrow.fs`` knows (``s3://``, ``gs://``, ``hdfs://``) or none.
-    ``sizes`` are the bytes of each file as the catalog has them. Raises CorruptLake for what is no
-    Parquet file or larger than its size, and Unsupported for encrypted ones.
+    Paths may have a scheme that ``pyarrow.fs`` knows (``s3://``, ``gs://``, ``hdfs://``) or none.
+    ``sizes`` are the bytes of each file according to the catalog. Raises CorruptLake for a file
+    that is not a Parquet file or is larger than its size, and Unsupported for encrypted files.
     """
     known = [None] * len(paths) if sizes is None else sizes
     if len(paths) < 2:
@@ -116,7 +116,7 @@ def _leafless(element: Element, name: str) -> PhysicalField:
 
 
 def _looks_like_variant(element: Element) -> bool:
-    """Tell a variant group without annotation, as DuckDB 1.5 writes it, from a struct."""
+    """Return whether a node is a variant group without annotation, as DuckDB 1.5 writes it."""
     kinds = {c.name: (c.physical, c.repetition, c.logical, c.converted) for c in element.children}
     plain = (_BYTES, _REQUIRED, None, None)
     value = kinds.get("value", (None,) * 4)
@@ -145,7 +145,7 @@ def _list(element: Element) -> PhysicalField:
 
 
 def _is_element(repeated: Element, list_name: str) -> bool:
-    """Tell the lists of old writers, whose repeated node is the element (Parquet's rules)."""
+    """Return whether a list is from an old writer: its repeated node is the element."""
     if repeated.physical is not None or len(repeated.children) != 1:
         return True
     return (
@@ -170,7 +170,7 @@ def _map(element: Element) -> PhysicalField:
 
 
 def _leaf(element: Element) -> tuple[Leaf, str]:
-    """Return the DuckLake type that a leaf amounts to, and what sets it apart from the usual."""
+    """Return the DuckLake type of a leaf, and what distinguishes it from the usual encoding."""
     physical = element.physical
     assert physical is not None
     if physical in _SIMPLE:

@@ -1,4 +1,4 @@
-"""Parquet files by path, directory or pattern, on local disks or where ``pyarrow.fs`` reaches."""
+"""Parquet files by path, directory or pattern, on local disks or storage of ``pyarrow.fs``."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ class FoundFile:
 
 
 def find_parquet(places: Sequence[str]) -> list[FoundFile]:
-    """Return the files that the places mean, each once, by path.
+    """Return the files at the places, each once, by path.
 
-    A place is a file, a directory (its ``.parquet`` files at any depth, hidden ones left out), or a
+    A place is a file, a directory (its ``.parquet`` files at any depth, without hidden ones), or a
     pattern with ``*``, ``?``, ``[...]`` and ``**``. Local paths become absolute. Raises
-    InvalidRequest for a place that means no file, and for a file that Spark cannot open.
+    InvalidRequest for a place without files, and for a file that Spark cannot open.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         parts = list(pool.map(_find, places))
     found = {file.path: file for part in parts for file in part}
     for path in found:
         if ":" in path.rpartition("/")[2] and local_path(path) is not None:
-            # Its checksum would be ``.a:b.crc``, which Hadoop takes for a URI of the scheme ``.a``.
+            # Its checksum would be ``.a:b.crc``, which Hadoop takes for a URI with the scheme
+            # ``.a``.
             raise InvalidRequest(
                 f"Spark cannot open {path} because its name contains a colon; rename the file"
             )
@@ -49,7 +50,7 @@ def find_parquet(places: Sequence[str]) -> list[FoundFile]:
 def _find(place: str) -> list[FoundFile]:
     plain = local_path(place)
     if plain is not None:
-        # Not expanded and not resolved: DuckDB has to find the file under the same path.
+        # Not expanded and not resolved: DuckDB must find the file under the same path.
         place = os.path.abspath(plain)  # noqa: PTH100 - Path.resolve would follow links
     files, name = filesystem(place)
     info = files.get_file_info(name.rstrip("/"))
@@ -94,7 +95,7 @@ def _regex(pattern: str) -> str:
 
 
 def _below(directory: str, *, hidden: bool = False) -> Iterator[FoundFile]:
-    """Yield the files below a directory; only ``.parquet`` ones that are not hidden by default."""
+    """Yield the files below a directory; by default only ``.parquet`` files that are not hidden."""
     files, name = filesystem(directory)
     base = name.rstrip("/")
     prefix = directory.rstrip("/")

@@ -1,8 +1,8 @@
-"""The names, ids and types by which a table's columns are written into a file.
+"""The names, ids and types of a table's columns in files.
 
-A column is called by the first name that its id ever had, whatever it is called today, so that a
-rename changes nothing in the files and filters on them stay right. Where another id had that name
-first, ``_<id>`` makes it unique.
+A column has the first name that its id ever had, whatever its current name is, so that a rename
+does not change the files and filters on them stay correct. If another id had that name first,
+``_<id>`` makes it unique.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ FIELD_ID = "parquet.field.id"
 
 @dataclass(frozen=True, slots=True)
 class PhysicalSchema:
-    """A table's columns as its files name them.
+    """A table's columns with their names in files.
 
-    ``names`` gives the name of every top-level column and struct member; list and map parts have
-    Parquet's own.
+    ``names`` has the name of every top-level column and struct member; parts of lists and maps have
+    Parquet's own names.
     """
 
     fields: tuple[Field, ...]
@@ -36,7 +36,7 @@ class PhysicalSchema:
 
     @property
     def ids(self) -> dict[tuple[str, ...], int]:
-        """Every node's id by its path of names in the Parquet schema."""
+        """Return every node's id by its path of names in the Parquet schema."""
         found: dict[tuple[str, ...], int] = {}
         for f in self.fields:
             self._collect(f, (self.names[f.id],), found)
@@ -44,7 +44,7 @@ class PhysicalSchema:
 
     @property
     def has_repeated(self) -> bool:
-        """True when lists or maps are among the columns, at any depth."""
+        """True if there are lists or maps among the columns, at any depth."""
         return any(f.shape in (Kind.LIST, Kind.MAP) for top in self.fields for f in top.walk())
 
     def columns(self, *, with_ids: bool) -> list[Named]:
@@ -103,12 +103,12 @@ _LINEAGE_FIELDS = {ROW_ID_COLUMN: ROW_ID_FIELD, SNAPSHOT_COLUMN: SNAPSHOT_FIELD}
 
 
 def lineage_fields(names: Sequence[str]) -> tuple[Field, ...]:
-    """Return the columns of a file that tell its rows' own ids and snapshots, by their names."""
+    """Return the columns of a file with its rows' own ids and snapshots, by their names."""
     return tuple(Field(FieldId(_LINEAGE_FIELDS[n]), n, Primitive("int64")) for n in names)
 
 
 def physical_schema(table: TableVersion, lineage: Sequence[str] = ()) -> PhysicalSchema:
-    """Return how the columns of a table are named in files written now, ``lineage`` ones last."""
+    """Return the names of a table's columns in new files, ``lineage`` columns last."""
     live = {f.id for f in table.columns.walk()}
     ended = {i: name.lower() for i, name in table.first_names.items() if i not in live}
     names: dict[FieldId, str] = {}
@@ -127,7 +127,7 @@ def _name(
     taken: set[str] = set()
     for f in sorted(siblings, key=lambda f: f.id):
         name = first_names.get(f.id, f.name)
-        # What an ended column of another place was called is not known apart, so it counts too.
+        # The previous parent of an ended column is unknown, so its names count too.
         while name.lower() in taken or any(
             i < f.id and n == name.lower() for i, n in ended.items()
         ):

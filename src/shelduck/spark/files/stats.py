@@ -1,6 +1,7 @@
-"""Statistics of files that Spark wrote, from their footers, as DuckLake keeps them.
+"""Statistics of files that Spark wrote, from their footers, as DuckLake stores them.
 
-What a footer does not tell for certain is left out: a bound that is too narrow would hide rows.
+Anything that a footer does not say with certainty is left out: a bound that is too narrow would
+hide rows.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _NUMBERS = frozenset({"date", *MICROSECONDS})
 def file_stats(
     metadata: pyarrow.parquet.FileMetaData, leaves: Sequence[Field], extra: int = 0
 ) -> tuple[ColumnStats, ...]:
-    """Return the statistics of each leaf column; a column whose nulls are not counted has none.
+    """Return the statistics of each leaf column; a column without a null count has none.
 
-    ``leaves`` are the leaves of the table that the file was written for, in the file's order;
-    ``extra`` columns behind them, which tell where rows come from, have no statistics.
+    ``leaves`` are the leaves of the table for which the file was written, in the file's order;
+    ``extra`` columns after them, which contain the origins of rows, have no statistics.
     """
     if metadata.num_columns != len(leaves) + extra:
         raise CorruptLake(
@@ -45,9 +46,9 @@ def file_stats(
 def column_stats(
     field: Field, chunks: list[Any], *, with_bounds: bool = True
 ) -> ColumnStats | None:
-    """Return the statistics of a leaf from its column chunks; None when nulls are not counted.
+    """Return the statistics of a leaf from its column chunks; None if nulls are not counted.
 
-    Without ``with_bounds`` the footer's bounds are not looked at.
+    Without ``with_bounds``, the footer's bounds are ignored.
     """
     assert not isinstance(field.shape, Kind)
     statistics = [c.statistics for c in chunks]
@@ -71,13 +72,13 @@ def column_stats(
 
 
 def _bounds(leaf: Leaf, statistics: list[Any]) -> tuple[str | None, str | None, bool]:
-    """Return the bounds over all row groups that hold values, and whether a NaN may be there."""
+    """Return the bounds over all row groups that hold values, and whether there may be a NaN."""
     known = bool(statistics) and all(s.has_min_max for s in statistics)
     if not known:
         return None, None, bool(statistics)
     if str(leaf) in FLOATS:
         ends = [float(v) for s in statistics for v in (s.min_raw, s.max_raw)]
-        # A NaN hides what lies below it, and only the footer's bounds show that there is one.
+        # A NaN hides the values below it, and only the footer's bounds show that there is one.
         if any(math.isnan(v) for v in ends):
             return None, None, True
     read = _reader(leaf)
@@ -96,7 +97,7 @@ def _bounds(leaf: Leaf, statistics: list[Any]) -> tuple[str | None, str | None, 
 
 
 def _reader(leaf: Leaf) -> Callable[[Any], Any] | None:
-    """Return how a footer's raw bound becomes a value that compares."""
+    """Return a function that makes a comparable value from a footer's raw bound."""
     name = str(leaf)
     if isinstance(leaf, Decimal):
         scale = leaf.scale

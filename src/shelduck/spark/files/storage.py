@@ -1,8 +1,7 @@
-"""Directories and bytes of data files, on local disks and on what ``pyarrow.fs`` reaches.
+"""Directories and bytes of data files, on local disks and storage of ``pyarrow.fs``.
 
-This module and `file_systems` alone list, size, copy, move and delete files. They delete a
-`Place` alone, so that a path of the catalog gets here only when it is known to lie below a
-directory.
+Only this module and `file_systems` list, size, copy, move and delete files. They delete only a
+`Place`, so a path of the catalog can be deleted only if it is known to be below a directory.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ class Listed:
 
 
 def spark_path(path: str) -> str:
-    """Return a path of a lake as Spark is told it: a path without a scheme is a local one."""
+    """Return a path of a lake for Spark: a path without a scheme is local."""
     return f"file://{path}" if path.startswith("/") else path
 
 
 def local_path(path: str) -> str | None:
-    """Return the plain path of a local file or directory, None for what lies elsewhere."""
+    """Return the plain path of a local file or directory, None for other storage."""
     scheme, _, key = split_address(path)
     return None if scheme else key
 
 
 def list_data_files(directory: str) -> list[Listed]:
-    """Return the Parquet files of a directory and those below it, by path; none when it is not."""
+    """Return the Parquet files below a directory, by path; none if it does not exist."""
     try:
         found = _list_local(directory) if local_path(directory) else _list_remote(directory)
     except FileNotFoundError:
@@ -59,7 +58,7 @@ def list_data_files(directory: str) -> list[Listed]:
 
 
 def read_tail(path: str, size: int, length: int = TAIL) -> bytes:
-    """Return the last bytes of a file of ``size`` bytes, ``length`` of them or all."""
+    """Return the last ``length`` bytes of a file of ``size`` bytes, or all of them."""
     length = min(size, length)
     plain = local_path(path)
     if plain is not None:
@@ -72,9 +71,9 @@ def read_tail(path: str, size: int, length: int = TAIL) -> bytes:
 
 
 def delete_directory(directory: Place) -> None:
-    """Delete a directory and all in it; it is no error that there is none.
+    """Delete a directory and everything in it; a missing directory is no error.
 
-    Raises CorruptLake when a link below the root leads to it.
+    Raises CorruptLake if a link below the root leads to it.
     """
     plain = _unlinked(directory)
     if plain is not None:
@@ -88,29 +87,29 @@ def delete_directory(directory: Place) -> None:
 
 
 def delete_file(place: Place) -> None:
-    """Delete a file; it is no error that there is none.
+    """Delete a file; a missing file is no error.
 
-    Raises CorruptLake when a link below the root leads to its directory.
+    Raises CorruptLake if a link below the root leads to its directory.
     """
     _delete(place, _unlinked(place))
 
 
 def delete_files(places: Iterable[Place]) -> None:
-    """Delete files, several at once; it is no error that one is missing.
+    """Delete files, several in parallel; a missing file is no error.
 
-    The checksums that Spark puts beside local files go with them. Raises CorruptLake, before any is
-    deleted, when a link below the root leads to the directory of one.
+    The checksums that Spark puts beside local files are deleted with them. Raises CorruptLake,
+    before any file is deleted, if a link below the root leads to the directory of one.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         chosen = list(places)
-        # All are looked at before the first is deleted.
+        # All paths are checked before the first file is deleted.
         plain = list(pool.map(_unlinked, chosen))
         for _ in pool.map(_delete_with_checksum, chosen, plain):
             pass
 
 
 def other_paths(path: str, root: str) -> tuple[str, ...]:
-    """Return what else a local file is called once links are followed, below ``root`` too."""
+    """Return the other paths of a local file once links are followed, below ``root`` too."""
     plain, home = local_path(path), local_path(root)
     if plain is None:
         return ()
@@ -124,11 +123,11 @@ def other_paths(path: str, root: str) -> tuple[str, ...]:
 
 
 def _unlinked(place: Place) -> Path | None:
-    """Return the local path of a place, None when it is not local; CorruptLake behind a link."""
+    """Return the local path of a place, None if it is not local; CorruptLake behind a link."""
     plain = local_path(place.root)
     if plain is None:
         return None
-    # The way to the root may have links: nobody but the owner of the machine makes these.
+    # The path of the root may contain links: only the owner of the machine makes these.
     target = os.path.join(os.path.realpath(plain), place.key)  # noqa: PTH118
     directory = os.path.dirname(target)  # noqa: PTH120
     if os.path.realpath(directory) != directory:
@@ -159,7 +158,7 @@ def _delete_with_checksum(place: Place, plain: Path | None) -> None:
 
 
 def move_file(source: str, target: str) -> None:
-    """Move a file, into directories that are made where they are missing."""
+    """Move a file to another path, and create missing directories."""
     plain = local_path(target)
     if plain is not None:
         old = local_path(source)
@@ -173,10 +172,10 @@ def move_file(source: str, target: str) -> None:
 
 
 def copy_file(source: str, target: str) -> None:
-    """Make a second file of the bytes of a first, in directories that are made where missing.
+    """Make a second file with the bytes of a first, and create missing directories.
 
-    Files of a lake are never changed, so on a local disk it is a link where the disk has links.
-    Object stores copy by themselves; nothing passes through this process.
+    Files of a lake never change, so on a local disk that supports links it is a link. Object stores
+    copy by themselves; nothing passes through this process.
     """
     new, old = local_path(target), local_path(source)
     make_directory(target.rpartition("/")[0])
@@ -190,17 +189,17 @@ def copy_file(source: str, target: str) -> None:
 
 
 def copy_files(pairs: Iterable[tuple[str, str]]) -> None:
-    """Copy files, several at once, each from its first path to its second, as `copy_file` does."""
+    """Copy files as `copy_file` does, in parallel, each from its first path to its second."""
     with ThreadPoolExecutor(_THREADS) as pool:
         for _ in pool.map(lambda pair: copy_file(*pair), pairs):
             pass
 
 
 def make_directory(directory: str) -> None:
-    """Make a directory and those above it; nothing on object stores, which have none."""
+    """Make a directory and its parents; nothing on object stores, which have no directories."""
     files, name = filesystem(directory)
     if files.type_name != "s3":
-        # Directories of an object store are made by their files.
+        # In an object store, files imply their directories.
         files.create_dir(name, recursive=True)
 
 
@@ -222,7 +221,7 @@ def _list_remote(directory: str) -> list[Listed]:
 
 
 def _is_hidden(path: str) -> bool:
-    """Tell whether a file, or a directory on the way to it, is work in progress of Spark's."""
+    """Return whether a file, or a directory on its path, is unfinished work of Spark."""
     return any(part[0] in "._" and "=" not in part for part in path.split("/"))
 
 
@@ -237,9 +236,10 @@ class Stored:
 
 
 def list_everything(directory: str) -> list[Stored]:
-    """Return all files and directories below a directory, hidden ones too; none when it is not.
+    """Return all files and directories below a directory, including hidden ones.
 
-    What a file system does not tell the time of counts as changed just now.
+    An empty list if it does not exist. If a file system gives no time, a file counts as changed
+    just now.
     """
     files, name = filesystem(directory)
     root = name.rstrip("/")
@@ -257,7 +257,7 @@ def list_everything(directory: str) -> list[Stored]:
 
 
 def list_names(directory: str) -> list[str]:
-    """Return the names of what is in a directory, none when there is no such directory."""
+    """Return the names of the entries of a directory, none if there is no such directory."""
     files, name = filesystem(directory)
     selector = pyarrow.fs.FileSelector(name.rstrip("/"), allow_not_found=True)
     return [info.base_name for info in files.get_file_info(selector)]
@@ -271,10 +271,10 @@ def read_text(path: str) -> str:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a small file so that it is there whole or not at all, also after a crash."""
+    """Write a small file completely or not at all, even if there is a crash."""
     plain = local_path(path)
     if plain is None:
-        # Object stores show an object when it is written to its end.
+        # An object store shows an object only once it is completely written.
         files, name = filesystem(path)
         with files.open_output_stream(name) as stream:
             stream.write(text.encode())
@@ -290,10 +290,10 @@ def write_text(path: str, text: str) -> None:
 
 
 def write_new_text(path: str, text: str) -> None:
-    """Write a small file that must not be there yet, whole or not at all.
+    """Write a small file that must not exist yet, completely or not at all.
 
-    Raises FileExistsError when it is. On object stores, which pyarrow asks for nothing of the kind,
-    a file that another writer begins in the same moment is not seen.
+    Raises FileExistsError if it exists. pyarrow has no such operation for object stores, so a file
+    that another writer begins at the same moment is not detected.
     """
     plain = local_path(path)
     if plain is None:
@@ -306,7 +306,7 @@ def write_new_text(path: str, text: str) -> None:
     part = target.with_name(f".{target.name}.{uuid.uuid4()}")
     write_text(str(part), text)
     try:
-        # Unlike a rename, a link never takes the place of a file.
+        # Unlike a rename, a link never replaces a file.
         os.link(part, target)
     finally:
         part.unlink()

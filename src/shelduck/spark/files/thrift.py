@@ -1,7 +1,7 @@
 """The schema of a Parquet footer, read from its thrift bytes.
 
 Arrow's own view of a footer refuses or renames some types and hides the ids and names of repeated
-groups, so the few structs that matter are read here: compact protocol, schema elements only.
+groups. So the few necessary structs are read here: compact protocol, schema elements only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SCHEMA_FIELD = 2
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One node of the schema. Numbers are those of ``parquet.thrift``; absent ones are None.
+    """One node of the schema. Numbers are those of ``parquet.thrift``; missing ones are None.
 
     ``logical`` is the number of the logical type and its fields, ``children`` the nodes below.
     """
@@ -39,7 +39,7 @@ class Element:
 
 
 def read_schema(footer: bytes) -> Element:
-    """Return the root of the schema of a serialized ``FileMetaData``; CorruptLake if it is none."""
+    """Return the schema's root from a serialized ``FileMetaData``; CorruptLake if it is invalid."""
     try:
         reader = _Compact(footer)
         nodes = reader.struct(until=_SCHEMA_FIELD)[_SCHEMA_FIELD]

@@ -1,8 +1,8 @@
-"""Rows of one key become one row, by the key model of their table.
+"""Combining rows of one key into one row, by the key model of their table.
 
-Which of several rows is the last is told by the column `ORDER`; in a table with a sequence column
-by that one first. Sums are made in types that hold them, and one that its column cannot hold fails
-the write.
+The column `ORDER` decides which of several rows is the last; in a table with a sequence column,
+that column decides first. Sums are computed in types that can hold them. If a column cannot hold
+its sum, the write fails.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from shelduck.spark.rows import store_rules
 from shelduck.spark.types import spark_type
 
 ORDER = "__shelduck_order"
-"""A number for each row: of rows with the same key the greatest is the last."""
+"""A number for each row: among rows with the same key, the largest is the last."""
 GONE = "__shelduck_gone"
-"""True where a load says that the key is deleted; only UNIQUE tables have it."""
+"""True if a load says that the key is deleted; only UNIQUE tables have it."""
 
 _SMALL = (T.ByteType, T.ShortType, T.IntegerType)
 _FRACTIONAL = (T.FloatType, T.DoubleType)
@@ -42,34 +42,34 @@ class Folding:
 
     @property
     def columns(self) -> Schema:
-        """The table's columns."""
+        """Return the table's columns."""
         return self.table.columns
 
     @property
     def key_fields(self) -> list[Field]:
-        """The key columns in their order."""
+        """Return the key columns in their order."""
         return self.keys.key_fields(self.columns)
 
     @property
     def values(self) -> list[Field]:
-        """The columns that are no keys."""
+        """Return the columns that are not keys."""
         return [f for f in self.columns if f.id not in self.keys.columns]
 
     @property
     def sequence(self) -> Field | None:
-        """The column by which the last row is known."""
+        """Return the column that decides which row is the last."""
         return None if self.keys.sequence is None else self.columns.by_id(self.keys.sequence)
 
     @property
     def is_unique(self) -> bool:
-        """True when the last row counts as a whole."""
+        """True if the last row replaces the others as a whole."""
         return self.keys.model is KeyModel.UNIQUE
 
     def folded(self, rows: DataFrame, also: Sequence[Column] = ()) -> DataFrame:
-        """Return one row for each key: the table's columns, then what ``also`` makes of a group.
+        """Return one row for each key: the table's columns, then those of ``also`` for a group.
 
         ``rows`` have the table's columns and `ORDER`. Those of a UNIQUE table have `GONE`, which
-        stands behind the columns then.
+        then follows the columns.
         """
         keys = [backticked(f.name) for f in self.key_fields]
         names = [f"__shelduck_folded_{n}" for n in range(len(self.values))]
@@ -101,7 +101,7 @@ class Folding:
         return select_names(rows, [f.name for f in self.key_fields])
 
     def updated(self, field: Field, old: Column, new: Column) -> Column:
-        """Return what a column of a row becomes when a folded row of its key is loaded."""
+        """Return the new value of a row's column when a folded row of its key is loaded."""
         match self.keys.aggregation(field.id):
             case Aggregation.SUM:
                 total = self._narrow(_added(_wide(old, field), _wide(new, field), field), field)
@@ -122,7 +122,7 @@ class Folding:
     def _rank(self) -> Column:
         if self.sequence is None:
             return F.col(ORDER)
-        # NULL is before all others.
+        # NULL comes before all other values.
         return F.struct(F.col(backticked(self.sequence.name)), F.col(ORDER))
 
     def _combined(self, field: Field) -> Column:
@@ -141,7 +141,7 @@ class Folding:
                 return F.max_by(value, F.col(ORDER))
 
     def _narrow(self, total: Column, field: Field) -> Column:
-        """Return a sum in the column's type; one that does not fit fails what computes it."""
+        """Return a sum in the column's type; a sum that does not fit fails the query."""
         assert not isinstance(field.shape, Kind)
         place = f"{quote_name(field.name)} of {self.table.full_name} (its sum)"
         kind = _wide_type(field)
@@ -155,10 +155,10 @@ def _wide(value: Column, field: Field) -> Column:
 
 
 def _added(one: Column, other: Column, field: Field) -> Column:
-    """Return the exact sum of two wide values, NULL where it has more than 38 digits.
+    """Return the exact sum of two wide values, NULL if it has more than 38 digits.
 
     Spark gives the sum of two decimals of 38 digits one fraction digit less. Without their points
-    they are whole numbers, and these it adds as they are.
+    they are integers, which Spark adds exactly.
     """
     kind = _wide_type(field)
     if not isinstance(kind, T.DecimalType) or kind.scale <= _KEPT_SCALE:
@@ -168,7 +168,7 @@ def _added(one: Column, other: Column, field: Field) -> Column:
 
 
 def _without_point(value: Column) -> Column:
-    # As text it is 0.0000000012 or, without ANSI rules, 1.2E-9; all of its digits are in both.
+    # As text it is 0.0000000012 or, without ANSI rules, 1.2E-9; both have all of its digits.
     return F.regexp_replace(value.cast("string"), r"\.|E.*", "").cast(T.DecimalType(38, 0))
 
 

@@ -1,4 +1,4 @@
-"""Where the keys of a load lie, as a condition by which files of the table are left out."""
+"""The ranges of a load's keys, as a condition that skips files of the table."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.write.kept import few_rows
 
-# Into so many ranges the first key is cut, and each of them once more.
+# The first key is cut into this many ranges, and each of them once more.
 _RANGES = 16
 _MOST_RANGES = 2 * _RANGES
-# More digits than decimals of Spark have, and sums of two; Python's own arithmetic has 28.
+# More digits than Spark's decimals and sums of two have; Python's own arithmetic has 28.
 _EXACT = 80
-# Python puts their values into another order, or has none.
+# Python sorts their values in another order, or not at all.
 _NOT_IN_ORDER = (T.FloatType, T.DoubleType, T.TimestampNTZType, T.StructType, T.ArrayType)
 _COUNTED = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DecimalType)
 
 
 @dataclass(frozen=True)
 class _Key:
-    """A key column, and how its values come to Python and back without being bent.
+    """A key column, and how its values come to Python and back unchanged.
 
-    Dates and instants do as numbers: Python knows fewer of them, and instants in one time zone.
+    Dates and instants come as numbers: Python supports fewer of them, and instants in one time
+    zone.
     """
 
     column: Column
@@ -40,16 +41,16 @@ class _Key:
 
     @property
     def plain(self) -> Column:
-        """The values as Python holds them."""
+        """Return the values in Python's form."""
         return self.as_plain(self.column)
 
     @property
     def is_counted(self) -> bool:
-        """True where there are values in the middle of two others."""
+        """True if there are values halfway between two others."""
         return isinstance(self.kind, (*_COUNTED, T.DateType, T.TimestampType))
 
     def as_plain(self, value: Column) -> Column:
-        """Return a value of the column as Python holds it."""
+        """Return a value of the column in Python's form."""
         if isinstance(self.kind, T.DateType):
             return F.unix_date(value)
         if isinstance(self.kind, T.TimestampType):
@@ -59,7 +60,7 @@ class _Key:
     def fitting(self, value: Any) -> Any:
         """Return a value with no more digits than the column's type has.
 
-        Spark's estimates have more; so have small decimals by the way in which they come to Python.
+        Spark's estimates have more; so do small decimals after their conversion to Python.
         """
         if not isinstance(self.kind, T.DecimalType):
             return value
@@ -67,7 +68,7 @@ class _Key:
             return value.quantize(Decimal(1).scaleb(-self.kind.scale))
 
     def middle(self, low: Any, high: Any) -> Any:
-        """Return a value between two ends, None where there is none."""
+        """Return a value between two ends, None if there is none."""
         if low is None or low == high:
             return None
         if isinstance(low, int):
@@ -91,9 +92,9 @@ class _Key:
 
 @dataclass(frozen=True)
 class _Ends:
-    """Between which values some keys lie: ranges of the first, and the two ends of each other.
+    """The ranges of some keys: ranges of the first key, and the two ends of each other key.
 
-    ``nulls`` says of each key whether it is NULL somewhere.
+    ``nulls`` says for each key whether it is NULL in some row.
     """
 
     ranges: list[tuple[Any, Any]]
@@ -103,13 +104,13 @@ class _Ends:
 
 @dataclass(frozen=True)
 class KeyEnds:
-    """Where some keys lie, whatever the columns are called that are compared with them."""
+    """The ranges of some keys, whatever the names of the columns that are compared with them."""
 
     _ends: _Ends
     _kinds: tuple[T.DataType, ...]
 
     def near(self, keys: Sequence[Field]) -> Column:
-        """Return a condition that holds where these columns have one of the keys."""
+        """Return a condition that is true if these columns have one of the keys."""
         first, *rest = _keys(keys, self._kinds)
         ranges = [first.within(low, high) for low, high in self._ends.ranges]
         if self._ends.nulls[0]:
@@ -124,16 +125,16 @@ class KeyEnds:
 
 
 def near_keys(rows: DataFrame, keys: Sequence[Field]) -> Column:
-    """Return a condition that holds for every key of ``rows``, and for few others.
+    """Return a condition that is true for every key of ``rows``, and for few others.
 
-    Ranges of the first key, and one of each other: one small job over ``rows``, which are kept, or
-    four where they are more than a thousand.
+    It has ranges of the first key, and one range of each other key. It takes one small job over
+    ``rows``, which are kept, or four if there are more than a thousand.
     """
     return key_ends(rows, keys).near(keys)
 
 
 def key_ends(rows: DataFrame, keys: Sequence[Field]) -> KeyEnds:
-    """Return where the keys of ``rows`` lie, by the jobs that `near_keys` names."""
+    """Return the ranges of the keys of ``rows``, by the jobs that `near_keys` describes."""
     kinds = rows.select(*[backticked(f.name) for f in keys]).schema
     columns = _keys(keys, [f.dataType for f in kinds])
     ends = _ends_of_few(rows, columns) or _ends_of_many(rows, columns)
@@ -145,7 +146,7 @@ def _keys(keys: Sequence[Field], kinds: Sequence[T.DataType]) -> list[_Key]:
 
 
 def _ends_of_few(rows: DataFrame, keys: Sequence[_Key]) -> _Ends | None:
-    """Return the ends of up to a thousand keys, None where there are more."""
+    """Return the ends of up to a thousand keys, None if there are more."""
     if any(isinstance(key.kind, _NOT_IN_ORDER) for key in keys):
         return None
     found = few_rows(rows.select(*[key.as_plain(key.column) for key in keys]))
@@ -158,7 +159,7 @@ def _ends_of_few(rows: DataFrame, keys: Sequence[_Key]) -> _Ends | None:
 
 
 def _columns(found: Sequence[Row], count: int) -> list[list[Any]]:
-    # Bytes come as arrays, which no set takes.
+    # Bytes come as arrays, which a set cannot contain.
     return [
         [bytes(row[n]) if isinstance(row[n], bytearray) else row[n] for row in found]
         for n in range(count)
@@ -166,7 +167,7 @@ def _columns(found: Sequence[Row], count: int) -> list[list[Any]]:
 
 
 def _ranges(values: Sequence[Any], *, is_counted: bool) -> list[tuple[Any, Any]]:
-    """Return ranges that hold sorted values, and little between them."""
+    """Return ranges that hold sorted values, with small gaps."""
     cuts = list(range(1, len(values)))
     if len(values) > _MOST_RANGES and is_counted:
         cuts.sort(key=lambda n: values[n - 1] - values[n])
@@ -178,10 +179,10 @@ def _ranges(values: Sequence[Any], *, is_counted: bool) -> list[tuple[Any, Any]]
 
 
 def _ends_of_many(rows: DataFrame, keys: Sequence[_Key]) -> _Ends:
-    """Return the ends of keys that are often few, and far apart.
+    """Return the ends of ranges with similar numbers of keys.
 
-    Ranges of as many keys each are cut once more in the middle of their values, so that what lies
-    between two clusters of keys is left out.
+    Ranges with the same number of keys are cut once more in the middle of their values, so that the
+    gap between two clusters of keys is left out.
     """
     first = keys[0]
     cuts = _cuts(rows, first) if first.is_counted else []
@@ -199,10 +200,10 @@ def _ends_of_many(rows: DataFrame, keys: Sequence[_Key]) -> _Ends:
 
 
 def _cuts(rows: DataFrame, key: _Key) -> list[Any]:
-    """Return values between which about as many keys lie each."""
+    """Return values that split the keys into parts of about the same number."""
     parts = [n / _RANGES for n in range(1, _RANGES)]
     found = rows.select(F.percentile_approx(key.plain, parts, 1000)).collect()[0][0]
-    # Of decimals that are great Spark makes NULL.
+    # Spark turns large decimals into NULL here.
     return sorted({key.fitting(cut) for cut in found or [] if cut is not None})
 
 

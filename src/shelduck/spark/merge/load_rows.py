@@ -1,4 +1,4 @@
-"""Rows that are loaded into a table with a key model, and the table's rows that they meet."""
+"""Rows that are loaded into a table with a key model, and the table's rows with the same keys."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
 
 
 def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
-    """Return rows with `ORDER` and `GONE` behind them; ``gone`` is the last column, if any.
+    """Return rows followed by `ORDER` and `GONE`; ``gone`` is the last column, if any.
 
-    Of two rows the later one is that which Spark reads later: rows of one task are in their order,
-    and tasks in the order of what they read.
+    Of two rows, the later one is the row that Spark reads later: rows of one task are in their
+    order, and tasks are in the order of their input.
     """
     sign, rest = F.lit(False), rows.columns
     if gone is not None:
@@ -38,10 +38,10 @@ def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
 
 
 def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded: int) -> DataFrame:
-    """Return what becomes of the table's rows whose key is loaded.
+    """Return what happens to the table's rows whose key is loaded.
 
-    ``source`` are folded rows, ``loaded`` of them. The table's columns, the origins, `ACTION`,
-    which is NULL for a row that came later than the loaded one, and `GONE`.
+    ``source`` are folded rows, ``loaded`` of them. The result has the table's columns, the origins,
+    `ACTION`, which is NULL for a row that is later than the loaded one, and `GONE`.
     """
     old = [f for f in folding.columns if f.name in target.columns]
     was = {f.id: F.col(_OLD.format(n)) for n, f in enumerate(old)}
@@ -69,7 +69,7 @@ def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded:
 
 
 def dying(folding: Folding) -> tuple[Column, ...]:
-    """Return which folded rows delete their key; no condition where no load does."""
+    """Return which folded rows delete their key; no condition if no load can do this."""
     return (F.col(GONE),) if folding.is_unique else ()
 
 
@@ -97,7 +97,7 @@ def rows_of_keys(
 ) -> DataFrame:
     """Return the rows whose key is that of a row ``among`` others.
 
-    By default the others are the rows of ``frame`` that came after snapshot ``since``.
+    By default, the others are the rows of ``frame`` that were added after snapshot ``since``.
     """
     if among is None:
         among = frame.where(F.col(Origin.SNAPSHOT_ID) > F.lit(since))
@@ -105,9 +105,9 @@ def rows_of_keys(
 
 
 def with_order(rows: DataFrame, changes: DataFrame | None) -> DataFrame:
-    """Return rows of a table with `ORDER`: when each came, by a change feed if there is one.
+    """Return rows of a table with `ORDER`: when each was added, by a change feed if there is one.
 
-    A row that is not in the feed was there before, whatever file it is in by now.
+    A row that is not in the feed existed before, whatever file it is in now.
     """
     if changes is None:
         order = F.struct(F.col(Origin.SNAPSHOT_ID), F.col(Origin.ROW_ID))
@@ -122,7 +122,7 @@ def with_order(rows: DataFrame, changes: DataFrame | None) -> DataFrame:
 
 
 def folded_again(rows: DataFrame, folding: Folding) -> DataFrame:
-    """Return one row, with its row id, for each key of which there are several."""
+    """Return one row, with its row id, for each key that several rows have."""
     marked = rows.withColumn(GONE, F.lit(False))
     also = [F.min(Origin.ROW_ID).alias(Origin.ROW_ID), F.count("*").alias(_COUNT)]
     found = folding.folded(marked, also).where(F.col(_COUNT) > 1)
@@ -130,7 +130,7 @@ def folded_again(rows: DataFrame, folding: Folding) -> DataFrame:
 
 
 def some_twice(rows: DataFrame, keys: Sequence[Field]) -> tuple[object, ...]:
-    """Return a key that several of the rows have, nothing when there is none."""
+    """Return a key that several of the rows have, nothing if there is none."""
     names = [backticked(f.name) for f in keys]
     counted = rows.groupBy(*names).agg(F.count("*").alias(_COUNT)).where(F.col(_COUNT) > 1)
     # One row at most.
@@ -138,7 +138,7 @@ def some_twice(rows: DataFrame, keys: Sequence[Field]) -> tuple[object, ...]:
 
 
 def some_of_keys(rows: DataFrame, among: DataFrame, keys: Sequence[Field]) -> tuple[object, ...]:
-    """Return a key that one of the rows and one ``among`` others have, nothing without one."""
+    """Return a key that one of the rows and one ``among`` others have, nothing if there is none."""
     names = [backticked(f.name) for f in keys]
     found = _joined(rows, among, keys, "left_semi").select(*names).limit(1)
     # One row at most.
@@ -163,5 +163,5 @@ def _joined(rows: DataFrame, others: DataFrame, keys: Sequence[Field], how: str)
 
 
 def _same(pairs: Sequence[tuple[Column, Column]]) -> Column:
-    """Return whether keys are the same; NULL is a key like any other."""
+    """Return whether keys are equal; NULL is a key like any other."""
     return reduce(and_, [old.eqNullSafe(new) for old, new in pairs])

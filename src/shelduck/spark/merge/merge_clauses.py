@@ -1,4 +1,4 @@
-"""MERGE as a value: how rows of the source meet rows of the table, and what happens to them."""
+"""MERGE as a value: how rows of the source match rows of the table, and what happens to them."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ class Action(Enum):
 class MergeClause:
     """One WHEN … THEN.
 
-    ``values`` are what UPDATE and INSERT assign, None for ``*``: each column its namesake in the
-    source. Of the clauses for one kind of rows the first whose condition is true takes a row.
-    ``message`` is that of ERROR, which fails the statement if the clause takes a row.
+    ``values`` are what UPDATE and INSERT assign, None for ``*``: each column gets the source's
+    column with the same name. Of the clauses for one kind of rows, the first clause with a true
+    condition takes a row. ``message`` is that of ERROR, which fails the statement if the clause
+    takes a row.
     """
 
     when: When
@@ -59,8 +60,8 @@ class MergeClause:
 class Merge:
     """A whole MERGE. ``on`` is a condition, or the names of columns that are equal in both.
 
-    ``target_qualifier`` are the names that may stand before ``target_alias``: those of a catalog
-    and a schema. Without ``source_alias`` the source's columns keep the names that they have in it.
+    ``target_qualifier`` are the names that may precede ``target_alias``: those of a catalog and a
+    schema. Without ``source_alias``, the source's columns keep their names.
     """
 
     on: Condition | tuple[str, ...]
@@ -93,7 +94,7 @@ class Merge:
 
     @property
     def join(self) -> str:
-        """The cheapest join of the table with the source that shows all rows with a clause."""
+        """Return the cheapest join of the table with the source that has all rows with a clause."""
         if not self.of(When.NOT_MATCHED_BY_SOURCE):
             if not self.of(When.NOT_MATCHED):
                 return "inner"
@@ -102,12 +103,12 @@ class Merge:
 
     @property
     def only_inserts(self) -> bool:
-        """True when rows of the table stay as they are."""
+        """True if rows of the table stay as they are."""
         return all(c.when is When.NOT_MATCHED for c in self.clauses)
 
     @property
     def may_match_twice(self) -> bool:
-        """True when it does not matter how many rows of the source match one of the table."""
+        """True if it does not matter how many rows of the source match one row of the table."""
         matched = self.of(When.MATCHED)
         is_delete = [c.action is Action.DELETE and c.condition is None for c in matched]
         return not matched or is_delete == [True]
@@ -127,16 +128,17 @@ class Merge:
         return as_condition(self.on)
 
     def source_column(self, source: DataFrame, name: str) -> Column:
-        """Return a column of the source, as conditions and values may say it."""
+        """Return a column of the source in the form that conditions and values use."""
         if self.source_alias is None:
             return source[backticked(name)]
         return F.col(f"{backticked(self.source_alias)}.{backticked(name)}")
 
 
 def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:
-    """Return the columns of the source that a table has to have for a merge that evolves it.
+    """Return the columns of the source that the table must have if the merge changes its schema.
 
-    They are all where a clause takes all, else those that a clause assigns under their name.
+    These are all columns if a clause takes all, otherwise those that a clause assigns under their
+    name.
     """
     if any(c.values is None for c in merge.clauses):
         return source
@@ -147,10 +149,10 @@ def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:
 def assigned(
     clause: MergeClause, table: TableVersion, source: DataFrame, merge: Merge
 ) -> tuple[SetValue, ...]:
-    """Return what a clause assigns, ``*`` spelled out.
+    """Return what a clause assigns, with ``*`` expanded.
 
-    Columns and struct fields that the source lacks stay as they are, or get their default, when the
-    schema evolves; else they are InvalidRequest.
+    If the schema evolves, columns and struct fields that the source lacks stay as they are, or get
+    their default. Otherwise they are InvalidRequest.
     """
     if clause.values is not None:
         return clause.values
@@ -176,7 +178,7 @@ def assigned(
 def _spread(
     field: Field, given: T.DataType, path: Path, value: Column, missing: list[Path]
 ) -> Sequence[SetValue]:
-    """Return the assignment of a whole value, or of its fields where the source lacks some."""
+    """Return the assignment of a whole value, or of its fields if the source lacks some."""
     if field.shape is not Kind.STRUCT or not isinstance(given, T.StructType):
         return [SetValue(path, value)]
     before = len(missing)

@@ -1,4 +1,4 @@
-"""Rows of a table joined with a source, and what a MERGE makes of each."""
+"""Rows of a table joined with a source, and the effect of a MERGE on each row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACTION = "_action"
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Rows by action, and how many rows of the table more than one row of the source changes."""
+    """Rows by action, and how many rows of the table are changed by more than one source row."""
 
     inserted: int = 0
     updated: int = 0
@@ -41,9 +41,9 @@ def merged_rows(
 ) -> DataFrame:
     """Return a row for each change: `ACTION`, the table's new columns, then the origins.
 
-    ``target`` has the table's columns and the origins. Rows that no clause takes are left out;
-    those to delete have no columns, those to insert no origins. Types that do not fit are
-    InvalidRequest at once.
+    ``target`` has the table's columns and the origins. Rows that no clause takes are left out; rows
+    to delete have no columns, rows to insert no origins. Types that do not fit are InvalidRequest
+    at once.
     """
     assignments = [Assignments(table, assigned(c, table, source, merge)) for c in merge.clauses]
     names = Names.of(table, [len(a.values) for a in assignments])
@@ -75,9 +75,9 @@ def _action(clause: MergeClause) -> Column:
 
 
 def tally(rows: DataFrame, origins: Sequence[str]) -> Tally:
-    """Count what `merged_rows` returned, by one job.
+    """Count the rows of `merged_rows`, by one job.
 
-    A row of the table that is to be both updated and deleted is contested, and counted as updated.
+    A row of the table that is both updated and deleted is contested, and counts as updated.
     """
     by_row = rows.groupBy(*origins).agg(F.count("*").alias("times"), F.min(ACTION).alias(ACTION))
     found = by_row.groupBy(ACTION).agg(

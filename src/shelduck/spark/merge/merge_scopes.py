@@ -1,7 +1,7 @@
-"""The clauses of a MERGE on joined rows, each evaluated where it may look.
+"""The clauses of a MERGE on joined rows, each evaluated with the names in its scope.
 
-WHEN MATCHED sees the table and the source, the other two see one of them alone: a name without an
-alias means a column of that one, and a name of the other is an error, not NULL.
+WHEN MATCHED sees the table and the source; the other two see only one of them. There, a name
+without an alias is a column of that one, and a name of the other is an error, not NULL.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _TARGET, _SOURCE = "__shelduck_target", "__shelduck_source"
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What columns are called behind the join, where names of users mean nothing.
+    """The names of columns after the join, where names of users are not used.
 
-    ``now`` are the table's columns as they are, ``values`` those with what each clause assigns.
+    ``now`` are the current columns of the table, ``values`` those with the values of each clause.
     """
 
     now: tuple[str, ...]
@@ -59,7 +59,7 @@ def taken_rows(
 ) -> DataFrame:
     """Return the joined rows that a clause takes: `CLAUSE` is its number.
 
-    Behind it stand the table's columns as ``names.now``, NULL in new rows, the origins, and the
+    It is followed by the table's columns as ``names.now``, NULL in new rows, the origins, and the
     ``values`` of each clause under their names, NULL in rows of other clauses.
     """
     work = _Scopes(merge, values)
@@ -86,7 +86,7 @@ def taken_rows(
 
 @dataclass
 class _Scopes:
-    """``hidden`` are the columns that every scope hands on to the next."""
+    """``hidden`` are the columns that every scope passes to the next."""
 
     merge: Merge
     values: Sequence[Mapping[str, Column]]
@@ -160,14 +160,14 @@ def _joined(
 
 
 def _called(target: DataFrame, merge: Merge) -> DataFrame:
-    """Return the table's rows under the name that conditions and values call it by."""
+    """Return the table's rows under the name that conditions and values use for it."""
     if merge.target_qualifier:
         return qualified(target, (*merge.target_qualifier, merge.target_alias))
     return target.alias(merge.target_alias)
 
 
 def _target_column(target: DataFrame, merge: Merge, name: str) -> Column:
-    """Return a column of the table, even where the source has the names of the table too."""
+    """Return a column of the table, even if the source has the same names as the table."""
     if merge.target_qualifier:
         return target[backticked(name)]
     return F.col(f"{backticked(merge.target_alias)}.{backticked(name)}")

@@ -22,36 +22,36 @@ from shelduck.spark.types import spark_type
 
 @dataclass(frozen=True)
 class RollupRows:
-    """One rollup: its ``table``, and the ``base`` that it is made of."""
+    """One rollup: its ``table``, and the ``base`` from which it is computed."""
 
     base: TableVersion
     table: TableVersion
 
     @property
     def rollup(self) -> Rollup:
-        """What it holds of its base."""
+        """Return what it holds of its base."""
         found = rollup_of(self.table)
         assert found is not None
         return found
 
     @property
     def key_fields(self) -> list[Field]:
-        """The columns by which its rows are known: all rows of one key change together."""
+        """Return the columns that identify its rows: all rows with one key change together."""
         keys = table_keys(self.table)
         assert keys is not None
         return keys.key_fields(self.table.columns)
 
     def parts(self, rows: DataFrame) -> DataFrame:
-        """Return a row of the rollup for each row of the base, its measures those of that row.
+        """Return a row of the rollup for each row of the base, with the measures of that row.
 
-        What a load says of a row beside its columns stays behind them.
+        Columns that a load adds to the table's columns stay after them.
         """
         also = [name for name in (ORDER, GONE) if name in rows.columns]
         named = [self._part(c) for c in self.rollup.columns]
         return select_named(rows, named + [Named(name, name) for name in also])
 
     def content(self, rows: DataFrame) -> DataFrame:
-        """Return what the rollup holds where these are all rows of the base, or of some keys."""
+        """Return the content of the rollup if these are all rows of the base, or of some keys."""
         parts = self.parts(rows)
         keys = table_keys(self.table)
         if keys is None or keeps_rows(self.rollup, keys, table_keys(self.base)):
@@ -77,7 +77,7 @@ class RollupRows:
 
     @property
     def sources(self) -> list[Field]:
-        """The base's columns that are the rollup's keys, in their order."""
+        """Return the base's columns that are the rollup's keys, in their order."""
         by_id = {c.id: c for c in self.rollup.columns}
         found = [self.base.columns.by_id(by_id[f.id].source or 0) for f in self.key_fields]
         return [f for f in found if f is not None]

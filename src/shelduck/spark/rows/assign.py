@@ -1,4 +1,4 @@
-"""Store assignment: rows of a DataFrame as rows of one table, or one error that tells all."""
+"""Store assignment: rows of a DataFrame as rows of one table, or one error with all problems."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ RenderExpression = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How values become values of a field: ``convert`` None means that they are already.
+    """How values become values of a field: ``convert`` None means that nothing has to be done.
 
-    ``plain`` steps are one cast that cannot fail, so a cast of the whole value does them all.
+    ``plain`` steps are one cast that cannot fail, so a cast of the whole value does all of them.
     """
 
     convert: Callable[[Column], Column] | None = None
@@ -43,12 +43,12 @@ def assign(
 ) -> DataFrame:
     """Return the rows of ``df`` in the columns, order and Spark types of ``table``.
 
-    Columns are matched by name without case, or by their place; struct fields always by name. What
-    the DataFrame leaves out gets its default. ``render_expression`` turns the text of a default
-    that is an expression (DuckDB's SQL) into Spark's SQL. Every difference that types or names
-    show is told in one InvalidRequest before anything runs; a single value that does not fit, and
-    a null in a NOT NULL column, fail the job that writes the rows (see `failure_of`). ``keep`` are
-    columns of ``df``, its last ones, that are none of the table's and stand behind them.
+    Columns are matched by name without case, or by position; struct fields always by name. Columns
+    that the DataFrame lacks get their default. ``render_expression`` converts the text of a default
+    that is an expression (DuckDB's SQL) to Spark's SQL. One InvalidRequest lists every difference
+    in types or names before anything runs. A single value that does not fit, or a null in a NOT
+    NULL column, fails the job that writes the rows (see `failure_of`). ``keep`` are the last
+    columns of ``df``, which do not belong to the table and follow its columns.
     """
     given = T.StructType(df.schema.fields[: len(df.columns) - len(keep)])
     source = df.toDF(*[f"c{n}" for n in range(len(given))], *keep)
@@ -68,10 +68,10 @@ def assign(
 
 
 def failure_of(error: BaseException) -> ShelduckError | None:
-    """Return what was found wrong with rows in a failed job, None when the job failed otherwise.
+    """Return what was wrong with rows in a failed job, None if the job failed for another reason.
 
-    A value that store assignment does not take is InvalidRequest, a file that is not as the catalog
-    says CorruptLake.
+    A value that store assignment does not accept is InvalidRequest, a file that differs from the
+    catalog is CorruptLake.
     """
     text = str(error)
     for mark, kind in ((DAMAGED, CorruptLake), (store_rules.MARK, InvalidRequest)):
@@ -90,7 +90,7 @@ class Assigning:
     problems: list[str] = field(default_factory=list)
 
     def by_name(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
-        """Return where each column stands among the given ones, by name; None where it does not."""
+        """Return the index of each column among the given ones, by name; None if it is missing."""
         places: dict[str, int] = {}
         known = {f.name.lower() for f in columns}
         for n, name in enumerate(given.names):
@@ -102,7 +102,7 @@ class Assigning:
         return [places.get(f.name.lower()) for f in columns]
 
     def by_position(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
-        """Return where each column stands among the given ones: at its own place."""
+        """Return the index of each column among the given ones: its own position."""
         if len(given) != len(columns):
             self.problems.append(
                 f"the table has {len(columns)} columns, but {len(given)} are given; name the"
@@ -113,7 +113,7 @@ class Assigning:
     def column(self, target: Field, given: T.StructField | None) -> str | Column:
         """Return the value of a top-level column from a given one, its default without one.
 
-        A given column that is taken as it is stays a name.
+        If a given column needs no change, it stays a name.
         """
         path = quote_name(target.name)
         may_be_null = not target.nullable and (given is None or given.nullable)
@@ -131,7 +131,7 @@ class Assigning:
         return F.coalesce(value, store_rules.fail(why, self._spark_type(target)))
 
     def missing(self, target: Field, path: str, *, top: bool) -> Column:
-        """Return what a column or field gets that is not given."""
+        """Return the value of a column or field that is not given."""
         self.check_writable(target, path)
         default = target.default
         if default is None:
@@ -231,11 +231,11 @@ class Assigning:
         try:
             return spark_type(target.type, target.name)
         except Unsupported:
-            # Told among the problems already; the column is never made.
+            # It is already among the problems; the column is never built.
             return T.NullType()
 
     def finish(self) -> None:
-        """Raise InvalidRequest that lists everything that was found wrong."""
+        """Raise InvalidRequest with a list of everything that was found wrong."""
         if self.problems:
             listed = "".join(f"\n  - {problem}" for problem in self.problems)
             raise InvalidRequest(f"the rows do not fit {self.table}:{listed}")

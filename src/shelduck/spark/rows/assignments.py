@@ -35,15 +35,15 @@ class SetValue:
 
     @property
     def expression(self) -> Column | None:
-        """The value as a Spark column, None for the default."""
+        """Return the value as a Spark column, None for the default."""
         return F.expr(self.value) if isinstance(self.value, str) else self.value
 
 
 class Assignments:
     """Assignments to columns of one table, checked before anything runs.
 
-    Raises NotFound for a path that the table has not, and InvalidRequest for one inside a list or
-    map and for two of which one is a part of the other.
+    Raises NotFound for a path that the table does not have, and InvalidRequest for a path inside a
+    list or map and for two paths of which one is a part of the other.
     """
 
     def __init__(self, table: TableVersion, values: Sequence[SetValue]) -> None:
@@ -59,7 +59,7 @@ class Assignments:
             self._places[path] = number
 
     def given(self, names: Sequence[str]) -> list[str]:
-        """Return which of ``names``, one for each assignment, stand for a value: not defaults."""
+        """Return which of ``names``, one for each assignment, have a value and not the default."""
         return [n for n, v in zip(names, self.values, strict=True) if v.value is not None]
 
     def expressions(self) -> list[Column]:
@@ -76,7 +76,7 @@ class Assignments:
         """Return the new value of each column of the table, from columns of a DataFrame.
 
         ``schema`` are its types; ``names`` are its columns with the assigned values, ``now`` those
-        with today's, None for a new row, which gets defaults.
+        with the current values, None for a new row, which gets defaults.
         """
         given = [
             None if value.value is None else schema[name]
@@ -108,12 +108,12 @@ def updated_rows(
     `shelduck.spark.rows.assign.failure_of`); types that do not fit are InvalidRequest at once.
     """
     table = assignments.table
-    # Spark takes a name that no column has for one of these: nobody writes such.
+    # Spark resolves a name without a column to one of these, but nobody writes such a name.
     now = [f"__shelduck_now_{n}" for n in range(len(table.columns.names))]
     names = [f"__shelduck_value_{n}" for n in range(len(assignments.values))]
     today = [Named(c, backticked(f.name)) for f, c in zip(table.columns, now, strict=True)]
     values = [
-        # Spark lets a generator, which makes several rows of one, stand in no other expression.
+        # Spark allows a generator, which makes several rows from one, in no other expression.
         Named(name, F.when(F.lit(True), value))
         for name, value in zip(assignments.given(names), assignments.expressions(), strict=True)
     ]
@@ -133,7 +133,7 @@ def _inside(
     now: Column | None,
     below: Mapping[Path, T.StructField | None],
 ) -> Column:
-    """Return the value of a field of which all, nothing or a part below it is assigned."""
+    """Return the value of a field if all of it, nothing, or a part below it is assigned."""
     if () in below:
         given = below[()]
         if given is None:
@@ -156,7 +156,7 @@ def _inside(
 
 
 def _known_path(columns: Schema, path: Path, table: str) -> Path:
-    """Return the path as the table spells it."""
+    """Return the path in the table's spelling."""
     found: list[str] = []
     for length in range(1, len(path) + 1):
         field = columns.get(path[:length], table)

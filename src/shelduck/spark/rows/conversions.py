@@ -1,8 +1,8 @@
-"""Values of one type made into values of another, one by one, or told to have no counterpart.
+"""Converting values of one type to another, and finding values that have no equivalent.
 
-Nothing is rounded or cut: a value survives when it comes back the same. What does not survive is
-NULL here; whoever asks decides whether that is allowed. Casts are Spark's, moments without an
-offset are those of the session's time zone.
+Nothing is rounded or cut: a value is kept if it converts back to the same value. Otherwise it is
+NULL here, and the caller decides whether that is allowed. Casts are Spark's; timestamps without an
+offset are in the session's time zone.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from shelduck.spark.rows.store_rules import FORMS
 from shelduck.spark.types import spark_type
 
 _INTEGERS = frozenset({*SIGNED, *UNSIGNED})
-# Integers that are decimals of Spark.
+# Integers that are decimals in Spark.
 _WIDE = frozenset({"int128", "uint64", "uint128"})
 _TEXTS = frozenset({"varchar", "json"})
 _MOMENTS = frozenset({"date", "timestamp_s", "timestamp_ms", "timestamp", "timestamptz"})
-# Digits of a number that a double tells from all other numbers of so many.
+# The number of digits with which a double identifies each number.
 _EXACT_DIGITS = 15
 _FLOAT_DIGITS = {"float32": 6, "float64": _EXACT_DIGITS}
-# Days from 1970 that microseconds count.
+# Days from 1970 that microseconds can count.
 _MOST_DAYS = 106_751_990
 _STEPS = {"timestamp_s": 1_000_000, "timestamp_ms": 1000}
 _DAY_OF_NUMBER = 8
-# As Doris reads dates: the form of the text, and what Spark calls it. There is no year 0.
+# Dates as Doris reads them: the form of the text, and Spark's pattern for it. There is no year 0.
 _DATES = (
     (r"(?!0000)\d{4}-\d{1,2}-\d{1,2}", "y-M-d"),
     (r"\d{2}-\d{1,2}-\d{1,2}", "yy-M-d"),
@@ -49,9 +49,9 @@ _DATES = (
     (r"(?!0000)\d{4}/\d{1,2}/\d{1,2}", "y/M/d"),
     (r"\d{2}/\d{1,2}/\d{1,2}", "yy/M/d"),
 )
-# What Spark's casts of text read right. They take more: control characters and digits of other
-# scripts, 1d and 0x1p3, a time without a day, an offset that is then forgotten. Blanks may stand
-# around values of types that have none in them; texts and bytes keep theirs.
+# The texts that Spark's casts read correctly. The casts accept more: control characters and digits
+# of other scripts, 1d and 0x1p3, a time without a day, an offset that is then ignored. Values of
+# types without blanks may have blanks around them; texts and bytes keep theirs.
 _INTEGER = r"[+-]?\d+"
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?"
 _NO_NUMBER = r"(?i)[+-]?inf(inity)?|nan"
@@ -68,10 +68,10 @@ _MICROSECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
 
 def converted(value: Column, source: DataType, target: DataType) -> Column:
-    """Return ``value`` as the target's Spark type; NULL for what has no counterpart there.
+    """Return ``value`` as the target's Spark type; NULL if it has no equivalent.
 
-    Inside nested values it is the leaf that is NULL, or a map whose keys do not survive as keys.
-    The pair must be one that `shelduck.model.changes.conversion` does not refuse.
+    Inside nested values, the leaf is NULL, or a map if its keys cannot be converted. The pair must
+    be one that `shelduck.model.changes.conversion` does not refuse.
     """
     if isinstance(source, Primitive | Decimal) and isinstance(target, Primitive | Decimal):
         return _leaf(value, source, target)
@@ -79,14 +79,14 @@ def converted(value: Column, source: DataType, target: DataType) -> Column:
 
 
 def lost(value: Column, source: DataType, target: DataType) -> Column:
-    """Tell whether ``value``, or any part inside it, does not survive as the target; never NULL."""
+    """Return whether ``value``, or any part of it, is lost in the conversion; never NULL."""
     if isinstance(source, Primitive | Decimal) and isinstance(target, Primitive | Decimal):
         return _leaf(value, source, target).isNull() & value.isNotNull()
     return lost_parts(value, source, target, _leaf)
 
 
 def needs_fit(target: Leaf) -> bool:
-    """Tell whether Spark's type has values that are none of the target: see `fitted`."""
+    """Return whether Spark's type has values that the target does not allow: see `fitted`."""
     name = str(target)
     if isinstance(target, Text):
         return True
@@ -94,10 +94,10 @@ def needs_fit(target: Leaf) -> bool:
 
 
 def fitted(value: Column, target: Leaf) -> Column:
-    """Return a value of the target's Spark type; NULL where it is none of the target.
+    """Return a value of the target's Spark type; NULL if the target does not allow it.
 
-    Spark's types hold more than some of DuckLake's: any text where a UUID is wanted, numbers below
-    zero, fractions of a second, texts of any length.
+    Spark's types hold more than some of DuckLake's: any text for a UUID, negative numbers,
+    fractions of a second, texts of any length.
     """
     if isinstance(target, Text):
         return F.when(F.length(value) <= target.length, value)
@@ -152,16 +152,16 @@ def _has_form(text: Column, form: str) -> Column:
 
 
 def _if_json(text: Column) -> Column:
-    # Spark's parsers stop after the first value, so each of two closing brackets is asked for.
+    # Spark's parsers stop after the first value, so both closing brackets are checked.
     is_one = F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))) == 1
     is_valid = F.try_parse_json(F.concat(F.lit('{"v":'), text, F.lit("}"))).isNotNull()
     return F.when(is_valid & is_one, text)
 
 
 def _number(text: Column, wanted: T.DataType, is_exact: Column) -> Column:
-    """Return the number that a text says, where no digit of it is lost.
+    """Return the number that a text means, if no digit of it is lost.
 
-    ``is_exact`` says of which texts that is known, and spares them the comparison of digits.
+    ``is_exact`` selects texts for which that is known, which saves the comparison of digits.
     """
     found = text.try_cast(wanted)
     same = _has_form(text, _NUMBER) & _says_all(found, text, wanted)
@@ -169,7 +169,7 @@ def _number(text: Column, wanted: T.DataType, is_exact: Column) -> Column:
 
 
 def _says_all(found: Column, text: Column, kind: T.DataType) -> Column:
-    """Tell whether a number has the digits of the text that it was rounded from."""
+    """Return whether a number has the digits of the text from which it was rounded."""
     same = _digits(text) == _digits(found.cast("string"))
     if isinstance(kind, T.FloatType):
         same |= _digits(text) == _digits(found.cast("double").cast("string"))
@@ -177,7 +177,7 @@ def _says_all(found: Column, text: Column, kind: T.DataType) -> Column:
 
 
 def _digits(number: Column) -> Column:
-    """Return the digits of a number's text that count; the magnitude is not told."""
+    """Return the significant digits of a number's text, without its magnitude."""
     return F.btrim(F.regexp_replace(number, r"(?s)[eE].*|[^0-9]", ""), F.lit("0"))
 
 
@@ -194,9 +194,9 @@ def _date(text: Column) -> Column:
     for form, words in reversed(_DATES):
         read = F.try_to_timestamp(text, F.lit(words)).cast("date")
         found = F.when(text.rlike(f"^{form}$"), read).otherwise(found)
-    # Spark casts ISO dates at half the price of parsing them, but takes other forms too: that the
-    # hyphens are in their places and no T is behind excludes those. Bytes are quicker to look at
-    # than characters, and what is no ASCII is no date.
+    # A cast of an ISO date takes half the time of parsing it in Spark, but accepts other forms too.
+    # These are excluded: the hyphens must be in position, with no T at the end. Bytes are faster to
+    # check than characters, and a text that is not ASCII is not a date.
     is_usual = (
         (F.octet_length(text) == len("yyyy-MM-dd"))
         & _has_hyphen(text, len("yyyy-"))
@@ -221,7 +221,7 @@ def _to_text(value: Column, source: Leaf, target: Leaf) -> Column:
     if str(target) == "json" and str(source) in FLOATS:
         return F.when(F.abs(value) < float("inf"), text)
     if str(source) == "timestamptz":
-        # An hour that a time zone repeats is the same text twice.
+        # An hour that a time zone repeats has the same text twice.
         return F.when(text.try_cast("timestamp") == value, text)
     return text
 
@@ -229,7 +229,7 @@ def _to_text(value: Column, source: Leaf, target: Leaf) -> Column:
 def _json_text(value: Column, source: Leaf) -> Column:
     listed = F.to_json(F.array(value))
     if str(source) in ("timestamp", "timestamptz"):
-        # Spark writes milliseconds where it is not told otherwise.
+        # By default, Spark writes milliseconds.
         known = ("timestampFormat", "timestampNTZFormat")
         zone = {"timestampFormat": "XXX", "timestampNTZFormat": ""}
         finer = F.to_json(F.array(value), {k: _MICROSECONDS + zone[k] for k in known})
@@ -257,7 +257,7 @@ def _moment(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) -> Co
 
 
 def _there_and_back(value: Column, wanted: T.DataType, own: T.DataType | str) -> Column:
-    """Return a moment in another kind of time; time zones skip local times, and repeat others."""
+    """Return a timestamp in another kind of time; time zones skip and repeat local times."""
     found = value.cast(wanted)
     return F.when(found.cast(own) == value, found)
 
@@ -271,9 +271,9 @@ def _stepped(found: Column, target: Leaf) -> Column:
 
 
 def _same_back(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) -> Column:
-    """Return the value that a cast makes where the same value comes back from it."""
+    """Return the value of a cast if it converts back to the same value."""
     if str(source) in FLOATS and str(target) in _INTEGERS:
-        # By way of an integer no digit is made up, as it is on the way to Spark's decimals.
+        # By way of an integer, no digit is added, unlike on the way to Spark's decimals.
         whole = wanted if isinstance(wanted, T.IntegralType) else T.LongType()
         return _cast_there_and_back(value, source, whole).cast(wanted)
     if str(source) in _WIDE and str(target) in FLOATS:
@@ -287,8 +287,8 @@ def _same_back(value: Column, source: Leaf, target: Leaf, wanted: T.DataType) ->
 def _of_double(value: Column, wanted: T.DecimalType) -> Column:
     """Return the decimal whose nearest double ``value`` is.
 
-    Of numbers of up to 15 digits a double tells one from the other, so its digits are counted in
-    doubles, exactly, and at a third of the price of Spark's cast.
+    A double identifies numbers of up to 15 digits. So doubles can count the digits exactly, in a
+    third of the time of Spark's cast.
     """
     scale = wanted.scale
     slow = _cast_there_and_back(value, Primitive("float64"), wanted)
@@ -304,14 +304,15 @@ def _of_double(value: Column, wanted: T.DecimalType) -> Column:
 def _cast_there_and_back(value: Column, source: Leaf, wanted: T.DataType) -> Column:
     found = value.try_cast(wanted)
     if isinstance(wanted, T.FloatType) and isinstance(spark_type(source), T.DecimalType):
-        # On its way back a float gets digits of a double, which may round to what was lost.
+        # When a float is converted back, it gets digits of a double, which may round to what was
+        # lost.
         return F.when(_says_all(found, value.cast("string"), wanted), found)
     back = found.try_cast(spark_type(source))
     if str(source) in FLOATS:
         same, number, whole = back.eqNullSafe(value), value, wanted
     else:
         same, number, whole = back == value, found, spark_type(source)
-    # Spark makes the greatest integer of the float above it, and that float of the integer.
+    # Spark converts a larger float to the largest integer, and that integer to the same float.
     limit = _LIMITS.get(type(whole))
     if limit is not None and isinstance(wanted, T.NumericType):
         same &= number < limit

@@ -1,4 +1,4 @@
-"""What a table's columns lack to take rows of a DataFrame as they are."""
+"""What a table's columns lack to hold the rows of a DataFrame unchanged."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Widens = Callable[[DataType, DataType], bool]
 def schema_changes(columns: Schema, given: T.StructType, widens: Widens) -> list[SchemaChange]:
     """Return the columns and struct fields to add, and the types to widen, at any depth.
 
-    Names are compared without case. A type is widened where ``widens`` allows that; where it does
-    not, or the column's type holds the values already, it stays. Raises Unsupported for a new
-    column of a type that DuckLake has not.
+    Names are compared without case. A type is widened if ``widens`` allows it. If it does not, or
+    if the column's type already holds the values, the type stays. Raises Unsupported for a new
+    column of a type that DuckLake does not have.
     """
     return list(_members(columns.fields, given, (), widens))
 

@@ -1,4 +1,4 @@
-"""Rows by the names that their columns had when somebody wrote them down."""
+"""Rows by the names that their columns had when the rows were described."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from shelduck.model.tables.table import TableVersion
 
 @dataclass(frozen=True)
 class NamedRows:
-    """Rows for a table, and the version of it whose columns they mean.
+    """Rows for a table, and the version of it to whose columns they refer.
 
-    Columns are meant by their place or, without case, by their name; ``apart`` may be one of
-    ``df`` that is no column of the table.
+    Columns are found by position or, without case, by name; ``apart`` may be a column of ``df``
+    that is not a column of the table.
     """
 
     df: DataFrame
@@ -27,19 +27,19 @@ class NamedRows:
 
     @property
     def given(self) -> frozenset[FieldId]:
-        """The columns of the table that there are values for."""
+        """Return the columns of the table that have values."""
         return frozenset(f.id for f in self._meant().values())
 
     def under(self, now: TableVersion) -> NamedRows:
         """Return the rows under the names that their columns have in a later version.
 
-        Columns that are there no more keep their names.
+        Columns that no longer exist keep their names.
         """
         if now.columns == self.planned.columns:
             return replace(self, planned=now)
         meant, found = self._meant(), []
         for place, given in enumerate(self.df.schema):
-            # By a name of its own: rows that are meant by position may have one name twice.
+            # By a unique name: rows whose columns are found by position may have a name twice.
             column, name = F.col(f"c{place}"), given.name
             before = meant.get(place)
             after = None if before is None else now.columns.by_id(before.id)
@@ -51,7 +51,7 @@ class NamedRows:
         return NamedRows(numbered.select(*found), now, apart=self.apart)
 
     def _meant(self) -> dict[int, Field]:
-        """Return the columns of the table by the places of those of the rows."""
+        """Return the columns of the table by the positions of the rows' columns."""
         columns = self.planned.columns
         apart = (self.apart or "").lower()
         own = [(n, c) for n, c in enumerate(self.df.columns) if c.lower() != apart]
@@ -61,7 +61,7 @@ class NamedRows:
 
 
 def _renamed(kind: T.DataType, before: Field, after: Field) -> T.DataType:
-    """Return a type with the names that struct fields have by now; a cast goes by their places."""
+    """Return a type with the current names of its struct fields; a cast uses their positions."""
     if isinstance(kind, T.StructType):
         members = []
         for member in kind.fields:

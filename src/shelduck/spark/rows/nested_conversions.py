@@ -1,7 +1,7 @@
-"""Values inside structs, lists and maps made into those of other types, or told to be lost.
+"""Converting values inside structs, lists and maps, and finding values that are lost.
 
-How a leaf is converted is given as a rule. What is below a value is reached by its place in it, so
-nothing above a leaf is computed again for it.
+A rule says how to convert a leaf. A nested value is reached by its position, so nothing above a
+leaf is computed again for it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from shelduck.model.types.promotions import promotion
 from shelduck.spark.types import spark_type
 
 LeafRule = Callable[[Column, Leaf, Leaf], Column]
-"""What a value becomes; NULL where it does not survive."""
+"""Converts a value; NULL if it is lost."""
 
 
 def converted_parts(value: Column, source: DataType, target: DataType, leaf: LeafRule) -> Column:
-    """Return ``value`` as the target's Spark type; leaves that do not survive are NULL in it.
+    """Return ``value`` as the target's Spark type; lost leaves are NULL in it.
 
-    A map of which a key does not survive, or of which two keys become one, is NULL as a whole.
+    If a key of a map is lost, or two of its keys become equal, the whole map is NULL.
     """
     if is_cast(source, target):
         return value.cast(spark_type(target))
@@ -50,7 +50,7 @@ def converted_parts(value: Column, source: DataType, target: DataType, leaf: Lea
 
 
 def lost_parts(value: Column, source: DataType, target: DataType, leaf: LeafRule) -> Column:
-    """Tell whether ``value`` or a leaf inside it does not survive; never NULL.
+    """Return whether ``value`` or a leaf inside it is lost; never NULL.
 
     Members that the target does not have are dropped, not lost.
     """
@@ -79,7 +79,7 @@ def lost_parts(value: Column, source: DataType, target: DataType, leaf: LeafRule
 
 
 def is_cast(source: DataType, target: DataType) -> bool:
-    """Tell whether Spark's cast, which goes by position, makes the target without a loss."""
+    """Return whether Spark's cast, which is by position, gives the target without a loss."""
     match source, target:
         case Struct(), Struct():
             pairs = _kept(source, target)
@@ -104,7 +104,7 @@ def _may_lose(source: DataType, target: DataType) -> bool:
         case List(), List():
             return _may_lose(source.element, target.element)
         case Map(), Map():
-            # Keys that are made anew may become the same key.
+            # Converted keys may become equal.
             return not is_cast(source.key, target.key) or _may_lose(source.value, target.value)
         case _:
             return not is_cast(source, target)
@@ -136,12 +136,12 @@ def _map(value: Column, source: Map, target: Map, leaf: LeafRule) -> Column:
         return F.transform_values(cast, lambda _, v: converted_parts(v, old, new, leaf))
     keys = converted_parts(F.map_keys(value), List(source.key), List(target.key), leaf)
     values = converted_parts(F.map_values(value), List(old), List(new), leaf)
-    # Spark fails where a key is NULL or there twice, or takes one of the two.
+    # If a key is NULL or exists twice, Spark fails or takes one of the two.
     return F.when(~_bad_keys(value, source, target, leaf), F.map_from_arrays(keys, values))
 
 
 def _bad_keys(value: Column, source: Map, target: Map, leaf: LeafRule) -> Column:
-    """Tell whether a key of a map is lost or becomes the same as another; never NULL."""
+    """Return whether a key of a map is lost or becomes equal to another; never NULL."""
     keys, old, new = F.map_keys(value), List(source.key), List(target.key)
     made = converted_parts(keys, old, new, leaf)
     fewer = F.size(F.array_distinct(made)) < F.size(keys)

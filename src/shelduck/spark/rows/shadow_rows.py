@@ -27,7 +27,7 @@ _MOST_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class BadValues:
-    """Values of one file that a conversion cannot make: how many, and one of them as text."""
+    """Values of one file that cannot be converted: how many, and one of them as text."""
 
     file_id: int
     count: int
@@ -35,10 +35,10 @@ class BadValues:
 
 
 def add_shadows(rows: DataFrame, shadows: Sequence[Shadow], *, counted: bool = False) -> DataFrame:
-    """Return the rows with the converted columns; a value that does not survive fails the query.
+    """Return the rows with the converted columns; a value that is lost fails the query.
 
-    With ``counted`` it becomes NULL instead in the columns of which `counts_losses` is true: Spark
-    then logs no stack traces, and whoever writes the rows compares the counts of NULL.
+    With ``counted``, it becomes NULL instead in columns for which `counts_losses` is true. Spark
+    then logs no stack traces, and the writer of the rows compares the counts of NULL.
     """
     return rows.withColumns(
         {
@@ -49,13 +49,13 @@ def add_shadows(rows: DataFrame, shadows: Sequence[Shadow], *, counted: bool = F
 
 
 def counts_losses(shadow: Shadow) -> bool:
-    """Tell whether a lost value is one more NULL in the converted column than in the old one."""
+    """Return whether a lost value is one more NULL in the converted column than in the old one."""
     is_leaf = shadow.old.is_leaf and shadow.field.is_leaf
     return is_leaf and shadow.old.nullable and not _has_own_rules(shadow)
 
 
 def require_resolved(spark: SparkSession, table: TableVersion, shadows: Sequence[Shadow]) -> None:
-    """Raise InvalidRequest where Spark cannot make sense of an expression; no job."""
+    """Raise InvalidRequest if Spark cannot analyse an expression; no job."""
     for shadow in shadows:
         if shadow.conversion.using is None:
             continue
@@ -70,7 +70,7 @@ def require_resolved(spark: SparkSession, table: TableVersion, shadows: Sequence
 
 
 def bad_values(rows: DataFrame, shadow: Shadow) -> list[BadValues]:
-    """Return the files that hold values which the conversion cannot make, by file id; one job.
+    """Return the files with values that cannot be converted, by file id; one job.
 
     ``rows`` have the origin FILE_ID.
     """
@@ -86,16 +86,16 @@ def bad_values(rows: DataFrame, shadow: Shadow) -> list[BadValues]:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A value of which an expression fails: as text, and what Spark says of it."""
+    """A value for which an expression fails: as text, and Spark's message."""
 
     example: str | None
     reason: str
 
 
 def failing_part(count: int, first: Callable[[int], DataFrame], shadow: Shadow) -> int | None:
-    """Return the first of ``count`` parts with a value of which the expression fails; else None.
+    """Return the first of ``count`` parts with a value for which the expression fails, or None.
 
-    ``first`` gives the rows of so many first parts, which are halved until one is left.
+    ``first`` returns the rows of that many first parts, which are halved until one is left.
     """
     if shadow.conversion.using is None or _failure(first(count), shadow) is None:
         return None
@@ -110,9 +110,9 @@ def failing_part(count: int, first: Callable[[int], DataFrame], shadow: Shadow) 
 
 
 def failing_value(rows: DataFrame, last: int, shadow: Shadow) -> Failing | None:
-    """Return the first value of one file of which an expression fails; a job for each halving.
+    """Return the first value of one file for which an expression fails; a job for each halving.
 
-    ``rows`` have the origin POSITION, ``last`` is the greatest one.
+    ``rows`` have the origin POSITION, ``last`` is the largest one.
     """
     place = F.col(Origin.POSITION)
     at = failing_part(last + 1, lambda count: rows.where(place < count), shadow)
@@ -125,7 +125,7 @@ def failing_value(rows: DataFrame, last: int, shadow: Shadow) -> Failing | None:
 
 
 def _failure(rows: DataFrame, shadow: Shadow) -> str | None:
-    """Return what Spark says when it makes the values of all rows, None when it can."""
+    """Return Spark's message when it computes the values of all rows, None if there is no error."""
     try:
         rows.select(F.max(_made(rows, shadow).cast("string"))).collect()
     except SparkError as error:
@@ -160,7 +160,7 @@ def _cast(shadow: Shadow, using: str) -> Column:
 
 
 def _assigned(rows: DataFrame, shadow: Shadow, using: str) -> Column:
-    """Return what an expression makes as a nested column, struct fields by name as in any write."""
+    """Return the result of an expression as a nested column, with struct fields by name."""
     [given] = rows.select(F.expr(using)).schema
     assigning = Assigning(f"the job that changes {shadow.old.name}", str)
     step = assigning.step(given.dataType, shadow.field, shadow.old.name)
@@ -169,7 +169,7 @@ def _assigned(rows: DataFrame, shadow: Shadow, using: str) -> Column:
 
 
 def _is_bad(rows: DataFrame, shadow: Shadow) -> Column:
-    """Tell a value that is lost; an expression of the user's own may make NULL where that fits."""
+    """Return whether a value is lost; a user's expression may return NULL if NULL is allowed."""
     bad = F.lit(False)
     if not _has_own_rules(shadow):
         bad = lost(_source(shadow), shadow.old.type, shadow.field.type)
@@ -185,7 +185,7 @@ def _has_own_rules(shadow: Shadow) -> bool:
 
 
 def _may_misfit(shadow: Shadow) -> bool:
-    """Tell whether an expression may make values of Spark's type that are none of the column's."""
+    """Return whether an expression may return values that the column's type does not allow."""
     if shadow.conversion.using is None or shadow.conversion.on_error_null:
         return False
     target = shadow.field.type
@@ -217,7 +217,7 @@ def _checked(rows: DataFrame, shadow: Shadow) -> Column:
         return F.coalesce(made, F.when(_misfits(rows, shadow), failing))
     if not (shadow.old.is_leaf and shadow.field.is_leaf):
         return F.when(_is_bad(rows, shadow), failing).otherwise(made)
-    # What Spark shall compute once stands there once.
+    # A value that Spark must compute once occurs only once.
     if shadow.old.nullable:
         failing = F.when(_source(shadow).isNotNull(), failing)
     return F.coalesce(made, failing)

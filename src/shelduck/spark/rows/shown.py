@@ -15,7 +15,7 @@ _BYTES = Primitive("blob")
 
 
 def shown(value: Column, data_type: DataType) -> Column:
-    """Return values as text: bytes in hexadecimal, at any depth, all else as Spark casts it."""
+    """Return values as text: bytes in hexadecimal, at any depth, all others as Spark casts them."""
     readable = _without_bytes(data_type)
     if readable != data_type:
         value = converted_parts(value, data_type, readable, _in_hexadecimal)

@@ -1,7 +1,8 @@
-"""Which Spark values a leaf column takes, and how each is checked on its way in.
+"""Which Spark values a leaf column accepts, and how each is checked on its way in.
 
-The table is in docs/types.md. Nothing is cut or rounded in silence: what a type may not hold is
-either refused by type before a job runs, or fails the write at the first such value.
+The table is in docs/types.md. Nothing is cut or rounded without an error: a value that a type
+cannot hold is either refused by its type before a job runs, or fails the write at the first such
+value.
 """
 
 from __future__ import annotations
@@ -68,9 +69,10 @@ def within(
 
 
 def default_value(leaf: Leaf, text: str, column: str) -> Column:
-    """Return the value to store that the text of a default means.
+    """Return the value that the text of a default means, as it is stored.
 
-    Raises InvalidRequest when the type cannot hold it, Unsupported for a moment that Spark can not.
+    Raises InvalidRequest if the type cannot hold it, Unsupported for a timestamp that Spark cannot
+    hold.
     """
     return literal(_stored_text(leaf, text, column), leaf)
 
@@ -91,17 +93,16 @@ def _stored_text(leaf: Leaf, text: str, column: str) -> str:
 
 
 def refusal(source: T.DataType, leaf: Leaf) -> str | None:
-    """Return why no value of ``source`` may be stored as ``leaf``, None when some may."""
+    """Return why no value of ``source`` may be stored as ``leaf``, None if some may."""
     if isinstance(source, T.NullType) or _is_taken(source, leaf):
         return None
     return f"{source.simpleString()} cannot be stored as {leaf}; {_CAST_YOURSELF}"
 
 
 def conversion(source: T.DataType, leaf: Leaf, column: str) -> Conversion | None:
-    """Return how a value of ``source`` becomes one of ``leaf``; None when it is one already.
+    """Return how a value of ``source`` becomes one of ``leaf``; None if nothing has to be done.
 
-    ``column`` is how errors of single values name the place. The types must be allowed by
-    `refusal`.
+    Errors of single values name the column ``column``. The types must be allowed by `refusal`.
     """
     target = spark_type(leaf, column)
     name = str(leaf)
@@ -112,7 +113,7 @@ def conversion(source: T.DataType, leaf: Leaf, column: str) -> Conversion | None
     if name in _STEPS:
         return _stepped(leaf, column, target)
     if name in UNSIGNED:
-        # Every Spark number has negative values, so a narrower type is no proof.
+        # Every Spark number type has negative values, so a narrower type proves nothing.
         greatest = min(2 ** UNSIGNED[name], 10**38) - 1
         return _ranged(leaf, column, target, (0, greatest))
     if source == target:
@@ -126,7 +127,7 @@ def conversion(source: T.DataType, leaf: Leaf, column: str) -> Conversion | None
 
 
 def is_plain_cast(source: T.DataType, leaf: Leaf) -> bool:
-    """True when the conversion is a cast that no value can fail, so it works on whole arrays."""
+    """Return whether the conversion is a cast that cannot fail, so it works on whole arrays."""
     name = str(leaf)
     if isinstance(source, T.NullType):
         return True

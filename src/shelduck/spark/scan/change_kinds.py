@@ -18,7 +18,7 @@ _DUCKLAKES = {"_commit_version": "snapshot_id", "_row_id": "rowid", _KIND: "chan
 
 
 def rows_of(feed: DataFrame, kinds: Collection[str]) -> DataFrame:
-    """Return the rows of changes of some kinds, with the table's columns alone."""
+    """Return the rows of some kinds of changes, with only the table's columns."""
     return feed.where(F.col(_KIND).isin(*kinds)).drop(*_ABOUT)
 
 
@@ -29,7 +29,7 @@ def with_action(feed: DataFrame, column: str, words: Mapping[str, str]) -> DataF
 
 
 def as_ducklakes(feed: DataFrame) -> DataFrame:
-    """Return the feed with the columns that DuckDB's extension gives it."""
+    """Return the feed with the columns of DuckDB's extension."""
     columns = [c for c in feed.columns if c not in _ABOUT]
     taken = sorted({*_DUCKLAKES.values()} & {c.lower() for c in columns})
     if taken:
@@ -42,6 +42,6 @@ def as_ducklakes(feed: DataFrame) -> DataFrame:
 
 
 def nothing(rows: DataFrame, column: str | None = None) -> DataFrame:
-    """Return no rows, with the same columns and maybe one more, of text."""
+    """Return no rows, with the same columns and perhaps one more text column."""
     found = rows.where(F.lit(False))
     return found if column is None else found.withColumn(column, F.lit(""))

@@ -1,4 +1,4 @@
-"""The change feed of a table as a DataFrame: a few scans, however many snapshots."""
+"""The change feed of a table as a DataFrame: a few scans, however many snapshots there are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shelduck.spark.scan.deaths import DIED_AT, DIED_FILE, DIED_IN, deaths_of
 from shelduck.spark.scan.inlined import inlined_frame
 from shelduck.spark.scan.read import Origin, Prune, read_rows
 
-# Behind the columns of a table, whatever those are called, and what the feed calls them at its end.
+# Columns after those of a table with unique names, and their final names in the feed.
 CHANGE_TYPE, VERSION = "__shelduck_change_type", "__shelduck_commit_version"
 ROW_ID = str(Origin.ROW_ID)
 _TIMESTAMP = "__shelduck_commit_timestamp"
@@ -38,9 +38,10 @@ _BROADCAST_ROWS = 2_000_000
 
 @dataclass(frozen=True)
 class Feed:
-    """Where the changes of a range are; ``table`` gives the columns that all rows come in.
+    """Where the changes of a range are; ``table`` gives the columns of all rows.
 
-    ``came`` and ``went`` are rows of the catalog itself, with the snapshot in which they did.
+    ``came`` and ``went`` are rows of the catalog itself, with the snapshot that added or deleted
+    them.
     """
 
     table: TableVersion
@@ -52,10 +53,10 @@ class Feed:
 
 
 def change_frame(spark: SparkSession, feed: Feed, times: Mapping[int, datetime]) -> DataFrame:
-    """Return every change as a row: the table's columns, then what happened, when, to which row.
+    """Return every change as a row: the table's columns, then what happened, when, and its row id.
 
-    A row that goes and comes in one snapshot under one row id was updated. Raises InvalidRequest
-    when a column of the table has a name that the feed uses.
+    If one snapshot deletes and inserts a row under the same row id, the row was updated. Raises
+    InvalidRequest if a column of the table has a name that the feed uses.
     """
     _refuse_names(feed.table)
     events = arrivals(spark, feed, _INSERT).unionAll(departures(spark, feed, _DELETE))
@@ -72,7 +73,7 @@ def change_frame(spark: SparkSession, feed: Feed, times: Mapping[int, datetime])
 
 
 def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
-    """Return the rows that came: the table's columns, ``what``, snapshot and row id."""
+    """Return the inserted rows: the table's columns, ``what``, snapshot and row id."""
     plan = feed.plan
     came = F.col(Origin.SNAPSHOT_ID)
     is_inside = came.between(plan.span.first, plan.span.last)
@@ -86,9 +87,10 @@ def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
 
 
 def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None = None) -> DataFrame:
-    """Return the rows that went, in the form of `arrivals`.
+    """Return the deleted rows, in the form of `arrivals`.
 
-    ``seen_at`` leaves out what came after that snapshot, in files that began until then.
+    ``seen_at`` excludes rows that were inserted after that snapshot, in files that began until
+    then.
     """
     plan = feed.plan
     died, came = F.col(DIED_IN), F.col(Origin.SNAPSHOT_ID)
@@ -117,7 +119,7 @@ def _rows(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFra
 def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
     sources = [feed.plan.sources[f.id] for f in files]
     found = deaths_of(spark, sources, feed.plan.span.last)
-    # Few positions go to the rows; Spark cannot tell how few, and would sort the rows instead.
+    # The few positions are broadcast; Spark cannot know how few they are, and would sort the rows.
     return F.broadcast(found) if sum(map(_most_deaths, sources)) <= _BROADCAST_ROWS else found
 
 
@@ -143,7 +145,7 @@ def _inlined(spark: SparkSession, feed: Feed, parts: Sequence[InlinedRows], what
 
 
 def _paired(events: DataFrame) -> DataFrame:
-    """Return the events with those of updated rows named so."""
+    """Return the events, with those of updated rows marked as updates."""
     same_row = Window.partitionBy(VERSION, ROW_ID)
     kind = F.col(CHANGE_TYPE)
     is_update = F.col(ROW_ID).isNotNull() & (

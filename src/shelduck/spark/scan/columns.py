@@ -1,7 +1,7 @@
 """Spark columns for the expressions of a scan plan.
 
-Nothing here depends on the session: no cast that reads its time zone, none that overflows one way
-under ANSI and another way without.
+Nothing here depends on the session: no cast reads its time zone, and none overflows differently
+with and without ANSI mode.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _big(value: int) -> SparkColumn:
 def _unless(
     fits: SparkColumn, source: SparkColumn, value: SparkColumn, made: Convert
 ) -> SparkColumn:
-    """Return ``value`` where it fits; an error where it does not and there is one."""
+    """Return ``value`` if it fits; if not, and there is a message, an error."""
     return (
         F.when(source.isNull(), F.lit(None))
         .when(fits, value)

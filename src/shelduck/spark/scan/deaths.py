@@ -1,4 +1,4 @@
-"""Which positions of data files were deleted, and in which snapshot each."""
+"""Which positions of data files were deleted, and in which snapshot each of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIED_AT = "__shelduck_died_at"
 DIED_IN = "__shelduck_died_in"
 
 _KEY, _PATH, _OWNER = "__shelduck_key", "__shelduck_path", "__shelduck_owner"
-# How much of the end of a path tells files apart: our own lie two directories below the table's.
+# How many last parts of a path identify a file: ours are two directories below the table's.
 _PARTS = 3
 _BEGIN = "__shelduck_begin"
 _SHAPE = f"{DIED_FILE} bigint, {DIED_AT} bigint, {DIED_IN} bigint"
@@ -45,7 +45,7 @@ def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int) -> Data
     every = reduce(DataFrame.unionAll, frames).where(F.col(DIED_IN) <= F.lit(last))
     if all(len(f.deletes) + bool(f.positions) < 2 for f in found):
         return every
-    # A later delete file names the positions of those before it again.
+    # A later delete file repeats the positions of those before it.
     return every.groupBy(DIED_FILE, DIED_AT).agg(F.min(DIED_IN).alias(DIED_IN))
 
 
@@ -57,7 +57,7 @@ def _stored(
             [(_key(d), f.file.id, d.begin_snapshot) for f, d in batch],
             f"{_KEY} string, {DIED_FILE} bigint, {_BEGIN} bigint",
         )
-        # Spark writes a path as a URI: percent signs and their like stand as codes.
+        # Spark writes a path as a URI, with percent signs and other characters encoded.
         decoded = F.url_decode(F.replace(F.col(_PATH), F.lit("+"), F.lit("%2B")))
         rows = (
             spark.read.schema(DELETE_SCHEMA)
@@ -68,7 +68,7 @@ def _stored(
         )
         joined = rows.join(F.broadcast(owners), rows[_OWNER] == owners[_KEY], "left")
         lost = F.raise_error(F.concat(F.lit("whose delete file is this: "), F.col(_PATH)))
-        # A file that tells its rows' snapshots still counts only for those that see it.
+        # A file with its rows' snapshots still counts only for the snapshots that see it.
         died = F.greatest(F.col(SNAPSHOT_COLUMN), F.col(_BEGIN))
         yield joined.select(
             F.coalesce(F.col(DIED_FILE), lost).alias(DIED_FILE),
@@ -80,9 +80,9 @@ def _stored(
 def _apart(
     deletes: Sequence[tuple[FeedFile, FeedDeletes]],
 ) -> list[list[tuple[FeedFile, FeedDeletes]]]:
-    """Return the delete files in batches in which each can be told by the end of its path.
+    """Return the delete files in batches in which the end of its path identifies each file.
 
-    Nearly always that is one: the files of a write have one name in directories of their own.
+    Nearly always this is one batch: the files of a write share a name, but not a directory.
     """
     batches: list[dict[str, tuple[FeedFile, FeedDeletes]]] = []
     for found in deletes:

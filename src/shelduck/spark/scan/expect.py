@@ -1,4 +1,4 @@
-"""What a reader takes a table to be, and what it is: Kudu's check of a projection, all at once."""
+"""A reader's expected schema compared with the table: like Kudu's check of a projection."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _DEFAULT = "CURRENT_DEFAULT"
 
 
 def expected_columns(expect: T.StructType | str) -> T.StructType:
-    """Return the columns that a reader names, from Spark's DDL too: ``id BIGINT NOT NULL, v INT``.
+    """Return a reader's expected columns, from Spark's DDL too: ``id BIGINT NOT NULL, v INT``.
 
-    Raises InvalidRequest for a text that is none, no column at all, and one that is named twice.
+    Raises InvalidRequest for an invalid text, for no columns, and for a column that is named twice.
     """
     if isinstance(expect, str):
         return expected_columns(_parsed(expect))
@@ -59,12 +59,13 @@ def as_expected(
     *,
     adapt: bool,
 ) -> DataFrame:
-    """Return the columns that a reader names, in its order, as the types that it names.
+    """Return the expected columns, in the reader's order, with its types.
 
-    ``rows`` reads some columns of the table. With ``adapt`` types are promoted, and columns that
-    the table has not are read as their default (``CURRENT_DEFAULT`` of the field), or as NULL.
+    ``rows`` reads some columns of the table. With ``adapt``, types are promoted, and columns that
+    the table does not have are read as their default (``CURRENT_DEFAULT`` of the field), or as
+    NULL.
 
-    Raises InvalidRequest that lists every difference.
+    Raises InvalidRequest with a list of all differences.
     """
     checking = _Checking(table, adapt)
     columns = [checking.column(wanted) for wanted in expect.fields]
@@ -75,7 +76,7 @@ def as_expected(
 
 @dataclass
 class _Checking:
-    """One comparison: what has to be read, and what is wrong so far."""
+    """One comparison: what must be read, and what is wrong so far."""
 
     table: TableVersion
     adapt: bool
@@ -83,7 +84,7 @@ class _Checking:
     problems: list[str] = field(default_factory=list)
 
     def column(self, wanted: T.StructField) -> Column:
-        """Return a column as it is wanted, of those that are read."""
+        """Return an expected column, from those that are read."""
         there = self.table.columns.find((wanted.name,))
         if there is None:
             return self._missing(wanted).alias(wanted.name)
@@ -95,7 +96,7 @@ class _Checking:
         return found.alias(wanted.name)
 
     def finish(self) -> None:
-        """Raise what is wrong."""
+        """Raise an error with everything that is wrong."""
         if not self.problems:
             return
         listed = "".join(f"\n  - {problem}" for problem in self.problems)
@@ -133,7 +134,7 @@ class _Checking:
 
 
 def _is_promoted(there: Field, wanted: T.DataType) -> bool:
-    """Tell whether every value becomes the same value of the other type."""
+    """Return whether every value becomes the same value of the other type."""
     try:
         kind = data_type_of(wanted)
     except Unsupported:

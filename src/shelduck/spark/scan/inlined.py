@@ -1,4 +1,4 @@
-"""Rows that live in the catalog itself, as a DataFrame with a table's current columns."""
+"""Rows in the catalog itself, as a DataFrame with a table's current columns."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def inlined_frame(
     row_id: str,
     snapshot_id: str,
 ) -> DataFrame:
-    """Return inlined rows with ``columns`` as they are today, their row ids and first snapshots.
+    """Return inlined rows with the current ``columns``, their row ids and first snapshots.
 
-    Raises CorruptLake for texts that are no values, and Unsupported for a promotion whose values
-    Shelduck does not know how to make.
+    Raises CorruptLake for invalid texts of values, and Unsupported for a promotion whose values
+    Shelduck cannot convert.
     """
     rows = [
         (*(_column_value(f, part, row) for f in columns), number, begin)
@@ -87,7 +87,7 @@ def _nested(old: Field, new: Field, value: object) -> object:
 
 
 def _promoted(old: Field, new: Field, value: Carrier) -> Carrier:
-    """Return the carrier of a value of the old type as the new type carries it."""
+    """Return the carrier of a value of the old type in the form of the new type."""
     source, target = cast("Leaf", old.shape), cast("Leaf", new.shape)
     name, wanted = str(source), str(target)
     if value is None or source == target:
@@ -120,7 +120,7 @@ def _moment(name: str, wanted: str, value: Carrier) -> int | None:
 
 
 def _number(value: Carrier, target: Leaf) -> Carrier:
-    """Return whole numbers as decimals where Spark holds the type in one."""
+    """Return integers as decimals if Spark holds the type in a decimal."""
     if str(target) in ("uint64", "int128", "uint128") and value is not None:
         return Number(cast("int", value))
     return value

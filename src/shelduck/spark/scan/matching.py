@@ -17,7 +17,7 @@ Condition = Column | str
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A condition on rows, as a Spark column or SQL text; ``alias`` is what the text calls them."""
+    """A condition on rows, as a Spark column or SQL text; ``alias`` is their name in the text."""
 
     condition: Condition
     alias: str | None = None
@@ -32,7 +32,7 @@ class Where:
 
 
 def require_condition(condition: object) -> None:
-    """Raise InvalidRequest for what is no condition."""
+    """Raise InvalidRequest for something that is not a condition."""
     if not isinstance(condition, Column | str):
         raise InvalidRequest(
             "a condition must be SQL text or a Spark column, such as \"id = 5\" or col('id') =="
@@ -47,6 +47,6 @@ def as_condition(condition: Condition) -> Column:
 
 
 def row_ids(rows: DataFrame) -> tuple[int, ...]:
-    """Return the row ids of rows that the catalog itself holds, which are few."""
+    """Return the row ids of rows in the catalog itself, which are few."""
     found = rows.select(F.col(Origin.ROW_ID)).collect()
     return tuple(sorted(row[0] for row in found))

@@ -1,4 +1,4 @@
-"""The same scan by Spark's public API alone, for sessions without a way into the JVM (Connect)."""
+"""The same scan with Spark's public API only, for sessions without access to a JVM (Connect)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DELETE_SCHEMA = T.StructType(
 _FILE = "__shelduck_file"
 _NAME = "__shelduck_name"
 _POSITION = "__shelduck_position"
-# A broadcast of more deleted positions than this is cut in several, by files.
+# A broadcast of more deleted positions than this is split into several, by files.
 _BROADCAST_ROWS = 4_000_000
 
 
@@ -37,10 +37,10 @@ def public_group(
 ) -> DataFrame:
     """Return the live rows of a group with its read columns and constants.
 
-    ``origins`` adds row id starts, file ids, begin snapshots and row indexes.
-    Deleted positions are read from the delete files by Spark and joined away by file name and row
-    index; a broadcast never holds more than some millions of them. Raises Unsupported for deletion
-    vectors, which only the bridge reads.
+    ``origins`` adds row id starts, file ids, begin snapshots and row indexes. Spark reads deleted
+    positions from the delete files and removes them with a join by file name and row index; a
+    broadcast never holds more than some millions of them. Raises Unsupported for deletion vectors,
+    which only the bridge reads.
     """
     _refuse_vectors(group.files)
     frames = [
@@ -62,7 +62,7 @@ def _refuse_vectors(files: Sequence[DataFile]) -> None:
 def deleted_positions(
     spark: SparkSession, files: Sequence[DataFile], snapshot: int, file_id: str, position: str
 ) -> DataFrame:
-    """Return what the delete files of data files name, as columns of these names.
+    """Return what the delete files of data files name, as columns with these names.
 
     Deletes in the catalog are left out. Raises Unsupported as `public_group` does.
     """
@@ -95,7 +95,7 @@ def _apart(files: Sequence[DataFile]) -> list[list[int]]:
 
 
 def _batches(group: ScanGroup) -> Iterator[list[int]]:
-    """Yield numbers of files that can be told apart by name and share their path's values."""
+    """Yield numbers of files that their names identify and that share their path's values."""
     open_batches: list[tuple[set[str], tuple[str | None, ...], list[int], int]] = []
     for number, (file, values) in enumerate(zip(group.files, group.values, strict=True)):
         names = {_name(file.path)} | ({_name(file.delete_file.path)} if file.delete_file else set())
@@ -124,7 +124,7 @@ def _batch(
     for name, value in zip(group.constants, group.values[numbers[0]], strict=True):
         found = found.withColumn(name, F.lit(value).cast(T.StringType()))
     if group.with_deletes or origins:
-        # As columns of their own: both sides of a join have a _metadata.
+        # As separate columns: both sides of a join have a _metadata.
         found = found.withColumns(
             {
                 _FILE: metadata_of(found, "file_name"),
@@ -168,15 +168,15 @@ def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> D
 
 
 def metadata_of(scan: DataFrame, name: str) -> Column:
-    """Return what Spark knows of each row's file, whatever the columns in it are called."""
+    """Return Spark's metadata of each row's file, whatever the names of its columns are."""
     return scan.metadataColumn("_metadata").getField(name)
 
 
 def unpushed(value: Column, kind: DataType) -> Column:
-    """Return a value as it is, but so that Spark leaves no row group out by filters on floats.
+    """Return a value unchanged, but so that filters on floats skip no row group in Spark.
 
-    Parquet takes -0.0 for less than 0.0, which are equal to Spark, and footers of some writers are
-    silent about NaN.
+    Parquet orders -0.0 before 0.0, but Spark treats them as equal, and footers of some writers do
+    not mention NaN.
     """
     if isinstance(kind, Primitive) and kind.name in FLOATS:
         return F.nanvl(value, F.lit(float("nan")).cast(spark_type(kind)))

@@ -1,4 +1,4 @@
-"""Rows of a scan plan as a DataFrame: one native scan per group, projected and put together."""
+"""Rows of a scan plan as a DataFrame: one native scan per group, projected and united."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ Prune = Callable[[ScanGroup, list[str]], set[int] | None]
 
 
 class Origin(StrEnum):
-    """Columns that tell where a row comes from; they stand behind the table's own.
+    """Columns with the origin of a row; they follow the table's own columns.
 
-    A row that the catalog itself holds has no file and no position, and a row of a transaction that
-    has not landed has no row id yet.
+    A row in the catalog itself has no file and no position, and a row of an uncommitted transaction
+    has no row id yet.
     """
 
     ROW_ID = "__shelduck_origin_row_id"
@@ -63,14 +63,14 @@ def read_rows(
 ) -> DataFrame:
     """Return the rows of a plan, and of ``inlined``, with the table's current names and types.
 
-    ``prune`` is asked while Spark plans a query: it gets a group and Spark's filters on the group's
-    read columns as SQL texts, and answers with the ids of the data files that may hold a matching
-    row, or None for all. Without a bridge into the JVM (Spark Connect) it is not asked.
+    ``prune`` is called while Spark plans a query. It gets a group and Spark's filters on the
+    group's read columns as SQL texts, and returns the ids of the data files that may hold a
+    matching row, or None for all. Without a bridge into the JVM (Spark Connect) it is not called.
     ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every column
     is nullable.
 
-    ``choose`` is asked while Spark plans a query too, and may name a rollup that holds what it
-    wants of these rows. Rows that come from several groups or from the catalog are always read.
+    ``choose`` is also called while Spark plans a query, and may name a rollup that holds the rows
+    that it needs. Rows that come from several groups or from the catalog are always read.
     """
     bridge = bridge_for(spark)
     if len(plan.groups) != 1 or origins or any(rows.rows for rows in inlined):
@@ -126,7 +126,7 @@ def _group(
         found = _bridged(bridge, group, schema, plan.table, prune=prune, chooser=asked)
     if group.snapshot_column is not None:
         found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
-    # Metadata of the read schema says how files are read; it is no part of the rows.
+    # Metadata of the read schema says how files are read; it does not belong to the rows.
     columns = [
         Named(f.name, _source(e, f.type, bridged=bridge is not None), metadata={})
         for f, e in zip(plan.columns, group.outputs, strict=True)
@@ -156,7 +156,7 @@ def _origin(group: ScanGroup, origin: Origin, index: Column) -> str | Column:
 
 
 def _embedded(column: str | None, otherwise: Column) -> Column:
-    """Return what the rows say of themselves, and ``otherwise`` for those that say nothing."""
+    """Return the value that rows store, and ``otherwise`` for rows that store none."""
     return otherwise if column is None else F.coalesce(F.col(backticked(column)), otherwise)
 
 

@@ -1,8 +1,8 @@
-"""Queries over a table that are answered from a rollup of it, while Spark plans them.
+"""Queries over a table that a rollup of it answers, chosen while Spark plans them.
 
-The optimizer rule `RollupRule` of the bridge tells what a query wants of the table's relation, by
-the names of the columns that its files are read with. Here that becomes `Wanted`, somebody chooses,
-and the rule gets back a plan to read instead.
+The optimizer rule `RollupRule` of the bridge reports what a query needs from the table's relation,
+with the names of the columns in its files. Here this becomes a `Wanted`, a chooser decides, and the
+rule gets a plan to read instead.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _collecting: dict[str, list[str]] = {}
 class RollupFrame:
     """A rollup to read instead of its base.
 
-    ``columns`` has the name in ``frame`` of each column of the base that is wanted. With ``groups``
-    one row stands for many of the base, and ``measures`` has the names of all wanted measures; for
-    a COUNT of a column, that column and COUNT(*) will do.
+    ``columns`` has the name in ``frame`` of each necessary column of the base. With ``groups``, one
+    row represents many rows of the base, and ``measures`` has the names of all necessary measures;
+    for a COUNT of a column, that column and COUNT(*) are enough.
     """
 
     frame: DataFrame
@@ -62,7 +62,7 @@ Chooser = Callable[[Wanted], RollupFrame | None]
 
 @contextmanager
 def collecting_choices(spark: SparkSession) -> Iterator[list[str]]:
-    """Yield a list to which the reasons of choices are added that this thread's queries make.
+    """Yield a list to which the reasons of choices for this thread's queries are added.
 
     Spark plans a query when it first runs or is explained. Over Spark Connect nothing is chosen.
     """
@@ -73,7 +73,7 @@ def collecting_choices(spark: SparkSession) -> Iterator[list[str]]:
     context = spark.sparkContext
     token, before = uuid.uuid4().hex, context.getLocalProperty(_COLLECTED)
     _collecting[token] = found
-    # The rule is asked in a thread of its own, and tells this property of the one that plans.
+    # The rule is called in another thread, and passes this property of the thread that plans.
     context.setLocalProperty(_COLLECTED, token)
     try:
         yield found
@@ -83,10 +83,10 @@ def collecting_choices(spark: SparkSession) -> Iterator[list[str]]:
 
 
 def chooser_for(bridge: Bridge, plan: ScanPlan, choose: Chooser) -> object | None:
-    """Return what a relation over the plan's only group takes as its chooser.
+    """Return the chooser of a relation over the plan's only group.
 
-    The rule that asks it is put into the session. None where the group alone does not tell what the
-    rows are, or this Spark cannot run the rule, which a warning tells.
+    The rule that calls it is added to the session. None if the group alone does not hold the rows,
+    or if this Spark cannot run the rule; then there is a warning.
     """
     (group,) = plan.groups
     if group.snapshot_column is not None:
@@ -105,7 +105,7 @@ def chooser_for(bridge: Bridge, plan: ScanPlan, choose: Chooser) -> object | Non
 
 
 class _Asked:
-    """A chooser as the Java function that `RollupRule` calls; it lives as a lister does."""
+    """A chooser as the Java function that `RollupRule` calls; it lives as long as a lister."""
 
     def __init__(self, bridge: Bridge, ids: Mapping[str, FieldId], choose: Chooser) -> None:
         self._bridge = bridge
@@ -143,7 +143,7 @@ class _Asked:
         return self._bridge.chosen(found.frame, columns, found.reason)
 
     def _wanted(self, rows: list[list[str]], *, aggregates: bool) -> Wanted | None:
-        """Return what the rule tells, None when it is more than plain columns of the table."""
+        """Return what the rule reports, None if it is more than plain columns of the table."""
         named: dict[str, set[FieldId]] = {"column": set(), "equal": set(), "range": set()}
         measures: set[MeasureKey] = set()
         for word, *rest in rows:
@@ -168,7 +168,7 @@ class _Asked:
         )
 
     class Java:
-        """Says to py4j what this object is in Java."""
+        """Declares to py4j which Java interfaces this object implements."""
 
         implements: ClassVar[list[str]] = ["java.util.function.Function"]
 
@@ -182,5 +182,5 @@ def _warn(message: str) -> None:
     try:
         warnings.warn(f"Shelduck: {message}", RuntimeWarning, stacklevel=2)
     except RuntimeWarning:
-        # Whoever turns warnings into errors still gets the rows of the base.
+        # If warnings are turned into errors, the query still gets the rows of the base.
         return

@@ -20,10 +20,10 @@ def write_by_bridge(
     place: str,
     options: TableOptions,
 ) -> None:
-    """Write the rows below ``place``, each partition in directories of its own."""
+    """Write the rows below ``place``, each partition in its own directory."""
     columns = physical.columns(with_ids=False) + clustering.named
     writer = select_named(rows, columns).write.format(bridge.write_format)
     writer = writer.options(**spark_settings(options), **bridge.id_options(physical.ids))
-    # Every row has another id: to look for repetitions among them costs time and finds none.
+    # Every row has another id, so a search for repetitions takes time and finds none.
     writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
     writer.partitionBy(*clustering.columns).save(place)

@@ -1,7 +1,7 @@
 """DuckDB's bucket hash as Spark expressions: Murmur3 (x86, 32 bits, seed 0), without its sign.
 
-Spark's own ``hash`` has another seed and another tail. Through the bridge a few lines of Java do
-it; over Spark Connect the same is said in SQL functions, which cost many times more.
+Spark's own ``hash`` has another seed and handles the last bytes differently. Through the bridge, a
+few lines of Java compute it; over Spark Connect, SQL functions do, which take many times longer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GREATEST_OFFSET = 57_599
 def bucket(spark: SparkSession, value: Column, leaf: Leaf, buckets: int) -> Column:
     """Return the bucket, an int, of a column of Spark's type for ``leaf``; null for null.
 
-    Raises Unsupported for types whose hash is not known.
+    Raises Unsupported for types whose hash is unknown.
     """
     bridge = bridge_for(spark)
     number = _number(value, leaf)
@@ -48,7 +48,7 @@ def bucket(spark: SparkSession, value: Column, leaf: Leaf, buckets: int) -> Colu
 def decimal_text(value: Column, leaf: Decimal) -> Column:
     """Return DuckDB's text of a decimal: all digits of the scale, no zero before a lone point."""
     text = value.cast("string")
-    # Spark writes very small values with an exponent when ANSI mode is off.
+    # Spark writes very small values with an exponent if ANSI mode is off.
     advice = f"a value of type {leaf} needs spark.sql.ansi.enabled to be put into a bucket"
     refused = store_rules.fail(advice, T.StringType())
     plain = F.when(text.contains("E"), refused).otherwise(text)
@@ -56,7 +56,7 @@ def decimal_text(value: Column, leaf: Decimal) -> Column:
 
 
 def _number(value: Column, leaf: Leaf) -> Column | None:
-    """Return the bigint or double whose eight bytes are hashed; None where it is text or bytes."""
+    """Return the bigint or double whose eight bytes are hashed; None if it is text or bytes."""
     if isinstance(leaf, Decimal):
         if leaf.precision > LONG_DIGITS:
             return None
@@ -65,7 +65,7 @@ def _number(value: Column, leaf: Leaf) -> Column | None:
     if name in _AS_THEY_ARE:
         return value.cast("bigint")
     if name in FLOATS:
-        # Negative zero is zero.
+        # Negative zero becomes zero.
         return value.cast("double") + F.lit(0.0)
     if name == "date":
         return F.unix_date(value).cast("bigint")
@@ -159,6 +159,6 @@ def _low(value: Column) -> Column:
 
 
 def _bound(value: Column, function: Callable[[Column], Column]) -> Column:
-    """Return a function of a value that is computed once, however often the function names it."""
+    """Return a function of a value that is computed once, however often the function uses it."""
     found: Column = F.transform(F.array(value), function)[0]
     return found

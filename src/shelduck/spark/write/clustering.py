@@ -1,8 +1,8 @@
 """Where the rows of a write go: one partition to a file, in the table's sort order.
 
-Rows of a partition are brought together by a rebalance, which splits what is large and joins what
-is small by Spark's own measure (``spark.sql.adaptive.advisoryPartitionSizeInBytes``). A sorted
-table without partitions is cut into ranges, so that files follow each other in the sort order.
+A rebalance brings rows of a partition together. It splits large partitions and joins small ones by
+Spark's own measure (``spark.sql.adaptive.advisoryPartitionSizeInBytes``). A sorted table without
+partitions is cut into ranges, so that files follow each other in the sort order.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class Clustering:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that `arranged` puts behind a DataFrame's own: one for each key."""
+        """Return the columns that `arranged` adds to a DataFrame's own: one for each key."""
         return [KEY_COLUMN.format(n) for n in range(len(self.keys))]
 
     @property
     def named(self) -> list[Named]:
-        """The same, to be selected."""
+        """Return the same columns, for a select."""
         return [Named(name, name) for name in self.columns]
 
     def arranged(self, spark: SparkSession, df: DataFrame, *, spreads: bool = True) -> DataFrame:
-        """Return the rows brought together and sorted, with the directory of each key behind.
+        """Return the rows brought together and sorted, followed by the directory of each key.
 
-        Without ``spreads`` rows stay in the part in which they are, and are sorted there.
+        Without ``spreads``, rows stay in their part, and are sorted there.
         """
         if not self.keys and spreads:
             return df.sort(*self.order) if self.order else df
@@ -73,9 +73,9 @@ class Clustering:
         return [partition_directory(keys, file.partition_values) for file in files]
 
     def told(self, file: NewDataFile) -> NewDataFile:
-        """Return a file that was just written with the partition that its path tells.
+        """Return a newly written file with the partition in its path.
 
-        Raises CorruptLake when the file's own statistics tell another one.
+        Raises CorruptLake if the file's own statistics show another partition.
         """
         if not self.keys:
             return file
@@ -86,7 +86,7 @@ class Clustering:
         return replace(file, partition_id=self.table.partition_id, partition_values=values)
 
     def _check(self, file: NewDataFile, key: PartitionKey, value: str | None) -> None:
-        """File systems that do not tell upper from lower case mix partitions."""
+        """Raise Unsupported if a file system that ignores case would mix partitions."""
         if key.transform.kind != IDENTITY or str(key.leaf) not in _COMPARED:
             return
         found = next((s for s in file.stats if s.column_id == key.field.id), None)
@@ -104,8 +104,8 @@ class Clustering:
 def clustering_of(table: TableVersion, *, sorts: bool | None = None) -> Clustering:
     """Return how rows of a table are laid out.
 
-    ``sorts``: whether its sort order counts; None is what its option ``sort_on_insert`` says.
-    Raises Unsupported for keys that Spark cannot make.
+    ``sorts``: whether its sort order counts; None follows its option ``sort_on_insert``. Raises
+    Unsupported for keys that Spark cannot compute.
     """
     if sorts is None:
         sorts = table.options.sort_on_insert

@@ -13,7 +13,7 @@ def spark_settings(options: TableOptions) -> dict[str, str]:
     if options.parquet_version == 2:
         found["parquet.writer.version"] = "v2"
     if options.parquet_compression_level is not None:
-        # Of the codecs that Spark has, as of DuckDB's, zstd alone has levels.
+        # Of the codecs of Spark and DuckDB, only zstd has levels.
         found["parquet.compression.codec.zstd.level"] = str(options.parquet_compression_level)
     if options.parquet_row_group_size is not None:
         found["parquet.block.row.count.limit"] = str(options.parquet_row_group_size)
@@ -23,7 +23,7 @@ def spark_settings(options: TableOptions) -> dict[str, str]:
 
 
 def arrow_settings(options: TableOptions) -> dict[str, Any]:
-    """Return the arguments of pyarrow's Parquet writer; it counts rows of a group, not bytes."""
+    """Return the arguments of pyarrow's Parquet writer; it limits row groups by rows, not bytes."""
     found: dict[str, Any] = {"compression": options.parquet_compression}
     if options.parquet_version == 2:
         found["data_page_version"] = "2.0"

@@ -22,12 +22,12 @@ _ROW_BYTES = 100
 # More of them are too many for the memory of every executor.
 _MOST_SHARED = 500_000
 FEW = 1000
-"""So many rows are looked at here, and kept in one part."""
+"""Up to this many rows are read here, and kept in one part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows that were computed once: how many, and for how many of them conditions hold."""
+    """Rows that were computed once: how many, and how many of them meet conditions."""
 
     rows: DataFrame
     count: int
@@ -35,10 +35,11 @@ class Kept:
 
 
 def keep(rows: DataFrame, *conditions: Column) -> Kept:
-    """Compute rows now and never again, so that all that is done agrees; count them meanwhile.
+    """Compute rows only once, so that all later steps agree; count them at the same time.
 
-    Up to `FEW` are in one part, so that Spark shuffles nothing to sort, group or join them. Losing
-    the rows fails what reads them. A value that does not fit its column is InvalidRequest.
+    Up to `FEW` rows are in one part, so that Spark shuffles nothing to sort, group or join them. If
+    the rows are lost, later queries over them fail. A value that does not fit its column is
+    InvalidRequest.
     """
     counts = [F.count(F.lit(1)), *map(F.count_if, conditions)]
     named = [c.alias(f"{n}") for n, c in enumerate(counts)]
@@ -53,18 +54,18 @@ def keep(rows: DataFrame, *conditions: Column) -> Kept:
 
 
 def shared(rows: DataFrame, count: int) -> DataFrame:
-    """Return ``count`` rows for a join; each executor gets all of them where they fit."""
+    """Return ``count`` rows for a join; each executor gets all of them if they fit."""
     return F.broadcast(rows) if count <= _MOST_SHARED else rows
 
 
 def few_rows(rows: DataFrame) -> list[Row] | None:
-    """Collect up to `FEW` kept rows by one small job; None where there are more."""
+    """Collect up to `FEW` kept rows by one small job; None if there are more."""
     found = rows.coalesce(1).limit(FEW + 1).collect()
     return found if len(found) <= FEW else None
 
 
 def versions(rows: DataFrame, table: TableVersion, *, with_row_ids: bool) -> DataFrame:
-    """Return rows as they are written: the table's columns, and their row ids behind them."""
+    """Return rows as they are written: the table's columns, followed by their row ids."""
     columns = [Named(f.name, backticked(f.name)) for f in table.columns]
     if with_row_ids:
         columns.append(Named(ROW_ID_COLUMN, Origin.ROW_ID))
@@ -72,9 +73,9 @@ def versions(rows: DataFrame, table: TableVersion, *, with_row_ids: bool) -> Dat
 
 
 def parts_of(count: int, files: Sequence[DataFile]) -> int:
-    """Return how many files ``count`` rows need, judged by what rows of ``files`` take.
+    """Return how many files ``count`` rows need, with the row size of ``files``.
 
-    What was chosen from many files would else be written to as many.
+    Without this, rows from many files would be written to as many files.
     """
     counted = [(f.file_size_bytes, f.record_count) for f in files if f.record_count]
     bytes_per_row = _ROW_BYTES
@@ -94,7 +95,7 @@ def of_files(rows: DataFrame) -> DataFrame:
 
 
 def of_catalog(rows: DataFrame) -> DataFrame:
-    """Return the rows that the catalog itself holds."""
+    """Return the rows in the catalog itself."""
     return rows.where(F.col(Origin.FILE_ID).isNull())
 
 
@@ -109,7 +110,7 @@ def without_row_id(rows: DataFrame) -> DataFrame:
 
 
 def may_lack_row_ids(files: Iterable[DataFile]) -> bool:
-    """Tell whether rows of these files may have no row id yet."""
+    """Return whether rows of these files may have no row id yet."""
     return any(f.row_id_start is None for f in files)
 
 

@@ -1,4 +1,4 @@
-"""Dates, times and timestamps as whole numbers and as texts, whatever the session's time zone."""
+"""Dates, times and timestamps as integers and texts, whatever the session's time zone is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def hour_of(value: Column, leaf: Leaf) -> Column:
 
 
 def moment_text(value: Column, leaf: Leaf) -> Column:
-    """Return a timestamp as text, or its microseconds where a year does not have four digits."""
+    """Return a timestamp as text, or its microseconds if the year does not have four digits."""
     number = micros(value, leaf)
     usual = number.between(_FIRST_USUAL, _LAST_USUAL)
     clock = F.pmod(number, F.lit(DAY_MICROS))
@@ -48,13 +48,13 @@ def moment_text(value: Column, leaf: Leaf) -> Column:
 
 
 def date_text(value: Column) -> Column:
-    """Return a date as text, or its days since 1970 where the year does not have four digits."""
+    """Return a date as text, or its days since 1970 if the year does not have four digits."""
     usual = F.year(value).between(1, 9999)
     return F.when(usual, value.cast("string")).otherwise(F.unix_date(value).cast("string"))
 
 
 def clock_micros(text: Column) -> Column:
-    """Return the microseconds since midnight of a time's text, whatever offset stands behind it."""
+    """Return the microseconds since midnight of a time's text, whatever offset follows it."""
     fraction = F.rpad(F.regexp_extract(text, r"\.(\d+)", 1), 6, "0")
     seconds = (_part(text, 1) * 60 + _part(text, 4)) * 60 + _part(text, 7)
     return F.when(text.isNotNull(), seconds * 10**6 + fraction.cast("bigint"))
@@ -69,7 +69,7 @@ def zone_seconds(text: Column) -> Column:
 
 
 def floor_div(value: Column, by: int) -> Column:
-    """Return the quotient of whole numbers, rounded down."""
+    """Return the quotient of integers, rounded down."""
     if by == 1:
         return value
     return F.call_function("div", value - F.pmod(value, F.lit(by)), F.lit(by))

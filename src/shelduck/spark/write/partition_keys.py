@@ -1,8 +1,8 @@
-"""The partition of each row: columns of text that name its directory, and the values they mean.
+"""The partition of each row: text columns that name its directory, and the values they mean.
 
-Spark parts rows by directories, whose names have to give the values back: the text of the
-transformed value, or `NULL_DIRECTORY` for NULL. Texts that no directory could hold, or that would
-be mistaken for others, go percent-encoded behind a mark.
+Spark separates rows by directories, whose names must give the values back: the text of the
+transformed value, or `NULL_DIRECTORY` for NULL. Texts that cannot be the name of a directory, or
+would be mistaken for others, are percent-encoded after a mark.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from shelduck.spark.write import moments
 from shelduck.spark.write.bucket_hash import bucket
 
 _MARK = "\u0001"
-# Directories of other texts would be empty, hidden in Java's encoding, or someone else's.
+# Other texts would give directories that are empty, hidden, in Java's encoding, or not ours.
 _ODD = rf"^$|[^ -~]|^{NULL_DIRECTORY}$"
 _PERCENT = "~"
 _NAME_BYTES = 255
-# What stands before a value while its file is being written.
+# Precedes a value while its file is being written.
 KEY_COLUMN = "__shelduck_key_{}"
 _WORKING_BYTES = len(f"{KEY_COLUMN.format('00')}=%01")
 _TEXTS = frozenset({"varchar", "json", "blob"})
@@ -49,25 +49,25 @@ _USUAL = re.compile(r"\d{4}-\d\d-\d\d.*")
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """One key of a table: a column and what is made of its values."""
+    """One key of a table: a column and the transform of its values."""
 
     field: Field
     transform: Transform
 
     @property
     def leaf(self) -> Leaf:
-        """The column's type."""
+        """Return the column's type."""
         assert not isinstance(self.field.shape, Kind)
         return self.field.shape
 
     @property
     def named(self) -> PartitionBy:
-        """The key by the column's name."""
+        """Return the key by the column's name."""
         return PartitionBy(self.field.name, self.transform)
 
 
 def partition_keys(table: TableVersion) -> tuple[PartitionKey, ...]:
-    """Return the keys of a table; Unsupported for a transform that is not known."""
+    """Return the keys of a table; Unsupported for an unknown transform."""
     found: list[PartitionKey] = []
     for key in table.partition:
         column = table.columns.by_id(key.column_id)
@@ -82,7 +82,7 @@ def partition_keys(table: TableVersion) -> tuple[PartitionKey, ...]:
 
 
 def directory_text(spark: SparkSession, key: PartitionKey) -> Column:
-    """Return the text by which a row's directory is called for a key; never null."""
+    """Return the directory name of a row for a key; never null."""
     value = F.col(backticked(key.field.name))
     if key.transform.kind != IDENTITY:
         plain = _transformed(spark, key, value).cast("string")
@@ -90,10 +90,11 @@ def directory_text(spark: SparkSession, key: PartitionKey) -> Column:
         plain = _text(value, key.leaf, key.field.name)
         if str(key.leaf) in _TEXTS:
             plain = _checked(plain, key)
-            # Spark writes a percent sign as three characters once more, and this one as it is.
+            # Spark encodes a percent sign once more as three characters, and keeps this one as it
+            # is.
             marked = F.concat(F.lit(_MARK), F.translate(F.url_encode(plain), "%", _PERCENT))
             plain = F.when(plain.rlike(_ODD), marked).otherwise(plain)
-    # Not nullable: Spark would put another sort behind ours to deal with nulls.
+    # Not nullable: otherwise Spark would add another sort after ours to handle nulls.
     return F.coalesce(plain, F.lit(NULL_DIRECTORY))
 
 
@@ -154,7 +155,7 @@ def value_type(leaf: Leaf) -> str:
 
 
 def _checked(text: Column, key: PartitionKey) -> Column:
-    """Return the text, or fail the write where the directory's name would be too long."""
+    """Return the text; fail the write if the directory's name would be too long."""
     name = quote_name(key.field.name)
     why = f"a value of {name} is too long to name a directory; partition by bucket(n, {name})"
     # A blank is one character here and three there.

@@ -1,8 +1,8 @@
-"""Files of partitions go from the directory of their write to those of their partitions.
+"""Moving files from the directory of their write to those of their partitions.
 
-DuckDB compacts files of one partition only when all of them lie in one directory, the one that it
-would have given them; anything else ends its database with an internal error. So a write is moved
-there, file by file, once all of it is written. A name tells the write that a file comes from.
+DuckDB compacts files of one partition only if all of them are in the directory that it would have
+chosen itself; otherwise its database ends with an internal error. So once a write is complete, its
+files are moved there one by one. The name of a file says which write it comes from.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def place_files(
 ) -> tuple[NewDataFile, ...]:
     """Move the files of a write into directories below ``path``, the table's; all or none.
 
-    ``write`` is the name of the write's directory, which is gone afterwards. When a move fails,
-    those that were moved are deleted.
+    ``write`` is the name of the write's directory, which is removed afterwards. If a move fails,
+    the files that were already moved are deleted.
     """
     if not files:
         return ()

@@ -1,7 +1,7 @@
 """Writes without the bridge, for sessions of Spark Connect.
 
-Spark's own writer has no place for the ids of list elements and map keys and values, so rows with
-lists or maps are written by pyarrow inside the executors, which takes about twice as long.
+Spark's own writer cannot write ids for list elements and map keys and values. So pyarrow writes
+rows with lists or maps inside the executors, which takes about twice as long.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def write_by_arrow(
 ) -> bool:
     """Write files by pyarrow, ids at every level, one for each task and partition.
 
-    True when there were rows.
+    True if there were rows.
     """
-    # PySpark takes names that hold backticks apart when it maps batches; the schema has the names.
+    # PySpark parses backticks in names when it maps batches, so the schema has the names.
     rows = select_named(df, physical.columns(with_ids=False) + clustering.named)
     rows = rows.toDF(*[f"c{f.id}" for f in physical.fields], *clustering.columns)
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
@@ -89,7 +89,7 @@ def write_by_arrow(
     # These rows are names of files, not rows of a table.
     names = {row.name for row in written.collect()}
     for file in list_data_files(place):
-        # A task that failed or was run twice leaves a file that nobody told us of.
+        # A task that failed or ran twice leaves a file that is not in the results.
         if file.name not in names:
             delete_file(place_below(f"{place}/", file.name))
     return bool(names)
@@ -97,7 +97,7 @@ def write_by_arrow(
 
 @contextmanager
 def _settings(spark: SparkSession) -> Iterator[None]:
-    """Hold the settings of a write in the session; two writes of a process take turns."""
+    """Set the settings of a write in the session; writes of one process take turns."""
     with _settings_lock:
         before = {key: spark.conf.get(key, None) for key in _SETTINGS}
         try:
@@ -127,7 +127,7 @@ def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
         key, value = field.children
         return pa.map_(_arrow_field(key, physical, "key"), _arrow_field(value, physical, "value"))
     leaf = physical.spark_type(field, with_ids=False)
-    # PySpark demands the time zone from 4.2 on, under a name that 4.1 does not know.
+    # PySpark requires the time zone from 4.2 on, under a name that 4.1 does not know.
     return pa.timestamp("us", "UTC") if isinstance(leaf, TimestampType) else to_arrow_type(leaf)
 
 
@@ -168,7 +168,7 @@ def _writer(
 
 
 def _cutter(schema: Any, directories: list[str]) -> Callable[[Any], Iterator[_Part]]:
-    """Return what cuts a batch, whose rows come partition by partition, where one ends."""
+    """Return a function that splits a batch, whose rows are in partition order, by partition."""
     width = len(schema)
 
     def runs(batch: Any) -> Iterator[_Part]:
@@ -194,13 +194,13 @@ def _cutter(schema: Any, directories: list[str]) -> Callable[[Any], Iterator[_Pa
 
 
 def _gatherer(group_rows: int) -> Callable[[Iterable[_Part]], Iterator[_Part]]:
-    """Return what gathers batches, which are small, into tables that make a row group each."""
+    """Return a function that collects small batches into tables, one for each row group."""
 
     def groups(parts: Iterable[_Part]) -> Iterator[_Part]:
         held: list[Any] = []
         at = ""
         for below, rows in parts:
-            # Rows, not bytes: to count the bytes of lists that Spark 4.1 sent empty is a crash.
+            # Rows, not bytes: counting the bytes of lists that Spark 4.1 sent empty crashes.
             if held and (below != at or sum(b.num_rows for b in held) >= group_rows):
                 yield at, pa.Table.from_batches(held)
                 held = []

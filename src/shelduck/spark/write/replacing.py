@@ -1,4 +1,4 @@
-"""Rows that others take the place of: those of the same partitions, or those of a condition."""
+"""Rows that others replace: those of the same partitions, or those of a condition."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class InPartitions:
         return frame.select(*texts, *origins).join(F.broadcast(present), names, "left_semi")
 
     def _values(self, place: int, key: PartitionKey) -> Column | None:
-        """Return a condition by which files can be left out; None where there is none."""
+        """Return a condition by which files can be skipped; None if there is none."""
         values = {file.partition_values[place] for file in self.files}
         if key.transform.kind != IDENTITY or len(values) > _FEW_VALUES:
             return None
@@ -56,7 +56,7 @@ class InPartitions:
 
 
 def counting_misfits(rows: DataFrame, where: Where) -> tuple[DataFrame, Callable[[], int]]:
-    """Return rows, and how many of them fail a condition: to ask when they have been written."""
+    """Return rows, and a function that says after the write how many of them fail a condition."""
     named = rows if where.alias is None else rows.alias(where.alias)
     misfit = ~F.coalesce(as_condition(where.condition), F.lit(False))
     marked = named.select("*", misfit.alias(_MISFIT))

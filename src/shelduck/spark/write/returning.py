@@ -14,7 +14,7 @@ from shelduck.spark.write.kept import parts_of_bytes
 
 
 class Frame(Protocol):
-    """What gives the rows of a table, with where they come from behind them."""
+    """Returns the rows of a table, followed by their origins."""
 
     def __call__(
         self, spark: SparkSession, columns: None = None, origins: tuple[Origin, ...] = ()
@@ -23,7 +23,7 @@ class Frame(Protocol):
 
 
 def lost_rows(spark: SparkSession, feed: Feed, seen_at: int, row_id: str) -> DataFrame:
-    """Return the rows that were there at a snapshot and went since, with their row ids last."""
+    """Return the rows that existed at a snapshot and were deleted since, row ids last."""
     found = departures(spark, feed, "", seen_at).drop(CHANGE_TYPE, VERSION)
     names = [F.col(backticked(n)) for n in feed.table.columns.names]
     size = sum(f.file_size_bytes for f, _ in feed.plan.ended)
@@ -33,7 +33,7 @@ def lost_rows(spark: SparkSession, feed: Feed, seen_at: int, row_id: str) -> Dat
 
 
 def later_rows(spark: SparkSession, frame: Frame, seen_at: int) -> DataFrame:
-    """Return file and position of the rows that came after a snapshot."""
+    """Return file and position of the rows that were added after a snapshot."""
     rows = frame(spark, None, (Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID))
     later = rows.where(F.col(Origin.SNAPSHOT_ID) > seen_at)
     return later.select(Origin.FILE_ID, Origin.POSITION)

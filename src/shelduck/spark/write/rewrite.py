@@ -1,4 +1,4 @@
-"""Rows of several files into one, with the row ids and snapshots that they have."""
+"""Writing rows of several files into one, with their row ids and snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shelduck.spark.write.kept import versions
 from shelduck.spark.write.write import WrittenFiles, write_files
 
 _MOST_AT_ONCE = 16
-# Over Spark Connect nobody tells how many tasks run at once.
+# Over Spark Connect, the number of parallel tasks is unknown.
 _UNKNOWN = 4
 _TASK = re.compile(r"/part-(\d+)-")
 
@@ -36,8 +36,8 @@ def write_together(
     """Write the rows of each part into one file, by one task of one job; return the files of each.
 
     ``parts`` are rows of `shelduck.spark.scan.read.read_rows` with the origin ROW_ID, and
-    SNAPSHOT_ID where ``snapshots`` are kept. They are sorted by the table's sort order; without one
-    they stay as they are read. A part without rows has no file.
+    SNAPSHOT_ID if ``snapshots`` are kept. They are sorted by the table's sort order; without one,
+    they stay in the order in which they are read. A part without rows has no file.
     """
     columns = [F.col(backticked(f.name)) for f in table.columns]
     kept = {ROW_ID_COLUMN: Origin.ROW_ID}
@@ -49,8 +49,8 @@ def write_together(
     alone = [rows.sortWithinPartitions(*order) for rows in alone] if order else alone
     together = reduce(DataFrame.unionAll, alone)
     if len(alone) > 1:
-        # Spark puts parts of one partition each into one partition of a union, unless there is
-        # a part of which it does not know the partitions. This one has none, and no task.
+        # If every part has one partition, Spark's union combines them into one partition, unless it
+        # does not know the partitions of some part. This part has none, and no task.
         nothing = spark.range(0).select(
             *[F.lit(None).cast(f.dataType).alias(f.name) for f in together.schema]
         )
@@ -62,12 +62,12 @@ def write_together(
 
 
 def writes_several(spark: SparkSession) -> bool:
-    """Tell whether `write_together` takes several parts: the names of files have to tell tasks."""
+    """Return whether `write_together` accepts several parts: names of files must identify tasks."""
     return bridge_for(spark) is not None
 
 
 def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) -> WrittenFiles:
-    """Write rows into files as new ones are: by the table's partitions, sorted by its sort order.
+    """Write rows like new rows: in files by the table's partitions, in its sort order.
 
     ``rows`` are those of `shelduck.spark.scan.read.read_rows` with the origin ROW_ID.
     """
@@ -76,14 +76,14 @@ def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) ->
 
 
 def at_once(spark: SparkSession) -> int:
-    """Return how many files may be written side by side."""
+    """Return how many files may be written in parallel."""
     if bridge_for(spark) is None:
         return _UNKNOWN
     return max(1, min(_MOST_AT_ONCE, spark.sparkContext.defaultParallelism))
 
 
 def file_ids(rows: DataFrame) -> set[int]:
-    """Return the ids of the data files that rows with the origin FILE_ID come from."""
+    """Return the ids of the data files from which rows with the origin FILE_ID come."""
     return {row[0] for row in rows.select(F.col(Origin.FILE_ID)).distinct().collect()}
 
 
@@ -91,7 +91,7 @@ def _order(table: TableVersion) -> tuple[Column, ...]:
     try:
         return clustering_of(table).order
     except Unsupported:
-        # A sort order is advice, and one that only DuckDB can evaluate is left to DuckDB.
+        # A sort order is not binding; an order that only DuckDB can evaluate is left to DuckDB.
         return ()
 
 

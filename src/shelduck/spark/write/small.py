@@ -25,11 +25,11 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | None:
-    """Return the rows of ``df`` when Spark's plan holds them already and they are within ``limit``.
+    """Return the rows of ``df`` if Spark's plan already has them and they are within ``limit``.
 
-    ``df`` has ``columns`` as `shelduck.spark.rows.assign.assign` leaves them. None where rows have
-    to be computed by a job, which is not run, or are too many. A value that does not fit its column
-    is InvalidRequest.
+    ``df`` has the ``columns`` of `shelduck.spark.rows.assign.assign`. None if a job would have to
+    compute the rows, which does not run, or if there are too many. A value that does not fit its
+    column is InvalidRequest.
     """
     carried = df.select(
         *[_carried(F.col(backticked(f.name)), f).alias(f"c{n}") for n, f in enumerate(columns)]
@@ -43,7 +43,7 @@ def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | Non
         raise found from error
     if plan is None or plan.getClass().getName() != _LOCAL or plan.data().size() > limit:
         return None
-    # Of a local relation Spark gives the rows without a job.
+    # Spark returns the rows of a local relation without a job.
     texts = [_texts(f) for f in columns]
     rows = tuple(
         tuple(None if v is None else text(v) for text, v in zip(texts, row, strict=True))
@@ -53,7 +53,7 @@ def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | Non
 
 
 def _carried(value: SparkColumn, field: Field) -> SparkColumn:
-    """Return the value in a form that Python holds whatever its size: moments as numbers."""
+    """Return the value in a form that Python can hold at any size: timestamps as numbers."""
     if not any(_is_moment(leaf) for leaf in field.leaves()):
         return value
     if field.shape is Kind.STRUCT:
@@ -75,7 +75,7 @@ def _carried(value: SparkColumn, field: Field) -> SparkColumn:
         return F.unix_date(value)
     if name == "timestamptz":
         return F.unix_micros(value)
-    # The difference of two local times knows no time zone, unlike functions for it.
+    # The difference of two local times does not depend on a time zone, unlike functions for it.
     return value - F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
 
 
@@ -84,7 +84,7 @@ def _is_moment(leaf: Field) -> bool:
 
 
 def _texts(field: Field) -> Callable[[Any], object]:
-    """Return what turns a Python value of a row into one of `InlinedBatch.rows`."""
+    """Return a function that converts a Python value of a row to one of `InlinedBatch.rows`."""
     if field.shape is Kind.STRUCT:
         members = [(c.name, _optional(c)) for c in field.children]
         return lambda row: {name: text(v) for (name, text), v in zip(members, row, strict=True)}
@@ -105,7 +105,7 @@ def _optional(field: Field) -> Callable[[Any], object]:
 
 
 def leaf_text(field: Field) -> Callable[[Any], object]:
-    """Return what turns a leaf's value into DuckDB text; dates are days, timestamps micros."""
+    """Return a function from a leaf's value to DuckDB text; dates are days, timestamps micros."""
     leaf = field.shape
     assert not isinstance(leaf, Kind)
     name = str(leaf)

@@ -1,4 +1,4 @@
-"""Files with so few rows that the catalog shall hold them instead."""
+"""Files with so few rows that the catalog keeps them instead."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows_of_files(paths: Sequence[str], columns: Schema) -> InlinedBatch:
 
 
 def _values(field: Field, array: Any) -> list[object]:
-    """Return the values of an Arrow array as `InlinedBatch.rows` holds them."""
+    """Return the values of an Arrow array in the form of `InlinedBatch.rows`."""
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     known = array.is_valid().to_pylist()

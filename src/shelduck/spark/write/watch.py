@@ -19,7 +19,7 @@ _SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the tasks of a write have put out so far."""
+    """What the tasks of a write have written so far."""
 
     rows: int
     bytes: int
@@ -29,8 +29,8 @@ class Written:
 def watching_writes(spark: SparkSession, tell: Callable[[Written], None]) -> Iterator[None]:
     """Call ``tell`` twice a second with what the jobs of this thread have written.
 
-    Spark's own counters are asked, by a job tag that no other thread has. Over Spark Connect there
-    are none to ask, and nothing is told.
+    It reads Spark's own counters, by a job tag that no other thread has. Over Spark Connect there
+    are none, and nothing is reported.
     """
     if bridge_for(spark) is None:
         yield

@@ -1,4 +1,4 @@
-"""Rows into new data files of a table, with their statistics, ready to be committed."""
+"""Rows into new data files of a table, with their statistics, ready for a commit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Progress = Callable[[int, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class WrittenFiles:
-    """What a write left behind: files that no snapshot knows yet, their rows and their bytes."""
+    """The result of a write: files that no snapshot has yet, their rows and their bytes."""
 
     files: tuple[NewDataFile, ...]
     rows: int
@@ -59,22 +59,22 @@ def write_files(
     arranges: bool = True,
     spreads: bool = True,
 ) -> WrittenFiles:
-    """Write the rows of ``df`` into files of ``table`` that no snapshot knows, and return them.
+    """Write the rows of ``df`` into files of ``table`` that no snapshot has, and return them.
 
-    They lie in a fresh directory, or in those of their partitions.
+    They are in a fresh directory, or in those of their partitions.
 
-    Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. What is
-    None of ``sorts`` and ``compression`` is as the table's options have it. Without ``arranges``
-    rows are taken as they come, each part of ``df`` into one file of no partition. Without
-    ``spreads`` the parts of ``df`` stay what they are: what is small is not worth a shuffle.
+    Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. If
+    ``sorts`` or ``compression`` is None, the table's option counts. Without ``arranges``, rows stay
+    as they come, each part of ``df`` in one file without a partition. Without ``spreads``, the
+    parts of ``df`` stay as they are: a small write is not worth a shuffle.
 
-    ``df`` has the columns of the table as `shelduck.spark.rows.assign.assign` leaves them, and
-    behind them those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are
-    not new bring their own row ids, and where files are merged the snapshots they came with. Paths
-    are relative to the table's directory. No rows, no files. ``progress`` is called with the rows,
-    files and bytes so far as finished files are looked at. A write that fails deletes what it
-    wrote; a value that does not fit its column is InvalidRequest, a column of a type that is not
-    written Unsupported.
+    ``df`` has the columns of the table as `shelduck.spark.rows.assign.assign` returns them,
+    followed by those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are
+    not new have their own row ids and, if files are merged, their first snapshots. Paths are
+    relative to the table's directory. Without rows there are no files. ``progress`` is called with
+    the rows, files and bytes so far, while finished files are read. A write that fails deletes its
+    files; a value that does not fit its column is InvalidRequest, a column of a type that cannot be
+    written is Unsupported.
     """
     physical = _physical(df, table, lineage)
     options = table.options
@@ -100,7 +100,7 @@ def write_files(
 
 
 def _physical(df: DataFrame, table: TableVersion, lineage: Sequence[str]) -> PhysicalSchema:
-    """Return how the columns lie in files, after making sure that these rows fit them."""
+    """Return the layout of the columns in files, after a check that these rows fit them."""
     why = why_not_written(table.columns, table.full_name)
     if why is not None:
         raise Unsupported(why)
@@ -115,7 +115,7 @@ def _physical(df: DataFrame, table: TableVersion, lineage: Sequence[str]) -> Phy
 
 
 def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) -> WrittenFiles:
-    """Move the files of a write to where those of their partitions lie."""
+    """Move the files of a write to the directories of their partitions."""
     if not clustering.keys:
         return written
     where = clustering.directories(written.files)
@@ -143,9 +143,9 @@ def _write(
     else:
         write_plain(spark, *parts, place=spark_path(place), options=options)
     listed = list_data_files(place)
-    # Without partitions even an empty DataFrame leaves a file.
+    # Without partitions, even an empty DataFrame leaves a file.
     if not listed and not (clustering.keys and rows.isEmpty()):
-        # Spark and we do not look at the same place.
+        # Spark and Shelduck do not look in the same place.
         raise CorruptLake(f"Spark wrote to {place}, but there is no file")
     return listed
 
@@ -189,6 +189,6 @@ def _look_at(
 
 
 def fresh_name(table: TableVersion) -> str:
-    """Return the name of a directory for one write to a table, which nobody has used."""
+    """Return a new, unused name of a directory for one write to a table."""
     random = int.from_bytes(os.urandom(4), "big")
     return write_directory(table.uuid, time.time_ns() // 1_000_000, random)

@@ -38,7 +38,7 @@ from shelduck.work.unit import UnitOfWork
 
 
 def names_rollup(changes: Sequence[TableChange]) -> bool:
-    """Tell whether one of the changes is for a rollup."""
+    """Return whether one of the changes is for a rollup."""
     return any(getattr(change, "rollup", None) is not None for change in changes)
 
 
@@ -151,7 +151,7 @@ class Parted:
         if refolds or has_other_values(table, conversions):
             return True
         after = renumbered(table if change is None else altered(table, change), conversions)
-        # A rollup that was already outdated is left to a refresh.
+        # A rollup that was already stale is left to a refresh.
         return is_current(self.base, table) and not is_current(base, after)
 
     def plan_of(self, name: str) -> AlterPlan:
@@ -191,7 +191,7 @@ class Parted:
                 about="column",
             )
         if before is None or change.rollup is None:
-            # A place in a rollup says nothing about the base, where the column comes last.
+            # A position in a rollup does not apply to the base, where the column comes last.
             self._for_base(plain if change.rollup is None else replace(plain, position=None))
             self._added[key] = plain
         elif replace(before, position=None) != replace(plain, position=None):
@@ -317,7 +317,7 @@ class Parted:
             self._for(name, RenameColumn((held.name,), change.new_name))
 
     def _retype(self, change: ModifyColumn | ChangeType) -> None:
-        """Values that stay the same do so in rollups too; others are rebuilt."""
+        """Change a type: equal values stay as they are in rollups too, others are rebuilt."""
         before = self.now
         column = before.columns.find(change.path)
         holders = self._holders(change.path)
@@ -339,7 +339,7 @@ class Parted:
                 )
 
     def _combines(self, rollup: str) -> bool:
-        """Tell whether one row of a rollup may combine several rows of the base."""
+        """Return whether one row of a rollup may combine several rows of the base."""
         own = table_keys(self.rollups[rollup])
         return not keeps_rows(self.held[rollup], own, table_keys(self.base))
 
@@ -387,7 +387,7 @@ def _after(table: TableVersion, change: TableChange) -> TableVersion:
 
 
 def _is_heavy(table: TableVersion, change: TableChange) -> bool:
-    """Tell whether a job converts the values, as for every new type without type widening."""
+    """Return whether a job converts the values, as for every new type without type widening."""
     try:
         return plan_alter(table, [change]).is_heavy
     except ShelduckError:

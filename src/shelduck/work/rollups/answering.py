@@ -150,7 +150,7 @@ def _key_order(table: TableVersion) -> tuple[FieldId, ...]:
 
 
 def _alive(rows: TableRows) -> int | None:
-    """Return how many rows there are, None if a file does not tell."""
+    """Return how many rows there are, None if a file does not say."""
     count = sum(len(part.row_ids) for part in rows.inlined)
     for file in rows.files:
         if file.record_count is None:

@@ -82,7 +82,7 @@ def base_of(unit: UnitOfWork, table: TableVersion) -> TableVersion | None:
 
 
 def refresh(unit: UnitOfWork, base: TableVersion) -> int:
-    """Stage the update of every outdated rollup of a table; return how many there were.
+    """Stage the update of every stale rollup of a table; return how many there were.
 
     Rows that others put into a table with a key model are folded first. A rollup whose columns
     changed with its base is rebuilt; one whose columns are gone is dropped.
@@ -103,7 +103,7 @@ def refresh(unit: UnitOfWork, base: TableVersion) -> int:
 
 
 def _refresh_outdated(state: LakeState, name: TableName) -> None:
-    """Update rollups that a change of columns left outdated."""
+    """Update rollups that a change of columns left stale."""
     view = UnitOfWork(state, state.commit_info())
     base = view.workspace.table(name)
     if all(is_fresh(view, base, table) for table in rollups_of(view, base)):
@@ -112,10 +112,10 @@ def _refresh_outdated(state: LakeState, name: TableName) -> None:
 
 
 def refresh_by_id(state: LakeState, table: TableVersion) -> None:
-    """Update rollups after a commit, whatever their table is called now.
+    """Update rollups after a commit, whatever the current name of their table is.
 
-    The commit has landed, so nothing is raised: the next write of the table or a refresh makes up
-    for a failure. A failure that is not due to another commit is a warning.
+    The commit has succeeded, so nothing is raised: the next write of the table or a refresh makes
+    up for a failure. A failure that is not due to another commit is a warning.
     """
     try:
         view = UnitOfWork(state, state.commit_info())

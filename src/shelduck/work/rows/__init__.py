@@ -1,1 +1,1 @@
-"""Rows staged for a commit, with what key models and rollups make of them."""
+"""Rows staged for a commit, and the effect of key models and rollups on them."""

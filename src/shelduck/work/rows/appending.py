@@ -1,7 +1,7 @@
-"""New rows of a table: written for its current columns, committed under those it has by then.
+"""New rows of a table: written for its current columns, committed for its columns at the commit.
 
-Written files are committed as they are whenever possible; if an ALTER in the meantime needs values
-that they do not hold, the rows are computed again.
+If possible, written files are committed as they are. If an ALTER in the meantime needs values that
+the files do not hold, the rows are computed again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from shelduck.work.unit import UnitOfWork, carry_out, counted
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How rows are appended, as `Table.append` takes it."""
+    """How rows are appended: the arguments of `Table.append`."""
 
     by_position: bool = False
     merge_schema: bool = False
@@ -73,7 +73,7 @@ def land(
     writer: Writer | None = None,
     given: frozenset[FieldId] | None = None,
 ) -> Result:
-    """Commit, or stage into the open unit, new rows of a table, whatever it is called now.
+    """Commit new rows of a table, or stage them into the open unit, even if the table was renamed.
 
     ``given`` are the columns that have values, by default all.
     """

@@ -29,7 +29,7 @@ from shelduck.work.unit import UnitOfWork
 def stage_followed(unit: UnitOfWork, what: Done | Loaded) -> Done:
     """Stage a change of rows, and the resulting changes of the table's rollups.
 
-    A rollup that others left outdated is updated too. The unit owns the files. Returns the change.
+    A rollup that others left stale is updated too. The unit owns the files. Returns the change.
     """
     loaded = what if isinstance(what, Loaded) else Loaded(what)
     done = loaded.done
@@ -59,7 +59,7 @@ def stage_followed(unit: UnitOfWork, what: Done | Loaded) -> Done:
 
 
 def is_fresh(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> bool:
-    """Tell whether a rollup is up to date with its base at the unit's snapshot."""
+    """Return whether a rollup is up to date with its base at the unit's snapshot."""
     if not is_current(base, table):
         return False
     if unit.settles(table.id):
@@ -113,9 +113,9 @@ def catch_up(
     table: TableVersion,
     before: TableRows | None = None,
 ) -> None:
-    """Stage the update of a rollup that others left outdated.
+    """Stage the update of a rollup that others left stale.
 
-    The keys of rows that were added or removed since are recomputed if the change feed tells them;
+    The keys of rows that were added or removed since are recomputed if the change feed lists them;
     otherwise the whole rollup is. ``before`` is where the rows of the base were before the unit
     staged changes.
     """
@@ -162,7 +162,7 @@ def _only_adds(change: RowChange) -> bool:
 
 
 def _right_since(unit: UnitOfWork, table: TableVersion) -> int | None:
-    """Return the snapshot since which the log tells all changes, None if it does not."""
+    """Return the snapshot since which the log has all changes, None if it does not."""
     with unit.state.store.read() as connection:
         since = settled_at(connection, table.id)
         if since < 0 or table.id < 0:
@@ -171,7 +171,7 @@ def _right_since(unit: UnitOfWork, table: TableVersion) -> int | None:
             entries = catalog_read.entries_since(connection, since, unit.workspace.base.id)
         except ShelduckError:
             return None
-    # If others changed rows of the rollup itself, no log tells which.
+    # If others changed rows of the rollup itself, no log says which.
     own = Settling(table.id, frozenset({table.id}), since)
     return since if own.holds(entries) else None
 

@@ -28,13 +28,13 @@ from shelduck.work.unit import UnitOfWork
 
 
 def folds(table: TableVersion) -> bool:
-    """Tell whether a table has at most one row of each key."""
+    """Return whether a table has at most one row of each key."""
     keys = table_keys(table)
     return keys is not None and keys.folds
 
 
 def is_plain(table: TableVersion) -> bool:
-    """Tell whether an append only adds rows: no key is folded, and no rollup is updated.
+    """Return whether an append only adds rows: no key is folded, and no rollup is updated.
 
     Raises NewerFormat if only a newer Shelduck can tell.
     """

@@ -23,8 +23,8 @@ def carry_out_rows(
     """Do work over rows in the open unit, or in a new one that is committed at once.
 
     The rows were chosen by reading, so a commit of another writer that touches them is a Conflict.
-    Another attempt has to compute everything again; it is made only if ``again`` says that the work
-    means the same on any snapshot, as a load does. If the unit does not land, its files are
+    Another attempt must compute everything again; it is made only if ``again`` says that the work
+    means the same on any snapshot, as a load does. If the unit is not committed, its files are
     removed.
     """
     if unit is not None:

@@ -54,7 +54,7 @@ def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> Non
     _replace_delete_files(draft, work.id, change.files)
     positions = {f.data_file_id: f.positions for f in change.files if f.positions}
     write_inlined_deletes(draft, work.id, positions)
-    # Logged for positions in the catalog too: DuckDB's compaction gives way only to this verb, and
+    # Logged for positions in the catalog too: DuckDB's compaction yields only to this verb, and
     # would otherwise bring the rows back.
     draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, work.id))
     draft.has_stats_change = True

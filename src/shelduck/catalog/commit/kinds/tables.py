@@ -101,7 +101,7 @@ def check(draft: Draft, work: Work) -> None:
 
 
 def write(draft: Draft, work: Work) -> None:
-    """Write dropped, new and renamed tables; all that belongs to a dropped table ends with it."""
+    """Write dropped, new and renamed tables; everything in a dropped table ends with it."""
     _drop(draft, [table.id for table in work.existing() if table.dropped])
     for table in work.tables.values():
         if table.created is not None:

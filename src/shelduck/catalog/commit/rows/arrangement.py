@@ -1,4 +1,4 @@
-"""The rows by which a table's new files are partitioned and sorted, and what a file got of it."""
+"""The rows that say how a table's new files are partitioned and sorted, and each file's values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _END_PARTITION, _END_SORT = (
 def set_partitioning(draft: Draft, table: TableId, work: TableWork) -> None:
     """Write the new partitioning of a table, if it has one; three statements at most.
 
-    A table that is partitioned no more gets a partitioning without keys, as the extension has it.
+    If a table is no longer partitioned, it gets a partitioning without keys, as in the extension.
     """
     if work.partition is None or (work.created is not None and not work.partition):
         return

@@ -46,7 +46,7 @@ def require_as_seen(
 ) -> dict[int, Source]:
     """Return the row counts of data files that are live and have only the deletes ``seen``.
 
-    Raises Conflict for any that are not so. ``doing`` follows "cannot" in the message.
+    Raises Conflict for any others. ``doing`` follows "cannot" in the message.
     """
     deletes: dict[int, tuple[int, int]] = {}
     alive: dict[int, tuple[str, int | None]] = {}
@@ -96,7 +96,7 @@ def insert_delete_files(
     files: Sequence[tuple[int, NewDeleteFile]],
     end: SnapshotId | None = None,
 ) -> None:
-    """Write the rows of new delete files, each beside the id of its data file.
+    """Write the rows of new delete files, each given with the id of its data file.
 
     They are live until the snapshot ``end``.
     """
@@ -144,7 +144,7 @@ def forget_merged(draft: Draft, table: TableVersion, merged: Sequence[MergedDele
 def keep_past(
     draft: Draft, change: DeleteRows | RewriteFiles, counted: Mapping[int, Source]
 ) -> None:
-    """Write merged delete files, live until this snapshot, for older ones and positions."""
+    """Write merged delete files, live until this snapshot, in place of older ones and positions."""
     parts = change.files if isinstance(change, DeleteRows) else change.sources
     merged = [part.past for part in parts if part.past is not None]
     if merged:

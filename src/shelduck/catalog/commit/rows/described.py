@@ -1,4 +1,4 @@
-"""The comments and properties of tables and their columns, which are DuckLake's tags."""
+"""The comments and properties of tables and their columns, stored as DuckLake's tags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shelduck.catalog.schema import tables
 from shelduck.model.tables.schema import FieldId, TableId
 
 Comments = Mapping[FieldId | None, str]
-"""By the ids of the columns; that of the table itself is under None."""
+"""By the ids of the columns; the table's own is under None."""
 
 _INSERT_TAGS = insert(tables.tag)
 _INSERT_COLUMN_TAGS = insert(tables.column_tag)
@@ -22,12 +22,12 @@ _END_COLUMNS = ending(tables.column_tag, "table_id", "column_id")
 
 
 def change_comments(draft: Draft, table: TableId, old: Comments, new: Comments) -> None:
-    """Write the comments that differ; two statements for those of columns, two for the table's."""
+    """Write the comments that differ; two statements for columns, two for the table."""
     own = [{"comment": c[None]} if None in c else {} for c in (old, new)]
     change_tags(draft, table, *own)
     changed = [k for k in {*old, *new} if k is not None and old.get(k) != new.get(k)]
     if changed:
-        # Also those that are new: DuckDB's COMMENT ... IS NULL leaves a tag without a value.
+        # New ones too: DuckDB's COMMENT ... IS NULL leaves a tag without a value.
         ended = {"in_table_id": [table], "in_column_id": changed, "in_key": ["comment"]}
         draft.connection.execute(_END_COLUMN_KEYS, ended | {"ended": draft.id})
     begun = {"begin_snapshot": draft.id, "end_snapshot": None, "key": "comment"}
@@ -41,7 +41,7 @@ def change_comments(draft: Draft, table: TableId, old: Comments, new: Comments) 
 def change_tags(
     draft: Draft, table: TableId, old: Mapping[str, str], new: Mapping[str, str]
 ) -> None:
-    """End the tags of a table that differ, and begin the new ones; a statement for each of both."""
+    """End the tags of a table that differ, and begin the new ones; one statement each."""
     changed = sorted(k for k in {*old, *new} if old.get(k) != new.get(k))
     if changed:
         draft.connection.execute(

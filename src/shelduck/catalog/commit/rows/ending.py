@@ -1,4 +1,4 @@
-"""The statement by which rows of the catalog end at a snapshot."""
+"""The statement that ends rows of the catalog at a snapshot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shelduck.catalog.read.queries import live
 
 
 def ending(source: Table, *keys: str) -> Update:
-    """Return the statement that ends live rows whose ``keys`` are in the lists ``in_…`` of them.
+    """Return the statement that ends live rows whose ``keys`` are in the lists ``in_…``.
 
     The snapshot is ``ended``.
     """

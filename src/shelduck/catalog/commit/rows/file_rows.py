@@ -1,4 +1,4 @@
-"""The rows of the catalog that describe data files: written, and removed."""
+"""The rows of the catalog that describe data files: how they are written and removed."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def insert_files(
 def insert_moved_files(
     draft: Draft, table: TableId, files: Sequence[NewDataFile]
 ) -> list[tuple[int, NewDataFile]]:
-    """Write all that describes files of older rows, and return them with their ids.
+    """Write all rows that describe files of older rows, and return the files with their ids.
 
-    Such rows have row ids already, and no others may be counted out for them. Three statements.
+    These rows already have row ids, so none may be assigned to them. Three statements.
     """
     numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
     rows = [file_row(draft, table, number, file, None) for number, file in numbered]
@@ -56,16 +56,17 @@ def insert_moved_files(
 
 
 def log_compaction(draft: Draft, verb: Verb, table: TableId) -> None:
-    """Log a compaction, so that everybody gives way whose changes are about the old files.
+    """Log a compaction so that all changes that refer to the old files yield to it.
 
-    A delete of DuckDB 1.5.5 whose positions the catalog keeps gives way to a flush and to no
-    compaction: after one it would delete from files that are gone, and the rows would stay.
+    If DuckDB 1.5.5 deletes rows and keeps the positions in the catalog, the delete yields to a
+    flush but not to a compaction. After a compaction it would delete from files that are gone, and
+    the rows would stay.
     """
     draft.entries += [Entry(verb, table), Entry(Verb.INLINE_FLUSH, table)]
 
 
 def remove_file_rows(connection: Connection, table: TableId, ids: Sequence[int]) -> None:
-    """Delete the rows of data files and of all that belongs to them; seven statements at most."""
+    """Delete the rows of data files and all that belongs to them; seven statements at most."""
     inlined = inlined_delete_table(table)
     extra = present_tables(connection, [own_tables.file_layout.name, inlined])
     statements = [delete(source).where(source.c.data_file_id.in_(_IDS)) for source in _BELONGING]

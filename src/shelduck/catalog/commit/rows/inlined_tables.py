@@ -1,7 +1,7 @@
-"""Tables for inlined rows: a table that has one needs another whenever its columns change.
+"""Tables for inlined rows: if a table has one, it needs a new one whenever its columns change.
 
-DuckDB inserts small batches by position into the newest one that is registered. Were the columns
-changed and that table not, its inserts would fail or, worse, leave rows that nobody can read.
+DuckDB inserts small batches by position into the newest registered one. If the columns changed
+without a new one, its inserts would fail or, worse, leave rows that nobody can read.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _NEWEST = (
 )
 _REGISTER = insert(tables.inlined_data_tables)
 
-# DuckDB 1.5.5 makes a table for inlined rows on demand and forgets its row of schema_versions. It
-# reads such rows only until a newer table is registered, and then not at all.
+# DuckDB 1.5.5 makes a table for inlined rows on demand and writes no row of schema_versions for it.
+# It reads such rows only until a newer table is registered, and then not at all.
 _RECORD_VERSIONS = insert(tables.schema_versions).from_select(
     ["begin_snapshot", "schema_version", "table_id"],
     select(func.min(_snapshot.snapshot_id), _c.schema_version, _c.table_id)
@@ -63,10 +63,10 @@ _INSERT_OPTION = insert(tables.metadata)
 
 
 def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | None:
-    """Make and register a table for the inlined rows of a table as its columns are now.
+    """Make and register a table for inlined rows with the current columns of a table.
 
-    Two statements; returns its name. A table that can have none is told to DuckDB as one without
-    inlining (one statement), and the answer is None.
+    Two statements; returns its name. If the table can have none, an option stops DuckDB from
+    inlining (one statement), and the result is None.
     """
     made = inlined_columns(dialect_of(draft.connection), columns)
     if made is None:
@@ -81,9 +81,9 @@ def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | No
 
 
 def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
-    """Make a table for inlined rows where DuckDB would go on using one with the former columns.
+    """Make a table for inlined rows if DuckDB would otherwise keep using one with the old columns.
 
-    One statement when no table has any; else one more than two for each that has.
+    One statement if no table has any; otherwise one, and two for each table that has one.
     """
     changed = {w.id: w for w in works if needs_another(w)}
     if not changed:
@@ -101,7 +101,7 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
 
 
 def needs_another(work: TableWork) -> bool:
-    """Tell whether a change of a table asks for another table for its inlined rows."""
+    """Return whether a change of a table requires another table for its inlined rows."""
     if work.old is None or work.columns is None:
         return False
     old, new = work.old.columns, work.columns
@@ -110,10 +110,10 @@ def needs_another(work: TableWork) -> bool:
 
 
 def newest_inlined_table(connection: Connection, table: TableId, columns: Schema) -> str | None:
-    """Return the table that rows with these columns go to, None when there is none.
+    """Return the table into which rows with these columns go, None if there is none.
 
-    One statement, and two more where the table was altered since: a DuckDB that inlines nothing
-    makes no table for inlined rows when it alters one.
+    One statement, and two more if the table was altered since: if DuckDB inlines nothing, its ALTER
+    makes no table for inlined rows.
     """
     found = connection.execute(_NEWEST, {"of_table": table}).one_or_none()
     if found is None:
@@ -130,7 +130,7 @@ def newest_inlined_table(connection: Connection, table: TableId, columns: Schema
 
 
 def _differ(old: Schema, new: Schema) -> bool:
-    # By ids too: another column may have the name and the type of one that is gone.
+    # By ids too: another column may have the name and the type of a dropped one.
     def told(columns: Schema) -> list[tuple[FieldId, str, Leaf | Kind]]:
         return [(f.id, f.name, f.shape) for f in columns.walk()]
 

@@ -27,16 +27,16 @@ _AT_ONCE = 500
 def write_inlined_rows(
     draft: Draft, table: TableId, batch: InlinedBatch, first_row_id: int
 ) -> None:
-    """Write rows into the table that keeps them; new ones get the ids from ``first_row_id`` on.
+    """Write rows into their table in the catalog; new rows get the ids from ``first_row_id`` on.
 
-    Two statements, three more where there is no such table yet. Statistics are not touched.
+    Two statements, three more if there is no such table yet. Statistics do not change.
     """
     name = newest_inlined_table(draft.connection, table, batch.columns)
     if name is None:
         name = add_inlined_table(draft, table, batch.columns)
         if name is None:
             raise Unsupported(f"table {table} has columns of which the catalog can keep no rows")
-        # Open DuckDB sessions look for such tables only when the schema version grows.
+        # Open DuckDB sessions look for such tables only if the schema version grows.
         draft.has_schema_change = True
         draft.note_version(table)
     dialect = dialect_of(draft.connection)
@@ -50,7 +50,7 @@ def write_inlined_rows(
         values = zip(encoders, row, strict=True)
         stored = (None if value is None else encode(value) for encode, value in values)
         rows.append((row_id, draft.id, None, *stored))
-    # As text: building a statement for a table of this one would cost more than running it.
+    # As text: building a statement for a table that is used once would cost more than running it.
     draft.connection.exec_driver_sql(_insertion(dialect, name, batch.columns.names), rows)
     draft.entries.append(Entry(Verb.INLINED_INSERT, table))
     draft.has_stats_change = True
@@ -61,8 +61,8 @@ def end_inlined_rows(
 ) -> None:
     """End live inlined rows of a table, each exactly once.
 
-    Raises Conflict when one of them is not there any more. Two statements for each schema version
-    that still keeps rows, and one more.
+    Raises Conflict if one of them no longer exists. Two statements for each schema version that
+    still has rows, and one more.
     """
     if not row_ids:
         return
@@ -117,7 +117,7 @@ def _ending(name: str) -> Update:
     return (
         update(rows)
         .where(rows.c.row_id.in_(bindparam("ids", expanding=True)), rows.c.end_snapshot.is_(None))
-        # A row that this very commit writes under the same id stays.
+        # A row that this commit itself writes under the same id stays.
         .where(rows.c.begin_snapshot < ended)
         .values(end_snapshot=ended)
     )

@@ -17,13 +17,13 @@ _INSERT = insert(tables.column)
 def insert_columns(
     draft: Draft, table: TableId, fields: Sequence[tuple[Field, FieldId | None]]
 ) -> None:
-    """Write the rows of fields, each beside the id of its parent; one statement."""
+    """Write the rows of fields, each given with the id of its parent; one statement."""
     draft.connection.execute(_INSERT, rows_of(table, draft.id, fields))
 
 
 def reserve_columns(draft: Draft, table: TableId, fields: Sequence[Field]) -> None:
     """Take the ids of columns that nobody sees; at most one statement."""
     if fields:
-        # A row without an extent is seen by nobody, and its id is never given again.
+        # Nobody sees a row that begins and ends at once, and its id is never assigned again.
         rows = rows_of(table, draft.id, with_parents(Schema(tuple(fields))))
         draft.connection.execute(_INSERT, [r | {"end_snapshot": draft.id} for r in rows])

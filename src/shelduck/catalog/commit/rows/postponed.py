@@ -1,4 +1,4 @@
-"""Rewrites of older snapshots that happen in the one of an ALTER instead."""
+"""Rewrites of older snapshots that the snapshot of an ALTER moves to itself."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _END_LATER, _END_DELETES_LATER = map(_ending_later, (tables.data_file, tables.de
 
 
 def postpone(draft: Draft, work: TableWork, postponed: PostponedRewrites) -> None:
-    """Let rewrites of older snapshots happen in this one; some six statements.
+    """Move rewrites of older snapshots to this one; about six statements.
 
-    Raises Conflict when a result is not as it was, or a source is gone.
+    Raises Conflict if a result has changed or a source is gone.
     """
     seen = dict.fromkeys(postponed.results, DeletesSeen())
     require_as_seen(draft, work.id, f"alter table {work.name} (id {work.id})", seen)

@@ -1,9 +1,9 @@
 """Statistics of a whole table: what one commit's files and new columns add to them; no I/O.
 
-DuckDB answers MIN and MAX from these rows, drops filters by them and even packs values by them. To
-it a row without bounds means "no values yet", and its next insert sets them. So a row is written
-only while its bounds are certain, or while all values are NULL; otherwise there is none (here:
-None), which is always safe.
+DuckDB answers MIN and MAX from these rows, drops filters by them and even packs values by them. For
+DuckDB, a row without bounds means "no values yet", and its next insert sets them. So a row is
+written only while its bounds are certain, or while all values are NULL. Otherwise there is no row
+(here: None), which is always safe.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shelduck.model.types.literals import canonical_text
 class TableColumnStats:
     """One row of ``ducklake_table_column_stats`` without its keys.
 
-    ``contains_nan`` is None for types without NaN, and for floats of which it is not known.
+    ``contains_nan`` is None for types without NaN, and for floats for which it is unknown.
     """
 
     contains_null: bool
@@ -33,14 +33,14 @@ class TableColumnStats:
 
     @property
     def has_bounds(self) -> bool:
-        """True when both bounds are known."""
+        """True if both bounds are known."""
         return self.min_value is not None and self.max_value is not None
 
 
 def stats_of_files(leaf: Leaf, parts: Iterable[ColumnStats | None]) -> TableColumnStats | None:
-    """Return the statistics of a leaf over some files; None when its bounds are not certain.
+    """Return the statistics of a leaf over some files; None if its bounds are not certain.
 
-    ``parts`` has one entry for each file with rows, None where the file says nothing.
+    ``parts`` has one entry for each file with rows, None if the file does not say.
     """
     total = _no_values(leaf, contains_null=False)
     for part in parts:
@@ -62,9 +62,9 @@ def stats_of_files(leaf: Leaf, parts: Iterable[ColumnStats | None]) -> TableColu
 def grown(
     leaf: Leaf, old: TableColumnStats, added: TableColumnStats | None
 ) -> TableColumnStats | None:
-    """Return a table's statistics after more rows; None when their bounds are not certain.
+    """Return a table's statistics after more rows; None if their bounds are not certain.
 
-    An old row without bounds leaves open whether its writer knew of values, so it cannot grow.
+    An old row without bounds does not say whether there are values, so it cannot be extended.
     """
     if added is None:
         return None
@@ -74,7 +74,7 @@ def grown(
 
 
 def stats_of_added(column: Field, *, is_nested: bool) -> TableColumnStats | None:
-    """Return the statistics of a column that was added to rows that exist: all hold one value."""
+    """Return the statistics of a column that was added to existing rows: all hold one value."""
     assert not isinstance(column.shape, Kind)
     leaf, default = column.shape, column.initial_default
     if default is None:

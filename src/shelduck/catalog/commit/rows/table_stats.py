@@ -1,4 +1,4 @@
-"""Statistics of whole tables, of all rows and by column: what a commit adds to them."""
+"""Statistics of whole tables, in total and by column: what a commit adds to them."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ _TOTALS_OF_FILES = select(
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """One row of ``ducklake_table_stats``; ``is_new`` when it has to be inserted.
+    """One row of ``ducklake_table_stats``; ``is_new`` if it must be inserted.
 
-    ``is_first_insert`` when there were no rows before, so that statistics begin with these.
+    ``is_first_insert`` if there were no rows before, so that statistics begin with these.
     """
 
     record_count: int
@@ -90,7 +90,7 @@ class Totals:
 class Growth:
     """What a commit adds to one table: rows, ids for them, bytes, and statistics by part.
 
-    ``columns`` are the leaves of the table where they are known, None where the catalog is asked.
+    ``columns`` are the leaves of the table if they are known; if None, the catalog is queried.
     """
 
     rows: int
@@ -119,7 +119,7 @@ class Growth:
 def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
     """Write table statistics of columns that were added to tables with data; two statements.
 
-    DuckDB leaves them out, and then neither SET NOT NULL nor MIN and MAX find what they need.
+    DuckDB leaves them out, and then neither SET NOT NULL nor MIN and MAX work.
     """
     added: dict[TableId, list[tuple[FieldId, TableColumnStats]]] = {}
     for work in works:
@@ -129,7 +129,7 @@ def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
         found = [
             (f.id, stats_of_added(f, is_nested=f.id not in tops))
             for f in work.columns.leaves()
-            # A column that comes back (RESTORE) has had its statistics from the beginning.
+            # A column that RESTORE brings back has had its statistics from the beginning.
             if f.id > work.old.max_column_id
         ]
         leaves = [(number, stats) for number, stats in found if stats is not None]
@@ -149,7 +149,7 @@ def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
 
 
 def read_totals(draft: Draft, ids: Sequence[TableId]) -> dict[TableId, Totals]:
-    """Return the totals of tables; one statement, and a few for each that has none yet."""
+    """Return the totals of tables; one statement, and a few for each table without totals."""
     found = {
         TableId(row.table_id): Totals(row.record_count, row.next_row_id, row.file_size_bytes)
         for row in draft.connection.execute(_TOTALS, {"ids": ids})
@@ -170,7 +170,7 @@ def grow_stats(
 
 
 def _totals_of_rows(draft: Draft, table: TableId) -> Totals:
-    """Count what is there: another writer may have left the totals out, and row ids must go on."""
+    """Count the rows: another writer may have left the totals out, and row ids must stay unique."""
     row = draft.connection.execute(_TOTALS_OF_FILES, {"of_table": table}).one()
     records, next_row, size, files = (int(value) for value in row)
     for name, _ in draft.connection.execute(queries.inlined_tables(table)).all():

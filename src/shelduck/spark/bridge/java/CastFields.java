@@ -10,8 +10,9 @@ import scala.Option;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Takes a field before its struct is cast and not after it, which is the same: structs are cast by
- * position. So {@code cast(s as struct<new>).new} is {@code s.old}, as the files name it.
+ * Takes a field before its struct is cast and not afterwards. The result is the same, because
+ * structs are cast by position. So {@code cast(s as struct<new>).new} is {@code s.old}, the name in
+ * the files.
  */
 public class CastFields extends AbstractPartialFunction {
   public boolean isDefinedAt(Object node) {

@@ -14,14 +14,14 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * What a {@link LakeCatalog} asks Python for: {@code asked} gets rows of text, and a Dataset where
- * rows are written. Python's errors come back as rows and are thrown as what Spark calls them; what
- * Spark itself threw meanwhile is thrown again.
+ * A request of a {@link LakeCatalog} to Python: {@code asked} gets rows of text, and a Dataset if
+ * rows are written. Python's errors come back as rows and are thrown under Spark's names; errors
+ * that Spark itself threw in the meantime are thrown again.
  */
 public final class CatalogCall {
-  /** Whom to ask, by token. */
+  /** The Python objects to call, by token. */
   public static final ConcurrentHashMap ASKED = new ConcurrentHashMap();
-  /** What Spark threw while Python worked out an answer, by the name that the answer gives it. */
+  /** Errors that Spark threw while Python computed an answer, by their names in the answer. */
   public static final ConcurrentHashMap THROWN = new ConcurrentHashMap();
   private final String name;
 
@@ -29,7 +29,7 @@ public final class CatalogCall {
     this.name = name;
   }
 
-  /** Spark keeps a catalog that was attached once; whom to ask is told by a setting. */
+  /** Spark keeps a catalog once it is attached; a setting says which Python object to call. */
   private BiFunction asked() {
     String token = SQLConf.get().getConfString("spark.sql.catalog." + name + ".attached", "");
     BiFunction found = (BiFunction) ASKED.get(token);
@@ -41,8 +41,8 @@ public final class CatalogCall {
   }
 
   /**
-   * Returns the rows of the answer; {@code data} may be null. Python hears too for which query of
-   * its own this thread works, if for one.
+   * Returns the rows of the answer; {@code data} may be null. If this thread works on one of
+   * Python's own queries, Python also learns which one.
    */
   public List rows(String[] request, Object data) {
     String query = SparkContext.getOrCreate().getLocalProperty("shelduck.query");
@@ -53,7 +53,7 @@ public final class CatalogCall {
     List answer = TextRows.rows((String) asked().apply(text.append('\n').toString(), data));
     String[] first = (String[]) answer.get(0);
     if (!first[0].equals("ok")) {
-      // Spark's errors of analysis are checked ones, which not every method declares.
+      // Spark's analysis errors are checked exceptions, which not every method declares.
       Platform.throwException(error(first, request));
     }
     return answer.subList(1, answer.size());
@@ -76,7 +76,7 @@ public final class CatalogCall {
     if (condition.equals("SCHEMA_ALREADY_EXISTS")) {
       return new NamespaceAlreadyExistsException(new String[] {request[1]});
     }
-    // PySpark shows both by their message alone; an IllegalStateException would be a bug to Spark.
+    // PySpark shows only the message of either; Spark treats an IllegalStateException as a bug.
     return condition.equals("FAILED")
         ? new QueryExecutionException(found[1], null) : new IllegalArgumentException(found[1]);
   }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
-/** What a Parquet reader gives, which at its end must be as many rows as the catalog says. */
+/** The rows of a Parquet reader; at its end there must be as many as the catalog says. */
 public class CheckedRows extends AbstractIterator implements Closeable {
   private final Iterator all;
   private final long expected;

@@ -3,7 +3,7 @@ package shelduck.bridge;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.util.V2ExpressionSQLBuilder;
 
-/** Conditions as Spark reads them again: its own builder writes for databases of others. */
+/** Conditions as text that Spark can parse again: its own builder writes for other databases. */
 public class ConditionText extends V2ExpressionSQLBuilder {
   protected String visitLiteral(Literal literal) {
     return new org.apache.spark.sql.catalyst.expressions.Literal(

@@ -1,13 +1,13 @@
 package shelduck.bridge;
 
-/** How a task says that the catalog and a file contradict each other. */
+/** A task's error if the catalog and a file contradict each other. */
 public final class DamagedLake {
   /** The text by which Python finds the message. */
   public static final String MARK = "shelduck found a damaged lake: ";
 
   private DamagedLake() {}
 
-  /** An error of a class that no setting makes Spark skip the file for. */
+  /** An error of a class for which no setting makes Spark skip the file. */
   public static IllegalStateException error(String message) {
     return new IllegalStateException(MARK + message);
   }

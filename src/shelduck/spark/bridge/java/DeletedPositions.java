@@ -23,7 +23,7 @@ import org.apache.parquet.schema.Type;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.roaringbitmap.longlong.Roaring64NavigableMap;
 
-/** The deleted positions of one data file: its delete file and what the catalog holds inlined. */
+/** The deleted positions of one data file: from its delete file and from the catalog. */
 public final class DeletedPositions {
   private static final int POSITION_ID = 2147483645;
   private static final int SNAPSHOT_ID = 2147483539;
@@ -33,8 +33,8 @@ public final class DeletedPositions {
   private DeletedPositions() {}
 
   /**
-   * Three constants from {@code at}: delete file, last snapshot that counts, inlined positions.
-   * The delete file has to have {@code count} positions, where that is not negative.
+   * Three constants from {@code at}: delete file, last snapshot that counts, inlined positions. The
+   * delete file must have {@code count} positions, unless that is negative.
    */
   public static Roaring64NavigableMap of(
       InternalRow constants, int at, long count, Configuration conf) throws IOException {
@@ -60,7 +60,7 @@ public final class DeletedPositions {
     return positions;
   }
 
-  /** Return how many positions the file has, those that do not count yet among them. */
+  /** Return how many positions the file has, including those that do not count yet. */
   private static long addParquet(
       Roaring64NavigableMap positions, Path path, long bound, Configuration conf)
       throws IOException {

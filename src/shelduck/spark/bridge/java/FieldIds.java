@@ -10,7 +10,9 @@ import org.apache.parquet.schema.GroupType;
 import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.Type;
 
-/** Field ids by the path of group names in a Parquet schema, list elements and map keys too. */
+/**
+ * Field ids by the path of group names in a Parquet schema, including list elements and map keys.
+ */
 public final class FieldIds {
   public static final String OPTION = "shelduck.field.ids";
   private static final List VARIANT = Arrays.asList(new String[] {"metadata", "value", "typed_value"});
@@ -20,7 +22,7 @@ public final class FieldIds {
 
   public static FieldIds of(Configuration conf) {
     FieldIds result = new FieldIds();
-    // Raw: a plain get would take ${...} in a name for a variable.
+    // Raw: a plain get would read ${...} in a name as a variable.
     List rows = TextRows.rows(conf.getRaw(OPTION));
     for (int i = 0; i < rows.size(); i++) {
       List row = Arrays.asList((Object[]) rows.get(i));
@@ -79,7 +81,7 @@ public final class FieldIds {
     }
   }
 
-  /** Parts of a VARIANT belong to its encoding and carry no ids. */
+  /** Parts of a VARIANT belong to its encoding and have no ids. */
   private static boolean isVariant(GroupType group) {
     for (int i = 0; i < group.getFieldCount(); i++) {
       if (!VARIANT.contains(group.getType(i).getName())) {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
-/** Gives all columns of a plan ids of their own, so that it can stand twice in another plan. */
+/** Gives all columns of a plan new ids, so that it can occur twice in another plan. */
 public class FreshIds extends AbstractPartialFunction {
   private final HashMap ids = new HashMap();
 

@@ -8,11 +8,13 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.runtime.AbstractFunction0;
 
-/** Spark's own Parquet writer, under a schema whose fields carry the ids of {@link FieldIds}. */
+/** Spark's own Parquet writer, with a schema whose fields have the ids of {@link FieldIds}. */
 public class IdWriteSupport extends WriteSupport {
   private final ParquetWriteSupport spark;
 
-  /** Spark fixes the calendar of dates when its writer is made, by the session's configuration. */
+  /**
+   * Spark sets the calendar of dates when its writer is created, from the session's configuration.
+   */
   public IdWriteSupport() {
     SQLConf calendar = new SQLConf();
     calendar.setConfString("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED");

@@ -15,8 +15,8 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * What a Parquet reader gives, batches or rows, without the rows at deleted positions; or, to see
- * what is deleted, these rows alone.
+ * The batches or rows of a Parquet reader, without the rows at deleted positions; or only those
+ * rows, to see what is deleted.
  */
 public class KeptRows extends AbstractIterator implements Closeable {
   private final Iterator all;
@@ -30,7 +30,7 @@ public class KeptRows extends AbstractIterator implements Closeable {
   private UnsafeProjection narrow;
   private Object ahead;
 
-  /** {@code position} is the column of the row index; hidden when only this class asked for it. */
+  /** {@code position} is the column of the row index; hidden if only this class asked for it. */
   public KeptRows(Iterator all, DataType[] types, int position, boolean hidePosition,
       Roaring64NavigableMap deleted, boolean wantsDeleted) {
     this.all = all;

@@ -8,7 +8,7 @@ import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** The rows of a vector that are left: row i is row {@code rows[i]} of it. Owns no memory. */
+/** The remaining rows of a vector: row i is its row {@code rows[i]}. Owns no memory. */
 public class KeptVector extends ColumnVector {
   private final ColumnVector all;
   private final int[] rows;
@@ -92,7 +92,7 @@ public class KeptVector extends ColumnVector {
     return all.getBinary(rows[i]);
   }
 
-  /** Fields of a struct go by row; elements of arrays and maps are found by their offsets. */
+  /** Fields of a struct are found by row; elements of arrays and maps are found by offset. */
   public ColumnVector getChild(int ordinal) {
     if (type instanceof ArrayType || type instanceof MapType) {
       return all.getChild(ordinal);

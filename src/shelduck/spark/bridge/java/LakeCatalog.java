@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A lake as a catalog of a session; Python answers whatever Spark asks. */
+/** A lake as a catalog of a session; Python answers Spark's requests. */
 public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   private static final String NONE = "";
   private String name;
@@ -67,7 +67,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
     return view(table, "timestamp", Long.toString(microseconds));
   }
 
-  /** What is written into; only Python knows who may. */
+  /** A table to write to; only Python knows who may do this. */
   public Table loadTable(Identifier table, Set privileges) {
     String namespace = joined(table.namespace());
     List rows = asked(new String[] {"schema", namespace, table.name()});
@@ -96,7 +96,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
     return staged("create or replace", table, schema, partitions, properties);
   }
 
-  /** ALTER TABLE is taken before it gets here, so only Spark's own Scala and Java do this. */
+  /** ALTER TABLE is handled before it gets here, so only Spark's Scala and Java API calls this. */
   public Table alterTable(Identifier table, TableChange[] changes) {
     throw new UnsupportedOperationException("cannot alter " + table + " here; use spark.sql of the"
         + " Python session that attached the lake, or lake.table(...).alter(...)");

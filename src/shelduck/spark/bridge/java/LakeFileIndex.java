@@ -42,19 +42,19 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
 
 /**
- * The files of one scan, asked for when Spark plans it: {@code lister} gets the pushed filters as
- * SQL text, instants in UTC, and answers with the files to keep and the constants of each.
- * {@code chooser}, where there is one, is asked by {@code RollupRule} for what to read instead.
+ * The files of one scan, requested when Spark plans it: {@code lister} gets the pushed filters as
+ * SQL text, instants in UTC, and returns the files to keep with their constants. If there is a
+ * {@code chooser}, {@code RollupRule} asks it what to read instead.
  */
 public class LakeFileIndex implements FileIndex {
-  /** Under which a task finds how many rows the catalog says that a file has. */
+  /** The key under which a task finds how many rows a file has according to the catalog. */
   public static final String ROWS = "shelduck.rows";
-  /** And how many positions its delete file has. */
+  /** The same for the number of positions in its delete file. */
   public static final String DEAD = "shelduck.dead";
   private static final long BLOCK = 134217728L;
-  // Path, size, rows and the positions of the delete file stand before the constants.
+  // Path, size, rows and the positions of the delete file come before the constants.
   private static final int FIRST = 4;
-  // Marks of the attributes that stand for parts of _metadata; their bare names may equal columns.
+  // Marks of the attributes for parts of _metadata; their bare names may equal columns.
   private static final String[] METADATA = {"__metadata_col", "__file_source_metadata_col",
       "__file_source_constant_metadata_col", "__file_source_generated_metadata_col"};
 
@@ -66,8 +66,8 @@ public class LakeFileIndex implements FileIndex {
   private final Function chooser;
 
   /**
-   * {@code root} and {@code chooser} may be null; {@code home} is the file system of paths that
-   * name none.
+   * {@code root} and {@code chooser} may be null; {@code home} is the file system of paths without
+   * a scheme.
    */
   public LakeFileIndex(StructType constants, String root, URI home, long size, Function lister,
       Function chooser) {
@@ -85,7 +85,7 @@ public class LakeFileIndex implements FileIndex {
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
     final Seq filters = dataFilters;
-    // The session's time zone may be another one by now than when the DataFrame was made.
+    // The session's time zone may have changed since the DataFrame was made.
     SQLConf utc = SQLConf.get().clone();
     utc.setConfString("spark.sql.session.timeZone", "UTC");
     String text = (String) SQLConf.withExistingConf(utc, new AbstractFunction0() {
@@ -100,7 +100,7 @@ public class LakeFileIndex implements FileIndex {
       String[] row = (String[]) rows.get(i);
       InternalRow values = values(row);
       if (holds(conditions, values)) {
-        // A file of no bytes would get no task; what it has is found when it is opened.
+        // A file of no bytes would get no task; its content is checked when it is opened.
         long size = Math.max(1L, Long.parseLong(row[1]));
         FileStatus file = new FileStatus(size, false, 1, BLOCK, 0L, path(row[0]));
         ArrayList found = new ArrayList();
@@ -127,13 +127,13 @@ public class LakeFileIndex implements FileIndex {
     int end = answer.indexOf('\n');
     if (answer.startsWith("failed")) {
       String[] reason = (String[]) TextRows.rows(answer.substring(end + 1)).get(0);
-      // PySpark shows this class of error by its message alone.
+      // PySpark shows only the message of this class of error.
       throw new IllegalArgumentException("Shelduck could not list the files to read: " + reason[0]);
     }
     return TextRows.rows(answer.substring(end + 1));
   }
 
-  /** Null where the filter says nothing about the columns of the files. */
+  /** Null if the filter says nothing about the columns of the files. */
   private static String sql(Expression filter) {
     Seq columns = filter.references().toSeq();
     for (int i = 0; i < columns.size(); i++) {
@@ -164,7 +164,7 @@ public class LakeFileIndex implements FileIndex {
     return type instanceof StructType || type instanceof ArrayType || type instanceof MapType;
   }
 
-  /** Whether it stands for a part of _metadata and not for a column of the files. */
+  /** Whether it is a part of _metadata and not a column of the files. */
   public static boolean isMetadata(Attribute column) {
     for (int m = 0; m < METADATA.length; m++) {
       if (column.metadata().contains(METADATA[m])) {
@@ -174,7 +174,7 @@ public class LakeFileIndex implements FileIndex {
     return false;
   }
 
-  /** Spark does not look again at filters on constants: whoever lists the files applies them. */
+  /** Spark does not check filters on constants again: whoever lists the files applies them. */
   private BasePredicate[] bound(Seq filters) {
     BasePredicate[] conditions = new BasePredicate[filters.size()];
     for (int i = 0; i < conditions.length; i++) {
@@ -186,7 +186,7 @@ public class LakeFileIndex implements FileIndex {
     return conditions;
   }
 
-  /** The constants in order, as the attributes by which this filter knows them. */
+  /** The constants in order, as the attributes in this filter. */
   private List attributes(Expression filter) {
     Seq used = filter.references().toSeq();
     ArrayList attributes = new ArrayList();
@@ -258,7 +258,7 @@ public class LakeFileIndex implements FileIndex {
     throw new IllegalStateException("no constant can be of type " + type.sql());
   }
 
-  /** Path(String) takes every character as it is: nothing is decoded and no pattern expanded. */
+  /** Path(String) takes every character as it is: nothing is decoded and no pattern is expanded. */
   private Path path(String text) {
     Path path = new Path(text);
     return path.toUri().getScheme() == null ? path.makeQualified(home, new Path("/")) : path;

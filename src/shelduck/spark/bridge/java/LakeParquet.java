@@ -22,16 +22,17 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's Parquet, with four additions: a scan takes no size and no row count of the catalog on
- * trust, and leaves no row group out by what {@link SafeFilters} does not let pass; one whose constants say so drops the deleted positions of each file while it reads; and a
- * write gives every field the id that option {@code shelduck.field.ids} names.
+ * Spark's Parquet format, with four additions. A scan does not trust the catalog's sizes and row
+ * counts. It skips no row group by filters that {@link SafeFilters} removes. If the constants say
+ * so, it drops the deleted positions of each file while it reads. And a write gives every field the
+ * id in option {@code shelduck.field.ids}.
  */
 public class LakeParquet extends ParquetFileFormat {
   /** The first of the three constants that {@link DeletedPositions} reads. */
   public static final String DELETES = "__shelduck_delete_file";
-  /** An option of a scan: the rows that are deleted are wanted, not the others. */
+  /** An option of a scan: read only the deleted rows. */
   public static final String WANTS_DELETED = "shelduck.wants.deleted";
-  /** An option of a scan: what messages call the table. */
+  /** An option of a scan: the name of the table in messages. */
   public static final String TABLE = "shelduck.table";
   private static final String ROW_INDEX = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME();
 
@@ -47,12 +48,14 @@ public class LakeParquet extends ParquetFileFormat {
     return "LakeParquet";
   }
 
-  /** The row index is one more field, and their number decides whether Spark reads batches. */
+  /**
+   * The row index is one more field, and the number of fields decides whether Spark reads batches.
+   */
   public boolean supportBatch(SparkSession session, StructType schema) {
     return super.supportBatch(session, has(schema, DELETES) ? withRowIndex(schema) : schema);
   }
 
-  /** None where vectors may be {@link KeptVector}: generated code would cast to Spark's classes. */
+  /** None if vectors may be {@link KeptVector}: generated code would cast to Spark's classes. */
   public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
     return has(partition, DELETES)
         ? Option.empty() : super.vectorTypes(required, partition, conf);
@@ -68,7 +71,7 @@ public class LakeParquet extends ParquetFileFormat {
           session, data, partition, required, filters, options, conf);
       return new ReadWhole(plain, filters.isEmpty(), table);
     }
-    // Spark writes the schema to read into the configuration, so each reader needs its own copy.
+    // Spark writes the read schema into the configuration, so each reader needs its own copy.
     Function1 plain = super.buildReaderWithPartitionValues(
         session, data, partition, required, filters, options, new Configuration(conf));
     Function1 untouched = new ReadWhole(plain, filters.isEmpty(), table);
@@ -92,7 +95,7 @@ public class LakeParquet extends ParquetFileFormat {
         partition.fieldIndex(DELETES), shared, options.contains(WANTS_DELETED), table);
   }
 
-  /** What other readers of a lake rely on is set for this job and leaves the session alone. */
+  /** Settings that other readers of a lake rely on; they apply to this job, not to the session. */
   public OutputWriterFactory prepareWrite(
       SparkSession session, Job job, Map options, StructType schema) {
     OutputWriterFactory factory = super.prepareWrite(session, job, options, schema);
@@ -105,7 +108,7 @@ public class LakeParquet extends ParquetFileFormat {
     conf.set("parquet.write.support.class", IdWriteSupport.class.getName());
     conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
     conf.setBoolean("spark.sql.parquet.writeLegacyFormat", false);
-    // One source of ids: a column read from another table may still carry that table's id.
+    // One source of ids: a column read from another table may still have that table's id.
     conf.setBoolean("spark.sql.parquet.fieldId.write.enabled", false);
     conf.setBoolean("mapreduce.fileoutputcommitter.marksuccessfuljobs", false);
     String rows = ParquetWriteSupport.SPARK_ROW_SCHEMA();

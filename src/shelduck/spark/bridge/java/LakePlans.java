@@ -17,10 +17,10 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What Python would need many calls to build: each call of py4j costs more than what it does. */
+/** Plans that Python would need many calls to build: each py4j call costs more than its work. */
 public final class LakePlans {
   /**
-   * Rows over the files that {@code lister} names. Schemas are JSON, {@code options} rows of name
+   * Rows over the files that {@code lister} returns. Schemas are JSON, {@code options} rows of name
    * and value, {@code hidden} a row of columns that are read and not shown. {@code root} and
    * {@code chooser} may be null.
    */
@@ -42,15 +42,15 @@ public final class LakePlans {
     return names.isEmpty() ? found : found.drop((String[]) names.get(0));
   }
 
-  /** Every part nullable: no file promises what the read schema does. */
+  /** Every part is nullable: no file guarantees what the read schema says. */
   private static StructType schema(String json) {
     return ((StructType) DataType.fromJson(json)).asNullable();
   }
 
   /**
-   * Columns of {@code rows}, each told by its name, the column that it is made of, the JSON of the
-   * type to cast to and that of its metadata. What is null there is the next one of {@code made},
-   * is not cast, or keeps its metadata.
+   * Columns of {@code rows}, each given by its name, its source column, the JSON of the type to
+   * cast to and that of its metadata. A null source is the next one of {@code made}; a null type is
+   * no cast; null metadata keeps the source's.
    */
   public Dataset select(Dataset rows, String named, List made) {
     List texts = TextRows.rows(named);

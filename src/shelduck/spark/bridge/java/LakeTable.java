@@ -11,8 +11,8 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table of a lake that rows are written into: all of them are handed to Python as one Dataset. A
- * table that is {@code staged} is there when its changes are committed.
+ * A table of a lake for writes: all rows are passed to Python as one Dataset. A {@code staged}
+ * table exists once its changes are committed.
  */
 public class LakeTable implements SupportsWrite, StagedTable {
   private final CatalogCall call;
@@ -21,7 +21,7 @@ public class LakeTable implements SupportsWrite, StagedTable {
   private final StructType schema;
   private final String staged;
 
-  /** {@code staged} is null for a table that is there. */
+  /** {@code staged} is null for an existing table. */
   public LakeTable(
       CatalogCall call, String namespace, String name, StructType schema, String staged) {
     this.call = call;

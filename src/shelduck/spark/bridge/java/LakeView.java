@@ -13,9 +13,9 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Map$;
 
 /**
- * A table of a lake that is read: to Spark it is a view of all of a global temporary view, whose
- * plan Python has made. The case class behind it has got more fields with every version of Spark,
- * so those that are not named here get the defaults that it has.
+ * A table of a lake for reads: for Spark it is a view of all of a global temporary view, whose plan
+ * Python has made. Its case class gets more fields in every version of Spark, so fields that are
+ * not named here get their defaults.
  */
 public final class LakeView {
   private static final int PROPERTIES = 11;
@@ -23,7 +23,7 @@ public final class LakeView {
 
   private LakeView() {}
 
-  /** {@code hidden} is the name of the view in {@code database}, that of global ones. */
+  /** {@code hidden} is the name of the view in {@code database}, the database of global views. */
   public static Table of(String catalog, String namespace, String name, String database,
       String hidden, StructType schema) throws Exception {
     Map properties = Map$.MODULE$.empty();

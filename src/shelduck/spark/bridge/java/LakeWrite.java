@@ -14,7 +14,7 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.sources.InsertableRelation;
 
-/** One write of rows: appended, or put in the place of all rows, or of those of a condition. */
+/** One write of rows: appended, or replacing all rows or those of a condition. */
 public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write, InsertableRelation {
   private final CatalogCall call;
   private final String namespace;

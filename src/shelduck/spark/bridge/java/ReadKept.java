@@ -15,8 +15,8 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Opens one file in an executor: through {@link KeptRows} if it has deletes, else untouched, or not
- * at all where only deleted rows are wanted.
+ * Opens one file in an executor: through {@link KeptRows} if it has deletes; otherwise unchanged,
+ * or not at all if only deleted rows are wanted.
  */
 public class ReadKept extends AbstractFunction1 implements Serializable {
   private final Function1 untouched;
@@ -28,7 +28,9 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
   private final boolean wantsDeleted;
   private final String table;
 
-  /** {@code types} are the columns of {@code withPosition}; {@code deletes} is a constant's place. */
+  /**
+   * {@code types} are the columns of {@code withPosition}; {@code deletes} is a constant's index.
+   */
   public ReadKept(Function1 untouched, Function1 withPosition, DataType[] types, int position,
       int deletes, Broadcast conf, boolean wantsDeleted, String table) {
     this.untouched = untouched;
@@ -54,7 +56,7 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
           count.isEmpty() ? -1L : ((Long) count.get()).longValue(),
           ((SerializableConfiguration) conf.value()).value());
     } catch (Exception error) {
-      // Thrown as another class: Spark may be told to skip files that are missing or damaged.
+      // Thrown as another class: a setting may make Spark skip missing or damaged files.
       throw DamagedLake.error("Shelduck could not read which rows of " + file.filePath() + " of "
           + table + " are deleted: " + error.getMessage());
     }

@@ -8,15 +8,15 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Opens one file, or a part of it, so that each row group is in exactly one part, whatever size the
- * catalog gives the file; and has its rows counted where one task reads all of them.
+ * Opens one file, or a part of it, so that each row group is in exactly one part, whatever the
+ * file's size in the catalog is. If one task reads all rows, they are counted.
  */
 public class ReadWhole extends AbstractFunction1 implements Serializable {
   private final Function1 read;
   private final boolean readsAll;
   private final String table;
 
-  /** {@code readsAll}: no filter lets the reader leave row groups out. */
+  /** {@code readsAll}: no filter lets the reader skip row groups. */
   public ReadWhole(Function1 read, boolean readsAll, String table) {
     this.read = read;
     this.readsAll = readsAll;
@@ -37,7 +37,9 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
         (Iterator) rows, ((Long) expected.get()).longValue(), file.filePath().toString(), table);
   }
 
-  /** Spark gives a row group to the part that holds its middle; behind the last part is nothing. */
+  /**
+   * Spark assigns a row group to the part that holds its middle; nothing comes after the last part.
+   */
   private static PartitionedFile reachingToTheEnd(PartitionedFile file) {
     return new PartitionedFile(file.partitionValues(), file.filePath(), file.start(),
         Long.MAX_VALUE - file.start(), new String[0], file.modificationTime(), file.fileSize(),

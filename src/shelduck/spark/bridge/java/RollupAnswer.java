@@ -18,7 +18,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
-/** A rollup's plan, and which of its columns stand for columns and measures of the base. */
+/** A rollup's plan, and which of its columns replace columns and measures of the base. */
 public final class RollupAnswer {
   private final LogicalPlan plan;
   private final boolean groups;
@@ -39,7 +39,7 @@ public final class RollupAnswer {
     }
   }
 
-  /** True when one row stands for many of the base. */
+  /** True if one row represents many rows of the base. */
   public boolean groups() {
     return groups;
   }
@@ -52,7 +52,7 @@ public final class RollupAnswer {
     return new Project(ScalaSeq.of(made(columns)), plan);
   }
 
-  /** The same with a column for each measure, which are put into {@code held}. */
+  /** The same with a column for each measure, which is added to {@code held}. */
   public LogicalPlan groups(List columns, Set measures, Map held) {
     ArrayList made = made(columns);
     for (Iterator each = measures.iterator(); each.hasNext();) {
@@ -64,7 +64,7 @@ public final class RollupAnswer {
     return new Project(ScalaSeq.of(made), plan);
   }
 
-  /** Of each group, all of its rows or none have a value of a column that it is made by. */
+  /** In each group, either all rows or no rows have a value in a column by which it is grouped. */
   private Expression measure(String measure) {
     if (names.containsKey(measure) || !measure.startsWith("COUNT\t")) {
       return column(measure);

@@ -21,7 +21,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.collection.immutable.Seq;
 
-/** Projects and filters, down to the relation of a table that may have rollups. */
+/** Projects and filters above the relation of a table that may have rollups. */
 public final class RollupChain {
   private final ArrayList nodes = new ArrayList();
   private LogicalRelation relation;
@@ -29,7 +29,7 @@ public final class RollupChain {
 
   private RollupChain() {}
 
-  /** Null where the plan is something else. */
+  /** Null if the plan is something else. */
   public static RollupChain of(LogicalPlan top) {
     RollupChain chain = new RollupChain();
     LogicalPlan at = top;
@@ -60,7 +60,7 @@ public final class RollupChain {
     return (HadoopFsRelation) relation.relation();
   }
 
-  /** Whether each of its expressions says the same of the same values, wherever they are read. */
+  /** Whether its expressions always give the same result for the same values, wherever they run. */
   public boolean isSafe() {
     for (int n = 0; n < nodes.size(); n++) {
       Seq expressions = node(n).expressions();
@@ -90,7 +90,7 @@ public final class RollupChain {
     return true;
   }
 
-  /** What WITH defines stands elsewhere in the plan. */
+  /** A definition in WITH is elsewhere in the plan. */
   private static boolean namesQueries(LogicalPlan plan) {
     Seq children = plan.children();
     for (int i = 0; i < children.size(); i++) {
@@ -101,7 +101,7 @@ public final class RollupChain {
     return plan instanceof CTERelationRef;
   }
 
-  /** Ids of all columns that come out at the top. */
+  /** Ids of all columns in the output at the top. */
   public Set output() {
     HashSet ids = new HashSet();
     Seq columns = nodes.isEmpty() ? relation.output() : node(0).output();
@@ -111,7 +111,7 @@ public final class RollupChain {
     return ids;
   }
 
-  /** The ids that are needed of each node's output, the top first, and last of the relation's. */
+  /** The ids that each node's output needs, the top first, and last those of the relation. */
   public List levels(Set needed) {
     ArrayList levels = new ArrayList();
     levels.add(needed);
@@ -141,7 +141,7 @@ public final class RollupChain {
     }
   }
 
-  /** The relation's columns with these ids; null where one is no column of the files. */
+  /** The relation's columns with these ids; null if one is not a column of the files. */
   public List columns(Set ids) {
     ArrayList found = new ArrayList();
     Seq columns = relation.output();
@@ -157,7 +157,7 @@ public final class RollupChain {
     return found.size() == ids.size() ? found : null;
   }
 
-  /** The relation's column that goes by this id above node {@code level}; null where none does. */
+  /** The relation's column with this id above node {@code level}; null if there is none. */
   public Attribute column(Expression value, int level) {
     if (!(value instanceof Attribute)) {
       return null;
@@ -189,14 +189,14 @@ public final class RollupChain {
     return nodes.size();
   }
 
-  /** The condition of a node; null where it is no filter. */
+  /** The condition of a node; null if it is not a filter. */
   public Expression filter(int n) {
     return node(n) instanceof Filter ? ((Filter) node(n)).condition() : null;
   }
 
   /**
    * The same over another plan, which has the needed columns under their ids, and {@code more}
-   * columns that come out at the top.
+   * columns in the output at the top.
    */
   public LogicalPlan over(LogicalPlan bottom, List levels, List more) {
     LogicalPlan plan = bottom;

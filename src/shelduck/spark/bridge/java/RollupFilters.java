@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.StartsWith;
 public final class RollupFilters {
   private RollupFilters() {}
 
-  /** Adds {@code equal} or {@code range} with the name of a column, parted by a tab. */
+  /** Adds {@code equal} or {@code range} with the name of a column, separated by a tab. */
   public static void describe(RollupChain chain, Set rows) {
     for (int n = 0; n < chain.size(); n++) {
       if (chain.filter(n) != null) {

@@ -41,11 +41,12 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * The aggregate functions of a query that a rollup may hold as measures, and what they become over
- * its columns. A measure is known by its word and column, parted by a tab; COUNT(*) by its word.
+ * The aggregate functions of a query that a rollup may hold as measures, and how they are computed
+ * from its columns. A measure is identified by its word and column, separated by a tab; COUNT(*) by
+ * its word.
  */
 public final class RollupMeasures extends AbstractPartialFunction {
-  // Sums of decimals have ten digits more than their values; wider ones may overflow.
+  // Sums of decimals have ten more digits than their values; wider ones may overflow.
   private static final int MOST_DIGITS = DecimalType.MAX_PRECISION() - 10;
   private static final String COUNT = "COUNT";
 
@@ -59,7 +60,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
     this.chain = chain;
   }
 
-  /** Null where groups of rows do not tell what the aggregate asks for. */
+  /** Null if the groups of a rollup cannot answer the aggregate. */
   public static RollupMeasures of(Aggregate aggregate, RollupChain chain) {
     RollupMeasures found = new RollupMeasures(chain);
     Seq expressions = aggregate.expressions();
@@ -71,7 +72,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
     return found;
   }
 
-  /** The ids of what is used of the child's columns beside measures. */
+  /** The ids of the child's columns that are used outside of measures. */
   public Set needed() {
     return needed;
   }
@@ -158,7 +159,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
 
   private static boolean isExact(DataType type, Expression function) {
     if (type instanceof DecimalType) {
-      // An average of decimals that Spark does not compute by their digits rounds in its own way.
+      // An average of decimals that Spark does not compute by their digits has its own rounding.
       boolean byDigits = function.children().apply(0) instanceof UnscaledValue;
       return ((DecimalType) type).precision() <= MOST_DIGITS
           && (function instanceof Sum || byDigits);
@@ -170,7 +171,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
     return word + '\t' + TextRows.encoded(column.name());
   }
 
-  /** From now on functions are those over these columns, which are known by their measures. */
+  /** From now on, functions are over these columns, which are found by their measures. */
   public void hold(Map found) {
     held = found;
   }
@@ -218,7 +219,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
     return new Divide(cast(sum, DataTypes.DoubleType), cast(count, DataTypes.DoubleType));
   }
 
-  /** The sum of a column as the function takes it: of decimals as the number of their digits. */
+  /** The sum of a column as the function needs it: for decimals, the number of their digits. */
   private Expression summed(AggregateExpression call, Expression function, Attribute column) {
     Attribute total = (Attribute) held.get(measure("SUM", column));
     DataType base = column.dataType();
@@ -238,7 +239,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
     return cast(sum, base instanceof IntegralType ? DataTypes.LongType : DataTypes.DoubleType);
   }
 
-  /** The digits of a decimal as a whole number, which may be too large for a long. */
+  /** The digits of a decimal as an integer, which may be too large for a long. */
   private static Expression shifted(Expression value, int digits) {
     Decimal factor = Decimal.apply(BigDecimal.ONE.scaleByPowerOfTen(digits), digits + 1, 0);
     return new Multiply(value, new Literal(factor, new DecimalType(digits + 1, 0)));
@@ -279,7 +280,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
     return value.dataType().equals(type) ? value : new Cast(value, type, Option.empty());
   }
 
-  /** A column of a rollup as the base has it; null where its values may not be the same. */
+  /** A column of a rollup in the base's type; null if its values may differ. */
   public static Expression fitted(Attribute column, DataType type) {
     DataType own = column.dataType();
     if (own.asNullable().equals(type.asNullable())) {
@@ -287,7 +288,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
     }
     boolean wider = own instanceof NumericType && type instanceof NumericType
         && Cast.canUpCast(own, type);
-    // A sum of one value has room for more than the value needs.
+    // The type of a sum is wider than its single value needs.
     boolean exact = isWhole(own) && isWhole(type) || own instanceof DecimalType
         && type instanceof DecimalType
         && ((DecimalType) own).scale() == ((DecimalType) type).scale();

@@ -20,11 +20,11 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.collection.immutable.Seq;
 
 /**
- * Reads a rollup in the place of its base: Python is told what a query wants of the base, and says
- * which plan to read by which columns. Whatever it does not understand is left as it is.
+ * Reads a rollup instead of its base: Python gets what a query needs from the base, and says which
+ * plan and which columns to read. Anything that the rule does not understand stays as it is.
  */
 public class RollupRule extends Rule {
-  /** Has the session's optimizer run this rule, behind those that are there. */
+  /** Adds this rule to the session's optimizer, after the existing rules. */
   public void install(SparkSession session) {
     ExperimentalMethods methods = session.experimental();
     synchronized (methods) {
@@ -79,7 +79,7 @@ public class RollupRule extends Rule {
     }
   }
 
-  /** A class of this Spark may not be as it is known here; the base has the rows too. */
+  /** A class of this Spark may differ from the one known here; the base has the rows too. */
   private static LogicalPlan left(LogicalPlan plan, Function chooser, Throwable error) {
     if (!(error instanceof Exception) && !(error instanceof LinkageError)) {
       throw (Error) error;
@@ -110,7 +110,7 @@ public class RollupRule extends Rule {
       found = over(plan, chain.over(bottom, levels, new ArrayList(held.values())));
       found = (LogicalPlan) found.transformExpressionsUp(measures);
     } else {
-      // Its rows are those of the base: the aggregate stays, and takes its own columns.
+      // Its rows are those of the base: the aggregate stays, and uses its own columns.
       Set all = new HashSet();
       for (int i = 0; i < plan.expressions().size(); i++) {
         RollupChain.addReferences((Expression) plan.expressions().apply(i), all);
@@ -152,14 +152,14 @@ public class RollupRule extends Rule {
     return (LogicalPlan) plan.withNewChildren(ScalaSeq.of(children));
   }
 
-  /** Filters and columns go down to the rollup's files; a subquery's columns keep their ids. */
+  /** Filters and columns move down to the rollup's files; a subquery's columns keep their ids. */
   private static LogicalPlan optimized(LogicalPlan plan, RollupChain chain) {
     SparkSession session = (SparkSession) chain.source().sparkSession();
     Object found = session.sessionState().optimizer().execute(new Subquery(plan, false));
     return ((Subquery) found).child();
   }
 
-  /** Whoever plans the query may collect what was chosen for it. */
+  /** The caller that plans the query may collect what was chosen for it. */
   private static String collector(RollupChain chain) {
     SparkSession session = (SparkSession) chain.source().sparkSession();
     String token = session.sparkContext().getLocalProperty("shelduck.rollup.choices");

@@ -10,9 +10,9 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * The filters by which Parquet's reader may leave row groups and pages out. Spark takes -0.0 and 0.0
- * for equal and NaN for the greatest number; dictionaries and Bloom filters know neither, and
- * footers of some writers do not tell of NaN.
+ * The filters by which Parquet's reader may skip row groups and pages. For Spark, -0.0 equals 0.0
+ * and NaN is the largest number; dictionaries and Bloom filters follow neither rule, and footers of
+ * some writers do not mention NaN.
  */
 public final class SafeFilters {
   /** An option of a scan: columns whose footers cannot be trusted, as rows of text. */

@@ -4,7 +4,7 @@ import java.util.List;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Java lists as the immutable sequences that Spark's interfaces take. */
+/** Java lists as the immutable sequences that Spark's interfaces accept. */
 public final class ScalaSeq {
   private ScalaSeq() {}
 

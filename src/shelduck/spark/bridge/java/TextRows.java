@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Rows of text that Python and Java hand to each other: every row ends with a newline, fields are
- * parted by tabs, {@code \\ \t \n \r} stand for characters inside a field and {@code \N} for null.
- * codec.py holds the same rules.
+ * Rows of text that Python and Java pass to each other: every row ends with a newline, tabs
+ * separate fields, {@code \\ \t \n \r} are characters inside a field and {@code \N} is null.
+ * codec.py has the same rules.
  */
 public final class TextRows {
   private TextRows() {}
