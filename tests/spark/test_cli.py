@@ -129,7 +129,7 @@ def test_an_error_is_one_line_on_stderr(url, monkeypatch, capsys, arguments, tol
 def test_an_error_of_spark_is_one_line_on_stderr(url, monkeypatch, capsys):
     told = fail(monkeypatch, capsys, "sql", "SELECT nope FROM t", "-c", url)
 
-    assert told.startswith("AnalysisException: [UNRESOLVED_COLUMN.WITH_SUGGESTION]")
+    assert told.startswith("ColumnNotFound: [UNRESOLVED_COLUMN.WITH_SUGGESTION]")
     assert told.count("\n") == 1
 
 

@@ -215,3 +215,53 @@ def test_rows_go_under_names_for_which_duckdb_made_no_table(tmp_path, spark, alt
             assert duckdb.sql("SELECT id, a, b FROM t ORDER BY id") == wanted
             duckdb.execute("INSERT INTO t (id, a, b) VALUES (3, 'C', 'D')")
             assert duckdb.sql("SELECT a, b FROM t WHERE id = 3") == [("C", "D")]
+
+
+def test_few_changed_rows_stay_in_the_catalog(lake, tmp_path):
+    lake.sql("CREATE TABLE t (id INT, s STRING, m MAP<STRING, TIMESTAMP>)")
+    lake.table("t").append(lake.spark.range(50).selectExpr("CAST(id AS INT) id", "'a' s"))
+    before = files(tmp_path)
+    lake.sql("UPDATE t SET s = 'b', m = map('k', TIMESTAMP '2024-01-01 00:00:00Z') WHERE id < 2")
+    lake.sql("UPDATE t SET s = 'c' WHERE id = 1")
+    lake.sql(
+        "MERGE INTO t USING (VALUES (1), (2), (77)) u(id) ON t.id = u.id"
+        " WHEN MATCHED AND t.id = 2 THEN DELETE WHEN MATCHED THEN UPDATE SET s = 'd'"
+        " WHEN NOT MATCHED THEN INSERT (id, s) VALUES (u.id, 'new')"
+    )
+    lake.table("t").update({"s": "'e'"}, where="id = 0")
+    changed = "SELECT rowid, id, s FROM t WHERE s <> 'a'"
+    wanted = [(0, 0, "e"), (1, 1, "d"), (50, 77, "new")]
+    assert files(tmp_path) == before
+    assert sorted(map(tuple, lake.sql(changed).collect())) == wanted
+    assert rows(lake.sql("SELECT id, s FROM t VERSION AS OF 4 WHERE s = 'c'")) == [(1, "c")]
+    feed = lake.sql("SELECT _change_type, _row_id, s FROM table_changes('t', 4, 4)")
+    assert sorted(map(tuple, feed.collect())) == [
+        ("update_postimage", 1, "c"),
+        ("update_preimage", 1, "b"),
+    ]
+    lake.close()
+    with DuckDBOracle(f"sqlite:///{tmp_path}/catalog.db") as oracle:
+        assert sorted(oracle.sql(changed)) == wanted
+        assert oracle.sql("SELECT count(*), count(DISTINCT rowid) FROM t") == [(50, 50)]
+        oracle.execute("CALL ducklake_flush_inlined_data('lake')")
+        assert sorted(oracle.sql(changed)) == wanted
+        assert oracle.sql("SELECT id, s FROM t AT (VERSION => 4) WHERE s = 'c'") == [(1, "c")]
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        ("(id INT, s STRING) PARTITIONED BY (s)", "a partition is a directory"),
+        ("(id INT KEY, s STRING) UNIQUE KEY (id)", "keys are folded from files"),
+        ("(id INT, s STRING) TBLPROPERTIES ('x' = 'y')", "the limit is 0"),
+    ],
+)
+def test_other_tables_write_changed_rows_to_files(lake, tmp_path, made, why):
+    lake.sql(f"CREATE TABLE t {made}")
+    if "limit" in why:
+        lake.set_option("data_inlining_row_limit", 0, table="t")
+    lake.table("t").append(lake.spark.sql("SELECT 1 AS id, 'a' AS s"))
+    before = len(files(tmp_path))
+    lake.sql("UPDATE t SET s = 'b'")
+    assert len(files(tmp_path)) > before, why
+    assert rows(lake.sql("SELECT id, s FROM t")) == [(1, "b")]

@@ -10,12 +10,12 @@ from shelduck.borders.delta.columns import first_columns, next_columns
 from shelduck.borders.delta.log import Commit, DeltaLog, Metadata, Protocol, absolute
 from shelduck.borders.delta.notes import notes_of_columns, notes_of_settings
 from shelduck.borders.delta.schema import delta_schema
-from shelduck.borders.delta.type_changes import told_changes
+from shelduck.borders.delta.type_changes import told_changes, words_of
 from shelduck.borders.delta.vectors import z85_bytes, z85_text
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.schema import Default
-from shelduck.model.types.data_types import type_text
+from shelduck.model.types.data_types import ducklake_type, type_text
 
 
 def version(*fields, mode="none", partition=(), **settings):
@@ -332,3 +332,19 @@ def test_z85_is_that_of_zeromq():
     for wrong in ("Hell", "~~~~~", "#####"):
         with pytest.raises(ValueError, match="is not valid Z85 text"):
             z85_bytes(wrong)
+
+
+@pytest.mark.parametrize(
+    ("had", "shown", "words"),
+    [
+        (("int8", "int16"), "integer", ("byte", "short")),
+        # Delta has no unsigned integers, and shows these as the next wider type.
+        (("uint8",), "short", ()),
+        (("uint8", "int32"), "long", ("short", "integer")),
+        (("int32",), "string", ()),
+        (("date", "timestamp_s"), "timestamp_ntz", ("date",)),
+        (("decimal(9,2)", "time"), "decimal(11,2)", ("decimal(9,2)",)),
+    ],
+)
+def test_earlier_types_are_deltas_own_words(had, shown, words):
+    assert words_of([ducklake_type(text) for text in had], shown) == words

@@ -11,7 +11,7 @@ from shelduck.sql.ddl.views import read_alter_view
 from shelduck.sql.query.query import begins_query, read_query
 from shelduck.sql.rows.insert import read_insert
 from shelduck.sql.rows.merge_into import read_merge
-from shelduck.sql.rows.returning import returning_at, with_returning
+from shelduck.sql.rows.returning import RETURNING_VERBS, returning_at, with_returning
 from shelduck.sql.rows.rows import read_delete, read_truncate, read_update
 from shelduck.sql.statements.statements import Statement
 from shelduck.sql.tokens.cursor import Cursor
@@ -101,8 +101,7 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
 
 
 def _statement(cursor: Cursor) -> Statement:
-    at = returning_at(cursor)
-    if at is not None:
+    if cursor.peek().key in RETURNING_VERBS and (at := returning_at(cursor)) is not None:
         return with_returning(cursor, at, _statement)
     for words, read in _READERS.items():
         if cursor.accept(*words):

@@ -22,7 +22,7 @@ from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.edits import merge_into
 from shelduck.work.lookup import few_deletes
 from shelduck.work.results import Result
-from shelduck.work.rows.keyed import changed_rows, settled_rows
+from shelduck.work.rows.keyed import changed_rows, few_rows, settled_rows
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork
 
@@ -65,6 +65,7 @@ def update(runner: Runner, statement: st.Update) -> Result:
                 where,
                 alias=target.alias,
                 few=few_deletes(runner.state, runner.unit, rows),
+                few_rows=few_rows(runner.state, runner.unit, rows),
                 show_progress=runner.state.show_progress,
             )
 

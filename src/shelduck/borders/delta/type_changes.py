@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from shelduck.borders.delta.types import shown_as
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.tables.schema import path_text
 from shelduck.model.types.accepted import DELTA_WORDS, delta_widens
@@ -72,6 +73,16 @@ def told_changes(narrow: Iterable[str], shown: str) -> list[tuple[str, str]]:
         (old, next(new for new in wider[n + 1 :] if new == shown or _widens(old, new)))
         for n, old in enumerate(ordered)
     ]
+
+
+def words_of(had: Iterable[Leaf], shown: str) -> tuple[str, ...]:
+    """Return the Delta types of a column's earlier types from which Delta can widen to ``shown``.
+
+    DuckLake has more types and more promotions than Delta: a ``uint8`` was shown as another type,
+    and some steps are none of Delta's.
+    """
+    words = (found.type for leaf in had if (found := shown_as(leaf)) is not None)
+    return tuple(word for word in words if _widens(word, shown))
 
 
 def _entries(metadata: Mapping[str, Any], here: str) -> list[Mapping[str, Any]]:

@@ -23,6 +23,7 @@ def merge_rows(
     merge: Merge,
     *,
     few: int = 0,
+    few_rows: int = 0,
     show_progress: bool | None = None,
 ) -> Done:
     """Return the merge of ``source`` into a table; nothing is committed.
@@ -63,4 +64,6 @@ def merge_rows(
         dead=dead,
     )
     require_unique(spark, rows, versions, "MERGE")
-    return write_versions(spark, rows, versions, few=few, show_progress=show_progress)
+    return write_versions(
+        spark, rows, versions, few=few, few_rows=few_rows, show_progress=show_progress
+    )

@@ -28,6 +28,7 @@ def update_rows(
     *,
     alias: str | None = None,
     few: int = 0,
+    few_rows: int = 0,
     show_progress: bool | None = None,
 ) -> Done:
     """Return the update of the rows that match, all without ``where``; nothing is committed.
@@ -51,7 +52,9 @@ def update_rows(
     versions = Versions(Counts(updated=found.count), updated=found.rows, dead=found.rows)
     if sets_keys(table, [value.path for value in values]):
         require_unique(spark, rows, versions, "UPDATE")
-    return write_versions(spark, rows, versions, few=few, show_progress=show_progress)
+    return write_versions(
+        spark, rows, versions, few=few, few_rows=few_rows, show_progress=show_progress
+    )
 
 
 def require_free_names(table: TableVersion) -> None:

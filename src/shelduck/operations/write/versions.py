@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
-from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
+from shelduck.model.changes.change import AppendFiles, DeleteRows, InlineRows
 from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.rows import TableRows
@@ -14,9 +17,11 @@ from shelduck.operations.write.delete import deleted
 from shelduck.operations.write.write_rows import write_rows
 from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
+from shelduck.spark.query import with_values
 from shelduck.spark.scan.matching import row_ids
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.write import kept
+from shelduck.spark.write.small import collected_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +44,23 @@ def write_versions(
     versions: Versions,
     *,
     few: int = 0,
+    few_rows: int = 0,
     show_progress: bool | None = None,
 ) -> Done:
     """Write rows and deletes of one statement; nothing is committed.
 
     Updated rows keep their row ids, so rows with and without row ids go to separate files: at most
-    two writes. Up to ``few`` deleted rows of files go to the catalog instead of delete files.
+    two writes. Up to ``few`` deleted rows of files go to the catalog instead of delete files, and
+    up to ``few_rows`` new rows instead of data files.
     """
     table = rows.table
+    if 0 < versions.counts.updated + versions.counts.inserted <= few_rows:
+        batch = _in_catalog(table, versions)
+        if batch.can_be_kept:
+            gone = _deletes(spark, rows, versions, few)
+            changes = gone.changes or (DeleteRows(table),)
+            changes = (*changes, InlineRows(table.id, batch, table))
+            return Done(table, changes, gone.paths, versions.counts)
     files: list[NewDataFile] = []
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         try:
@@ -64,11 +78,22 @@ def write_versions(
         except BaseException:
             discard(table, [f.path for f in files])
             raise
-    changes: tuple[RowChange, ...] = gone.changes or (DeleteRows(table),)
+    changes = gone.changes or (DeleteRows(table),)
     if files:
         changes = (*changes, AppendFiles(table.id, tuple(files), table))
     counts = replace(versions.counts, files=len(files), bytes=sum(f.file_size_bytes for f in files))
     return Done(table, changes, (*(f.path for f in files), *gone.paths), counts)
+
+
+def _in_catalog(table: TableVersion, versions: Versions) -> InlinedBatch:
+    """Return the new rows as the catalog keeps them; those that are updated keep their ids."""
+    parts = []
+    if versions.updated is not None:
+        parts.append(kept.versions(versions.updated, table, with_row_ids=True))
+    if versions.inserted is not None:
+        fresh = kept.versions(versions.inserted, table, with_row_ids=False)
+        parts.append(with_values(fresh, {ROW_ID_COLUMN: "CAST(NULL AS BIGINT)"}))
+    return collected_rows(reduce(DataFrame.unionAll, parts), table.columns, ROW_ID_COLUMN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,21 @@ def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | Non
     return InlinedBatch(columns, rows)
 
 
+def collected_rows(df: DataFrame, columns: Schema, row_id: str) -> InlinedBatch:
+    """Return rows that were computed before; a small job brings them here.
+
+    ``df`` has ``columns``, and behind them the row ids, NULL for rows that have none yet.
+    """
+    carried = [_carried(F.col(backticked(f.name)), f).alias(f"c{n}") for n, f in enumerate(columns)]
+    texts = [_texts(f) for f in columns]
+    found = df.select(*carried, F.col(row_id)).collect()
+    rows = tuple(
+        tuple(None if v is None else text(v) for text, v in zip(texts, row, strict=False))
+        for row in found
+    )
+    return InlinedBatch(columns, rows, tuple(row[-1] for row in found))
+
+
 def _carried(value: SparkColumn, field: Field) -> SparkColumn:
     """Return the value in a form that Python can hold at any size: timestamps as numbers."""
     if not any(_is_moment(leaf) for leaf in field.leaves()):

@@ -13,7 +13,7 @@ from shelduck.sql.statements.statements import Statement
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, Token, tokenize
 
-_VERBS = ("INSERT", "UPDATE", "DELETE", "MERGE")
+RETURNING_VERBS = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _CHANGED = "__shelduck_changed__"
 ACTION = "merge_action"
 """The column in which MERGE says what it did to a row: INSERT, UPDATE or DELETE."""
@@ -25,8 +25,6 @@ def returning_at(cursor: Cursor) -> int | None:
     A column may be called so: it is the word only where an expression could end before it and
     another begins behind it.
     """
-    if cursor.peek().key not in _VERBS:
-        return None
     depth = 0
     for n, token in enumerate(cursor.tokens[:-2]):
         depth += {"(": 1, ")": -1}.get(token.key, 0)

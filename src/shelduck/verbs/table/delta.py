@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from shelduck.borders.delta.export import Published, export, published
 from shelduck.borders.delta.survey import Survey, survey
+from shelduck.borders.delta.type_changes import words_of
 from shelduck.borders.report import Exported, ExportReport
 from shelduck.catalog.read.upkeep import column_versions
 from shelduck.model.tables.properties import forgotten_at
 from shelduck.operations.read.rows import TableRows
-from shelduck.planning.type_changes import delta_type, earlier_types
+from shelduck.planning.type_changes import earlier_types
 from shelduck.verbs.table.export_base import ExportBase, Place
 from shelduck.work.compaction import refuse_in_transaction
 
@@ -57,7 +58,11 @@ class DeltaExportVerbs(ExportBase):
             versions = column_versions(connection, table.id)
         forgotten = forgotten_at(table.properties)
         types = earlier_types(table.columns, versions, at=table.snapshot.id, forgotten_at=forgotten)
-        earlier = {leaf: tuple(map(delta_type, had)) for leaf, had in types.items()}
+        earlier = {
+            leaf: words_of(had, found.types[leaf].type)
+            for leaf, had in types.items()
+            if leaf in found.types
+        }
         return replace(found, earlier=earlier)
 
 

@@ -25,7 +25,7 @@ from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import few_deletes
 from shelduck.work.results import Result
 from shelduck.work.rows.evolving import evolved_rows
-from shelduck.work.rows.keyed import changed_rows, settled_rows
+from shelduck.work.rows.keyed import changed_rows, few_rows, settled_rows
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
@@ -78,6 +78,7 @@ class EditVerbs(TableHandle):
                 set_values,
                 chosen,
                 few=few_deletes(self._state, self._unit, rows),
+                few_rows=few_rows(self._state, self._unit, rows),
                 show_progress=self._state.show_progress,
             )
 
@@ -211,8 +212,15 @@ def merge_into(
     alter = None
     if merge.schema_evolution:
         rows, alter = evolved_rows(rows, evolving_columns(merge, source.schema))
-    few = 0 if alter else few_deletes(state, unit, rows)
-    done = merge_rows(state.spark, rows, source, merge, few=few, show_progress=state.show_progress)
+    done = merge_rows(
+        state.spark,
+        rows,
+        source,
+        merge,
+        few=0 if alter else few_deletes(state, unit, rows),
+        few_rows=0 if alter else few_rows(state, unit, rows),
+        show_progress=state.show_progress,
+    )
     return done if done.is_nothing else replace(done, alter=alter)
 
 

@@ -10,7 +10,9 @@ from shelduck.model.changes.settled import Settling
 from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, table_keys
 from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.rollup import rollup_names, rollup_of, rollup_table
+from shelduck.model.tables.schema import Kind
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import is_writable
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.rows import TableRows
@@ -20,10 +22,11 @@ from shelduck.spark.merge.load_rows import ordered
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.session import DataFrame
 from shelduck.sql.ddl.defaults import expression_for_spark
-from shelduck.work.lookup import rows_of
+from shelduck.work.lookup import few_deletes, rows_of
 from shelduck.work.results import TableName
 from shelduck.work.rows.evolving import evolved_rows
 from shelduck.work.rows.following import feed_since, stage_followed
+from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
 
 
@@ -41,6 +44,16 @@ def is_plain(table: TableVersion) -> bool:
     require_known(table)
     is_followed = bool(rollup_names(table)) or rollup_of(table) is not None
     return not folds(table) and not is_followed
+
+
+def few_rows(state: LakeState, unit: UnitOfWork | None, rows: TableRows) -> int:
+    """Return how many new rows a statement may put into the catalog; 0 in an open unit.
+
+    Keys are folded, and rollups updated, from files. What Spark cannot write is not kept either.
+    """
+    columns = rows.table.columns
+    can_write = all(isinstance(f.shape, Kind) or is_writable(f.shape) for f in columns.leaves())
+    return few_deletes(state, unit, rows) if can_write and is_plain(rows.table) else 0
 
 
 def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
