@@ -142,7 +142,7 @@ def test_rollups_that_cannot_follow_are_a_warning_behind_the_commit(bare, spark)
     with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
         duckdb.execute("INSERT INTO r VALUES (1, 2, 4)")
 
-    with pytest.warns(RuntimeWarning, match="is committed, but its rollups are outdated"):
+    with pytest.warns(RuntimeWarning, match="is committed, but its rollups are stale"):
         done = lake.table("r").alter(shelduck.rename_column("v", "total"))
 
     assert done.snapshot == newest(lake)

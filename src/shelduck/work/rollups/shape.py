@@ -124,7 +124,7 @@ def refresh_by_id(state: LakeState, table: TableVersion) -> None:
         return
     except Exception as error:  # noqa: BLE001 - whatever it is, the commit has landed
         warnings.warn(
-            f"Shelduck: the change of {table.full_name} is committed, but its rollups are outdated:"
+            f"Shelduck: the change of {table.full_name} is committed, but its rollups are stale:"
             f" {error}; call refresh_rollups(); until then, queries read the table itself",
             RuntimeWarning,
             stacklevel=2,
