@@ -53,17 +53,22 @@ def merge_rows(
     counts = Counts(counted.inserted, counted.updated, counted.deleted)
     if not counts.rows:
         return Done(table)
+    versions = _versions(found, counts, is_contested=bool(counted.contested))
+    require_unique(spark, rows, versions, "MERGE")
+    return write_versions(
+        spark, rows, versions, few=few, few_rows=few_rows, show_progress=show_progress
+    )
+
+
+def _versions(found: DataFrame, counts: Counts, *, is_contested: bool) -> Versions:
+    """Return what a merge makes of rows, each of which has its action."""
     dead = None
     if counts.updated or counts.deleted:
         dead = by_action(found, Action.UPDATE, Action.DELETE)
-        dead = distinct(dead, ORIGINS) if counted.contested else dead
-    versions = Versions(
+        dead = distinct(dead, ORIGINS) if is_contested else dead
+    return Versions(
         counts,
         updated=by_action(found, Action.UPDATE) if counts.updated else None,
         inserted=by_action(found, Action.INSERT) if counts.inserted else None,
         dead=dead,
-    )
-    require_unique(spark, rows, versions, "MERGE")
-    return write_versions(
-        spark, rows, versions, few=few, few_rows=few_rows, show_progress=show_progress
     )
