@@ -63,6 +63,9 @@ CREATE TABLE e (x DATE, y TIMESTAMP, z INT)
 INSERT INTO e VALUES ('2024-01-01', '2024-01-01 10:00:00', 1), ('2024-12-31', NULL, 2)
 INSERT INTO e (y, x) VALUES ('2024-01-01 10:00:00.123456', '2024-02-29')
 INSERT INTO e VALUES ('2024-01-05', '2024-01-01 10:00', 1 + 1)
+UPDATE e SET x = '2025-05-05', z = 3 WHERE z = 1
+MERGE INTO e USING (VALUES (3), (4)) s(z) USING (z) WHEN MATCHED THEN UPDATE SET \
+y = '2025-05-05 01:02:03' WHEN NOT MATCHED THEN INSERT (z, x) VALUES (s.z, '2026-06-06')
   FROM e
 CREATE VIEW v AS SELECT id FROM m
 COMMENT ON VIEW v IS 'the ids'
@@ -221,10 +224,14 @@ def test_explain_analyze_counts_the_rows(spark, sqlite_url, data_path):
 def test_errors_of_queries_are_the_lakes(spark, sqlite_url, data_path):
     with shelduck.connect(sqlite_url, data_path, spark) as lake:
         lake.sql("CREATE TABLE t (id INT)")
+        lake.sql("CREATE TABLE d (a DATE, b INT)")
+        lake.sql("INSERT INTO d VALUES ('2024-01-01', 1)")
         for text, said in (
             ("SELECT nosuch FROM t", "`nosuch` cannot be resolved"),
             ("SELECT 1 +", "Syntax error at or near end of input"),
             ("SELECT id, count(*) FROM t", "MISSING_GROUP_BY"),
+            ("INSERT INTO d VALUES ('soon', 1)", "INSERT INTO d: a text is not the date or time"),
+            ("UPDATE d SET a = 'soon'", "'soon' of the type \"STRING\" cannot be cast"),
             ("INSERT INTO t SELECT CAST('x' AS INT)", "'x' of the type \"STRING\" cannot be cast"),
         ):
             with pytest.raises(InvalidRequest, match=said):

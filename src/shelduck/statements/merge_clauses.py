@@ -11,6 +11,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.merge.merge_clauses import Action, MergeClause, When
 from shelduck.spark.rows.assignments import SetValue
+from shelduck.sql.rows.insert import as_time
 from shelduck.sql.statements import row_statements as st
 from shelduck.sql.tokens.parts import Expression, Target
 
@@ -102,7 +103,11 @@ class _Clauses:
                 f" row to insert or update has {len(values)} value(s); use BY NAME, or list the"
                 " columns"
             )
-        return tuple(SetValue(path, value) for path, value in zip(paths, values, strict=True))
+        known = self.table.columns
+        return tuple(
+            SetValue(path, None if value is None else as_time(value, known.find(path)))
+            for path, value in zip(paths, values, strict=True)
+        )
 
 
 def _without_values(
@@ -120,10 +125,9 @@ def set_values(
     named: Callable[[str], str],
 ) -> list[SetValue]:
     """Return assignments of a statement as values, with placeholders replaced by table names."""
-    return [
-        SetValue(
-            target.column(a.path, table.columns.names),
-            None if a.value is None else named(a.value.text),
-        )
-        for a in assignments
-    ]
+    found = []
+    for a in assignments:
+        path = target.column(a.path, table.columns.names)
+        text = None if a.value is None else as_time(named(a.value.text), table.columns.find(path))
+        found.append(SetValue(path, text))
+    return found

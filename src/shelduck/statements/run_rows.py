@@ -11,9 +11,11 @@ from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.operations.done import inlined
 from shelduck.operations.write.inlining import inline_limit
 from shelduck.operations.write.literals import literal_batch
+from shelduck.spark.named_errors import AnalysisException, first_line
+from shelduck.spark.session import DataFrame
 from shelduck.spark.values import literal_text
 from shelduck.sql.ddl.defaults import expression_for_spark
-from shelduck.sql.rows.insert import is_values, with_times
+from shelduck.sql.rows.insert import is_values, time_word, with_times
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.literal_rows import literal_rows
 from shelduck.statements.run_overwrite import insert_over
@@ -24,7 +26,7 @@ from shelduck.work.rows.keyed import is_plain
 from shelduck.work.unit import UnitOfWork, carry_out
 
 _MOST_LITERALS = 1000
-_TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
+_UNREAD = "INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION"
 
 
 def insert(runner: Runner, statement: st.Insert) -> Result:
@@ -45,7 +47,7 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
         source = _with_defaults(replace(statement, source=source), table.columns)
     if replaces:
         return insert_over(runner, statement, source)
-    rows = runner.query(source)
+    rows = _planned(runner, statement, source)
     # Spark splits even two rows of a VALUES list into tasks, and each would write a file.
     if statement.columns is None:
         how = Manner(by_position=not statement.by_name, in_one_task=is_values(source))
@@ -57,6 +59,19 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
         )
     how = Manner(in_one_task=is_values(source))
     return append(runner.state, runner.unit, table.name, rows.toDF(*statement.columns), how)
+
+
+def _planned(runner: Runner, statement: st.Insert, source: st.Query) -> DataFrame:
+    """Return the rows of an INSERT; Spark reads the texts of dates and times when it plans them."""
+    try:
+        return runner.query(source)
+    except AnalysisException as error:
+        if source.text == statement.source.text or error.getCondition() != _UNREAD:
+            raise
+        raise InvalidRequest(
+            f"INSERT INTO {statement.name}: a text is not the date or time that its column needs:"
+            f" {first_line(error)}"
+        ) from error
 
 
 def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
@@ -100,7 +115,7 @@ def _times(statement: st.Insert, columns: Schema) -> list[str | None]:
     """Return for each place of the rows the type of its column, where that is a date or a time."""
     names = statement.columns or tuple(columns.names)
     fields = [next((f for f in columns if f.name.lower() == n.lower()), None) for n in names]
-    return [None if f is None else _TIMES.get(str(f.type)) for f in fields]
+    return [time_word(f) for f in fields]
 
 
 def _default_of(field: Field) -> str:

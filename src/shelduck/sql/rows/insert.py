@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from shelduck.model.tables.schema import Field
 from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.query.query import begins_query, read_query, skip_query
 from shelduck.sql.query.relations import Found
@@ -115,6 +116,24 @@ def _source(
     query = skip_query(cursor)
     texts = Rewriting(cursor, [condition, query], target=target)
     return texts.query(query), Selection(texts.target(None), texts.expression(condition))
+
+
+_TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
+
+
+def time_word(field: Field | None) -> str | None:
+    """Return Spark's word for the type of a column, None if it is no date or time."""
+    return None if field is None else _TIMES.get(str(field.type))
+
+
+def as_time(text: str, field: Field | None) -> str:
+    """Return a value for a column: a text alone is a date or a time where the column is one."""
+    kind = time_word(field)
+    if kind is None:
+        return text
+    tokens = tokenize(text)
+    is_text = len(tokens) == 2 and tokens[0].kind is Kind.STRING
+    return f"CAST({text} AS {kind})" if is_text else text
 
 
 def is_values(source: Query) -> bool:
