@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 
 import pytest
 
 from shelduck.borders.delta.columns import first_columns, next_columns
-from shelduck.borders.delta.log import Commit, DeltaLog, Metadata, Protocol, absolute
+from shelduck.borders.delta.log import (
+    Added,
+    Commit,
+    DeltaLog,
+    Metadata,
+    Protocol,
+    Vector,
+    absolute,
+)
 from shelduck.borders.delta.notes import notes_of_columns, notes_of_settings
 from shelduck.borders.delta.schema import delta_schema
 from shelduck.borders.delta.type_changes import told_changes, words_of
-from shelduck.borders.delta.vectors import z85_bytes, z85_text
+from shelduck.borders.delta.vectors import (
+    bitmap,
+    inline_vector,
+    read_vector,
+    z85_bytes,
+    z85_text,
+)
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.schema import Default
@@ -348,3 +364,29 @@ def test_z85_is_that_of_zeromq():
 )
 def test_earlier_types_are_deltas_own_words(had, shown, words):
     assert words_of([ducklake_type(text) for text in had], shown) == words
+
+
+def _vector_file(folder, *, length=None, checksum=None, cut=0):
+    """A file with one deletion vector behind its version byte, and what the log says of it."""
+    made = inline_vector(bitmap()([1, 5]))
+    data = z85_bytes(made.place)[: made.size]
+    parts = (
+        b"\1",
+        struct.pack(">i", made.size if length is None else length),
+        data,
+        struct.pack(">I", zlib.crc32(data) if checksum is None else checksum),
+    )
+    path = folder / "vector.bin"
+    path.write_bytes(b"".join(parts)[: -cut or None])
+    vector = Vector("p", path.as_uri(), 1, made.size, 2)
+    return Added(f"{folder}/data.parquet", 1, {}, vector)
+
+
+def test_a_stored_deletion_vector_is_read(tmp_path):
+    assert list(read_vector(str(tmp_path), _vector_file(tmp_path))) == [1, 5]
+
+
+@pytest.mark.parametrize("wrong", [{"length": 3}, {"checksum": 7}, {"cut": 1}])
+def test_a_damaged_deletion_vector_is_never_read(tmp_path, wrong):
+    with pytest.raises(CorruptLake, match=r"data\.parquet"):
+        read_vector(str(tmp_path), _vector_file(tmp_path, **wrong))
