@@ -157,6 +157,7 @@ def scanned(monkeypatch):
 def test_a_load_reads_only_the_files_whose_range_meets_it(copied, spark, scanned, monkeypatch):
     catalog, lake = copied
     table = lake.table("u")
+    lake.set_option("data_inlining_row_limit", 0, table="u")
     with DuckDBOracle(f"sqlite:///{catalog}", None, {"DATA_INLINING_ROW_LIMIT": 0}) as duckdb:
         for part in range(12):
             many = f"range({part * 100}, {part * 100 + 100}) AS r(id)"

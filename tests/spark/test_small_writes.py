@@ -252,7 +252,7 @@ def test_few_changed_rows_stay_in_the_catalog(lake, tmp_path):
     ("made", "why"),
     [
         ("(id INT, s STRING) PARTITIONED BY (s)", "a partition is a directory"),
-        ("(id INT KEY, s STRING) UNIQUE KEY (id)", "keys are folded from files"),
+        ("(id INT, s STRING, n INT) DUPLICATE KEY (id) ROLLUP (r (s, id))", "rollups follow files"),
         ("(id INT, s STRING) TBLPROPERTIES ('x' = 'y')", "the limit is 0"),
     ],
 )
@@ -265,3 +265,38 @@ def test_other_tables_write_changed_rows_to_files(lake, tmp_path, made, why):
     lake.sql("UPDATE t SET s = 'b'")
     assert len(files(tmp_path)) > before, why
     assert rows(lake.sql("SELECT id, s FROM t")) == [(1, "b")]
+
+
+def test_small_loads_of_tables_with_keys_stay_in_the_catalog(lake, tmp_path):
+    lake.sql("CREATE TABLE u (id INT, v STRING) UNIQUE KEY (id)")
+    lake.sql("CREATE TABLE g (id INT, n INT SUM, v STRING REPLACE) AGGREGATE KEY (id)")
+    for n in range(4):
+        values = ", ".join(f"({i}, {n + i}, 'v{n}')" for i in range(n, n + 3))
+        lake.sql(f"INSERT INTO g VALUES {values}")
+        lake.sql(f"INSERT INTO u SELECT id, v FROM VALUES {values} AS t(id, n, v)")
+    lake.sql("INSERT INTO u (id, v, __DORIS_DELETE_SIGN__) VALUES (5, 'x', 1), (9, 'y', 0)")
+    assert files(tmp_path) == []
+    wanted = {
+        "u": [(0, "v0"), (1, "v1"), (2, "v2"), (3, "v3"), (4, "v3"), (9, "y")],
+        "g": [
+            *((0, 0, "v0"), (1, 3, "v1"), (2, 9, "v2"), (3, 15, "v3")),
+            *((4, 13, "v3"), (5, 8, "v3")),
+        ],
+    }
+    for name, expected in wanted.items():
+        assert sorted(rows(lake.sql(f"SELECT * FROM {name}"))) == expected
+    with lake.transaction() as work:
+        work.sql("INSERT INTO u VALUES (9, 'z')")
+        assert rows(work.sql("SELECT v FROM u WHERE id = 9")) == [("z",)]
+    wanted["u"][-1] = (9, "z")
+    lake.close()
+    with DuckDBOracle(f"sqlite:///{tmp_path}/catalog.db") as oracle:
+        for name, expected in wanted.items():
+            assert sorted(oracle.sql(f"FROM {name}")) == expected
+            assert oracle.sql(f"SELECT count(*) = count(DISTINCT rowid) FROM {name}") == [(True,)]
+        oracle.execute("INSERT INTO u VALUES (9, 'duck')")
+        oracle.execute("CALL ducklake_flush_inlined_data('lake')")
+    with shelduck.connect(f"sqlite:///{tmp_path}/catalog.db", spark=lake.spark) as again:
+        again.sql("INSERT INTO u VALUES (0, 'last')")
+        found = sorted(rows(again.sql("SELECT * FROM u")))
+        assert [row for row in found if row[0] in (0, 9)] == [(0, "last"), (9, "duck")]

@@ -53,7 +53,8 @@ def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
         alter = None
         if statement.mode == "append" and folds(rows.table):
             name, evolves = inside.name(statement.name), statement.schema_evolution
-            return load(unit, name, new, merge_schema=evolves)
+            alone = runner.unit is None
+            return load(unit, name, new, merge_schema=evolves, alone=alone)
         if statement.schema_evolution:
             rows, alter = evolved_rows(rows, new.schema)
         done = _written(runner, inside, statement, rows, new)

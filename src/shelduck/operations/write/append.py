@@ -44,7 +44,13 @@ def append_rows(
         table = register(table)
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         done = appended(table, write_rows(spark, fitting, table, progress=progress))
-    if table.conversions or not 0 < done.counts.rows <= inline_limit:
+    return moved_to_catalog(done, inline_limit)
+
+
+def moved_to_catalog(done: Done, limit: int) -> Done:
+    """Return at most ``limit`` appended rows for the catalog, and delete their files."""
+    table = done.table
+    if table.conversions or not 0 < done.counts.rows <= limit:
         return done
     batch = rows_of_files([table.path + path for path in done.paths], table.columns)
     if not batch.can_be_kept:

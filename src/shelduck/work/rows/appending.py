@@ -137,6 +137,7 @@ def _load(
             by_position=meant.by_position,
             merge_schema=how.merge_schema,
             delete_sign=how.delete_sign,
+            alone=unit is None,
             in_one_task=how.in_one_task,
         )
 

@@ -42,18 +42,23 @@ def is_plain(table: TableVersion) -> bool:
     Raises NewerFormat if only a newer Shelduck can tell.
     """
     require_known(table)
-    is_followed = bool(rollup_names(table)) or rollup_of(table) is not None
-    return not folds(table) and not is_followed
+    return not folds(table) and not _is_followed(table)
+
+
+def _is_followed(table: TableVersion) -> bool:
+    return bool(rollup_names(table)) or rollup_of(table) is not None
 
 
 def few_rows(state: LakeState, unit: UnitOfWork | None, rows: TableRows) -> int:
     """Return how many new rows a statement may put into the catalog; 0 in an open unit.
 
-    Keys are folded, and rollups updated, from files. What Spark cannot write is not kept either.
+    Rollups follow files. What Spark cannot write is not kept either.
     """
-    columns = rows.table.columns
-    can_write = all(isinstance(f.shape, Kind) or is_writable(f.shape) for f in columns.leaves())
-    return few_deletes(state, unit, rows) if can_write and is_plain(rows.table) else 0
+    table = rows.table
+    shapes = (leaf.shape for leaf in table.columns.leaves())
+    if _is_followed(table) or not all(isinstance(s, Kind) or is_writable(s) for s in shapes):
+        return 0
+    return few_deletes(state, unit, rows)
 
 
 def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
@@ -116,8 +121,12 @@ def load(
     merge_schema: bool = False,
     delete_sign: str | None = None,
     in_one_task: bool = False,
+    alone: bool = False,
 ) -> Loaded:
-    """Load rows as one statement of ``unit``, according to the key model of the table."""
+    """Load rows as one statement of ``unit``, according to the key model of the table.
+
+    ``alone``: the unit is for this statement only, so that few rows may stay in the catalog.
+    """
     rows = settled_rows(unit, name)
     df, sign = _with_sign_last(df, rows.table, delete_sign)
     alter = None
@@ -141,10 +150,13 @@ def load(
         by_position=by_position,
         keep=() if sign is None else (sign,),
     )
+    at_once = None if alone and alter is None else unit
     loaded = load_rows(
         unit.state.spark,
         rows,
         ordered(fitting, sign),
+        few=few_deletes(unit.state, at_once, rows),
+        few_rows=few_rows(unit.state, at_once, rows),
         show_progress=unit.state.show_progress,
     )
     done = loaded.done
