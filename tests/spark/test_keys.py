@@ -85,6 +85,8 @@ def test_of_the_rows_of_one_load_the_last_is_left(copied, both):
     catalog, lake = copied
 
     assert both("u") == LOADED
+    assert lake.table("u").files().collect() == []
+    lake.table("u").flush_inlined_data()
     [file] = lake.table("u").files().collect()
     with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
         found = duckdb.sql("SELECT k, s FROM read_parquet(?)", [file.file_path])
