@@ -150,13 +150,13 @@ def load(
         by_position=by_position,
         keep=() if sign is None else (sign,),
     )
-    at_once = None if alone and alter is None else unit
+    few = few_rows(unit.state, None if alone and alter is None else unit, rows)
     loaded = load_rows(
         unit.state.spark,
         rows,
         ordered(fitting, sign),
-        few=few_deletes(unit.state, at_once, rows),
-        few_rows=few_rows(unit.state, at_once, rows),
+        few=few,
+        few_rows=few,
         show_progress=unit.state.show_progress,
     )
     done = loaded.done
