@@ -159,7 +159,7 @@ def reservation(table: TableVersion, shadows: Sequence[Shadow]) -> AlterTable:
 def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion:
     """Return the table as in files while it changes: shadows after its own columns.
 
-    The shadows have other names, because two columns beside each other cannot have the same name.
+    Shadows get other names, because sibling columns cannot share a name.
     """
     fields = tuple(replace(s.field, name=shadow_name(s)) for s in shadows)
     first = {s.field.id: table.first_names.get(s.field.id, s.old.name) for s in shadows}

@@ -13,12 +13,14 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
+from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.bounds import bound
 from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
 from shelduck.model.types.literals import as_float32, blob_bytes, canonical_text
 from shelduck.model.types.temporal import MICROSECONDS, ZONELESS
 from shelduck.spark.types import spark_type
+from shelduck.sql.ddl.defaults import expression_for_spark
 
 Carrier = bool | int | float | str | bytes | Number | None
 
@@ -152,6 +154,19 @@ def literal_text(leaf: Leaf, text: str) -> str:
     """Return SQL for the constant of a canonical text, for timestamps that Spark can write."""
     found = carrier(leaf, text, "a default")
     return f"X'{found.hex()}'" if isinstance(found, bytes) else exists_default(leaf, text)
+
+
+def default_sql(field: Field) -> str | None:
+    """Return the Spark SQL of what new rows get in a column, None without a default.
+
+    Raises Unsupported for an expression that Spark may understand differently or not at all.
+    """
+    if field.default is None:
+        return None
+    if not field.default.literal:
+        return expression_for_spark(field.default.text)
+    assert not isinstance(field.shape, Kind)
+    return literal_text(field.shape, field.default.text)
 
 
 def micros_to_ntz(micros: SparkColumn) -> SparkColumn:

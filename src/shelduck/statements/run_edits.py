@@ -56,6 +56,7 @@ def update(runner: Runner, statement: st.Update) -> Result:
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
         rows = settled_rows(unit, inside.name(statement.name))
+        few = few_deletes(runner.state, runner.unit, rows)
         with inside.views(condition, *(a.value for a in statement.assignments)) as named:
             where = Where(named(condition.text), target.alias) if condition else None
             return update_rows(
@@ -64,8 +65,8 @@ def update(runner: Runner, statement: st.Update) -> Result:
                 set_values(target, statement.assignments, rows.table, named),
                 where,
                 alias=target.alias,
-                few=few_deletes(runner.state, runner.unit, rows),
-                few_rows=few_rows(runner.state, runner.unit, rows),
+                few=few,
+                few_rows=few_rows(few, rows.table),
                 show_progress=runner.state.show_progress,
             )
 

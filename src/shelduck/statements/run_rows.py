@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.tables.schema import Schema
 from shelduck.operations.done import inlined
 from shelduck.operations.write.inlining import inline_limit
 from shelduck.operations.write.literals import literal_batch
 from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.session import DataFrame
-from shelduck.spark.values import literal_text
-from shelduck.sql.ddl.defaults import expression_for_spark
+from shelduck.spark.values import default_sql
 from shelduck.sql.rows.insert import is_values, time_word, with_times
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.literal_rows import literal_rows
@@ -33,7 +32,7 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
     """INSERT INTO … VALUES or SELECT, and the forms that replace rows or change columns."""
     if statement.default_values:
         columns = runner.table(statement.name).columns
-        row = ", ".join(_default_of(field) for field in columns)
+        row = ", ".join(default_sql(field) or "NULL" for field in columns)
         statement = replace(statement, source=st.Query(f"VALUES ({row})"))
     replaces = statement.mode != "append" or statement.partition or statement.schema_evolution
     done = None if replaces else _insert_literals(runner, statement)
@@ -42,9 +41,10 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
     table = runner.table(statement.name)
     source = statement.source
     if is_values(source):
-        source = replace(source, text=with_times(source.text, _times(statement, table.columns)))
-    if statement.defaults:
-        source = _with_defaults(replace(statement, source=source), table.columns)
+        # One look at the catalog: DEFAULT stands in VALUES alone.
+        columns = table.columns
+        source = replace(source, text=with_times(source.text, _times(statement, columns)))
+        source = _with_defaults(replace(statement, source=source), columns)
     if replaces:
         return insert_over(runner, statement, source)
     rows = _planned(runner, statement, source)
@@ -107,7 +107,7 @@ def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:
         if cell.position >= len(names):
             raise InvalidRequest(f"INSERT INTO {statement.name}: DEFAULT is after the last column")
         field = columns.get((names[cell.position],), str(statement.name))
-        text = text.replace(cell.placeholder, _default_of(field))
+        text = text.replace(cell.placeholder, default_sql(field) or "NULL")
     return replace(statement.source, text=text)
 
 
@@ -116,16 +116,6 @@ def _times(statement: st.Insert, columns: Schema) -> list[str | None]:
     names = statement.columns or tuple(columns.names)
     fields = [next((f for f in columns if f.name.lower() == n.lower()), None) for n in names]
     return [time_word(f) for f in fields]
-
-
-def _default_of(field: Field) -> str:
-    """Return the Spark SQL of what a column gets when a row says DEFAULT."""
-    if field.default is None:
-        return "NULL"
-    if not field.default.literal:
-        return expression_for_spark(field.default.text)
-    assert not isinstance(field.shape, Kind)
-    return literal_text(field.shape, field.default.text)
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {

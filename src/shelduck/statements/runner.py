@@ -55,9 +55,9 @@ class Runner:
 
         ``given`` are tables by names that the lake is not asked for.
         """
-        rollups = without_hint(query.text)[1]
-        frames, others = self._frames(query, rollups=rollups, given=given or {})
-        text = without_hint(text_over(query, frames))[0]
+        text, rollups = without_hint(query.text)
+        frames, others = self._frames(query, rollups=rollups, given=given)
+        text = text_over(replace(query, text=text), frames)
         for word, name in others.items():
             text = text.replace(word, name)
         return run_query(self.state.spark, prefix + text, frames)

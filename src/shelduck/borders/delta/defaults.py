@@ -12,8 +12,8 @@ from shelduck.errors import ShelduckError
 from shelduck.model.changes.schema_change import with_default
 from shelduck.model.tables.schema import Default, Field, Kind
 from shelduck.model.types.data_types import Leaf, Primitive, Text, type_text
-from shelduck.spark.values import literal_text
-from shelduck.sql.ddl.defaults import expression_for_spark, read_default
+from shelduck.spark.values import default_sql
+from shelduck.sql.ddl.defaults import read_default
 
 DEFAULT = "CURRENT_DEFAULT"
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
@@ -45,19 +45,15 @@ def default_of(part: DeltaField, made: Field) -> Default | None:
 
 
 def is_lost(part: DeltaField, made: Field) -> bool:
-    """Tell whether Delta has a default that a column of ours has not."""
+    """Return whether the import loses the default of a Delta column."""
     text = part.metadata.get(DEFAULT)
     return text is not None and made.default is None and str(text).strip().upper() != "NULL"
 
 
 def told_default(field: Field) -> str | None:
     """Return the SQL of a default as Delta keeps it, None where Spark would not understand it."""
-    if field.default is None or isinstance(field.shape, Kind):
-        return None
     try:
-        if field.default.literal:
-            return literal_text(field.shape, field.default.text)
-        return expression_for_spark(field.default.text)
+        return default_sql(field)
     except ShelduckError:
         return None
 

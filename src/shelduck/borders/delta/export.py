@@ -61,7 +61,7 @@ class Published:
 
 
 def published(location: str, table: TableVersion) -> Published | None:
-    """Return what was exported to a directory, None if it has no Delta log.
+    """Return the last export to a directory, or None if the directory has no Delta log.
 
     Raises AlreadyExists for the log of another table, or a log to which others have written.
     """

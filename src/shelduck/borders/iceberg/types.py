@@ -32,7 +32,7 @@ class Shown:
 
 
 def shown_as(leaf: Leaf) -> tuple[Shown, ...]:
-    """Return the Iceberg types of a leaf, the most faithful first; none if there is no type."""
+    """Return the Iceberg types that can show a leaf, the closest one first."""
     if isinstance(leaf, Decimal):
         return (_decimal(leaf.precision, leaf.scale),)
     return _SHOWN.get(leaf.name, ())

@@ -16,6 +16,7 @@ from sqlalchemy import (
     select,
 )
 
+from shelduck.catalog.read.metadata import with_deletes
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import visible
 from shelduck.catalog.schema import tables
@@ -84,11 +85,6 @@ def listed_files(connection: Connection, table: TableVersion) -> list[tuple[Any,
 
 def _files(table_id: int, at: int) -> Select[Any]:
     f, d = _file.c, _delete.c
-    joined = and_(f.data_file_id == d.data_file_id, visible(_delete, at))
     parts = [(c.path, c.path_is_relative, c.file_size_bytes, c.footer_size) for c in (f, d)]
-    return (
-        select(*parts[0], f.encryption_key, *parts[1], d.encryption_key)
-        .outerjoin_from(_file, _delete, joined)
-        .where(f.table_id == table_id, visible(_file, at))
-        .order_by(f.data_file_id)
-    )
+    columns = select(*parts[0], f.encryption_key, *parts[1], d.encryption_key)
+    return with_deletes(columns, table_id, at)

@@ -71,14 +71,23 @@ def file_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ..
 
 def _files_at(table_id: int, at: int) -> Select[Any]:
     f, d = _file.c, _delete.c
-    joined = and_(f.data_file_id == d.data_file_id, visible(_delete, at))
-    return (
+    return with_deletes(
         select(
             *(f.data_file_id, f.path, f.file_format, f.record_count, f.file_size_bytes),
             *(f.partition_id, d.path, d.delete_count, f.path_is_relative, d.path_is_relative),
             *(f.row_id_start, f.begin_snapshot, f.end_snapshot, f.mapping_id, f.partial_max),
-        )
-        .outerjoin_from(_file, _delete, joined)
+        ),
+        table_id,
+        at,
+    )
+
+
+def with_deletes(columns: Select[Any], table_id: int, at: int) -> Select[Any]:
+    """Return columns of a table's data files at a snapshot and of their delete files, by id."""
+    f, d = _file.c, _delete.c
+    joined = and_(f.data_file_id == d.data_file_id, visible(_delete, at))
+    return (
+        columns.outerjoin_from(_file, _delete, joined)
         .where(f.table_id == table_id, visible(_file, at))
         .order_by(f.data_file_id)
     )

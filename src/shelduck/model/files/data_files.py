@@ -127,7 +127,7 @@ class DataFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeletesSeen:
-    """What was deleted from a data file at the time when somebody read it.
+    """The deletes of a data file as a reader saw them.
 
     A commit that depends on it compares it with the current deletes, inside its lock.
     """

@@ -2,7 +2,7 @@
 
 A tree says exactly what the filter says or less, never more: every row that passes the filter
 passes the tree. There is no NOT: when a tree is made, a negation moves down to the leaves, so that
-"may match" can be decided from the leaves upwards and `Unknown` always means yes.
+"may match" is decided from the leaves up, and `Unknown` always means yes.
 """
 
 from __future__ import annotations

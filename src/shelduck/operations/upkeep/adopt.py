@@ -24,7 +24,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class AdoptRules:
-    """What is accepted.
+    """Which differences between a file and the table are accepted.
 
     ``hive_partitioning``: take columns from ``name=value`` directories if the names are columns
     (None), never (False), or require that there are some (True).

@@ -23,7 +23,7 @@ from shelduck.spark.named_errors import condition_of, thrown_by_java
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
 """Answers a request; rows to write are passed with it.
 
-Its first text is that of `asking_for`, or empty; its second text says what is requested.
+Its first text is the one from `asking_for`, or empty. Its second text names the request.
 """
 
 CLASS = f"{PACKAGE}.LakeCatalog"

@@ -20,7 +20,7 @@ class Named(NamedTuple):
     """A column to select under a name.
 
     ``source`` is an expression, or the name of a column as in `F.col`. ``kind`` is the type of a
-    cast; None is no cast. If ``metadata`` is None, the source's metadata stays.
+    cast; None does not cast. If ``metadata`` is None, the source's metadata stays.
     """
 
     name: str

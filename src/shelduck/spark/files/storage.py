@@ -71,7 +71,7 @@ def read_tail(path: str, size: int, length: int = TAIL) -> bytes:
 
 
 def delete_directory(directory: Place) -> None:
-    """Delete a directory and everything in it; a missing directory is no error.
+    """Delete a directory and everything in it. Do nothing if it does not exist.
 
     Raises CorruptLake if a link below the root leads to it.
     """

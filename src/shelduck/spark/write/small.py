@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -31,9 +31,7 @@ def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | Non
     compute the rows, which does not run, or if there are too many. A value that does not fit its
     column is InvalidRequest.
     """
-    carried = df.select(
-        *[_carried(F.col(backticked(f.name)), f).alias(f"c{n}") for n, f in enumerate(columns)]
-    )
+    carried = df.select(*_carried_all(columns))
     try:
         plan = optimized_plan(carried)
     except Exception as error:
@@ -44,12 +42,7 @@ def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | Non
     if plan is None or plan.getClass().getName() != _LOCAL or plan.data().size() > limit:
         return None
     # Spark returns the rows of a local relation without a job.
-    texts = [_texts(f) for f in columns]
-    rows = tuple(
-        tuple(None if v is None else text(v) for text, v in zip(texts, row, strict=True))
-        for row in carried.collect()
-    )
-    return InlinedBatch(columns, rows)
+    return InlinedBatch(columns, _rows(columns, carried.collect()))
 
 
 def collected_rows(df: DataFrame, columns: Schema, row_id: str) -> InlinedBatch:
@@ -57,14 +50,22 @@ def collected_rows(df: DataFrame, columns: Schema, row_id: str) -> InlinedBatch:
 
     ``df`` has ``columns``, and behind them the row ids, NULL for rows that have none yet.
     """
-    carried = [_carried(F.col(backticked(f.name)), f).alias(f"c{n}") for n, f in enumerate(columns)]
-    texts = [_texts(f) for f in columns]
-    found = df.select(*carried, F.col(row_id)).collect()
-    rows = tuple(
-        tuple(None if v is None else text(v) for text, v in zip(texts, row, strict=False))
-        for row in found
-    )
+    found = df.select(*_carried_all(columns), F.col(row_id)).collect()
+    rows = _rows(columns, [row[:-1] for row in found])
     return InlinedBatch(columns, rows, tuple(row[-1] for row in found))
+
+
+def _carried_all(columns: Schema) -> list[SparkColumn]:
+    """Return all columns in forms that Python holds, under names that mean nothing."""
+    return [_carried(F.col(backticked(f.name)), f).alias(f"c{n}") for n, f in enumerate(columns)]
+
+
+def _rows(columns: Schema, found: Sequence[Sequence[Any]]) -> tuple[tuple[object, ...], ...]:
+    """Return collected rows as `InlinedBatch.rows` holds them."""
+    texts = [_optional(f) for f in columns]
+    return tuple(
+        tuple(text(value) for text, value in zip(texts, row, strict=True)) for row in found
+    )
 
 
 def _carried(value: SparkColumn, field: Field) -> SparkColumn:

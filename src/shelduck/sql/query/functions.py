@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
-from shelduck.sql.tokens.arguments import read_call
+from shelduck.sql.tokens.arguments import DUCKLAKE, read_call
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import tokenize
 from shelduck.sql.tokens.parts import Call, TableName
@@ -21,13 +21,12 @@ _OF_LAKE = frozenset(
 _OF_TABLE = frozenset("table_changes table_insertions table_deletions list_files".split())
 # DuckDB's form of these names the schema before the table: ducklake_table_changes('l', 's', 't').
 _WITH_SCHEMA = _OF_TABLE - {"list_files"}
-_PREFIX = "ducklake_"
 
 
 def is_function(parts: Sequence[str]) -> bool:
     """Tell whether a name is that of a table function of a lake."""
     name = parts[-1].lower()
-    return name.removeprefix(_PREFIX) in _OF_LAKE | _OF_TABLE and len(parts) < 4
+    return name.removeprefix(DUCKLAKE) in _OF_LAKE | _OF_TABLE and len(parts) < 4
 
 
 def read_function(cursor: Cursor, parts: Sequence[str]) -> tuple[Call, TableName | None]:
@@ -40,7 +39,7 @@ def read_function(cursor: Cursor, parts: Sequence[str]) -> tuple[Call, TableName
     call = read_call(cursor, parts, "function")
     if call.procedure not in _OF_TABLE:
         return call, None
-    prefixed = parts[-1].lower().startswith(_PREFIX)
+    prefixed = parts[-1].lower().startswith(DUCKLAKE)
     given = call.positional
     ahead = prefixed and call.procedure in _WITH_SCHEMA
     schema = given[0] if ahead and given else None
@@ -54,7 +53,7 @@ def read_function(cursor: Cursor, parts: Sequence[str]) -> tuple[Call, TableName
     cursor.at = behind
     call = replace(call, positional=given[ahead + 1 :])
     # DuckDB's own form has DuckDB's columns.
-    name = f"{_PREFIX}{call.procedure}" if prefixed else call.procedure
+    name = f"{DUCKLAKE}{call.procedure}" if prefixed else call.procedure
     return replace(call, procedure=name), table
 
 

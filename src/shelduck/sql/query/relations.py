@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.sql.query.functions import is_function, read_function
-from shelduck.sql.query.travel import computed_time, read_time
+from shelduck.sql.query.travel import read_any_time
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, Token, name_of, place
 from shelduck.sql.tokens.parts import Call, TableName, TimeExpression
@@ -29,7 +29,7 @@ _CLAUSES = _SET_WORDS | frozenset(
 JOINS = frozenset(
     "JOIN INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI NATURAL ON USING LATERAL ASOF".split()
 )
-NO_ALIAS = _CLAUSES | JOINS | frozenset(("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "FOR"))
+_NO_ALIAS = _CLAUSES | JOINS | frozenset(("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "FOR"))
 _ENDS_ROW = _CLAUSES | JOINS | frozenset((",", ")", "AS"))
 _FILE_FORMATS = frozenset("parquet csv json orc text xml avro binaryfile delta iceberg".split())
 
@@ -288,8 +288,7 @@ class _Finder:
         if len(parts) > 3:
             cursor.at = at
             cursor.table_name()
-        computed = computed_time(cursor)
-        version, timestamp = read_time(cursor) if computed is None else (None, None)
+        version, timestamp, computed = read_any_time(cursor)
         end = self.tokens[cursor.at - 1].end
         options = _options(cursor)
         behind = cursor.at
@@ -313,7 +312,7 @@ class _Finder:
         token = self.tokens[at]
         if token.key == "AS" or token.kind is Kind.QUOTED:
             return True
-        return token.kind is Kind.WORD and token.key not in NO_ALIAS
+        return token.kind is Kind.WORD and token.key not in _NO_ALIAS
 
     def _rows(self, at: int, names: frozenset[str]) -> int:
         """Walk over the rows of VALUES in a FROM list; a comma between rows begins no table."""

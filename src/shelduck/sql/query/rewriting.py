@@ -140,7 +140,7 @@ class Rewriting:
         edits += [
             edit
             for tokens in self._spans
-            for edit in variable_edits(tokens)
+            for edit in _variable_edits(tokens)
             if not any(at.start <= edit[0] < at.end for at in self._inner)
         ]
         edits += [(star.end, star.end, f" {star.word}") for star in self._star_words]
@@ -223,7 +223,7 @@ def _name_parts(tokens: list[Token], n: int, length: int) -> tuple[str, ...]:
     return tuple(name_of(t).lower() for t in names)
 
 
-def variable_edits(tokens: list[Token]) -> list[tuple[int, int, str]]:
+def _variable_edits(tokens: list[Token]) -> list[tuple[int, int, str]]:
     """Return where ``getvariable('x')`` stands, DuckDB's word for Spark's session variable x."""
     keys = [token.key for token in tokens]
     return [
@@ -237,7 +237,7 @@ def variable_edits(tokens: list[Token]) -> list[tuple[int, int, str]]:
 
 def with_variables(text: str) -> str:
     """Return an expression that stands alone as Spark reads it."""
-    return edited(text, 0, len(text), variable_edits(tokenize(text)))
+    return edited(text, 0, len(text), _variable_edits(tokenize(text)))
 
 
 def edited(text: str, start: int, end: int, edits: list[tuple[int, int, str]]) -> str:

@@ -35,25 +35,23 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
     return None, None
 
 
-def computed_time(cursor: Cursor) -> TimeExpression | None:
-    """Take ``AT (...)`` with an expression that is no literal, or nothing."""
-    if not any(cursor.sees("AT", "(", word, "=>") for word in _TIMES):
-        return None
+def read_any_time(cursor: Cursor) -> tuple[int | None, str | None, TimeExpression | None]:
+    """Take what `read_time` takes, or ``AT (...)`` with an expression that is no literal."""
     start = cursor.at
     try:
-        _duckdb(cursor)
+        return *read_time(cursor), None
     except InvalidRequest:
-        cursor.at = start + 1
-    else:
         cursor.at = start
-        return None
+        if not any(cursor.sees("AT", "(", word, "=>") for word in _TIMES):
+            raise
+    cursor.at += 1
     cursor.skip_group()
     first, last = start + 4, cursor.at - 2
     if last < first:
         cursor.at = first
         raise cursor.failure("a time")
     text = cursor.text[cursor.tokens[first].start : cursor.tokens[last].end]
-    return TimeExpression(cursor.tokens[start + 2].key, text)
+    return None, None, TimeExpression(cursor.tokens[start + 2].key, text)
 
 
 def in_sparks_words(text: str) -> str:

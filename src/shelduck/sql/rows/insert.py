@@ -147,12 +147,9 @@ def with_times(text: str, types: Sequence[str | None]) -> str:
     ``types`` are Spark's words, by place; None where a text stays one. Other text is returned as it
     is.
     """
-    tokens = tokenize(text)
-    if tokens[0].key != "VALUES":
-        return text
     edits = [
         (token.start, token.end, f"CAST({token.text} AS {types[position]})")
-        for position, token in _cells(tokens)
+        for position, token in _cells(text)
         if token.kind is Kind.STRING and position < len(types) and types[position]
     ]
     return edited(text, 0, len(text), edits)
@@ -160,9 +157,7 @@ def with_times(text: str, types: Sequence[str | None]) -> str:
 
 def _without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
     """Return the source with a word of its own for each DEFAULT that is a whole cell of VALUES."""
-    tokens = tokenize(source.text)
-    is_values = tokens[0].key == "VALUES"
-    cells = [c for c in _cells(tokens) if c[1].key == "DEFAULT"] if is_values else []
+    cells = [(place, token) for place, token in _cells(source.text) if token.key == "DEFAULT"]
     if not cells:
         return source, ()
     stem = "__default_"
@@ -176,9 +171,12 @@ def _without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
     return replace(source, text=text), found
 
 
-def _cells(tokens: list[Token]) -> list[tuple[int, Token]]:
-    """Return the cells of one token in VALUES, each with its place."""
+def _cells(text: str) -> list[tuple[int, Token]]:
+    """Return the cells of one token in VALUES, each with its place; none of another source."""
     cells: list[tuple[int, Token]] = []
+    tokens = tokenize(text)
+    if tokens[0].key != "VALUES":
+        return cells
     depth = 0
     position = 0
     for n, token in enumerate(tokens):

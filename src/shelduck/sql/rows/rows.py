@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shelduck.sql.query.expressions import (
-    AssignmentSpan,
     expression_of,
     skip_expression,
     take_assignments,
@@ -23,7 +22,7 @@ from shelduck.sql.statements.row_statements import (
     UpdateSet,
 )
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.parts import Expression, Selection
+from shelduck.sql.tokens.parts import Expression, Query, Selection, Target
 
 
 def read_delete(cursor: Cursor) -> Delete | DeleteUsing:
@@ -31,16 +30,8 @@ def read_delete(cursor: Cursor) -> Delete | DeleteUsing:
     cursor.expect("FROM")
     found, alias = take_target(cursor, "WHERE")
     if cursor.accept("USING"):
-        source = take_source(cursor, "WHERE")
-        condition = _condition(cursor)
-        cursor.end()
-        texts = Rewriting(
-            cursor, [*source.spans, *_spans(condition)], target=found, source=source.table
-        )
-        query, source_alias = source.rewritten(texts)
-        clause = MatchedClause(DeleteRow())
-        on = expression_of(texts, condition) or Expression("true")
-        return DeleteUsing(texts.target(alias), query, source_alias, on, (clause,))
+        _, target, query, source, on = _joined(cursor, found, alias, [])
+        return DeleteUsing(target, query, source, on, (MatchedClause(DeleteRow()),))
     return Delete(selection(cursor, found, alias))
 
 
@@ -63,7 +54,11 @@ def read_update(cursor: Cursor) -> Update | UpdateFrom:
     first = cursor.at
     assignments = take_assignments(cursor, "WHERE", "FROM")
     if cursor.sees("FROM"):
-        return _update_from(cursor, found, alias, assignments)
+        behind = cursor.at
+        cursor.expect("FROM")
+        texts, target, query, source, on = _joined(cursor, found, alias, [(first, behind)])
+        values = UpdateSet(tuple(a.rewritten(texts) for a in assignments))
+        return UpdateFrom(target, query, source, on, (MatchedClause(values),))
     condition = _condition(cursor)
     cursor.end()
     texts = Rewriting(cursor, [(first, cursor.at)], target=found)
@@ -73,28 +68,20 @@ def read_update(cursor: Cursor) -> Update | UpdateFrom:
     )
 
 
-def _update_from(
-    cursor: Cursor, found: Found, alias: str | None, assignments: list[AssignmentSpan]
-) -> UpdateFrom:
-    cursor.expect("FROM")
+def _joined(
+    cursor: Cursor, found: Found, alias: str | None, spans: list[Span]
+) -> tuple[Rewriting, Target, Query, str | None, Expression]:
+    """Take the source and the condition of UPDATE … FROM and DELETE … USING, to the end.
+
+    Returns the texts, of which ``spans`` are others, and what begins a MERGE that means the same.
+    """
     source = take_source(cursor, "WHERE")
     condition = _condition(cursor)
     cursor.end()
-    values = [a.value for a in assignments]
-    texts = Rewriting(
-        cursor,
-        [*source.spans, *(s for v in values for s in _spans(v)), *_spans(condition)],
-        target=found,
-        source=source.table,
-    )
-    query, source_alias = source.rewritten(texts)
-    clause = MatchedClause(UpdateSet(tuple(a.rewritten(texts) for a in assignments)))
+    own = [] if condition is None else [condition]
+    texts = Rewriting(cursor, [*source.spans, *spans, *own], target=found, source=source.table)
     on = expression_of(texts, condition) or Expression("true")
-    return UpdateFrom(texts.target(alias), query, source_alias, on, (clause,))
-
-
-def _spans(span: Span | None) -> list[Span]:
-    return [] if span is None else [span]
+    return texts, texts.target(alias), *source.rewritten(texts), on
 
 
 def selection(cursor: Cursor, found: Found, alias: str | None) -> Selection:

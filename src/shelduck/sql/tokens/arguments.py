@@ -18,7 +18,8 @@ _LITERAL = (
     " ARRAY[...]"
 )
 
-_DUCKLAKE = "ducklake_"
+DUCKLAKE = "ducklake_"
+"""What DuckDB puts before the names of a lake's functions."""
 
 
 def read_call(cursor: Cursor, parts: Sequence[str], what: str) -> Call:
@@ -36,12 +37,12 @@ def read_call(cursor: Cursor, parts: Sequence[str], what: str) -> Call:
         raise cursor.failure(f"a {what} as {what}, system.{what} or catalog.system.{what}")
     positional, named = _arguments(cursor)
     catalog = owner[0] if owner else None
-    if catalog is None and name.startswith(_DUCKLAKE):
+    if catalog is None and name.startswith(DUCKLAKE):
         lake = positional.pop(0) if positional else None
         if not isinstance(lake, str):
             cursor.at = start + 1
             raise cursor.failure("the name of the lake as a string")
-        catalog, name = lake, name.removeprefix(_DUCKLAKE)
+        catalog, name = lake, name.removeprefix(DUCKLAKE)
     return Call(name, tuple(positional), tuple(named.items()), catalog)
 
 

@@ -72,13 +72,14 @@ class EditVerbs(TableHandle):
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = settled_rows(unit, self.name)
+            few = few_deletes(self._state, self._unit, rows)
             return update_rows(
                 self._state.spark,
                 rows,
                 set_values,
                 chosen,
-                few=few_deletes(self._state, self._unit, rows),
-                few_rows=few_rows(self._state, self._unit, rows),
+                few=few,
+                few_rows=few_rows(few, rows.table),
                 show_progress=self._state.show_progress,
             )
 
@@ -212,13 +213,14 @@ def merge_into(
     alter = None
     if merge.schema_evolution:
         rows, alter = evolved_rows(rows, evolving_columns(merge, source.schema))
+    few = 0 if alter else few_deletes(state, unit, rows)
     done = merge_rows(
         state.spark,
         rows,
         source,
         merge,
-        few=0 if alter else few_deletes(state, unit, rows),
-        few_rows=0 if alter else few_rows(state, unit, rows),
+        few=few,
+        few_rows=few_rows(few, rows.table),
         show_progress=state.show_progress,
     )
     return done if done.is_nothing else replace(done, alter=alter)

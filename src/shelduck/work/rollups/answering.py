@@ -92,7 +92,7 @@ def read_any(unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
 def virtual_frame(spark: SparkSession, rows: TableRows, names: Sequence[str]) -> DataFrame:
     """Return the rows of a table with some of DuckLake's virtual columns."""
     frame = rows.frame(spark, origins=[ORIGINS[name] for name in names])
-    paths = {file.id: file.path for file in rows.files}
+    paths = {file.id: file.path for file in rows.files if "filename" in names}
     return with_virtual(frame, rows.table.columns.names, names, paths)
 
 

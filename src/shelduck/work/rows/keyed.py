@@ -26,7 +26,6 @@ from shelduck.work.lookup import few_deletes, rows_of
 from shelduck.work.results import TableName
 from shelduck.work.rows.evolving import evolved_rows
 from shelduck.work.rows.following import feed_since, stage_followed
-from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
 
 
@@ -49,16 +48,14 @@ def _is_followed(table: TableVersion) -> bool:
     return bool(rollup_names(table)) or rollup_of(table) is not None
 
 
-def few_rows(state: LakeState, unit: UnitOfWork | None, rows: TableRows) -> int:
-    """Return how many new rows a statement may put into the catalog; 0 in an open unit.
+def few_rows(few: int, table: TableVersion) -> int:
+    """Return how many new rows a statement may put into the catalog, where ``few`` deletes may go.
 
     Rollups follow files. What Spark cannot write is not kept either.
     """
-    table = rows.table
     shapes = (leaf.shape for leaf in table.columns.leaves())
-    if _is_followed(table) or not all(isinstance(s, Kind) or is_writable(s) for s in shapes):
-        return 0
-    return few_deletes(state, unit, rows)
+    can_write = all(isinstance(shape, Kind) or is_writable(shape) for shape in shapes)
+    return few if can_write and not _is_followed(table) else 0
 
 
 def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
@@ -150,7 +147,8 @@ def load(
         by_position=by_position,
         keep=() if sign is None else (sign,),
     )
-    few = few_rows(unit.state, None if alone and alter is None else unit, rows)
+    most = few_deletes(unit.state, None if alone and alter is None else unit, rows)
+    few = few_rows(most, rows.table)
     loaded = load_rows(
         unit.state.spark,
         rows,
