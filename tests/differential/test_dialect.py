@@ -86,6 +86,23 @@ UPDATE f SET b = 30 WHERE b = 3
   SELECT s.r FROM (SELECT rowid AS r, * FROM f) s WHERE EXISTS (SELECT * FROM t)
 CREATE VIEW rows_of_f AS SELECT rowid AS r, b FROM f
   FROM rows_of_f
+CREATE MACRO plus(x, y := 10) AS x + y, (x, y, z) AS x + y * z
+CREATE MACRO twice(x) AS plus(x, x)
+CREATE MACRO above(n) AS TABLE SELECT id, s FROM t WHERE id >= n
+  SELECT plus(1), plus(1, 2), plus(1, 2, 3), plus(1, y := 5), twice(plus(1, 2)) + 1 AS z
+  SELECT plus(id), twice(id) FROM t WHERE plus(id, 1) > 2 ORDER BY twice(id)
+  SELECT a.s, b.id FROM above(1) a JOIN above(plus(1, 1)) AS b ON a.id <= b.id
+  SELECT max(x.id) FROM t, above(2) AS x
+CREATE OR REPLACE MACRO twice(x) AS 2 * x
+UPDATE t SET id = twice(id) WHERE plus(id, 0) = 3
+INSERT INTO t SELECT plus(id, 100), s FROM above(6)
+DELETE FROM t WHERE twice(id) = 2
+CREATE TABLE made_of AS SELECT twice(id) AS id FROM t
+  FROM made_of
+CREATE VIEW calls AS SELECT twice(id) AS n FROM t
+DROP MACRO twice
+DROP MACRO TABLE above
+  FROM t
 TRUNCATE e
   FROM e
 BEGIN

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.macros import macros
 from shelduck.catalog.read.views import view
 from shelduck.catalog.schema import tables
 from shelduck.model.changes.change import (
@@ -27,9 +28,11 @@ from shelduck.model.changes.change import (
     RewriteFiles,
     RewrittenFile,
 )
+from shelduck.model.changes.macro_change import CreateMacro, DropMacro
 from shelduck.model.changes.schema_change import AddColumn, SetComment, SetNullable
 from shelduck.model.files.data_files import deletes_seen
 from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.tables.macro import MacroBody, MacroKind, MacroParameter, MacroVersion
 from shelduck.model.tables.table import PartitionColumn
 from shelduck.model.tables.view import ViewDefinition
 from shelduck.model.types.data_types import parse_type
@@ -222,6 +225,27 @@ def _rename_view(to):
     return lambda lake: [RenameView(_view(lake), to)]
 
 
+def _create_macro(schema, kind=MacroKind.SCALAR):
+    text = "SELECT a" if kind is MacroKind.TABLE else "a"
+
+    def make(lake):
+        body = MacroBody((MacroParameter("a"),), text)
+        return [
+            CreateMacro(MacroVersion(-4, lake.schema(schema), "fresh", kind, (body,), None)),
+        ]
+
+    return make
+
+
+def _drop_macro(name):
+    def make(lake):
+        with lake.store.read() as connection:
+            known = macros(connection, read.snapshot(connection), lake.info)
+        return [DropMacro(next(m for m in known if m.name == name))]
+
+    return make
+
+
 def _file(lake, name):
     return next(f for f in lake.files("t") if f.row_id_start == _STARTS[name])
 
@@ -301,6 +325,19 @@ OURS: dict[str, Contender] = {
     "rename view to else": Contender(
         "rename view main.w", _rename_view("else"), effect(gone={"main.w"}, new={"main.else"})
     ),
+    "create macro": Contender(
+        "create macro main.fresh", _create_macro("main"), effect(new={"main.fresh()"})
+    ),
+    "create macro in empty": Contender(
+        "create macro empty.fresh", _create_macro("empty"), effect(new={"empty.fresh()"})
+    ),
+    "create table macro": Contender(
+        "create macro main.fresh",
+        _create_macro("main", MacroKind.TABLE),
+        effect(new={"main.fresh()"}),
+    ),
+    "drop macro": Contender("drop macro main.f", _drop_macro("f"), effect(gone={"main.f()"})),
+    "drop table macro": Contender("drop macro main.g", _drop_macro("g"), effect(gone={"main.g()"})),
 }
 
 # DuckDB's statements, how many rows it inlines meanwhile, and what they do.

@@ -21,6 +21,7 @@ from shelduck.spark.named_errors import (
     ParseException,
     SparkError,
     as_sparks,
+    lacks_function,
     told_as_sparks,
     was_unable,
 )
@@ -31,9 +32,10 @@ from shelduck.sql.query.travel import in_sparks_words
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.parameters import with_parameters
 from shelduck.statements.relations import refuse_options
+from shelduck.statements.run_macros import without_macros
 from shelduck.statements.runner import Runner
 from shelduck.statements.session import SqlSession
-from shelduck.statements.statements import as_frame, run_statement
+from shelduck.statements.statements import as_frame, run_statement, run_with_macros
 from shelduck.work.lookup import table_name
 from shelduck.work.state import LakeState
 
@@ -62,11 +64,52 @@ class SessionSql:
                         " args={...}"
                     )
                 lake, statement = found
-                state = self._state(lake)
-                state.default_schema = self._schema(lake, names) or state.default_schema
-                runner = Runner(state, None, SqlSession(state))
-                return as_frame(self._spark, run_statement(runner, statement))
-        return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
+                return self._by_lake(lake, statement, text, args, names)
+        try:
+            return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
+        except SparkError as error:
+            answer = None if kwargs else self._with_macros(text, args, names, error)
+            if answer is None:
+                raise
+            return answer
+
+    def _by_lake(
+        self, lake: str, statement: st.Statement, text: str, args: Any, names: Names
+    ) -> DataFrame:
+        """Have a lake run a statement of this text."""
+        found = run_with_macros(
+            self._runner(lake, names),
+            statement,
+            lambda: with_parameters(text, args) if args else text,
+            lambda again: _as_lakes(parse(again)[0], lake, names),
+            lake,
+        )
+        return as_frame(self._spark, found)
+
+    def _with_macros(
+        self, text: str, args: Any, names: Names, error: Exception
+    ) -> DataFrame | None:
+        """Have the lake whose macros a query calls run it; None if it calls none."""
+        if not (lacks_function(error) and self._concerns_lakes(text, names)):
+            return None
+        with told_as_sparks():
+            bound = with_parameters(text, args) if args else text
+            for lake in self.lakes:
+                runner = self._runner(lake, names)
+                again = without_macros(runner, bound, error, lake)
+                if again is not None:
+                    statement = _as_lakes(parse(again)[0], lake, names)
+                    return as_frame(self._spark, run_statement(runner, statement))
+        return None
+
+    def _runner(self, lake: str, names: Names) -> Runner:
+        state = self._state(self.lakes[lake])
+        state.default_schema = self._schema(self.lakes[lake], names) or state.default_schema
+        return Runner(state, None, SqlSession(state))
+
+    def _concerns_lakes(self, text: str, names: Names) -> bool:
+        lowered = text.lower()
+        return names.current.lower() in self.lakes or any(n in lowered for n in self.lakes)
 
     def _sparks(
         self, run: Callable[[str], DataFrame], text: str, unread: ShelduckError | None
@@ -114,10 +157,9 @@ class SessionSql:
 
     def _taken(
         self, text: str, args: Any, names: Names
-    ) -> tuple[tuple[AttachedLake, st.Statement] | None, ShelduckError | None]:
+    ) -> tuple[tuple[str, st.Statement] | None, ShelduckError | None]:
         """Return whose statement it is, or why it cannot be parsed, if that may matter."""
-        lowered = text.lower()
-        if names.current.lower() not in self.lakes and not any(n in lowered for n in self.lakes):
+        if not self._concerns_lakes(text, names):
             return None, None
         misfit = None
         try:
@@ -125,7 +167,7 @@ class SessionSql:
                 bound = with_parameters(text, args) if args else text
             except InvalidRequest as error:
                 bound, misfit = text, error
-            statements = parse(bound, ntz="timestamp" in lowered and is_ntz(self._spark))
+            statements = parse(bound, ntz="timestamp" in text.lower() and is_ntz(self._spark))
         except (InvalidRequest, Unsupported) as error:
             return None, None if error.about == SPARKS else error
         if len(statements) != 1:
@@ -137,10 +179,7 @@ class SessionSql:
             return None, None
         if misfit is not None:
             raise misfit
-        statement = within(statement, lake, names)
-        if isinstance(statement, st.CreateView | st.AlterView):
-            statement = replace(statement, text=without_catalog(statement.text, lake))
-        return (self.lakes[lake], statement), None
+        return (lake, _as_lakes(statement, lake, names)), None
 
     def _at_one_snapshot(self, act: Callable[[], DataFrame]) -> DataFrame:
         if not has_jvm(self._spark):
@@ -169,6 +208,14 @@ class SessionSql:
             return bool(self._spark.catalog.getTable(name).isTemporary)
         except AnalysisException:
             return False
+
+
+def _as_lakes(statement: st.Statement, lake: str, names: Names) -> st.Statement:
+    """Return a statement as the lake itself understands it."""
+    statement = within(statement, lake, names)
+    if isinstance(statement, st.CreateView | st.AlterView):
+        return replace(statement, text=without_catalog(statement.text, lake))
+    return statement
 
 
 def _refuse_options(statement: st.Statement, names: Names) -> None:

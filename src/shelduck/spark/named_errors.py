@@ -25,6 +25,8 @@ __all__ = [
     "condition_of",
     "data_fault",
     "first_line",
+    "lacks_function",
+    "names_nothing",
     "thrown_by_java",
     "told_as_sparks",
     "was_unable",
@@ -34,6 +36,15 @@ SparkError = (PySparkException, Py4JJavaError)
 # SQL's class of data exceptions, which `raise_error` uses too.
 _DATA_FAULT = re.compile(r"SQLSTATE: (22...|P0001)")
 _THROWN = re.compile(r"^(Caused by: |.*Exception: )+(?=\[)")
+_NO_FUNCTION = (
+    "UNRESOLVED_ROUTINE",
+    "UNRESOLVABLE_TABLE_VALUED_FUNCTION",
+    # The name of a lake stands before the function, or the lake is the current catalog.
+    "REQUIRES_SINGLE_PART_NAMESPACE",
+    "MISSING_CATALOG_ABILITY.FUNCTIONS",
+    "MISSING_CATALOG_ABILITY.TABLE_VALUED_FUNCTIONS",
+)
+_MISSING = ("UNRESOLVED_", "TABLE_OR_VIEW_NOT_FOUND")
 _UNABLE = (
     "UNSUPPORTED_FEATURE",
     "MISSING_CATALOG_ABILITY",
@@ -208,6 +219,26 @@ def thrown_by_java(error: Exception) -> Any:
     if isinstance(error, Py4JJavaError):
         return error.java_exception
     return getattr(error, "_origin", None) if isinstance(error, PySparkException) else None
+
+
+def names_nothing(error: Exception) -> bool:
+    """Return whether Spark cannot parse a text, or misses a function, table or column in it."""
+    return lacks_function(error) or any(c.startswith(_MISSING) for c in _conditions(error))
+
+
+def lacks_function(error: Exception) -> bool:
+    """Return whether Spark misses a function in a text, or cannot parse it.
+
+    It may be unable to parse the arguments of a function that is not its own.
+    """
+    return any(c in _NO_FUNCTION or c.startswith("PARSE_") for c in _conditions(error))
+
+
+def _conditions(error: BaseException | None) -> Iterator[str]:
+    while error is not None:
+        if isinstance(error, PySparkException):
+            yield error.getCondition() or ""
+        error = error.__cause__
 
 
 def was_unable(error: Exception) -> bool:

@@ -65,6 +65,15 @@ def session_has(spark: SparkSession, name: str) -> bool:
         return False
 
 
+def function_exists(spark: SparkSession, name: str) -> bool:
+    """Return whether Spark itself or the session has a function with that name."""
+    try:
+        return spark.catalog.functionExists(name)
+    except AnalysisException:
+        # The current catalog has no functions.
+        return False
+
+
 def constant(spark: SparkSession, text: str) -> Any:
     """Return the value of an expression without columns."""
     row = spark.sql(f"SELECT {text}").first()

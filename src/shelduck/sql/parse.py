@@ -88,6 +88,11 @@ def parse(text: str, *, ntz: bool = False) -> list[Statement]:
     return [_statement(Cursor(text, tokens, ntz=ntz)) for tokens in _split(tokenize(text))]
 
 
+def pieces(text: str) -> list[str]:
+    """Return the text of each statement of ``text``."""
+    return [text[piece[0].start : piece[-1].start] for piece in _split(tokenize(text))]
+
+
 def _split(tokens: list[Token]) -> list[list[Token]]:
     """Cut at each ``;``; each piece is closed by an END token at its end."""
     pieces: list[list[Token]] = [[]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shelduck.sql.statements import macro_statements as ms
 from shelduck.sql.statements import row_statements as rows
 from shelduck.sql.statements import statements as st
 from shelduck.sql.statements import upkeep_statements as up
@@ -21,6 +22,8 @@ OPERATIONS: dict[type, str] = {
     st.RenameView: "RENAME VIEW",
     st.CommentView: "COMMENT ON VIEW",
     st.DropView: "DROP VIEW",
+    ms.CreateMacro: "CREATE MACRO",
+    ms.DropMacro: "DROP MACRO",
     rows.Insert: "INSERT",
     rows.Delete: "DELETE",
     rows.Truncate: "TRUNCATE",
@@ -37,6 +40,7 @@ OPERATIONS: dict[type, str] = {
     st.ShowCreateTable: "SHOW CREATE TABLE",
     st.ShowProperties: "SHOW PROPERTIES",
     st.ShowViews: "SHOW VIEWS",
+    ms.ShowMacros: "SHOW MACROS",
     st.ShowPartitions: "SHOW PARTITIONS",
     st.Describe: "DESCRIBE",
     st.Help: "HELP",

@@ -31,6 +31,8 @@ def explain(runner: Runner, statement: st.Explain) -> DataFrame | PlainRows:
     """
     if statement.mode == "analyze":
         return PlainRows("plan string", [(analyzed_plan(runner.query(statement.query)),)])
+    # EXPLAIN would show what is wrong with a query as if it were a plan.
+    runner.query(statement.query)
     mode = "" if statement.mode == "simple" else f"{statement.mode.upper()} "
     with collecting_choices(runner.state.spark) as reasons:
         plan = runner.query(statement.query, f"EXPLAIN {mode}")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.named_errors import told_as_lakes
 from shelduck.spark.query import answer, outcome
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.sql.parse import parse
+from shelduck.sql.parse import parse, pieces
 from shelduck.sql.statements import statements as st
 from shelduck.statements import (
     run_ddl,
     run_edits,
     run_history,
     run_jobs,
+    run_macros,
     run_returning,
     run_rows,
     run_show,
@@ -30,7 +32,7 @@ from shelduck.work.results import PlainRows, Staged
 
 _RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RUN
 _RUN |= run_jobs.RUN | run_views.RUN | run_history.RUN | run_transactions.RUN
-_RUN |= run_returning.RUN
+_RUN |= run_returning.RUN | run_macros.RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,12 @@ def run_sql(session: SqlSession, text: str) -> DataFrame:
     statements = _statements(session, text)
     # Fail early without a session: after a commit, a missing DataFrame would be too late.
     spark = session.state.spark
-    return as_frame(spark, _run_all(session, statements))
+    return as_frame(spark, _run_all(session, statements, text))
 
 
 def run_plain(session: SqlSession, text: str) -> DataFrame | PlainRows:
     """Run the statements of ``text``; return the answer of the last one without Spark if it can."""
-    found = _run_all(session, _statements(session, text))
+    found = _run_all(session, _statements(session, text), text)
     return found.as_rows() if isinstance(found, Outcome) else found
 
 
@@ -79,14 +81,45 @@ def _statements(session: SqlSession, text: str) -> Sequence[st.Statement]:
 
 
 def _run_all(
-    session: SqlSession, statements: Sequence[st.Statement]
+    session: SqlSession, statements: Sequence[st.Statement], text: str
 ) -> DataFrame | PlainRows | Outcome:
-    for statement in statements:
+    for number, statement in enumerate(statements):
         if session.unit is not None:
             session.unit.require_open()
+        runner = Runner(session.state, session.unit, session)
         with told_as_lakes():
-            found = run_statement(Runner(session.state, session.unit, session), statement)
+            found = run_with_macros(runner, statement, partial(_piece, text, number))
     return found
+
+
+def _piece(text: str, number: int) -> str:
+    return pieces(text)[number]
+
+
+def run_with_macros(
+    runner: Runner,
+    statement: st.Statement,
+    text: Callable[[], str],
+    read: Callable[[str], st.Statement] | None = None,
+    catalog: str | None = None,
+) -> DataFrame | PlainRows | Outcome:
+    """Run a statement; if Spark does not know a function in its text, with the lake's macros.
+
+    A statement that Spark cannot analyze has done nothing yet. Spark's own functions come first, so
+    statements without macros never ask the catalog for them. ``read`` parses a text; ``catalog`` is
+    the name of the lake in the session, if it has one.
+    """
+    try:
+        return run_statement(runner, statement)
+    except Exception as error:
+        again = run_macros.without_macros(runner, text(), error, catalog)
+        if again is None:
+            raise
+    if read is None:
+        [statement] = parse(again, ntz=runner.state.ntz)
+    else:
+        statement = read(again)
+    return run_statement(runner, statement)
 
 
 def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainRows | Outcome:

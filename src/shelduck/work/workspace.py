@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from shelduck.catalog.read import macros as read_macros
 from shelduck.catalog.read import read
 from shelduck.catalog.read import views as read_views
 from shelduck.catalog.read.read import Connection
@@ -21,12 +22,11 @@ from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
 from shelduck.model.changes.change import (
     AlterTable,
     Change,
-    CreateSchema,
-    DropSchema,
     RowChange,
 )
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.lengths import with_lengths
+from shelduck.model.tables.macro import MacroBody, MacroKind, MacroVersion
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import (
     DEFAULT_SCHEMA,
@@ -38,6 +38,8 @@ from shelduck.model.tables.table import (
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.names import directory
 from shelduck.work.results import TableName
+from shelduck.work.staged_macros import StagedMacros
+from shelduck.work.staged_schemas import StagedSchemas
 from shelduck.work.staged_views import StagedViews
 from shelduck.work.state import LakeState
 from shelduck.work.table_work import TableWork
@@ -51,11 +53,10 @@ class Workspace:
         self._base: Snapshot | None = None
         self._connection: Connection | None = None
         self._tables: dict[TableId, TableWork] = {}
-        self._schemas: dict[str, SchemaInfo | None] = {}
-        self._created_schemas: list[CreateSchema] = []
-        self._dropped_schemas: list[DropSchema] = []
+        self._schemas = StagedSchemas()
         self._provisional = 0
         self._views = StagedViews()
+        self._macros = StagedMacros()
 
     @property
     def base(self) -> Snapshot:
@@ -88,8 +89,7 @@ class Workspace:
         """Return the schemas as this transaction left them, its new ones last."""
         with self.reading() as connection:
             known = read.schemas(connection, self.base, self._state.info)
-        own = [s for s in self._schemas.values() if s is not None]
-        return [s for s in known if s.name.lower() not in self._schemas] + own
+        return self._schemas.over(known)
 
     def schema(self, name: str) -> SchemaInfo:
         """Return a schema by name or raise NotFound."""
@@ -114,7 +114,7 @@ class Workspace:
             if _is_named(work.current, name) and not work.dropped:
                 return work.current
         with self.reading() as connection:
-            if self._made_schema(name.schema):
+            if self._schemas.has_made(name.schema):
                 raise self._no_table(name)
             found = read.table(connection, self.base, name.schema, name.name, self._state.info)
         work_here = self._tables.get(found.id)
@@ -122,10 +122,6 @@ class Workspace:
             known = [] if work_here.dropped else [work_here.current.full_name]
             raise NotFound.named("table", str(name), known)
         return found
-
-    def _made_schema(self, name: str) -> bool:
-        """Return whether the transaction itself created the schema of this name."""
-        return self._schemas.get(name.lower()) is not None
 
     def _no_table(self, name: TableName) -> NotFound:
         schema = self.schema(name.schema)
@@ -184,6 +180,25 @@ class Workspace:
             self._require_free(TableName(view.schema.name, new_name))
         self._views.rename(view, new_name)
 
+    def macros(self) -> list[MacroVersion]:
+        """Return all macros as this transaction left them."""
+        with self.reading() as connection:
+            present = read_macros.macros(connection, self.base, self._state.info)
+        return self._macros.over(present)
+
+    def create_macro(self, name: TableName, kind: MacroKind, bodies: tuple[MacroBody, ...]) -> None:
+        """Stage a new macro; the commit finds one that has the name."""
+        _require_name("macro", name.name)
+        schema = self.schema(name.schema)
+        self._provisional -= 1
+        begins = SnapshotId(self.base.id + 1)
+        made = MacroVersion(self._provisional, schema, name.name, kind, bodies, begins)
+        self._macros.create(made)
+
+    def drop_macro(self, macro: MacroVersion) -> None:
+        """Stage the drop of a macro."""
+        self._macros.drop(macro)
+
     def _require_free(self, name: TableName) -> None:
         self._refuse_table(name)
         if self.view(name) is not None:
@@ -205,15 +220,13 @@ class Workspace:
             self._provisional -= 1
             unique = str(uuid.uuid4())
             path = self._state.info.data_path + directory(name, unique)
-            made = SchemaInfo(SchemaId(self._provisional), name, path)
-            self._schemas[name.lower()] = made
-            self._created_schemas.append(CreateSchema(made, unique))
+            self._schemas.create(SchemaInfo(SchemaId(self._provisional), name, path), unique)
             return
         if not if_not_exists:
             raise AlreadyExists(f"schema {name!r} already exists", about="schema")
 
     def drop_schema(self, name: str, *, if_exists: bool, cascade: bool) -> None:
-        """Stage the drop of a schema and, with ``cascade``, of its tables and views."""
+        """Stage the drop of a schema and, with ``cascade``, of all that it contains."""
         try:
             found = self.schema(name)
         except NotFound:
@@ -226,12 +239,14 @@ class Workspace:
                 " DuckDB cannot USE a lake without it; drop its tables instead"
             )
         inside, views = self.table_names(found), self.view_names(found)
-        if (inside or views) and not cascade:
-            counts = [(len(inside), "table(s)"), (len(views), "view(s)")]
-            holds = " and ".join(f"{n} {what}" for n, what in counts if n)
+        macros = [m for m in self.macros() if m.schema.id == found.id]
+        names = [*inside, *views, *(m.name for m in macros)]
+        if names and not cascade:
+            counts = {"table": len(inside), "view": len(views), "macro": len(macros)}
+            holds = " and ".join(f"{n} {what}(s)" for what, n in counts.items() if n)
             raise InvalidRequest(
                 f"cannot drop schema {name!r}: it contains {holds}, such as"
-                f" {[*inside, *views][0]!r}; drop them first, or use CASCADE"
+                f" {names[0]!r}; drop them first, or use CASCADE"
             )
         for table in inside:
             self.drop_table(self.table(TableName(found.name, table)))
@@ -239,11 +254,9 @@ class Workspace:
             view = self.view(TableName(found.name, text))
             assert view is not None
             self.drop_view(view)
-        self._schemas[name.lower()] = None
-        if found.id < 0:
-            self._created_schemas = [c for c in self._created_schemas if c.schema is not found]
-        else:
-            self._dropped_schemas.append(DropSchema(found))
+        for macro in macros:
+            self.drop_macro(macro)
+        self._schemas.drop(found)
 
     def create_table(
         self,
@@ -339,15 +352,13 @@ class Workspace:
         return None if work is None else work.rows
 
     def savepoint(self) -> Callable[[], None]:
-        """Return a function that resets tables, schemas and views to their current state."""
+        """Return a function that resets all that is staged to its current state."""
         tables = {n: replace(work, rows=work.rows.copied()) for n, work in self._tables.items()}
-        schemas = dict(self._schemas)
-        created, dropped = list(self._created_schemas), list(self._dropped_schemas)
-        views = self._views.copied()
+        schemas, views, macros = self._schemas.copied(), self._views.copied(), self._macros.copied()
 
         def undo() -> None:
-            self._tables, self._schemas, self._views = tables, schemas, views
-            self._created_schemas, self._dropped_schemas = created, dropped
+            self._tables, self._schemas = tables, schemas
+            self._views, self._macros = views, macros
 
         return undo
 
@@ -366,10 +377,11 @@ class Workspace:
 
     def changes(self) -> list[Change]:
         """Return everything that a commit must contain, schemas first."""
-        found: list[Change] = [*self._created_schemas]
+        found: list[Change] = [*self._schemas.created]
         for work in self._tables.values():
             found.extend(work.changes())
-        return [*found, *self._views.changes(), *self._dropped_schemas]
+        found += [*self._views.changes(), *self._macros.changes()]
+        return [*found, *self._schemas.dropped]
 
     def _work(self, table: TableVersion) -> TableWork:
         return self._tables.setdefault(table.id, TableWork(table, table))

@@ -23,13 +23,14 @@ _OF_D = "delete position of D|rewrite D|flush"
 MINE = tuple(
     f"create schema|drop schema|create table|create table in empty|drop table|rename table"
     f"|rename side.s|{_ALTERS}|append|inline|{_CHOSEN}|{_REWRITES}|create view"
-    f"|create view in empty|{_OF_VIEW}".split("|")
+    f"|create view in empty|{_OF_VIEW}|create macro|create macro in empty"
+    f"|drop macro".split("|")
 )
 
 Facts = dict[str, tuple[str, str]]
 
 OF_OURS: Facts = {
-    "drop schema": ("dropped_schema", _IN_EMPTY),
+    "drop schema": ("dropped_schema", f"{_IN_EMPTY}|create macro in empty"),
     "drop schema side": ("dropped_schema dropped_table", "rename side.s"),
     "drop table": (
         "dropped_table",
@@ -47,6 +48,11 @@ OF_OURS: Facts = {
     "rename view to else": ("created_view", _OF_VIEW),
     "rename view": ("created_view", f"{_NAME}|{_OF_VIEW}"),
     "replace view": ("dropped_view created_view", _OF_VIEW),
+    "create macro": ("created_scalar_macro", "create macro"),
+    "create macro in empty": ("created_scalar_macro", "drop schema|create macro in empty"),
+    "create table macro": ("created_table_macro", ""),
+    "drop macro": ("dropped_scalar_macro", "drop macro"),
+    "drop table macro": ("dropped_table_macro", ""),
     "append another": ("inserted_into_table", f"set not null|{_CHOSEN}"),
     "delete more from A": ("deleted_from_table", f"{_ADDED}|{_OF_A}"),
     "delete from B": ("deleted_from_table", f"{_ADDED}|merge files"),
@@ -88,12 +94,12 @@ OF_DUCKDB: Facts = {
     "rename view to else": OF_OURS["rename view to else"],
     "replace view": OF_OURS["replace view"],
     "comment on view": ("altered_view", ""),
-    "create macro": ("created_scalar_macro", ""),
-    "create macro in empty": ("created_scalar_macro", "drop schema"),
-    "create table macro": ("created_table_macro", ""),
+    "create macro": OF_OURS["create macro"],
+    "create macro in empty": OF_OURS["create macro in empty"],
+    "create table macro": OF_OURS["create table macro"],
     "create table macro in empty": ("created_table_macro", "drop schema"),
-    "drop macro": ("dropped_scalar_macro", ""),
-    "drop table macro": ("dropped_table_macro", ""),
+    "drop macro": OF_OURS["drop macro"],
+    "drop table macro": OF_OURS["drop table macro"],
     "insert": OF_OURS["append another"],
     "delete more from A": OF_OURS["delete more from A"],
     "delete from B": OF_OURS["delete from B"],

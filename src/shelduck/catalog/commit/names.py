@@ -26,6 +26,8 @@ class Names:
     """The changes of a commit to the names of schemas, and to the names of tables and views."""
 
     given: list[tuple[SchemaInfo, str]] = field(default_factory=list)
+    used_schemas: list[SchemaInfo] = field(default_factory=list)
+    """Schemas that get something whose name is not a table's."""
     renamed: set[Named] = field(default_factory=set)
     dropped: set[Named] = field(default_factory=set)
     new_schemas: list[SchemaInfo] = field(default_factory=list)
@@ -38,7 +40,7 @@ def check_names(connection: Connection, names: Names) -> None:
     Two statements if there are new names, one more if a schema ends.
     """
     _require_unique(names)
-    if names.given or names.new_schemas or names.dropped_schemas:
+    if names.given or names.used_schemas or names.new_schemas or names.dropped_schemas:
         _check_schemas(connection, names)
     if names.given:
         _check_given(connection, names)
@@ -57,7 +59,7 @@ def _require_unique(names: Names) -> None:
 
 def _check_schemas(connection: Connection, names: Names) -> None:
     alive = {row.schema_id: row.schema_name for row in connection.execute(_LIVE_SCHEMAS)}
-    used = {schema for schema, _ in names.given}
+    used = {*names.used_schemas, *(schema for schema, _ in names.given)}
     created = {schema.id for schema in names.new_schemas}
     for schema in used.union(names.dropped_schemas):
         if schema.id not in alive and schema.id not in created:
@@ -66,7 +68,7 @@ def _check_schemas(connection: Connection, names: Names) -> None:
     for schema in used:
         if schema.id in ending:
             raise InvalidRequest(
-                f"one commit drops schema {schema.name!r} and puts a table into it; do one of them"
+                f"one commit drops schema {schema.name!r} and fills it; do one of them"
             )
     taken = {name.lower() for number, name in alive.items() if number not in ending}
     for schema in names.new_schemas:

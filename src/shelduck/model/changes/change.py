@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from shelduck.errors import CorruptLake
+from shelduck.model.changes.macro_change import MacroChange
 from shelduck.model.files.data_files import DeletesSeen, NewDataFile, NewDeleteFile
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
@@ -285,6 +286,7 @@ Change = (
     | RenameTable
     | AlterTable
     | ViewChange
+    | MacroChange
     | RowChange
 )
 

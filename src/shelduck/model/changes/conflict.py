@@ -43,6 +43,8 @@ from shelduck.model.changes.change import (
     Verb,
     ViewChange,
 )
+from shelduck.model.changes.macro_change import CreateMacro, DropMacro, MacroChange
+from shelduck.model.tables.macro import MacroKind
 from shelduck.model.tables.schema import SnapshotId
 
 
@@ -54,6 +56,7 @@ class Rule(Enum):
     SAME_SCHEMA = "both touch one schema: by id, or because the other put something into it"
     SAME_TABLE = "both touch one table"
     SAME_VIEW = "both touch one view"
+    SAME_MACRO = "both create a macro of one name and kind, or drop one macro"
     CHECKED_TABLE = "the other added rows to a table whose rows were checked for mine (NOT NULL)"
     SAME_FILE = "both touch one data file: what is there is compared inside the commit"
     BROUGHT_BACK = "mine shows a column again, and the other wrote files anew without it"
@@ -66,6 +69,7 @@ _LETTERS = {
     "s": Rule.SAME_SCHEMA,
     "t": Rule.SAME_TABLE,
     "v": Rule.SAME_VIEW,
+    "m": Rule.SAME_MACRO,
     "r": Rule.CHECKED_TABLE,
     "f": Rule.SAME_FILE,
     "b": Rule.BROUGHT_BACK,
@@ -87,6 +91,8 @@ _MINE: tuple[type[Change], ...] = (
     DropView,
     RenameView,
     FlushInlined,
+    CreateMacro,
+    DropMacro,
 )
 
 # A dropped schema names its tables one by one, so only changes without a table id check the schema.
@@ -106,27 +112,29 @@ _CELLS: dict[Verb, str] = {
     #                            | | | | | | | | | | create view
     #                            | | | | | | | | | | | drop view
     #                            | | | | | | | | | | | | rename view
-    # other:                     | | | | | | | | | | | | | flush inlined
-    Verb.DROPPED_SCHEMA:        ". s s . s . . . . . s . s .",
-    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t",
-    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v .",
-    Verb.CREATED_SCHEMA:        "n . . . . . . . . . . . . .",
-    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n .",
-    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n .",
-    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . .",
-    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . .",
-    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . .",
-    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . .",
-    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . .",
-    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f",
-    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t",
-    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . .",
-    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . .",
-    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f",
-    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f",
-    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f",
-    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f",
-    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f",
+    #                            | | | | | | | | | | | | | flush inlined
+    #                            | | | | | | | | | | | | | | create macro
+    # other:                     | | | | | | | | | | | | | | | drop macro
+    Verb.DROPPED_SCHEMA:        ". s s . s . . . . . s . s . s .",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t . .",
+    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v . . .",
+    Verb.CREATED_SCHEMA:        "n . . . . . . . . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n . . .",
+    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n . . .",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . . m .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . . m .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . . . m",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . . . m",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . . . .",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f . .",
+    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t . .",
+    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . . . .",
+    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . . . .",
+    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f . .",
+    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f . .",
+    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f . .",
+    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f . .",
+    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f . .",
 }
 # fmt: on
 
@@ -178,11 +186,11 @@ def describe(change: Change) -> str:
             return f"rewrite files of table {change.table.full_name} (id {change.table.id})"
         case FlushInlined():
             return f"flush table {change.table.full_name} (id {change.table.id})"
-        case CreateView() | DropView() | RenameView():
-            return _describe_view(change)
+        case _:
+            return _describe_definition(change)
 
 
-def _describe_view(change: ViewChange) -> str:
+def _describe_definition(change: ViewChange | MacroChange) -> str:
     match change:
         case CreateView():
             return f"create view {change.schema.name}.{change.name}"
@@ -190,6 +198,10 @@ def _describe_view(change: ViewChange) -> str:
             return f"drop view {change.view.full_name} (id {change.view.id})"
         case RenameView():
             return f"rename view {change.view.full_name} (id {change.view.id}) to {change.new_name}"
+        case CreateMacro():
+            return f"create macro {change.macro.full_name}"
+        case DropMacro():
+            return f"drop macro {change.macro.full_name} (id {change.macro.id})"
 
 
 def _is_same_name(mine: Change, other: Entry) -> bool:
@@ -217,6 +229,8 @@ def _is_same_schema(mine: Change, other: Entry) -> bool:
             schema = mine.view.schema
         case RenameTable():
             schema = mine.table.schema
+        case CreateMacro():
+            schema = mine.macro.schema
         case _:
             return False
     return other.id == schema.id or _lowered(other.names[:1]) == (schema.name.lower(),)
@@ -236,6 +250,19 @@ def _is_same_table(mine: Change, other: Entry) -> bool:
 
 def _is_same_view(mine: Change, other: Entry) -> bool:
     return isinstance(mine, DropView | RenameView) and mine.view.id == other.id
+
+
+def _is_same_macro(mine: Change, other: Entry) -> bool:
+    match mine:
+        case CreateMacro():
+            is_table = mine.macro.kind is MacroKind.TABLE
+            names = (mine.macro.schema.name, mine.macro.name)
+            same_kind = is_table == (other.verb is Verb.CREATED_TABLE_MACRO)
+            return same_kind and _lowered(names) == _lowered(other.names)
+        case DropMacro():
+            return mine.macro.id == other.id
+        case _:
+            return False
 
 
 def _is_checked_table(mine: Change, other: Entry) -> bool:
@@ -265,6 +292,7 @@ _MATCHES: dict[Rule, Callable[[Any, Entry], bool]] = {
     Rule.SAME_SCHEMA: _is_same_schema,
     Rule.SAME_TABLE: _is_same_table,
     Rule.SAME_VIEW: _is_same_view,
+    Rule.SAME_MACRO: _is_same_macro,
     Rule.CHECKED_TABLE: _is_checked_table,
     Rule.SAME_FILE: lambda _mine, _other: False,
     Rule.BROUGHT_BACK: _is_without_columns,

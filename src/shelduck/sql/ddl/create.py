@@ -7,11 +7,13 @@ from typing import Any
 
 from shelduck.sql.ddl.columns import CONSTRAINTS, NO_CONSTRAINTS, read_definition
 from shelduck.sql.ddl.key_clauses import KEY_CLAUSES, read_distribution, read_engine, taken_keys
+from shelduck.sql.ddl.macros import MACRO_WORDS, read_create_macro, read_drop_macro
 from shelduck.sql.ddl.partitioning import read_doris_partitions, read_partition_keys
 from shelduck.sql.ddl.rollups import read_create_rollup, read_drop_rollup, read_rollups
 from shelduck.sql.ddl.sorting import read_sort_keys
 from shelduck.sql.ddl.views import read_create_view, read_drop_view
 from shelduck.sql.query.query import begins_query, read_query
+from shelduck.sql.statements.macro_statements import CreateMacro, DropMacro
 from shelduck.sql.statements.statements import (
     AlterRollups,
     ColumnDefinition,
@@ -41,7 +43,9 @@ _CLAUSES = {
 }
 
 
-def read_create(cursor: Cursor) -> CreateSchema | CreateTable | CreateView | AlterRollups:
+def read_create(
+    cursor: Cursor,
+) -> CreateSchema | CreateTable | CreateView | CreateMacro | AlterRollups:
     """Read the statement behind ``CREATE``."""
     if cursor.accept_any(*SCHEMA_WORDS):
         return _create_schema(cursor)
@@ -50,17 +54,19 @@ def read_create(cursor: Cursor) -> CreateSchema | CreateTable | CreateView | Alt
         return _create_table(cursor, or_replace)
     if cursor.accept("VIEW"):
         return read_create_view(cursor, or_replace)
+    if cursor.accept_any(*MACRO_WORDS):
+        return read_create_macro(cursor, or_replace)
     if cursor.accept("MATERIALIZED", "VIEW"):
         return read_create_rollup(cursor, or_replace)
     if cursor.peek().kind is Kind.END:
-        raise cursor.failure("SCHEMA, TABLE or VIEW")
+        raise cursor.failure("SCHEMA, TABLE, VIEW or MACRO")
     raise cursor.refusal(
         f"CREATE {cursor.peek().text.upper()}",
-        "use CREATE SCHEMA, TABLE, VIEW or MATERIALIZED VIEW",
+        "use CREATE SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW",
     )
 
 
-def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | AlterRollups:
+def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | DropMacro | AlterRollups:
     """Read the statement behind ``DROP``."""
     if cursor.accept_any(*SCHEMA_WORDS):
         if_exists = cursor.accept("IF", "EXISTS")
@@ -81,13 +87,15 @@ def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | AlterRollup
         return DropTable(table, if_exists)
     if cursor.accept("VIEW"):
         return read_drop_view(cursor)
+    if cursor.accept_any(*MACRO_WORDS):
+        return read_drop_macro(cursor)
     if cursor.accept("MATERIALIZED", "VIEW"):
         return read_drop_rollup(cursor)
     if cursor.peek().kind is Kind.END:
-        raise cursor.failure("SCHEMA, TABLE or VIEW")
+        raise cursor.failure("SCHEMA, TABLE, VIEW or MACRO")
     raise cursor.refusal(
         f"DROP {cursor.peek().text.upper()}",
-        "use DROP SCHEMA, TABLE, VIEW or MATERIALIZED VIEW",
+        "use DROP SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW",
     )
 
 

@@ -7,7 +7,7 @@ zero, the places of arrays): what is not listed here is Unsupported, and says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import sqlglot
 from sqlglot import expressions as exp
@@ -59,9 +59,14 @@ def _placed(text: str, word: str, name: str, time: str) -> str:
 def refusal_query(names: Sequence[str], reason: str) -> str:
     """Return a DuckDB query with these columns that fails with ``reason`` whatever is asked."""
     # A NULL would let DuckDB answer `WHERE column = 1` without looking: every part has to fail.
-    failure = "error('" + reason.replace("'", "''") + "')"
+    failure = refusal_expression(reason)
     columns = ", ".join(f"{failure} AS {double_quoted(n)}" for n in names)
     return f"SELECT {columns} WHERE {failure}"
+
+
+def refusal_expression(reason: str) -> str:
+    """Return a DuckDB expression that fails with ``reason``."""
+    return "error('" + reason.replace("'", "''") + "')"
 
 
 def spark_query(text: str) -> Query:
@@ -70,15 +75,20 @@ def spark_query(text: str) -> Query:
     Raises Unsupported when it may mean something else to Spark, or nothing.
     """
     tree = _parsed(text.replace(CATALOG, _OWN), "duckdb")
-    for node in list(tree.find_all(exp.Anonymous)):
-        if str(node.name).lower() == "count_star" and not node.expressions:
-            named = _is_projection(node)
-            counted = exp.Count(this=exp.Star(), big_int=True)
-            node.replace(exp.alias_(counted, "count_star()", quoted=True) if named else counted)
+    _replace_count_star(tree, named=True)
     relations = _take_relations(tree)
     _check(tree, "duckdb")
     _name_columns(tree, ())
     return Query(_strict(tree).sql(dialect="spark", comments=False), relations)
+
+
+def _replace_count_star(tree: exp.Expr, *, named: bool) -> None:
+    """Write DuckDB's count_star() as count(*), which keeps the name of a column if ``named``."""
+    for node in list(tree.find_all(exp.Anonymous)):
+        if str(node.name).lower() == "count_star" and not node.expressions:
+            counted = exp.Count(this=exp.Star(), big_int=True)
+            shown = named and _is_projection(node)
+            node.replace(exp.alias_(counted, "count_star()", quoted=True) if shown else counted)
 
 
 def _parsed(text: str, dialect: str) -> exp.Expr:
@@ -101,8 +111,26 @@ def _strict(tree: exp.Expr) -> exp.Expr:
     )
 
 
-def _check(tree: exp.Expr, dialect: str) -> None:
+def translated_macro(
+    text: str, *, is_table: bool, macros: Collection[str], read: str, write: str
+) -> str:
+    """Return the text of a macro in the other dialect, "spark" or "duckdb".
+
+    ``macros`` are the names, in lower case, of those that it may call. Raises Unsupported for text
+    that may mean something else there.
+    """
+    tree = _parsed(text if is_table else f"SELECT {text}", read)
+    _replace_count_star(tree, named=is_table)
+    _check(tree, read, macros)
+    strict = _strict(tree)
+    found = strict if is_table else strict.expressions[0]
+    return str(found.sql(dialect=write, comments=False, normalize_functions=False))
+
+
+def _check(tree: exp.Expr, dialect: str, macros: Collection[str] = ()) -> None:
     for node in tree.walk():
+        if isinstance(node, exp.Anonymous) and str(node.name).lower() in macros:
+            continue
         allowed = _JUDGES.get(node.key)
         fine = node.key in _SAME_IN_BOTH if allowed is None else allowed(node, dialect)
         if not fine:

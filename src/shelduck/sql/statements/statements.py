@@ -12,6 +12,7 @@ from shelduck.model.tables.rollup import RollupChange, RollupSpec
 from shelduck.model.tables.schema import Default, Path
 from shelduck.model.tables.sorting import SortKey
 from shelduck.model.types.data_types import DataType
+from shelduck.sql.statements.macro_statements import CreateMacro, DropMacro, ShowMacros
 from shelduck.sql.statements.row_statements import (
     DefaultCell,
     Delete,
@@ -323,6 +324,8 @@ Statement = (
     | RenameView
     | CommentView
     | DropView
+    | CreateMacro
+    | DropMacro
     | Insert
     | Delete
     | Truncate
@@ -345,6 +348,7 @@ Statement = (
     | ShowSchemas
     | ShowTables
     | ShowViews
+    | ShowMacros
     | ShowPartitions
     | ShowColumns
     | ShowCreateTable

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shelduck.model.tables.schema import Path
 from shelduck.sql.ddl.create import SCHEMA_WORDS
 from shelduck.sql.query.query import begins_query, read_query
+from shelduck.sql.statements.macro_statements import ShowMacros
 from shelduck.sql.statements.statements import (
     Describe,
     Explain,
@@ -30,13 +31,19 @@ Show = (
     ShowSchemas
     | ShowTables
     | ShowViews
+    | ShowMacros
     | ShowPartitions
     | ShowColumns
     | ShowCreateTable
     | ShowProperties
 )
 _NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "CATALOG", "QUERY", "DETAIL")
-_SHOWN = ("SCHEMAS", "TABLES", "VIEWS", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
+_SHOWN = ("SCHEMAS", "TABLES", "VIEWS", "MACROS", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
+_LISTED: dict[str, type[ShowTables | ShowViews | ShowMacros]] = {
+    "TABLES": ShowTables,
+    "VIEWS": ShowViews,
+    "MACROS": ShowMacros,
+}
 _MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "LOGICAL")
 
 
@@ -49,11 +56,10 @@ def read_show(cursor: Cursor) -> Show:
                 "use SHOW SCHEMAS, which lists the schemas of the connected lake",
             )
         return ShowSchemas(_like(cursor))
-    what = cursor.accept_any("TABLES", "VIEWS")
+    what = cursor.accept_any(*_LISTED)
     if what:
         schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
-        like = _like(cursor)
-        return ShowTables(schema, like) if what == "TABLES" else ShowViews(schema, like)
+        return _LISTED[what](schema, _like(cursor))
     if cursor.accept("PARTITIONS"):
         name = cursor.table_name()
         if cursor.sees("PARTITION"):
