@@ -151,8 +151,11 @@ def _fits_float(source: Leaf, target: Leaf) -> bool:
     return bits < _SIGNIFICAND.get(str(target), 0)
 
 
-def _is_to_128_bits(_: Leaf, target: Leaf) -> bool:
-    return str(target) in ("int128", "uint128")
+def _is_in_128_bits(source: Leaf, target: Leaf) -> bool:
+    one, other = str(source), str(target)
+    if other == "int128":
+        return one in SIGNED or (one in UNSIGNED and one != "uint128")
+    return other == "uint128" and one in UNSIGNED
 
 
 def _is_not_written(_: Leaf, target: Leaf) -> bool:
@@ -228,6 +231,14 @@ RULES = (
         bounds_hold=False,
     ),
     Rule(
+        "an integer to one of 128 bits",
+        _is_in_128_bits,
+        Verdict.EXACT,
+        "{target} holds every {source}, but DuckDB 1.5.5 stores what it writes as a double, which"
+        " loses digits; DECIMAL(38,0) keeps them",
+        same_grain=True,
+    ),
+    Rule(
         "an integer to a decimal with a scale",
         _fits_decimal,
         Verdict.EXACT,
@@ -259,12 +270,6 @@ RULES = (
         lambda s, t: str(s) == "date" and str(t) in _UNITS,
         Verdict.EXACT,
         "a date becomes the midnight at its start, but DuckDB 1.5.5 compares old files with dates",
-    ),
-    Rule(
-        "to an integer of 128 bits",
-        _is_to_128_bits,
-        Verdict.REFUSED,
-        "DuckDB stores {target} as a double, which loses digits; use DECIMAL(38,0)",
     ),
     Rule(
         "to a type that Shelduck cannot write",
