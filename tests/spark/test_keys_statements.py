@@ -229,6 +229,7 @@ TABLES = [
     "UNIQUE KEY (`a b`)\nDISTRIBUTED BY HASH (`a b`)\nPARTITIONED BY (bucket(4, `a b`))",
     "DUPLICATE KEY (`a b`, k)\nDISTRIBUTED BY HASH (k, v)",
     "DUPLICATE KEY (`a b`)\nPARTITIONED BY (v)\nSORTED BY (v DESC)",
+    "DISTRIBUTED BY HASH (k) BUCKETS 8",
 ]
 SUMS = "AGGREGATE KEY (`a b`, k)\nDISTRIBUTED BY HASH (k) BUCKETS 3\nSORTED BY (k)"
 
@@ -246,6 +247,24 @@ def test_a_table_is_made_again_by_what_it_shows(lake, clauses):
     assert (one.columns, one.comments) == (other.columns, other.comments)
     assert (one.partition, one.sort) == (other.partition, other.sort)
     assert rows(lake.sql("SHOW CREATE TABLE again")) == [(text.replace("main.t", "main.again"),)]
+
+
+def test_a_distributed_table_without_keys_is_altered_like_any_other(copied):
+    catalog, lake = copied
+    lake.sql("CREATE TABLE t (a INT, b INT) DISTRIBUTED BY HASH (a) BUCKETS 8")
+    lake.sql("INSERT INTO t VALUES (2, 1), (1, 1), (1, 1)")
+    lake.sql("ALTER TABLE t ADD COLUMN c INT FIRST, RENAME COLUMN a TO k, DROP COLUMN b")
+    lake.sql("UPDATE t SET c = 5 WHERE k = 1")
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        assert sorted(duckdb.rows("t"), key=str) == [(5, 1), (5, 1), (None, 2)]
+    for clause, said in (
+        ("DROP COLUMN k", "Distribution column k"),
+        ("ADD COLUMN d INT KEY", "has no key model"),
+    ):
+        with pytest.raises(InvalidRequest, match=said):
+            lake.sql(f"ALTER TABLE t {clause}")
+    [(text,)] = rows(lake.sql("SHOW CREATE TABLE t"))
+    assert text.endswith(")\nDISTRIBUTED BY HASH (k) BUCKETS 8")
 
 
 def test_a_table_that_is_not_sorted_any_more_is_shown_as_it_is(lake):

@@ -152,7 +152,11 @@ def test_a_change_of_columns_may_be_one_of_a_rollup(text, found):
             "(a INT) DISTRIBUTED BY RANDOM BUCKETS AUTO DUPLICATE KEY (a)",
             KeySpec(DUPLICATE, ("a",), buckets="AUTO"),
         ),
-        ("(a INT) DISTRIBUTED BY HASH (a) BUCKETS AUTO", None),
+        (
+            "(a INT) DISTRIBUTED BY HASH (a) BUCKETS AUTO",
+            KeySpec(DUPLICATE, (), distributed_by=("a",), buckets="AUTO"),
+        ),
+        ("(a INT) DISTRIBUTED BY RANDOM BUCKETS 2", KeySpec(DUPLICATE, (), buckets="2")),
         ("(a INT) DISTRIBUTED BY RANDOM", None),
         ("(key INT, sum INT, engine INT)", None),
     ],

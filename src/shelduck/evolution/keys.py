@@ -147,7 +147,7 @@ class KeyDraft:
                 f"{name} is a field of a column of {self.table}: only columns can be keys or have"
                 " an aggregation type"
             )
-        if keys is None:
+        if keys is None or not keys.columns:
             raise InvalidRequest(
                 f"{self.table} has no key model, so {name} cannot be a key or have an aggregation"
                 " type: duplicate tables without keys do not support key columns"
@@ -177,7 +177,10 @@ class KeyDraft:
         keys = self.keys
         if keys is None or len(change.path) > 1:
             return change
-        last = [f for f in columns if f.id in keys.columns][-1]
+        there = [f for f in columns if f.id in keys.columns]
+        if not there:
+            return change
+        last = there[-1]
         at = change.position
         if self._is_key(change):
             moves = at is None

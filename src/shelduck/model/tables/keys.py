@@ -154,7 +154,7 @@ def resolve_keys(spec: KeySpec, columns: Schema, table: str) -> TableKeys:
     of AGGREGATE that are not keys are combined.
     """
     keys = [columns.get((name,), table) for name in spec.columns]
-    if not keys:
+    if not keys and not (spec.distributed_by or spec.buckets):
         raise InvalidRequest(f"{spec.model.value} KEY of {table} lists no column")
     for place, field in enumerate(keys):
         here = f"key column {quote_name(field.name)} of {table}"

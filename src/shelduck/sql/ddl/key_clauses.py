@@ -50,8 +50,8 @@ def taken_keys(
 ) -> KeySpec | None:
     """Take what is said of keys out of the clauses; return the model that it means.
 
-    Without a KEY clause the words of columns mean one. What a table without keys is distributed by
-    is left out. Raises InvalidRequest where words, clause and properties contradict each other.
+    Without a KEY clause the words of columns mean one. A table without keys that is distributed is a
+    DUPLICATE table whose key has no columns. Raises InvalidRequest where words, clause and properties contradict each other.
     """
     spec: KeySpec | None = clauses.pop("keys", None) or _keys_of_words(columns)
     distributed_by, buckets = clauses.pop("distributed_by", ((), None))
@@ -61,6 +61,8 @@ def taken_keys(
             f"the property {_SEQUENCE} applies only to tables with UNIQUE KEY (...); add the keys,"
             " or leave out the property"
         )
+    if spec is None and (distributed_by or buckets):
+        spec = KeySpec(KeyModel.DUPLICATE, ())
     if spec is None:
         return None
     known = {name.lower() for name in spec.columns}

@@ -53,14 +53,14 @@ def create_table_text(
         listed = (f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
         text += f"\nTBLPROPERTIES ({', '.join(listed)})"
     more = [_materialized_view(name, spec) for spec in rollups if spec.measures]
-    if keys is not None and not sorted_by:
+    if keys is not None and keys.columns and not sorted_by:
         more.append(f"ALTER TABLE {name} RESET SORTED BY")
     return ";\n".join([text, *more])
 
 
 def key_clauses(keys: TableKeys, columns: Schema) -> str:
     """Return a key model as CREATE TABLE writes it behind the columns."""
-    text = f"\n{keys.model.value} KEY ({_listed(columns, keys.columns)})"
+    text = f"\n{keys.model.value} KEY ({_listed(columns, keys.columns)})" if keys.columns else ""
     if keys.distributed_by or keys.buckets:
         hashed = f"HASH ({_listed(columns, keys.distributed_by)})"
         text += f"\nDISTRIBUTED BY {hashed if keys.distributed_by else 'RANDOM'}"
