@@ -11,6 +11,7 @@ from tests.support.lakes import rows
 
 PAGE = Page("doris", "Apache Doris: schema evolution")
 TERMS, ADD, SEVERAL = "Terms and kinds of change", "Adding a column", "Adding several columns"
+CONFIG = "Configurations"
 DROP, MODIFY, ORDER = "Dropping a column", "Modifying a column", "Ordering columns"
 AT_ONCE, JOBS, NOTES, FAQ = "Several changes at once", "Jobs", "Notes", "Questions and settings"
 
@@ -675,3 +676,41 @@ def test_d47_a_lake_has_no_replicas(case):
     ):
         with pytest.raises((Unsupported, InvalidRequest)):
             case.lake.sql(statement)
+
+
+@PAGE.row(
+    *("D48", CONFIG, "`alter_table_timeout_second`: when jobs give up, a day by default"),
+    differs="an option of the lake, a schema or a table, as the lake has no servers",
+)
+def test_d48_the_timeout_is_an_option(case):
+    case.lake.sql("CREATE TABLE t (a INT)")
+    case.lake.sql("ALTER TABLE t ALTER a TYPE STRING PROPERTIES ('wait' = 'false')")
+    case.lake.sql("CALL set_option('alter_table_timeout_second', 60)")
+    case.lake.sql("CREATE TABLE u (a INT)")
+    case.lake.sql("ALTER TABLE u ALTER a TYPE STRING PROPERTIES ('wait' = 'false')")
+    found = case.lake.sql("SHOW ALTER TABLE COLUMN").collect()
+    assert {row.TableName: row.Timeout for row in found} == {"t": 86_400, "u": 60}
+
+
+@PAGE.row(
+    *("D49", CONFIG, "`alter_tablet_worker_count`: how many threads convert data, 3 by default"),
+    differs="an option of the lake, a schema or a table: the most Spark tasks of a job at the same"
+    " time; by default all cores of the session",
+)
+def test_d49_the_tasks_of_a_job_are_an_option(case):
+    case.lake.sql("CREATE TABLE t (a INT)")
+    case.lake.sql("CALL set_option('alter_tablet_worker_count', 1)")
+    case.lake.sql("INSERT INTO t VALUES (1)")
+    case.lake.sql("ALTER TABLE t ALTER a TYPE STRING")
+    assert case.both("SELECT a FROM t") == [("1",)]
+    with pytest.raises(InvalidRequest, match="give a number of tasks, at least 1"):
+        case.lake.sql("CALL set_option('alter_tablet_worker_count', 0)")
+
+
+@PAGE.row(
+    *("D50", CONFIG, "`alter_index_worker_count`: how many threads build inverted indexes"),
+    differs="a lake has no inverted indexes, so there is no such option",
+)
+def test_d50_there_is_no_option_for_indexes(case):
+    with pytest.raises(NotFound, match="did you mean 'alter_tablet_worker_count'"):
+        case.lake.sql("CALL set_option('alter_index_worker_count', 3)")

@@ -286,6 +286,26 @@ def test_the_timeout_of_jobs_is_an_option(spark, sqlite_url, data_path):
         assert oracle.sql("FROM t") == [(1,)]
 
 
+def test_a_job_has_no_more_tasks_at_once_than_its_option_says(spark, sqlite_url, data_path):
+    commits = {}
+    with shelduck.connect(sqlite_url, data_path, spark) as own:
+        own.sql("CALL set_option('data_inlining_row_limit', 0)")
+        # Small files would share a bin, which is a task.
+        own.sql("CALL set_option('target_file_size', 1)")
+        for name, most in (("t", None), ("u", 1), ("v", 3)):
+            own.sql(f"CREATE TABLE {name} (a INT)")
+            for value in range(4):
+                own.sql(f"INSERT INTO {name} VALUES ({value})")
+            if most is not None:
+                own.set_option("alter_tablet_worker_count", most, table=name)
+            before = len(own.snapshots())
+            own.sql(f"ALTER TABLE {name} ALTER a SET TYPE STRING")
+            commits[name] = len(own.snapshots()) - before
+            assert sorted(own.table(name).read().collect()) == [("0",), ("1",), ("2",), ("3",)]
+    # Each commit holds what ran together.
+    assert (commits["u"] - commits["t"], commits["v"] - commits["t"]) == (3, 1)
+
+
 def test_deletion_vectors_are_not_promised(lake):
     with pytest.raises(shelduck.Unsupported, match="write_deletion_vectors"):
         lake.set_option("write_deletion_vectors", True)

@@ -23,8 +23,8 @@ LEAVES = [Primitive(name) for name in sorted(PRIMITIVES)] + [Decimal(9, 2), Deci
 NOT_STORED = "values of varchar are stored in another form than those of int32"
 NOT_HELD = "int32 cannot hold every int64"
 AS_DOUBLE = (
-    "int128 holds every int64, but DuckDB 1.5.5 stores what it writes as a double, which loses digits;"
-    " DECIMAL(38,0) keeps them"
+    "int128 holds every int64, but DuckDB 1.5.5 stores what it writes as a double, which loses"
+    " digits; DECIMAL(38,0) keeps them"
 )
 NEW = "a new field is NULL in existing values"
 MOVED = "fields of the struct change their order or spelling"

@@ -27,6 +27,7 @@ from shelduck.model.text.intervals import Interval, parse_interval
         ("delete_older_than", "3 days", "3 days"),
         ("expire_older_than", "", ""),
         ("alter_table_timeout_second", 3600, "3600"),
+        ("alter_tablet_worker_count", 3, "3"),
     ],
 )
 def test_values_are_written_as_duckdb_writes_them(name, value, text):
@@ -48,6 +49,7 @@ def test_values_are_written_as_duckdb_writes_them(name, value, text):
         ("rewrite_delete_threshold", "much"),
         ("delete_older_than", "a while"),
         ("alter_table_timeout_second", 0),
+        ("alter_tablet_worker_count", 0),
     ],
 )
 def test_a_value_that_an_option_does_not_take_is_refused(name, value):

@@ -59,7 +59,7 @@ from shelduck.work.table_flush import FlushVerbs
 from shelduck.work.unit import UnitOfWork
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-# Bins per concurrent task in one commit: what a crash may lose.
+# Bins per concurrent task in one commit, a Spark job: what a crash may lose.
 _LOT = 4
 # Less than this is not worth a core of its own.
 _LEAST_BIN = 16 << 20
@@ -130,8 +130,7 @@ class JobWorker:
         """Take the next step of the job's state; None to look again.
 
         On failure the step is retried or the job is cancelled, so that no job stays open for ever.
-        Exceptions: the catalog is unavailable, the worker is stopped, or a newer Shelduck is
-        needed.
+        Exceptions: no catalog, a worker that is stopped, or a job of a newer Shelduck.
         """
         try:
             done = self._next(job, pause)
@@ -261,7 +260,8 @@ class JobWorker:
         name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
         with bin_progress(name, bins, what, show=self._show) as report:
-            for lot in batches(bins, _LOT * at_once(self._state.spark)):
+            most = found.table.options.alter_tablet_worker_count
+            for lot in batches(bins, most or _LOT * at_once(self._state.spark)):
                 written = self._written(found, lot, shadows, report)
                 # Files that others changed are left out, and converted again later.
                 land(written, partial(self._land, found.table))

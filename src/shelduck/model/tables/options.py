@@ -63,6 +63,8 @@ class TableOptions:
     expire_older_than: Interval | None = None
     alter_table_timeout_second: int = 86_400
     """Seconds until a job of a schema change gives up; Doris' name, and one of ours alone."""
+    alter_tablet_worker_count: int | None = None
+    """Most tasks of a job at the same time; Doris' name. Without it, all cores of the session."""
 
 
 OPTION_NAMES = tuple(f.name for f in fields(TableOptions))
@@ -207,6 +209,7 @@ _KINDS: dict[str, _Kind] = {
     "delete_older_than": _AGES,
     "expire_older_than": _AGES,
     "alter_table_timeout_second": (_positive, int, "give a number of seconds, at least 1"),
+    "alter_tablet_worker_count": (_positive, int, "give a number of tasks, at least 1"),
 }
 _ENCODERS = {name: kind[0] for name, kind in _KINDS.items()}
 _DECODERS = {name: kind[1] for name, kind in _KINDS.items()}

@@ -50,8 +50,9 @@ def taken_keys(
 ) -> KeySpec | None:
     """Take what is said of keys out of the clauses; return the model that it means.
 
-    Without a KEY clause the words of columns mean one. A table without keys that is distributed is a
-    DUPLICATE table whose key has no columns. Raises InvalidRequest where words, clause and properties contradict each other.
+    Without a KEY clause the words of columns mean one. A table without keys that is distributed is
+    a DUPLICATE table whose key has no columns. Raises InvalidRequest where words, clause and
+    properties contradict each other.
     """
     spec: KeySpec | None = clauses.pop("keys", None) or _keys_of_words(columns)
     distributed_by, buckets = clauses.pop("distributed_by", ((), None))
