@@ -34,7 +34,7 @@ test: setup java  ## the fast tests
 # Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
 test-all: setup java jars $(VENV41)/.ready  ## every test, the fast ones with compiled code, and Spark 4.1
 	SHELDUCK_TEST_SPARK=compiled $(PY) $(PYTEST)
-	$(PY) $(PYTEST) -m "slow and not cluster and not connect and not readers"
+	$(PY) $(PYTEST) -m "slow and not soak and not cluster and not connect and not readers"
 	$(PY) -m pytest -m cluster
 	$(PY) -m pytest -m connect
 	$(PY41) $(PYTEST) -m spark41
@@ -42,8 +42,8 @@ test-all: setup java jars $(VENV41)/.ready  ## every test, the fast ones with co
 	$(PY41) -m pytest -m readers -s
 	SHELDUCK_TEST_ICEBERG=oldest $(PY41) -m pytest -m readers -s
 
-soak: setup java  ## long stories of several processes, and the laws over many programs, for hours
-	SHELDUCK_TEST_LAWS=soak $(PY) $(PYTEST) -m "soak or slow" tests/stories/test_mirror.py tests/properties
+soak: setup java  ## long stories, the laws over many programs, all pairs on PostgreSQL, for hours
+	SHELDUCK_TEST_LAWS=soak $(PY) $(PYTEST) -m "soak or slow" tests/stories/test_mirror.py tests/properties tests/catalog/conflicts
 
 jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to Spark
 	$(PY) -m tests.support.jars

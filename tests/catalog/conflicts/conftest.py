@@ -13,6 +13,7 @@ from shelduck.catalog.read import read
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import Change, Verb
 from tests.catalog.conflicts.expected import BY_WRITER, MINE
+from tests.catalog.conflicts.pairs import ON_POSTGRES
 from tests.support.contenders import OURS, THEIRS, compact_by_hand
 from tests.support.contested import (
     Effect,
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.support.copies import Copies
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the pairs that teach nothing new about PostgreSQL to `make soak`."""
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        if given.get("copies") == "postgres" and "other" in given and "mine" in given:
+            writer, name = given["other"]
+            if (writer, name, given["mine"]) not in ON_POSTGRES:
+                item.add_marker(pytest.mark.soak)
 
 
 @dataclass(frozen=True)

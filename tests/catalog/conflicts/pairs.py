@@ -58,5 +58,11 @@ def _cover(pairs: list[Pair]) -> set[Pair]:
     return chosen
 
 
-FAST = _cover([(w, name, mine) for w in ("us", "hand") for name in BY_WRITER[w] for mine in MINE])
-"""The pairs that `make test` fights; `make test-all` fights all of them."""
+def _all(*writers: str) -> list[Pair]:
+    return [(writer, n, mine) for writer in writers for n in BY_WRITER[writer] for mine in MINE]
+
+
+FAST = _cover(_all("us", "hand"))
+"""The pairs that `make test` fights; `make test-all` fights all of them on SQLite."""
+ON_POSTGRES = FAST | _cover(_all("duckdb"))
+"""The pairs that `make test-all` fights on PostgreSQL; `make soak` fights all of them there."""
