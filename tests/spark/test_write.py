@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId
 from shelduck.operations.done import discard
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files import footers
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.write import write
+from shelduck.spark.write.plain_write import _writer
 from shelduck.spark.write.write import write_files
 from tests.support.written import HandMadeLake, columns, table_version
 
@@ -433,3 +436,16 @@ def test_the_compression_is_the_one_asked_for(spark, lake, door):
 
     metadata = pyarrow.parquet.read_metadata(table.path + file.path)
     assert metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+@pytest.mark.parametrize("keys", [[], ["d"]])
+def test_a_task_that_outlives_its_job_makes_no_directory(tmp_path, keys):
+    gone = tmp_path / "gone"
+    rows = pa.record_batch([pa.array([1]), pa.array(["1"])], ["c", "d"])
+    write = _writer(pa.schema([("c", pa.int64())]), keys, str(gone), TableOptions())
+    with pytest.raises(FileNotFoundError):
+        list(write(iter([rows])))
+    assert not gone.exists()
+    gone.mkdir()
+    [names] = write(iter([rows]))
+    assert (gone / names.to_pylist()[0]["name"]).exists()

@@ -27,7 +27,7 @@ from shelduck.spark.bridge import select_named
 from shelduck.spark.files.arrow_map import BatchFunction, map_batches
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.physical import PhysicalSchema
-from shelduck.spark.files.storage import delete_file, list_data_files
+from shelduck.spark.files.storage import delete_file, list_data_files, make_directory
 from shelduck.spark.write.clustering import Clustering
 from shelduck.spark.write.encoding import arrow_settings, spark_settings
 
@@ -85,6 +85,7 @@ def write_by_arrow(
     rows = rows.toDF(*[f"c{f.id}" for f in physical.fields], *clustering.columns)
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
     write = _writer(schema, clustering.columns, place, options)
+    make_directory(place)
     written = map_batches(rows, write, "name string")
     # These rows are names of files, not rows of a table.
     names = {row.name for row in written.collect()}
@@ -152,7 +153,7 @@ def _writer(
         name = f"part-{uuid.uuid4()}.parquet"
         parts = (found for batch in batches for found in runs(batch))
         for below, tables in groupby(groups(parts), key=lambda found: found[0]):
-            files.create_dir(f"{base.rstrip('/')}/{below}", recursive=True)
+            _make_directories(files, base.rstrip("/"), below)
             with parquet.ParquetWriter(
                 f"{base.rstrip('/')}/{below}{name}",
                 schema,
@@ -165,6 +166,20 @@ def _writer(
             yield pa.RecordBatch.from_arrays([pa.array([below + name])], ["name"])
 
     return write
+
+
+def _make_directories(files: Any, base: str, below: str) -> None:
+    """Make the directories of a partition in ``base``, which exists.
+
+    A task may outlive its failed job, whose directory is deleted: it must not make that again.
+    """
+    if files.type_name == "s3":
+        # In an object store, files imply their directories.
+        return
+    place = base
+    for level in below.split("/")[:-1]:
+        place = f"{place}/{level}"
+        files.create_dir(place, recursive=False)
 
 
 def _cutter(schema: Any, directories: list[str]) -> Callable[[Any], Iterator[_Part]]:
