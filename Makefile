@@ -34,7 +34,7 @@ test: setup java  ## the fast tests
 # Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
 test-all: setup java jars $(VENV41)/.ready  ## every test, the fast ones with compiled code, and Spark 4.1
 	SHELDUCK_TEST_SPARK=compiled $(PY) $(PYTEST)
-	$(PY) $(PYTEST) -m "slow and not soak and not cluster and not connect and not readers"
+	$(PY) $(PYTEST) --durations=40 --durations-min=5 -m "slow and not soak and not cluster and not connect and not readers"
 	$(PY) -m pytest -m cluster
 	$(PY) -m pytest -m connect
 	$(PY41) $(PYTEST) -m spark41
