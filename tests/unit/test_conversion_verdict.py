@@ -100,9 +100,9 @@ CASES = [
     ),
     (
         "struct<b: string>",
-        "struct<b: int, a: variant[]>",
+        "struct<b: int, a: geometry[]>",
         REFUSED,
-        "a.element: Spark has no data type that preserves the values of variant",
+        "a.element: Spark has no data type that preserves the values of geometry",
     ),
     ("struct<a: timestamp_ns, b: string>", "struct<b: int>", CONVERT, f"b: {NOT_STORED}"),
     (

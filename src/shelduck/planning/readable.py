@@ -41,6 +41,7 @@ class How(Enum):
     NANOS_OF_INSTANT = "nanoseconds of timestamptz"
     NANOS_OF_DATE = "nanoseconds of date"
     INSTANT_OF_DATE = "timestamptz of date"
+    NULL_OF_VARIANT = "NULL of a variant that is null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def reads_right(stored: PhysicalField, target: Leaf) -> bool:
         return wanted in ("varchar", "json", "time", "timetz")
     if name == "blob":
         return wanted in ("blob", "geometry")
-    return name == wanted and name in ("boolean", "timestamp_ns", "geometry", "variant")
+    return name == wanted and name in ("boolean", "timestamp_ns", "geometry")
 
 
 def _decimal_holds(stored: Decimal, target: Leaf) -> bool:
@@ -132,6 +133,9 @@ def _decoded(stored: PhysicalField, target: str) -> Reading | None:
         return Reading(BLOB, How.UUID_BYTES)
     if target == "uuid" and name == "varchar":
         return Reading(Primitive("varchar"), How.UUID_TEXT)
+    if target == name == "variant":
+        # DuckDB stores NULL as a variant that is null; to Spark this is a value.
+        return Reading(Primitive("variant"), How.NULL_OF_VARIANT)
     return None
 
 

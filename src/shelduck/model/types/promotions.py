@@ -36,7 +36,7 @@ _SIGNIFICAND = {"float32": 24, "float64": 53}
 # Types whose values Spark writes and reads, so that a job could convert them one by one.
 _CONVERTIBLE = _INTEGERS | {*FLOATS, *TEMPORAL, "boolean", "varchar", "json", "uuid", "blob"}
 # Types that Spark cannot store in a way that every DuckLake reader reads back.
-NOT_WRITTEN = frozenset({"timestamp_ns", "time_ns", "interval", "geometry", "variant", "unknown"})
+NOT_WRITTEN = frozenset({"timestamp_ns", "time_ns", "interval", "geometry", "unknown"})
 _TO_TEXT = frozenset({"varchar", "json"})
 
 

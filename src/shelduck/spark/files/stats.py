@@ -33,14 +33,31 @@ def file_stats(
     ``leaves`` are the leaves of the table for which the file was written, in the file's order;
     ``extra`` columns after them, which contain the origins of rows, have no statistics.
     """
-    if metadata.num_columns != len(leaves) + extra:
-        raise CorruptLake(
-            f"a file with {metadata.num_columns} columns was written for a table with"
-            f" {len(leaves) + extra}"
-        )
+    paths = [metadata.schema.column(n).path for n in range(metadata.num_columns)]
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
-    found = (column_stats(leaf, [g.column(n) for g in groups]) for n, leaf in enumerate(leaves))
+    found, at = [], 0
+    for leaf in leaves:
+        if str(leaf.shape) == "variant":
+            at += _variant_columns(paths[at:])
+            continue
+        if at < len(paths):
+            found.append(column_stats(leaf, [g.column(at) for g in groups]))
+        at += 1
+    if len(paths) != at + extra:
+        raise CorruptLake(
+            f"a file with {len(paths)} columns was written for a table with {at + extra}"
+        )
     return tuple(stats for stats in found if stats is not None)
+
+
+def _variant_columns(paths: Sequence[str]) -> int:
+    """Return how many columns hold the variant that begins with the first of these.
+
+    They are its metadata and value and, if it is shredded, its typed parts. A variant has no
+    statistics: DuckDB counts one that is null as NULL.
+    """
+    variant = paths[0].rpartition(".")[0] + "." if paths else ""
+    return sum(1 for path in paths if path.startswith(variant))
 
 
 def column_stats(

@@ -92,6 +92,8 @@ def _converted(made: Convert, source: SparkColumn) -> SparkColumn:
     if how is How.UUID_TEXT:
         plain = F.lower(F.regexp_replace(source, "[-{}]", ""))
         return _unless(plain.rlike("^[0-9a-f]{32}$"), source, _dashed(plain), made)
+    if how is How.NULL_OF_VARIANT:
+        return F.when(~F.is_variant_null(source), source)
     if how is How.TIME:
         return _time_text(source)
     if how is How.TIMETZ:
