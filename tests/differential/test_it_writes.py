@@ -264,3 +264,39 @@ def test_inlined_structs_hold_what_was_inserted_even_where_duckdb_cannot_read_th
                 ),
             )
         ]
+
+
+@pytest.mark.parametrize("door", ["bridge", pytest.param("no bridge", marks=pytest.mark.slow)])
+def test_variants_are_written_and_null_is_null(sqlite_url, data_path, spark, door, monkeypatch):
+    if door != "bridge":
+        monkeypatch.setattr("shelduck.spark.write.write.bridge_for", lambda _: None)
+    steps = (
+        "CREATE TABLE t (id INT, v VARIANT)",
+        """INSERT INTO t SELECT id, parse_json(concat('{"a": ', id, ', "b": [1, null]}'))
+             FROM range(1, 40)""",
+        "INSERT INTO t VALUES (50, NULL), (51, parse_json('null'))",
+        "UPDATE t SET v = parse_json('{\"z\": 1.5}') WHERE id = 7",
+        "DELETE FROM t WHERE variant_get(v, '$.a', 'int') BETWEEN 10 AND 39",
+        # DuckDB reads a variant in a struct, but cannot write one.
+        "CREATE TABLE n (s STRUCT<p: VARIANT, q: INT>)",
+        "INSERT INTO n SELECT named_struct('p', parse_json('\"x\"'), 'q', 1)",
+    )
+    with shelduck.connect(sqlite_url, data_path, spark) as lake, DuckDBOracle(sqlite_url) as oracle:
+        lake.sql("CALL set_option('data_inlining_row_limit', 0)")
+        for step in steps:
+            lake.sql(step)
+        oracle.execute("INSERT INTO t VALUES (60, 5::VARIANT), (61, NULL)")
+        assert oracle.sql("FROM n") == [({"p": "x", "q": 1},)]
+        values = duckdb_rows(oracle, "t")
+        assert len(values) == 13
+        assert spark_rows(lake.table("t").read()) == values
+        lake.table("t").compact()
+        assert duckdb_rows(oracle, "t") == values == spark_rows(lake.table("t").read())
+        query = "SELECT id FROM t WHERE v IS NULL ORDER BY id"
+        assert oracle.sql(query) == lake.sql(query).collect() == [(50,), (51,), (61,)]
+        lake.sql("ALTER TABLE t ADD COLUMN w STRING")
+        lake.sql("ALTER TABLE t ALTER v TYPE STRING USING to_json(v)")
+        assert oracle.sql("SELECT v FROM t WHERE id IN (7, 61) ORDER BY id") == [
+            ('{"z":1.5}',),
+            (None,),
+        ]

@@ -269,3 +269,26 @@ def test_what_icebergs_reader_cannot_open_is_told_with_the_remedy(readers, name)
         handle.rewrite(list(map(int, re.findall(r"rewrite\(\[(\d+)\]\)", told))))
     done = handle.export_iceberg(readers.folder / f"{table}-after", format_version=2)
     assert not readers.read("iceberg", done, table, ["id", column])
+
+
+def test_variants_go_to_delta_and_back(readers):
+    lake, duckdb, spark = readers.lake, readers.duckdb, readers.lake.spark
+    table = "variants"
+    duckdb.execute(f"CREATE TABLE {table} (id INTEGER, v VARIANT)")
+    duckdb.execute(f"INSERT INTO {table} VALUES (1, 5::VARIANT), (2, {{'a': [1, 2]}}::VARIANT)")
+    lake.sql(
+        f"INSERT INTO {table} SELECT id, parse_json(concat('{{\"a\": ', id, '}}')) FROM range(3, 9)"
+    )
+    lake.sql(f"INSERT INTO {table} VALUES (10, NULL)")
+    done = lake.table(table).export_delta(readers.folder / f"{table}-delta")
+    delta = spark.read.format("delta").load(done.path)
+    ours = lake.table(table).read()
+    shown = "id", "to_json(v) AS v"
+    wanted = sorted(ours.selectExpr(*shown).collect())
+    assert sorted(delta.selectExpr(*shown).collect()) == wanted
+    assert [row.v for row in wanted][:3] == ["5", '{"a":[1,2]}', '{"a":3}']
+
+    delta.write.format("delta").save(str(readers.folder / "theirs"))
+    lake.sql(f"CALL import_delta('{readers.folder}/theirs', 'imported')")
+    assert sorted(lake.table("imported").read().selectExpr(*shown).collect()) == wanted
+    assert duckdb.sql("SELECT id FROM imported WHERE v IS NULL") == [(10,)]

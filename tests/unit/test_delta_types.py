@@ -47,7 +47,7 @@ def test_a_type_is_shown_as(kind, delta):
     assert shown.type == delta
 
 
-@pytest.mark.parametrize("kind", ["timestamp_ns", "time_ns", "interval", "geometry", "variant"])
+@pytest.mark.parametrize("kind", ["timestamp_ns", "time_ns", "interval", "geometry"])
 def test_a_type_is_left_out(kind):
     assert shown_as(ducklake_type(kind)) is None
 

@@ -157,7 +157,10 @@ def test_a_statement_is_read(text, statement):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("CREATE", "expected SCHEMA, TABLE, VIEW or MACRO at line 1, column 7, but the statement ends"),
+        (
+            "CREATE",
+            "expected SCHEMA, TABLE, VIEW or MACRO at line 1, column 7, but the statement ends",
+        ),
         ("CREATE TABLE t", "expected the columns in brackets, or AS and a query"),
         ("CREATE TABLE t ()", "expected a column at line 1, column 17, but found ')'"),
         ("CREATE TABLE t (a)", "expected a data type at line 1, column 18, but found ')'"),

@@ -68,7 +68,8 @@ def holds_widened(stored: PhysicalField, target: Leaf) -> bool:
     if found is None:
         return False
     whole = str(stored.shape) in SIGNED and isinstance(target, Decimal)
-    return found.how is None or (found.how is How.CAST and whole)
+    as_it_is = found.how in (None, How.NULL_OF_VARIANT)
+    return as_it_is or (found.how is How.CAST and whole)
 
 
 @dataclass

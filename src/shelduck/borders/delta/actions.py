@@ -56,6 +56,9 @@ def protocol_of(found: Survey, before: Protocol | None, *, has_vectors: bool) ->
         features.add("typeWidening")
     if any(shown.type == "timestamp_ntz" for shown in found.types.values()):
         features.add("timestampNtz")
+    if any(shown.type == "variant" for shown in found.types.values()):
+        # DuckDB and Spark shred variants as they like.
+        features |= {"variantType", "variantShredding-preview"}
     more = writer_features(found.fields)
     if before is not None and FEATURE in before.writer_features:
         more.add(FEATURE)

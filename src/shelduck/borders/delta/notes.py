@@ -44,7 +44,8 @@ _FEATURES = frozenset(
     "allowColumnDefaults appendOnly changeDataFeed checkConstraints checkpointProtection collations"
     " collations-preview columnMapping deletionVectors generatedColumns identityColumns"
     " inCommitTimestamp invariants materializePartitionColumns rowTracking timestampNtz"
-    " typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck".split()
+    " typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck variantShredding"
+    " variantShredding-preview variantType variantType-preview".split()
 )
 _WITH_DOMAINS = ("clustering", "rowTracking")
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _KNOWN_FEATURES = frozenset(
     "columnMapping deletionVectors timestampNtz typeWidening typeWidening-preview v2Checkpoint"
-    " vacuumProtocolCheck".split()
+    " vacuumProtocolCheck variantShredding variantShredding-preview variantType"
+    " variantType-preview".split()
 )
 
 

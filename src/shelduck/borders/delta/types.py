@@ -49,6 +49,8 @@ def shown_as(leaf: Leaf) -> Shown | None:
         return _shown("timestamp", leaf, (name, ""), ("timestamp", "int96"))
     if name in _OTHERS:
         return _OTHERS[name]
+    if name == "variant":
+        return _shown(name, leaf, (name, ""), loss=_NULL)
     text = delta_word(leaf)
     if text is None:
         return None
@@ -63,6 +65,7 @@ def _shown(text: str, leaf: Leaf, *stored: tuple[str, str], loss: str = "") -> S
 _WHOLE = "integers are shown as {}"
 _TEXT = "Delta has no such type: shown as text"
 _HUGE = Decimal(38, 0)
+_NULL = "a variant that is null, as which DuckDB stores NULL, is a value to Delta"
 
 # Files hold these as Spark wrote them or, for the small unsigned ones, as DuckDB wrote them. The
 # values are the same for every reader that respects the type of the file.

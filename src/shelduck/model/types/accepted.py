@@ -32,6 +32,7 @@ DELTA_WORDS = {
     "date": "date",
     "timestamptz": "timestamp",
     "timestamp": "timestamp_ntz",
+    "variant": "variant",
 }
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _UNSIGNED_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
