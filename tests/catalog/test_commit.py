@@ -145,7 +145,7 @@ def test_a_table_does_not_begin_in_a_schema_that_ends_in_the_same_commit(lake):
     lake.tell("CREATE SCHEMA s")
     schema = lake.schema("s")
 
-    with pytest.raises(InvalidRequest, match="drops schema 's' and puts a table into it"):
+    with pytest.raises(InvalidRequest, match="drops schema 's' and fills it"):
         lake.commit(created(schema, "t", a="int"), DropSchema(schema))
 
 

@@ -118,6 +118,7 @@ def spark_word(kind):
     words = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INT", "int64": "BIGINT"}
     words |= {"uint8": "SMALLINT", "uint16": "INT", "uint32": "BIGINT", "uint64": "DECIMAL(20,0)"}
     words |= {"float32": "FLOAT", "float64": "DOUBLE", "date": "DATE"}
+    words |= dict.fromkeys(("int128", "uint128"), "DECIMAL(38,0)")
     return words.get(kind, "TIMESTAMP_NTZ" if kind.startswith("timestamp") else kind)
 
 

@@ -100,9 +100,9 @@ def test_a_change_of_type_that_is_no_widening(lake, delta):
 
 
 def test_a_type_without_a_place(lake, delta):
-    variant = {"type": "struct", "fields": [column("v", "variant")]}
-    delta.commit(protocol(), metadata([column("s", variant)]))
-    refused(lake, delta, shelduck.Unsupported, r"column 's\.v' of the Delta table is variant")
+    shape = {"type": "struct", "fields": [column("v", "geometry")]}
+    delta.commit(protocol(), metadata([column("s", shape)]))
+    refused(lake, delta, shelduck.Unsupported, r"column 's\.v' of the Delta table is geometry")
 
 
 def test_a_commit_is_missing(lake, delta):

@@ -351,9 +351,9 @@ def test_a_plan_tells_what_a_job_would_write_anew(lake):
         ),
         ([TO_INT, TO_INT], InvalidRequest, "the type of v of main.t changes twice"),
         (
-            [change_type("day", "variant", using="v")],
+            [change_type("day", "geometry", using="v")],
             Unsupported,
-            "no data type that preserves the values of variant",
+            "no data type that preserves the values of geometry",
         ),
         ([change_type("s.f", "int", using="1")], Unsupported, "use it on the column"),
         ([change_type("k", "string")], Unsupported, "RESET PARTITIONED BY first"),

@@ -217,7 +217,7 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
             NotFound,
             "schema 'q' does not exist; existing schemas: 'main', 'sales'",
         ),
-        ("DROP FUNCTION v", Unsupported, "use DROP SCHEMA, TABLE, VIEW or"),
+        ("DROP SEQUENCE v", Unsupported, "use DROP SCHEMA, TABLE, VIEW, MACRO or"),
         ("USE q", NotFound, "schema 'q' does not exist"),
         ("SHOW TABLES IN q", NotFound, "schema 'q' does not exist"),
         ("SHOW COLUMNS IN q", NotFound, "table 'q' does not exist"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema
@@ -101,6 +101,7 @@ def test_a_string_reads_back(text):
     assert found.changes[0].comment == text
 
 
+@example(["t"], [("SELECT", Primitive("boolean"), False, None, None)], None)
 @given(
     st.lists(NAMES, min_size=1, max_size=3),
     st.lists(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+# Behind a bracket, these begin a query.
+_QUERY_WORDS = frozenset(("select", "with", "from", "values", "table"))
+
 
 def quote_name(name: str) -> str:
     """Return a name for people, types and Shelduck's statements, in back ticks if necessary."""
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else backticked(name)
+    is_plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _QUERY_WORDS
+    return name if is_plain else backticked(name)
 
 
 def backticked(name: str) -> str:
