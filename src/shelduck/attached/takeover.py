@@ -80,8 +80,8 @@ class SessionSql:
         found = run_with_macros(
             self._runner(lake, names),
             statement,
-            lambda: with_parameters(text, args) if args else text,
-            lambda again: _as_lakes(parse(again)[0], lake, names),
+            lambda: _bound(text, args),
+            lambda again: _as_lakes(self._parsed(again)[0], lake, names),
             lake,
         )
         return as_frame(self._spark, found)
@@ -93,12 +93,12 @@ class SessionSql:
         if not (lacks_function(error) and self._concerns_lakes(text, names)):
             return None
         with told_as_sparks():
-            bound = with_parameters(text, args) if args else text
+            bound = _bound(text, args)
             for lake in self.lakes:
                 runner = self._runner(lake, names)
                 again = without_macros(runner, bound, error, lake)
                 if again is not None:
-                    statement = _as_lakes(parse(again)[0], lake, names)
+                    statement = _as_lakes(self._parsed(again)[0], lake, names)
                     return as_frame(self._spark, run_statement(runner, statement))
         return None
 
@@ -164,10 +164,10 @@ class SessionSql:
         misfit = None
         try:
             try:
-                bound = with_parameters(text, args) if args else text
+                bound = _bound(text, args)
             except InvalidRequest as error:
                 bound, misfit = text, error
-            statements = parse(bound, ntz="timestamp" in text.lower() and is_ntz(self._spark))
+            statements = self._parsed(bound)
         except (InvalidRequest, Unsupported) as error:
             return None, None if error.about == SPARKS else error
         if len(statements) != 1:
@@ -180,6 +180,9 @@ class SessionSql:
         if misfit is not None:
             raise misfit
         return (lake, _as_lakes(statement, lake, names)), None
+
+    def _parsed(self, text: str) -> list[st.Statement]:
+        return parse(text, ntz="timestamp" in text.lower() and is_ntz(self._spark))
 
     def _at_one_snapshot(self, act: Callable[[], DataFrame]) -> DataFrame:
         if not has_jvm(self._spark):
@@ -208,6 +211,10 @@ class SessionSql:
             return bool(self._spark.catalog.getTable(name).isTemporary)
         except AnalysisException:
             return False
+
+
+def _bound(text: str, args: Any) -> str:
+    return with_parameters(text, args) if args else text
 
 
 def _as_lakes(statement: st.Statement, lake: str, names: Names) -> st.Statement:

@@ -45,7 +45,8 @@ def create_macro(runner: Runner, statement: ms.CreateMacro) -> Result:
             " call instead; choose another name",
             about="macro",
         )
-    bodies = tuple(_body(runner, name, statement.kind, form) for form in statement.forms)
+    known = unit.workspace.macros()
+    bodies = tuple(_body(runner, name, statement.kind, form, known) for form in statement.forms)
 
     def stage(unit: UnitOfWork) -> None:
         known = _find(unit, name, statement.kind)
@@ -152,12 +153,18 @@ def _constant(parameter: MacroParameter) -> str:
     return literal_text(kind, parameter.default)  # type: ignore[arg-type]
 
 
-def _body(runner: Runner, name: TableName, kind: MacroKind, form: ms.MacroText) -> MacroBody:
+def _body(
+    runner: Runner,
+    name: TableName,
+    kind: MacroKind,
+    form: ms.MacroText,
+    known: Sequence[MacroVersion],
+) -> MacroBody:
     """Return what the catalog stores of one form, after Spark has analyzed it."""
     # A call may come from another schema.
     form = replace(form, text=qualified(form.text, runner.state.default_schema))
-    _analyze(runner, name, kind, form)
-    macros = {m.name.lower() for m in runner.view().workspace.macros()}
+    _analyze(runner, name, kind, form, known)
+    macros = {m.name.lower() for m in known}
     is_table = kind is MacroKind.TABLE
     try:
         sql = translated_macro(
@@ -169,12 +176,18 @@ def _body(runner: Runner, name: TableName, kind: MacroKind, form: ms.MacroText) 
     return MacroBody(form.parameters, sql, form.text)
 
 
-def _analyze(runner: Runner, name: TableName, kind: MacroKind, form: ms.MacroText) -> None:
+def _analyze(
+    runner: Runner,
+    name: TableName,
+    kind: MacroKind,
+    form: ms.MacroText,
+    known: Sequence[MacroVersion],
+) -> None:
     """Raise InvalidRequest for a body that names what does not exist, or that is none."""
     nulls = ", ".join("NULL" for _ in form.parameters)
     parameters = tuple((p.name, _spark_type(p.type)) for p in form.parameters)
     tried = Macro(str(name), (Form(parameters, (), form.text),))
-    others = _lookup(runner.state.default_schema, runner.view().workspace.macros())
+    others = _lookup(runner.state.default_schema, known)
     word = "shelduck_macro"
 
     def lookup(parts: tuple[str, ...], wanted: MacroKind) -> Macro | None:

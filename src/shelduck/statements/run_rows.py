@@ -41,7 +41,7 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
     table = runner.table(statement.name)
     source = statement.source
     if is_values(source):
-        # One look at the catalog: DEFAULT stands in VALUES alone.
+        # Only VALUES can contain DEFAULT, so only VALUES needs the columns of the table here.
         columns = table.columns
         source = replace(source, text=with_times(source.text, _times(statement, columns)))
         source = _with_defaults(replace(statement, source=source), columns)

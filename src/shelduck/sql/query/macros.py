@@ -15,23 +15,16 @@ from sqlglot.errors import SqlglotError
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.macro import MacroKind
 from shelduck.model.text.quoting import backticked
-from shelduck.sql.query.relations import find_relations
+from shelduck.sql.query.relations import CLAUSES, NO_ALIAS, find_relations
 from shelduck.sql.query.rewriting import edited
 from shelduck.sql.tokens.lexer import Kind, Token, name_of, tokenize
 
 _OPENING = ("(", "[", "{")
 _CLOSING = (")", "]", "}")
-_CLAUSES = frozenset(
-    """SELECT FROM WHERE GROUP HAVING QUALIFY WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET
-    UNION INTERSECT EXCEPT MINUS SET VALUES RETURNING ON WHEN""".split()
-)
+_CLAUSES = CLAUSES | {"FROM", "SET", "VALUES", "RETURNING", "ON", "WHEN"}
 _TABLES = ("FROM", "USING", "JOIN")
 _BEFORE_TABLE = ("FROM", "USING", "JOIN", ",", "LATERAL")
-_AFTER_TABLE = frozenset(
-    """WHERE GROUP HAVING QUALIFY WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION INTERSECT
-    EXCEPT MINUS JOIN INNER CROSS LEFT RIGHT FULL SEMI ANTI NATURAL ON USING LATERAL TABLESAMPLE
-    PIVOT UNPIVOT WHEN RETURNING""".split()
-)
+_AFTER_TABLE = NO_ALIAS | {"WHEN", "RETURNING"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +130,10 @@ def _calls(tokens: Sequence[Token]) -> Iterator[_Call]:
         last = _closing(tokens, opening)
         parts = tuple(name_of(t) for t in tokens[at:opening:2])
         listed = clauses[-1] == "FROM" and before in _BEFORE_TABLE
-        behind = tokens[last + 1].key
+        behind = tokens[last + 1]
+        is_last = behind.kind is Kind.END or behind.key in _CLAUSES | {",", ")"}
         is_item = clauses[-1] == "SELECT" and before in ("SELECT", "DISTINCT", "ALL", ",")
-        is_item = is_item and (behind in (",", "FROM", "") or behind in _CLAUSES | {")"})
-        is_item = is_item and tokens[last + 1].kind in (Kind.END, Kind.WORD, Kind.SYMBOL)
-        yield _Call(parts, at, opening, last, listed, is_item)
+        yield _Call(parts, at, opening, last, listed, is_item and is_last)
 
 
 def _begins_clause(key: str, before: str, clauses: Sequence[str]) -> bool:

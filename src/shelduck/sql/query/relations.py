@@ -22,15 +22,15 @@ VIRTUAL_COLUMNS = frozenset(("rowid", "snapshot_id", "filename", "file_row_numbe
 """Columns that DuckLake gives every table, and that ``*`` does not show."""
 QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE"))
 _SET_WORDS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"))
-_CLAUSES = _SET_WORDS | frozenset(
+CLAUSES = _SET_WORDS | frozenset(
     """WHERE GROUP HAVING QUALIFY WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET
     SELECT |>""".split()
 )
 JOINS = frozenset(
     "JOIN INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI NATURAL ON USING LATERAL ASOF".split()
 )
-_NO_ALIAS = _CLAUSES | JOINS | frozenset(("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "FOR"))
-_ENDS_ROW = _CLAUSES | JOINS | frozenset((",", ")", "AS"))
+NO_ALIAS = CLAUSES | JOINS | frozenset(("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "FOR"))
+_ENDS_ROW = CLAUSES | JOINS | frozenset((",", ")", "AS"))
 _FILE_FORMATS = frozenset("parquet csv json orc text xml avro binaryfile delta iceberg".split())
 
 
@@ -147,7 +147,7 @@ class _Finder:
             if key == "TABLE" and self._is_primary(at, first, querying):
                 at = self._bare_table(at + 1, names)
                 continue
-            if key in _CLAUSES or (key == "LATERAL" and self._key(at + 1) == "VIEW"):
+            if key in CLAUSES or (key == "LATERAL" and self._key(at + 1) == "VIEW"):
                 querying = querying or key == "SELECT"
                 listing = False
             at += 1
@@ -312,7 +312,7 @@ class _Finder:
         token = self.tokens[at]
         if token.key == "AS" or token.kind is Kind.QUOTED:
             return True
-        return token.kind is Kind.WORD and token.key not in _NO_ALIAS
+        return token.kind is Kind.WORD and token.key not in NO_ALIAS
 
     def _rows(self, at: int, names: frozenset[str]) -> int:
         """Walk over the rows of VALUES in a FROM list; a comma between rows begins no table."""

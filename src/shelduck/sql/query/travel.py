@@ -36,7 +36,7 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
 
 
 def read_any_time(cursor: Cursor) -> tuple[int | None, str | None, TimeExpression | None]:
-    """Take what `read_time` takes, or ``AT (...)`` with an expression that is no literal."""
+    """Take a time as `read_time` does, or ``AT (...)`` with an expression to compute."""
     start = cursor.at
     try:
         return *read_time(cursor), None
