@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from shelduck.sql.statements import statements as st
 from shelduck.sql.statements.macro_statements import ShowMacros
-from shelduck.sql.statements.upkeep_statements import Checkpoint, ShowJobs
+from shelduck.sql.statements.upkeep_statements import Checkpoint, SetVariable, ShowJobs
 from shelduck.sql.tokens.lexer import Kind, tokenize
 from shelduck.sql.tokens.parts import (
     Call,
@@ -25,7 +25,7 @@ Value = TypeVar("Value")
 
 _SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema)
 # They may name no table and no schema.
-_OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, Checkpoint)
+_OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, Checkpoint, SetVariable)
 
 
 @dataclass(frozen=True, slots=True)
