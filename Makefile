@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --dist worksteal
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help setup demo check test test-all soak jars bench docs coverage lock clean java
+.PHONY: help setup demo check test test-all soak jars bench bench-peers docs coverage lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to 
 
 bench: setup java  ## measure, and print the table of results
 	$(PY) -m benchmarks
+
+bench-peers: setup java jars $(VENV41)/.ready  ## measure every verb beside Delta Lake and Apache Iceberg
+	$(PY41) -m benchmarks peers --keep
 
 docs: setup java  ## run the code of README.md, and the smoke story
 	$(PY) -m pytest tests/stories

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame
 
 
 @contextmanager
-def session(folder: Path) -> Iterator[SparkSession]:
-    """A local session on all cores, its warehouse below `folder`; stopped afterwards."""
+def session(folder: Path, more: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """A local session on all cores, its warehouse below `folder`; stopped afterwards.
+
+    `more` are further settings.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[*]").appName("shelduck-benchmarks")
@@ -33,7 +36,7 @@ def session(folder: Path) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    for key, value in settings.items():
+    for key, value in (settings | dict(more or {})).items():
         builder = builder.config(key, value)
     made = builder.getOrCreate()
     try:

@@ -177,7 +177,7 @@ def test_d28_text_becomes_numbers(case):
 @pytest.mark.parametrize("kind", ["CHAR", "VARCHAR"])
 def test_d31_texts_may_become_longer_and_not_shorter(case, kind):
     before = newest(case.lake)
-    with pytest.raises(InvalidRequest, match="may be too long|have up to"):
+    with pytest.raises(InvalidRequest, match="have up to"):
         case.lake.sql(f"ALTER TABLE words MODIFY COLUMN a {kind}(3) NOT NULL")
 
     assert newest(case.lake) == before
