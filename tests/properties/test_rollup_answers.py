@@ -1,8 +1,9 @@
 """The law of all shortcuts: an answer is the one that the table's own files give.
 
-Tables, rollups and queries are drawn at random. What a query finds with the hint NO_ROLLUP, it
-finds without it too, by `lake.sql`, over `Table.read` and in `spark.sql` of an attached lake,
-before and after columns change. Whatever else may answer a query some day is asked here, too.
+Tables, rollups and queries are drawn at random. What a query finds with the hint NO_ROLLUP, and
+without answers from metadata, it finds with them too, by `lake.sql`, over `Table.read` and in
+`spark.sql` of an attached lake, before and after columns change. Whatever else may answer a query
+some day is asked here, too.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 Draw = Callable[[int], int]
 Note = Callable[[str], object]
 HINT = "/*+ NO_ROLLUP */"
+BY_METADATA = "spark.shelduck.metadataAnswers"
 
 
 class World:
@@ -105,7 +107,11 @@ class World:
         columns, rollups = columns_of(self.lake, names), rollup_columns(self.lake, names)
         drawn = Queries(self.drawing, columns, rollups)
         queries = [drawn.drawn() for _ in range(count)]
-        wanted = answers(self.lake.sql(as_one(queries, HINT)), count)
+        self.spark.conf.set(BY_METADATA, "false")
+        try:
+            wanted = answers(self.lake.sql(as_one(queries, HINT)), count)
+        finally:
+            self.spark.conf.unset(BY_METADATA)
         with collecting_choices(self.spark) as taken:
             for way in (self.by_sql, self.by_read, self.by_catalog):
                 found = answers(way(queries), count)

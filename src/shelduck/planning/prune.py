@@ -103,6 +103,14 @@ def matching_files(
     }
 
 
+def facts_of_files(group: ScanGroup, file: DataFile, stats: ColumnStats | None) -> Lookup:
+    """Return what is known about columns of one file of a group.
+
+    ``stats`` are those of the column that is looked up.
+    """
+    return _FileFacts(_Places(group), file, lambda _: stats)
+
+
 def _of_file(
     stats: Mapping[int, Mapping[int, ColumnStats]], file_id: int
 ) -> Callable[[int], ColumnStats | None]:

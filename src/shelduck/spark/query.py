@@ -91,10 +91,12 @@ def outcome(spark: SparkSession, row: Mapping[str, int | str | None]) -> DataFra
 
     The values are text, which costs Spark a fraction of taking a row from Python.
     """
-    columns = (
-        f"'{value}' AS `{name}`"
+    values = (
+        f"'{value}'"
         if isinstance(value, str)
-        else f"CAST({'NULL' if value is None else value} AS BIGINT) AS `{name}`"
-        for name, value in row.items()
+        else f"CAST({'NULL' if value is None else value} AS BIGINT)"
+        for value in row.values()
     )
-    return spark.sql(f"SELECT {', '.join(columns)}")
+    names = ", ".join(f"`{name}`" for name in row)
+    # Spark returns rows of VALUES without a job.
+    return spark.sql(f"SELECT * FROM VALUES ({', '.join(values)}) AS outcome({names})")

@@ -10,12 +10,15 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from shelduck.spark.bridge.jvm import has_jvm
+
 __all__ = [
     "AnalysisException",
     "DataFrame",
     "PySparkException",
     "SparkSession",
     "StructType",
+    "has_jvm",
     "is_stopped",
     "session_for",
 ]

@@ -13,6 +13,7 @@ from shelduck.model.tables.partition import parse_transform
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.buckets import has_same_buckets
+from shelduck.planning.answers import Measure, measured, measured_columns
 from shelduck.planning.equals import buckets_of, equal_values
 from shelduck.planning.prune import matching_files
 from shelduck.planning.ranges import whole_number_ranges
@@ -63,6 +64,19 @@ class Pruner:
             files = [f for f in group.files if f.id not in outside]
             stats = self._stats_of(connection, columns, files)
         return matching_files(predicate, group, stats, files)
+
+    def measured(self, group: ScanGroup, measures: list[list[str]]) -> list[str | None] | None:
+        """Return COUNT, MIN and MAX of a group's files as texts, None if they are not certain."""
+        wanted: list[Measure] = [(word, rest[0] if rest else None) for word, *rest in measures]
+        columns = measured_columns(group, wanted)
+        if columns is None or columns & self._unsafe:
+            return None
+        stats: Mapping[int, Mapping[int, ColumnStats]] = {}
+        if columns:
+            with self._store.read() as connection:
+                stats = self._stats_of(connection, columns, list(group.files))
+        found = measured(group, wanted, stats)
+        return None if found is None else [None if n is None else str(n) for n in found]
 
     def _in_other_buckets(
         self,

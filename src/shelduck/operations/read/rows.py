@@ -76,7 +76,13 @@ class TableRows:
         )
         pruner = Pruner(self.store, self.table, self.unsafe_bounds)
         return read_rows(
-            spark, plan, prune=pruner, inlined=self.inlined, origins=origins, choose=choose
+            spark,
+            plan,
+            prune=pruner,
+            measure=pruner.measured,
+            inlined=self.inlined,
+            origins=origins,
+            choose=choose,
         )
 
 

@@ -70,7 +70,8 @@ def load_rows(
     needed = None
     if folding.is_unique:
         needed = [f.name for f in (*folding.key_fields, folding.sequence) if f is not None]
-    target = rows.frame(spark, needed, ORIGINS).where(near_keys(source, folding.key_fields))
+    near = near_keys(source, folding.key_fields, folded.count)
+    target = rows.frame(spark, needed, ORIGINS).where(near)
     met = keep(matched_rows(target, source, folding, folded.count), *outcomes())
     matched = met.rows
     updated, deleted, gone = met.holds

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shelduck.errors import InvalidRequest
+from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.changed import Limits, write_changed
 from shelduck.operations.write.delete import ORIGINS
-from shelduck.operations.write.unique_keys import require_unique
+from shelduck.operations.write.unique_keys import folding_of, require_unique
 from shelduck.operations.write.update import require_free_names
 from shelduck.operations.write.versions import Versions, write_versions
-from shelduck.spark.merge.merge_clauses import Action, Merge
+from shelduck.spark.merge.merge_clauses import Action, Merge, When
 from shelduck.spark.merge.merge_rows import by_action, merged_rows, tally
-from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.merge.merge_scopes import columns_of_match
+from shelduck.spark.merge.small_sources import near_source, small_source
+from shelduck.spark.session import DataFrame, SparkSession, has_jvm
+from shelduck.spark.write.changes import marked
 from shelduck.spark.write.kept import distinct, keep
 from shelduck.sql.ddl.defaults import expression_for_spark
 
@@ -28,28 +35,25 @@ def merge_rows(
 ) -> Done:
     """Return the merge of ``source`` into a table; nothing is committed.
 
-    The join runs once, and its result is kept until it is written. Raises InvalidRequest if several
-    rows of the source would change one row of the table.
+    The join runs once. A small source is computed first: its keys say which files to read. Raises
+    InvalidRequest if several rows of the source would change one row of the table.
     """
     table = rows.table
     require_free_names(table)
-    found = keep(
-        merged_rows(
-            rows.frame(spark, origins=ORIGINS),
-            source,
-            table,
-            merge,
-            origins=ORIGINS,
-            render_expression=expression_for_spark,
+    changed = _changed(spark, rows, source, merge)
+    refuse = partial(_refuse, table, merge)
+    if has_jvm(spark) and folding_of(table) is None:
+        return write_changed(
+            spark,
+            rows,
+            marked(changed, table),
+            limits=Limits(few, few_rows),
+            contested=None if merge.only_inserts else refuse,
+            show_progress=show_progress,
         )
-    ).rows
+    found = keep(changed).rows
     counted = tally(found, ORIGINS)
-    if counted.contested and not merge.may_match_twice:
-        raise InvalidRequest(
-            f"MERGE INTO {table.full_name}: {counted.contested} row(s) of the table match several"
-            " rows of the source, so the result is ambiguous; make the source unique by the"
-            " columns of ON"
-        )
+    refuse(counted.contested)
     counts = Counts(counted.inserted, counted.updated, counted.deleted)
     if not counts.rows:
         return Done(table)
@@ -58,6 +62,34 @@ def merge_rows(
     return write_versions(
         spark, rows, versions, few=few, few_rows=few_rows, show_progress=show_progress
     )
+
+
+def _changed(spark: SparkSession, rows: TableRows, source: DataFrame, merge: Merge) -> DataFrame:
+    """Return a row for each change; of a small source, the files that can match are read."""
+    target = rows.frame(spark, origins=ORIGINS)
+    kept = small_source(source)
+    if kept is not None:
+        source = kept.rows
+        if not merge.of(When.NOT_MATCHED_BY_SOURCE) and len(rows.files) > 1:
+            near = near_source(kept, rows.table, columns_of_match(target, source, merge))
+            target = target if near is None else target.where(near)
+    return merged_rows(
+        target,
+        source,
+        rows.table,
+        merge,
+        origins=ORIGINS,
+        render_expression=expression_for_spark,
+        shares=kept is not None,
+    )
+
+
+def _refuse(table: TableVersion, merge: Merge, contested: int) -> None:
+    if contested and not merge.may_match_twice:
+        raise InvalidRequest(
+            f"MERGE INTO {table.full_name}: {contested} row(s) of the table match several rows of"
+            " the source, so the result is ambiguous; make the source unique by the columns of ON"
+        )
 
 
 def _versions(found: DataFrame, counts: Counts, *, is_contested: bool) -> Versions:

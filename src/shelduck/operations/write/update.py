@@ -10,12 +10,14 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.changed import Limits, write_changed
 from shelduck.operations.write.delete import ORIGINS
 from shelduck.operations.write.unique_keys import require_unique, sets_keys
 from shelduck.operations.write.versions import Versions, write_versions
 from shelduck.spark.rows.assignments import Assignments, SetValue, updated_rows
 from shelduck.spark.scan.matching import Where
-from shelduck.spark.session import SparkSession
+from shelduck.spark.session import SparkSession, has_jvm
+from shelduck.spark.write.changes import UPDATED, marked
 from shelduck.spark.write.kept import keep
 from shelduck.sql.ddl.defaults import expression_for_spark
 
@@ -46,11 +48,16 @@ def update_rows(
     changed = updated_rows(
         matches, assignments, keep=ORIGINS, render_expression=expression_for_spark
     )
-    found = keep(changed)
-    if not found.count:
+    keys = sets_keys(table, [value.path for value in values])
+    if has_jvm(spark) and not keys:
+        limits = Limits(few, few_rows)
+        found = marked(changed, table, UPDATED)
+        return write_changed(spark, rows, found, limits=limits, show_progress=show_progress)
+    kept = keep(changed)
+    if not kept.count:
         return Done(table)
-    versions = Versions(Counts(updated=found.count), updated=found.rows, dead=found.rows)
-    if sets_keys(table, [value.path for value in values]):
+    versions = Versions(Counts(updated=kept.count), updated=kept.rows, dead=kept.rows)
+    if keys:
         require_unique(spark, rows, versions, "UPDATE")
     return write_versions(
         spark, rows, versions, few=few, few_rows=few_rows, show_progress=show_progress

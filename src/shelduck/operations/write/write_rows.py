@@ -14,6 +14,7 @@ from shelduck.model.text.quoting import backticked
 from shelduck.planning.shadows import Shadow, known_shadows, shadow_name, with_shadows
 from shelduck.spark.rows.shadow_rows import LOST, add_shadows
 from shelduck.spark.session import AnalysisException, DataFrame, SparkSession
+from shelduck.spark.write.changes import MARKS
 from shelduck.spark.write.write import Progress, WrittenFiles, write_files
 
 Register = Callable[[TableVersion], TableVersion]
@@ -28,6 +29,7 @@ def write_rows(
     progress: Progress | None = None,
     lineage: Sequence[str] = (),
     spreads: bool = True,
+    changes: bool = False,
 ) -> WrittenFiles:
     """Write assigned rows as `write_files` does, with the columns of an open job beside them.
 
@@ -35,8 +37,11 @@ def write_rows(
     for it: the job ends by itself.
     """
     shadows = known_shadows(table, table.conversions)
-    write = partial(write_files, spark, progress=progress, lineage=lineage, spreads=spreads)
-    with_both = None if isinstance(shadows, str) else _with_shadows(rows, table, shadows, lineage)
+    write = partial(
+        write_files, spark, progress=progress, lineage=lineage, spreads=spreads, changes=changes
+    )
+    behind = (*lineage, *MARKS) if changes else lineage
+    with_both = None if isinstance(shadows, str) else _with_shadows(rows, table, shadows, behind)
     if isinstance(shadows, str) or with_both is None:
         return write(rows, table)
     target = with_shadows(table, shadows)
@@ -52,11 +57,11 @@ def write_rows(
 
 
 def _with_shadows(
-    rows: DataFrame, table: TableVersion, shadows: Sequence[Shadow], lineage: Sequence[str]
+    rows: DataFrame, table: TableVersion, shadows: Sequence[Shadow], behind: Sequence[str]
 ) -> DataFrame | None:
     if not shadows:
         return None
-    names = (*table.columns.names, *(shadow_name(s) for s in shadows), *lineage)
+    names = (*table.columns.names, *(shadow_name(s) for s in shadows), *behind)
     try:
         found = add_shadows(rows, shadows).select(*map(backticked, names))
         # Over Spark Connect, only a request for the schema finds names that do not exist.

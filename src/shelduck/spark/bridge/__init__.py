@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shelduck.spark.bridge.codec import DAMAGED, Constant, Deletes, FileEntry, field_rows
 from shelduck.spark.bridge.jvm import checkpoint, has_jvm
-from shelduck.spark.bridge.named import Named, column_of, select_named, select_names
+from shelduck.spark.bridge.named import Named, column_of, equal_columns, select_named, select_names
 from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "bridge_for",
     "checkpoint",
     "column_of",
+    "equal_columns",
     "field_rows",
     "has_jvm",
     "select_named",

@@ -45,6 +45,8 @@ _CLASSES = (
     "ReadKept",
     "FieldIds",
     "IdWriteSupport",
+    "ChangeWriter",
+    "ChangeWriters",
     "SafeFilters",
     "LakeParquet",
     "LakePlans",
@@ -56,6 +58,9 @@ _CLASSES = (
 )
 # Queries are correct without these classes, so a Spark that cannot compile them runs without them.
 _RULE_CLASSES = (
+    "SessionRules",
+    "MetadataBranch",
+    "MetadataRule",
     "FreshIds",
     "RollupMisfit",
     "RollupChain",

@@ -12,7 +12,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge.classes import loaded
-from shelduck.spark.bridge.codec import rows_of
+from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.jvm import has_jvm, java_column, java_frame
 
 
@@ -60,6 +60,12 @@ def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
     made = [java_column(c.source) for c in columns if not isinstance(c.source, str)]
     found = loaded(spark).plans.select(java_frame(rows), rows_of(texts), made or None)
     return DataFrame(found, spark)
+
+
+def equal_columns(joined: DataFrame) -> list[tuple[str, str]]:
+    """Return the pairs of columns of one type that a join compares with ``=``, left ones first."""
+    found = loaded(joined.sparkSession).plans.equalColumns(java_frame(joined))
+    return [(left, right) for left, right in field_rows(found)]
 
 
 def select_names(rows: DataFrame, names: Iterable[str]) -> DataFrame:

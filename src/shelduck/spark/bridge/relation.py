@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from weakref import WeakSet
 
+from py4j.protocol import Py4JError
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -24,6 +27,7 @@ from shelduck.spark.bridge.classes import PACKAGE, loaded
 from shelduck.spark.bridge.codec import (
     FileEntry,
     failure,
+    field_rows,
     file_rows,
     id_rows,
     rows_of,
@@ -43,6 +47,7 @@ from shelduck.spark.bridge.jvm import (
 from shelduck.spark.reader_options import READER_OPTIONS
 
 Lister = Callable[[list[str]], Iterable[FileEntry]]
+Measurer = Callable[[list[list[str]]], list[str | None] | None]
 
 _CONSTANT_TYPES = (BinaryType, BooleanType, IntegerType, LongType, StringType)
 # LakeParquet finds the deletes of a file by these names and this order.
@@ -53,10 +58,14 @@ _DELETES = StructType(
         StructField("__shelduck_deleted", BinaryType()),
     ]
 )
+# The first row of a request for measures; a filter is never null.
+_MEASURES = "\\N\n"
 _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
 _UNTRUSTED = "shelduck.untrusted"
 _starting = threading.Lock()
+# Sessions whose optimizer has the rule of metadata answers.
+_answering: WeakSet[SparkSession] = WeakSet()
 
 
 def bridge_for(spark: SparkSession) -> Bridge | None:
@@ -96,6 +105,11 @@ class Bridge:
         """
         return {"shelduck.field.ids": id_rows(ids)}
 
+    @property
+    def change_options(self) -> dict[str, str]:
+        """Return the option of a write of changed rows; see `shelduck.spark.write.changes`."""
+        return {"shelduck.changes": "true"}
+
     def bucket_hash(self, value: Column) -> Column:
         """Return DuckDB's hash for buckets, a 31-bit int, of a column of bigint, double or binary.
 
@@ -116,6 +130,7 @@ class Bridge:
         untrusted: Sequence[str] = (),
         wants_deleted: bool = False,
         chooser: object | None = None,
+        measurer: Measurer | None = None,
     ) -> DataFrame:
         """Return a DataFrame of ``read_schema`` and ``constants`` over the files of ``lister``.
 
@@ -128,13 +143,16 @@ class Bridge:
         ``wants_deleted`` does the opposite: only the deleted rows are read. Messages about damaged
         files call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
         ``size_in_bytes`` is the planner's estimate for the scan. ``explain`` shows ``root`` as the
-        location of the files. ``chooser`` is what `add_rule` calls.
+        location of the files. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
+        COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files, or with None.
         """
         _check(read_schema, constants)
         columns = read_schema.json()
         if "${" in columns:
             _check_settings(self.spark, columns)
         let_java_call(java_gateway(self.spark))
+        if measurer is not None:
+            self._answer_by_metadata()
         hidden = _DELETES if with_deletes else StructType()
         options = READER_OPTIONS | _own_options(table, untrusted, wants_deleted=wants_deleted)
         found = self.plans.relation(
@@ -145,10 +163,19 @@ class Bridge:
             rows_of([hidden.names] if with_deletes else []),
             root,
             size_in_bytes,
-            _Listing(lister, len(constants), with_deletes=with_deletes),
+            _Listing(lister, len(constants), measurer, with_deletes=with_deletes),
             chooser,
         )
         return DataFrame(found, self.spark)
+
+    def _answer_by_metadata(self) -> None:
+        """Add the rule that asks measurers to the session, once."""
+        if self.spark in _answering:
+            return
+        _answering.add(self.spark)
+        # A Spark that cannot run the rule reads the files.
+        with contextlib.suppress(Py4JError):
+            self._new("MetadataRule").install(java_session(self.spark))
 
     def add_rule(self) -> None:
         """Make the optimizer of the session ask choosers of relations what to read instead.
@@ -186,13 +213,20 @@ class _Listing:
     object and its lister.
     """
 
-    def __init__(self, lister: Lister, constants: int, *, with_deletes: bool) -> None:
+    def __init__(
+        self, lister: Lister, constants: int, measurer: Measurer | None, *, with_deletes: bool
+    ) -> None:
         self._lister = lister
+        self._measurer = measurer
         self._constants = constants
         self._with_deletes = with_deletes
 
     def apply(self, filters: str) -> str:
         try:
+            if filters.startswith(_MEASURES):
+                measures = field_rows(filters.removeprefix(_MEASURES))
+                found = None if self._measurer is None else self._measurer(measures)
+                return success("" if found is None else rows_of([found]))
             entries = self._checked(self._lister(texts(filters)))
             return success(file_rows(entries, with_deletes=self._with_deletes))
         except Exception as error:  # noqa: BLE001 - it goes on in Java, which fails the query

@@ -21,6 +21,7 @@ from shelduck.spark.deletes.position_files import (
     FILE,
     PATH,
     POSITION,
+    collected_positions,
     stored_positions,
     write_position_files,
 )
@@ -32,7 +33,7 @@ from shelduck.spark.write.write import fresh_name
 
 _THREADS = 16
 # Positions that come to the driver: 16 bytes each.
-_MOST_COLLECTED = 1_000_000
+_MOST_COLLECTED = 16_000_000
 _IDS = {PATH: 2147483646, POSITION: 2147483645}
 
 
@@ -62,7 +63,7 @@ class _Written:
 
 def write_delete_files(
     spark: SparkSession,
-    dead: DataFrame,
+    dead: DataFrame | pa.Table,
     files: Sequence[DataFile],
     table: TableVersion,
     *,
@@ -71,24 +72,26 @@ def write_delete_files(
 ) -> dict[int, DeadRows]:
     """Write delete files for rows of ``files`` and return them by data file id.
 
-    ``dead`` has the columns `Origin.FILE_ID` and `Origin.POSITION`, each row once and none that was
-    already deleted; it is computed once. Up to ``few`` rows in total are returned as positions
-    instead, if the catalog knows every file. ``most`` is the number of rows in ``dead``, or a
-    bound.
+    ``dead`` are rows, each once and none that was already deleted: a DataFrame with the columns
+    `Origin.FILE_ID` and `Origin.POSITION`, which is computed once, or a table with `FILE` and
+    `POSITION`. Up to ``few`` rows in total are returned as positions instead, if
+    the catalog knows every file. ``most`` is the number of rows in ``dead``, or a bound.
 
-    One Spark job collects up to a million positions, which are written here, and a second job
-    collects those of older delete files. If there are more, Spark itself writes them, in at most
-    two jobs. If anything fails, all written files are removed.
+    One Spark job collects up to some millions of positions, which are written here, together with
+    those of older delete files. If there are more, Spark itself writes them, in at most two jobs.
+    If anything fails, all written files are removed.
 
     Raises Conflict if a delete file holds deletes of snapshots later than the table's.
     """
     work = _Work(spark, table, {f.id: f for f in files}, few)
-    positions = dead.select(
-        F.col(Origin.FILE_ID).alias(FILE), F.col(Origin.POSITION).alias(POSITION)
-    )
     try:
+        if not isinstance(dead, DataFrame):
+            return work.here(dead)
+        positions = dead.select(
+            F.col(Origin.FILE_ID).alias(FILE), F.col(Origin.POSITION).alias(POSITION)
+        )
         if _bound(files, most) <= _MOST_COLLECTED:
-            return work.collect(positions)
+            return work.here(positions.toArrow())
         return work.run(positions)
     except BaseException:
         for directory in work.directories:
@@ -106,8 +109,8 @@ class _Work:
     few: int
     directories: list[str] = field(default_factory=list)
 
-    def collect(self, dead: DataFrame) -> dict[int, DeadRows]:
-        """Collect the positions, and write them here."""
+    def here(self, dead: pa.Table) -> dict[int, DeadRows]:
+        """Write positions that are in the driver."""
         new = _by_file(dead)
         counts = {number: len(positions) for number, positions in new.items()}
         if self._are_few(counts):
@@ -141,7 +144,7 @@ class _Work:
         """Return positions together with those of the delete files that they replace."""
         if not touched:
             return dict(new)
-        older = _by_file(stored_positions(self.spark, touched, self.table))
+        older = _by_file(collected_positions(self.spark, touched, self.table))
         total = dict(new)
         for file in touched:
             both = pa.concat_arrays([new[file.id], older.get(file.id, new[file.id].slice(0, 0))])
@@ -292,11 +295,9 @@ def _bound(files: Sequence[DataFile], most: int | None) -> int:
     return min(bounds, default=_MOST_COLLECTED + 1)
 
 
-def _by_file(rows: DataFrame) -> dict[int, pa.Array]:
-    """Collect positions in their order, by data file id; one Spark job."""
-    # At most `_MOST_COLLECTED`, or the contents of the delete files that they replace.
-    order = [(FILE, "ascending"), (POSITION, "ascending")]
-    found = rows.select(FILE, POSITION).toArrow().sort_by(order)
+def _by_file(rows: pa.Table) -> dict[int, pa.Array]:
+    """Return positions in their order, by data file id."""
+    found = rows.sort_by([(FILE, "ascending"), (POSITION, "ascending")])
     parts: dict[int, pa.Array] = {}
     start = 0
     for each in found[FILE].value_counts().to_pylist():

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import pyarrow as pa
+from pyarrow import compute, parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
@@ -14,14 +17,16 @@ from shelduck.model.files.data_files import DataFile
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
+from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.footers import read_footers
-from shelduck.spark.files.physical import FIELD_ID
+from shelduck.spark.files.physical import FIELD_ID, SNAPSHOT_COLUMN
 from shelduck.spark.files.storage import delete_directory, list_data_files, spark_path
 from shelduck.spark.scan.public_read import deleted_positions
 from shelduck.spark.write.plain_write import write_plain_parts
 
 PATH, POSITION, FILE = "file_path", "pos", "file"
 _COMPRESSION = "snappy"
+_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,44 @@ def stored_positions(
         table=table.full_name,
     )
     return rows.select(FILE, F.col("_metadata.row_index").alias(POSITION))
+
+
+def collected_positions(
+    spark: SparkSession, files: Sequence[DataFile], table: TableVersion
+) -> pa.Table:
+    """Return the same, in the driver. Files of plain positions are read without a Spark job."""
+    if any(f.delete_file is None or f.delete_file.format != "parquet" for f in files):
+        return stored_positions(spark, files, table).select(FILE, POSITION).toArrow()
+    with ThreadPoolExecutor(min(_THREADS, len(files))) as pool:
+        parts = list(pool.map(lambda f: _plain_positions(f, table), files))
+    if any(part is None for part in parts):
+        return stored_positions(spark, files, table).select(FILE, POSITION).toArrow()
+    return pa.concat_tables(parts)
+
+
+def _plain_positions(file: DataFile, table: TableVersion) -> pa.Table | None:
+    """Read a delete file as the scan does; None if only the scan knows how.
+
+    DuckDB adds deletes of later snapshots to the file.
+    """
+    assert file.delete_file is not None
+    path, snapshot = file.delete_file.path, table.snapshot.id
+    files, name = filesystem(path)
+    try:
+        with files.open_input_file(name) as source:
+            reader = parquet.ParquetFile(source)
+            wanted = [n for n in (POSITION, SNAPSHOT_COLUMN) if n in reader.schema_arrow.names]
+            found = reader.read(columns=wanted)
+    except (OSError, pa.ArrowException):
+        return None
+    is_sound = POSITION in wanted and not any(c.null_count for c in found.columns)
+    if not is_sound or len(found) != file.delete_file.delete_count:
+        return None
+    if SNAPSHOT_COLUMN in wanted:
+        found = found.filter(compute.less_equal(found[SNAPSHOT_COLUMN], snapshot))
+    positions = found[POSITION].cast(pa.int64())
+    owner = pa.repeat(pa.scalar(file.id, pa.int64()), len(positions))
+    return pa.table({FILE: owner, POSITION: positions})
 
 
 def dead_positions(

@@ -10,13 +10,15 @@ from itertools import pairwise
 from operator import and_, or_
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import compute
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.write.kept import few_rows
+from shelduck.spark.write.kept import FEW, MOST_SHARED, few_rows
 
 # The first key is cut into this many ranges, and each of them once more.
 _RANGES = 16
@@ -25,6 +27,7 @@ _MOST_RANGES = 2 * _RANGES
 _EXACT = 80
 # Python sorts their values in another order, or not at all.
 _NOT_IN_ORDER = (T.FloatType, T.DoubleType, T.TimestampNTZType, T.StructType, T.ArrayType)
+_WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DateType)
 _COUNTED = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DecimalType)
 
 
@@ -124,21 +127,26 @@ class KeyEnds:
         return reduce(and_, whole, F.lit(True))
 
 
-def near_keys(rows: DataFrame, keys: Sequence[Field]) -> Column:
+def near_keys(rows: DataFrame, keys: Sequence[Field], count: int | None = None) -> Column:
     """Return a condition that is true for every key of ``rows``, and for few others.
 
-    It has ranges of the first key, and one range of each other key. It takes one small job over
-    ``rows``, which are kept, or four if there are more than a thousand.
+    It has ranges of the first key, and one range of each other key. ``rows`` are kept, and
+    ``count`` is their number. It takes one small job over them if there are up to a thousand, or up
+    to half a million keys that are whole numbers or dates, and four jobs otherwise.
     """
-    return key_ends(rows, keys).near(keys)
+    return key_ends(rows, keys, count).near(keys)
 
 
-def key_ends(rows: DataFrame, keys: Sequence[Field]) -> KeyEnds:
+def key_ends(rows: DataFrame, keys: Sequence[Field], count: int | None = None) -> KeyEnds:
     """Return the ranges of the keys of ``rows``, by the jobs that `near_keys` describes."""
     kinds = rows.select(*[backticked(f.name) for f in keys]).schema
     columns = _keys(keys, [f.dataType for f in kinds])
-    ends = _ends_of_few(rows, columns) or _ends_of_many(rows, columns)
-    return KeyEnds(ends, tuple(f.dataType for f in kinds))
+    ends = None
+    if count is None or count <= FEW:
+        ends = _ends_of_few(rows, columns)
+    elif count <= MOST_SHARED and all(isinstance(key.kind, _WHOLE) for key in columns):
+        ends = _ends_of_whole(rows, columns)
+    return KeyEnds(ends or _ends_of_many(rows, columns), tuple(f.dataType for f in kinds))
 
 
 def _keys(keys: Sequence[Field], kinds: Sequence[T.DataType]) -> list[_Key]:
@@ -176,6 +184,30 @@ def _ranges(values: Sequence[Any], *, is_counted: bool) -> list[tuple[Any, Any]]
         cuts = [n * len(values) // _MOST_RANGES for n in range(1, _MOST_RANGES)]
     edges = [0, *cuts, len(values)]
     return [(values[start], values[end - 1]) for start, end in pairwise(edges) if start < end]
+
+
+def _ends_of_whole(rows: DataFrame, keys: Sequence[_Key]) -> _Ends:
+    """Return the ends of keys that are whole numbers, which are collected."""
+    named = [key.plain.alias(f"key{n}") for n, key in enumerate(keys)]
+    found = rows.select(*named).toArrow()
+    nulls = [bool(column.null_count) for column in found.columns]
+    ends = [compute.min_max(column).as_py() for column in found.columns[1:]]
+    first = compute.unique(found.column(0).drop_null()).sort()
+    return _Ends(_cut_ranges(first), [(e["min"], e["max"]) for e in ends], nulls)
+
+
+def _cut_ranges(values: pa.Array) -> list[tuple[int, int]]:
+    """Return ranges that hold sorted whole numbers, cut at the largest gaps."""
+    cuts = list(range(1, len(values)))
+    if len(values) > _MOST_RANGES:
+        # As unsigned numbers: the gap between two numbers may be too large for a signed one.
+        gaps = compute.pairwise_diff(values.cast(pa.int64()).cast(pa.uint64(), safe=False))
+        largest = compute.select_k_unstable(
+            pa.table({"gap": gaps}), _MOST_RANGES - 1, [("gap", "descending")]
+        )
+        cuts = sorted(largest.to_pylist())
+    edges = [0, *cuts, len(values)]
+    return [(values[a].as_py(), values[b - 1].as_py()) for a, b in pairwise(edges) if a < b]
 
 
 def _ends_of_many(rows: DataFrame, keys: Sequence[_Key]) -> _Ends:

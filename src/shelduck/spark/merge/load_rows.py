@@ -14,8 +14,8 @@ from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, select_named, select_names
 from shelduck.spark.merge.folding import GONE, ORDER, Folding
 from shelduck.spark.merge.merge_clauses import Action
-from shelduck.spark.merge.merge_rows import ACTION
 from shelduck.spark.scan.read import Origin
+from shelduck.spark.write.changes import ACTION
 from shelduck.spark.write.kept import Kept, shared
 
 _OLD = "__shelduck_old_{}"

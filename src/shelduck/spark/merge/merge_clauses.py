@@ -16,6 +16,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.scan.matching import Condition, as_condition
+from shelduck.spark.write.changes import DELETED, INSERTED, UPDATED
 
 
 class When(Enum):
@@ -29,9 +30,9 @@ class When(Enum):
 class Action(Enum):
     """What happens to a row."""
 
-    UPDATE = 1
-    INSERT = 2
-    DELETE = 3
+    UPDATE = UPDATED
+    INSERT = INSERTED
+    DELETE = DELETED
     NOTHING = 4
     ERROR = 5
 

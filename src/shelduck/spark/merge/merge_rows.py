@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -16,8 +16,7 @@ from shelduck.spark.merge.merge_scopes import CLAUSE, Names, taken_rows
 from shelduck.spark.rows.assign import Assigning, RenderExpression
 from shelduck.spark.rows.assignments import Assignments
 from shelduck.spark.types import spark_type
-
-ACTION = "_action"
+from shelduck.spark.write.changes import ACTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,13 @@ def merged_rows(
     *,
     origins: Sequence[str],
     render_expression: RenderExpression,
+    shares: bool = False,
 ) -> DataFrame:
     """Return a row for each change: `ACTION`, the table's new columns, then the origins.
 
     ``target`` has the table's columns and the origins. Rows that no clause takes are left out; rows
     to delete have no columns, rows to insert no origins. Types that do not fit are InvalidRequest
-    at once.
+    at once. ``shares`` is as in `taken_rows`.
     """
     assignments = [Assignments(table, assigned(c, table, source, merge)) for c in merge.clauses]
     names = Names.of(table, [len(a.values) for a in assignments])
@@ -51,7 +51,16 @@ def merged_rows(
         dict(zip(a.given(given), a.expressions(), strict=True))
         for a, given in zip(assignments, names.values, strict=True)
     ]
-    found = taken_rows(target, source, table, merge, names=names, values=values, origins=origins)
+    found = taken_rows(
+        target,
+        source,
+        table,
+        merge,
+        names=names,
+        values=values,
+        origins=origins,
+        shares=shares,
+    )
     assigning = Assigning(table.full_name, render_expression)
     made = [
         (n, a.columns(assigning, found.schema, names.values[n], None if is_new else names.now))
@@ -59,9 +68,12 @@ def merged_rows(
         if (is_new := clause.action is Action.INSERT) or clause.action is Action.UPDATE
     ]
     assigning.finish()
-    actions = _case([(n, _action(c)) for n, c in enumerate(merge.clauses)], T.LongType())
+    takes = {n: F.col(CLAUSE) == n for n in range(len(merge.clauses))}
+    actions = _case([(n, _action(c)) for n, c in enumerate(merge.clauses)], takes, T.LongType())
     columns = [
-        Named(f.name, _case([(n, parts[at]) for n, parts in made], spark_type(f.type, f.name)))
+        Named(
+            f.name, _case([(n, parts[at]) for n, parts in made], takes, spark_type(f.type, f.name))
+        )
         for at, f in enumerate(table.columns)
     ]
     kept = [Named(o, o) for o in origins]
@@ -96,12 +108,14 @@ def by_action(rows: DataFrame, *actions: Action) -> DataFrame:
     return rows.where(F.col(ACTION).isin([a.value for a in actions]))
 
 
-def _case(parts: Sequence[tuple[int, str | Column]], kind: T.DataType) -> Column:
+def _case(
+    parts: Sequence[tuple[int, str | Column]], takes: Mapping[int, Column], kind: T.DataType
+) -> Column:
     """Return the part whose number is the row's clause, NULL for no part."""
     if not parts:
         return F.lit(None).cast(kind)
     number, value = parts[0]
-    case = F.when(F.col(CLAUSE) == number, column_of(value))
+    case = F.when(takes[number], column_of(value))
     for other, its_value in parts[1:]:
-        case = case.when(F.col(CLAUSE) == other, column_of(its_value))
+        case = case.when(takes[other], column_of(its_value))
     return case

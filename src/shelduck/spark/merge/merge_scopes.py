@@ -7,16 +7,17 @@ without an alias is a column of that one, and a name of the other is an error, n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge import Named, equal_columns, select_named
 from shelduck.spark.bridge.jvm import qualified
 from shelduck.spark.merge.merge_clauses import Action, Merge, When
 from shelduck.spark.scan.matching import as_condition
@@ -24,6 +25,9 @@ from shelduck.spark.types import spark_type
 
 CLAUSE = "__shelduck_clause"
 _TARGET, _SOURCE = "__shelduck_target", "__shelduck_source"
+_IS_OURS, _MATCHES = "__shelduck_ours", "__shelduck_matches"
+# Rows without a match are spread over so many places.
+_PLACES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,41 +60,91 @@ def taken_rows(
     names: Names,
     values: Sequence[Mapping[str, Column]],
     origins: Sequence[str],
+    shares: bool = False,
 ) -> DataFrame:
     """Return the joined rows that a clause takes: `CLAUSE` is its number.
 
     It is followed by the table's columns as ``names.now``, NULL in new rows, the origins, and the
-    ``values`` of each clause under their names, NULL in rows of other clauses.
+    ``values`` of each clause under their names, NULL in rows of other clauses. With ``shares``,
+    every executor gets the rows of ``source``, which are kept and few.
     """
-    work = _Scopes(merge, values)
-    frame = _joined(target, source, merge, table=table, names=names, origins=origins)
-    hidden_origins = [_hidden(o) for o in origins]
-    work.hidden += [*names.now, *hidden_origins, _TARGET]
-    frame = work.evaluate(frame, When.MATCHED)
-    if merge.of(When.NOT_MATCHED):
-        frame = work.evaluate(_source_alone(frame, target, merge, work.hidden), When.NOT_MATCHED)
-    work.hidden.append(_SOURCE)
-    if merge.of(When.NOT_MATCHED_BY_SOURCE):
-        ours = zip(table.columns, names.now, strict=True)
-        columns = [F.col(now).alias(f.name) for f, now in ours]
-        alone = _called(frame.select(*columns, *work.hidden), merge)
-        frame = work.evaluate(alone, When.NOT_MATCHED_BY_SOURCE)
-    numbers = [F.col(_number(c.when)) for c in merge.clauses]
-    back = [F.col(h).alias(o) for h, o in zip(hidden_origins, origins, strict=True)]
-    found = frame.select(
-        F.coalesce(*numbers).alias(CLAUSE), *names.now, *back, *[n for v in values for n in v]
-    )
+    work = _Scopes(merge, values, table, names, origins)
+    if not shares:
+        frame = _joined(target, source, work, merge.join)
+        frame = work.evaluated(frame, target, tuple(When))
+    elif not merge.of(When.NOT_MATCHED):
+        frame = _joined(target, F.broadcast(source), work, merge.join)
+        frame = work.evaluated(frame, target, tuple(When))
+    else:
+        frame = _in_parts(target, source, work)
+    kept = (CLAUSE, *names.now, *[n for v in values for n in v])
+    back = [Named(o, _hidden(o)) for o in origins]
+    found = select_named(frame, [*back, *(Named(n, n) for n in kept)])
     idle = [n for n, c in enumerate(merge.clauses) if c.action is Action.NOTHING]
     return found.where(F.col(CLAUSE).isNotNull() & ~F.col(CLAUSE).isin(idle))
 
 
+def _in_parts(target: DataFrame, source: DataFrame, work: _Scopes) -> DataFrame:
+    """Return the rows of the table and, separately, those of the source that match none of them.
+
+    No row of the table is shuffled to find the latter: only matches and rows of the source are.
+    """
+    merge = work.merge
+    numbered = source.withColumn(_SOURCE, F.monotonically_increasing_id())
+    shared = F.broadcast(numbered)
+    how = "left_outer" if merge.of(When.NOT_MATCHED_BY_SOURCE) else "inner"
+    ours = _joined(target, shared, work, how)
+    if merge.only_inserts:
+        # Their columns would be read for nothing.
+        ours = ours.select(_SOURCE)
+    else:
+        ours = work.evaluated(ours, target, (When.MATCHED, When.NOT_MATCHED_BY_SOURCE))
+        ours = ours.where(F.col(_SOURCE).isNotNull() | F.col(CLAUSE).isNotNull())
+    work = replace(work, hidden=[])
+    theirs = _without_target(_theirs(numbered, merge), work)
+    theirs = work.evaluated(theirs, target, (When.NOT_MATCHED,))
+    both = ours.withColumn(_IS_OURS, F.lit(True)).unionByName(
+        theirs.withColumn(_IS_OURS, F.lit(False)), allowMissingColumns=True
+    )
+    # Rows of the table without a match have no number; they need not come together.
+    place = F.coalesce(
+        F.col(_SOURCE), -1 - F.abs(F.xxhash64(*map(_hidden, work.origins)) % _PLACES)
+    )
+    matches = F.count_if(F.col(_IS_OURS)).over(Window.partitionBy(place))
+    counted = both.withColumn(_MATCHES, matches)
+    return counted.where(F.col(_IS_OURS) | (F.col(_MATCHES) == 0))
+
+
 @dataclass
 class _Scopes:
-    """``hidden`` are the columns that every scope passes to the next."""
+    """The clauses, evaluated; ``hidden`` are the columns that every scope passes to the next."""
 
     merge: Merge
     values: Sequence[Mapping[str, Column]]
+    table: TableVersion
+    names: Names
+    origins: Sequence[str]
     hidden: list[str] = field(default_factory=list)
+
+    def evaluated(self, frame: DataFrame, target: DataFrame, kinds: Sequence[When]) -> DataFrame:
+        """Return the rows with the clauses for these kinds of them, and `CLAUSE`."""
+        merge = self.merge
+        clauses = [c for c in merge.clauses if c.when in kinds]
+        self.hidden += [*self.names.now, *map(_hidden, self.origins), _TARGET]
+        if When.MATCHED in kinds:
+            frame = self.evaluate(frame, When.MATCHED)
+        if When.NOT_MATCHED in kinds and merge.of(When.NOT_MATCHED):
+            alone = _source_alone(frame, target, merge, self.hidden)
+            frame = self.evaluate(alone, When.NOT_MATCHED)
+        self.hidden.append(_SOURCE)
+        if When.NOT_MATCHED_BY_SOURCE in kinds and merge.of(When.NOT_MATCHED_BY_SOURCE):
+            ours = zip(self.table.columns, self.names.now, strict=True)
+            columns = [F.col(now).alias(f.name) for f, now in ours]
+            alone = _called(frame.select(*columns, *self.hidden), merge)
+            frame = self.evaluate(alone, When.NOT_MATCHED_BY_SOURCE)
+        numbers = dict.fromkeys(_number(c.when) for c in clauses)
+        number = F.coalesce(*numbers) if numbers else F.lit(None).cast("int")
+        return select_named(frame, [Named(CLAUSE, number), *(Named(h, h) for h in self.hidden)])
 
     def evaluate(self, frame: DataFrame, when: When) -> DataFrame:
         """Return the rows with the clauses for one kind of them, which may name its columns."""
@@ -108,8 +162,9 @@ class _Scopes:
             for n, c in clauses
         ]
         number = _number(when)
+        taken = {n: F.col(number) == n for n, _ in clauses}
         guarded = [
-            F.when(F.col(number) == n, value).alias(name)
+            F.when(taken[n], value).alias(name)
             for n, _ in clauses
             for name, value in self.values[n].items()
         ]
@@ -131,32 +186,42 @@ class _Scopes:
         return f"MERGE: WHEN {when.value} can refer only to the {side}{called}: {what}"
 
 
-def _joined(
-    target: DataFrame,
-    source: DataFrame,
-    merge: Merge,
-    *,
-    table: TableVersion,
-    names: Names,
-    origins: Sequence[str],
-) -> DataFrame:
+def _joined(target: DataFrame, source: DataFrame, work: _Scopes, how: str) -> DataFrame:
     """Return all columns of both sides, and the hidden ones."""
+    merge = work.merge
     on = merge.on_column(source)
-    theirs = source.withColumn(_SOURCE, F.lit(True))
-    if merge.source_alias is not None:
-        theirs = theirs.alias(merge.source_alias)
-    fields = list(zip(table.columns, names.now, strict=True))
-    if merge.only_inserts:
-        joined = theirs.join(_called(target, merge), on, "left_anti")
-        now = [F.lit(None).cast(spark_type(f.type, f.name)).alias(n) for f, n in fields]
-        nothing = F.lit(None).cast(T.LongType())
-        marks = [nothing.alias(_hidden(o)) for o in origins]
-        return joined.select("*", *now, *marks, F.lit(None).cast("boolean").alias(_TARGET))
+    theirs = source
+    if _SOURCE not in source.columns:
+        theirs = source.withColumn(_SOURCE, F.lit(0).cast(T.LongType()))
+        if merge.only_inserts:
+            unmatched = _theirs(theirs, merge).join(_called(target, merge), on, "left_anti")
+            return _without_target(unmatched, work)
     ours = _called(target.withColumn(_TARGET, F.lit(True)), merge)
-    joined = ours.join(theirs, on, merge.join)
+    joined = ours.join(_theirs(theirs, merge), on, how)
+    fields = list(zip(work.table.columns, work.names.now, strict=True))
     now = [_target_column(target, merge, f.name).alias(n) for f, n in fields]
-    marks = [_target_column(target, merge, o).alias(_hidden(o)) for o in origins]
+    marks = [_target_column(target, merge, o).alias(_hidden(o)) for o in work.origins]
     return joined.select("*", *now, *marks)
+
+
+def _without_target(rows: DataFrame, work: _Scopes) -> DataFrame:
+    """Return rows of the source as those that match no row of the table."""
+    fields = zip(work.table.columns, work.names.now, strict=True)
+    now = [F.lit(None).cast(spark_type(f.type, f.name)).alias(n) for f, n in fields]
+    nothing = F.lit(None).cast(T.LongType())
+    marks = [nothing.alias(_hidden(o)) for o in work.origins]
+    return rows.select("*", *now, *marks, F.lit(None).cast("boolean").alias(_TARGET))
+
+
+def _theirs(source: DataFrame, merge: Merge) -> DataFrame:
+    return source if merge.source_alias is None else source.alias(merge.source_alias)
+
+
+def columns_of_match(target: DataFrame, source: DataFrame, merge: Merge) -> list[tuple[str, str]]:
+    """Return the columns of the table and of the source that are equal if two rows match."""
+    return equal_columns(
+        _called(target, merge).join(_theirs(source, merge), merge.on_column(source))
+    )
 
 
 def _called(target: DataFrame, merge: Merge) -> DataFrame:

@@ -15,6 +15,7 @@ from shelduck.model.files.data_files import InlinedRows
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 from shelduck.model.types.temporal import DAY_MICROS, MICROSECONDS
+from shelduck.spark.local_rows import local_frame
 from shelduck.spark.values import Carrier, carrier, carrier_type, decoded
 
 _TEXTS = ("varchar", "json", "uuid")
@@ -41,7 +42,7 @@ def inlined_frame(
     fields = [T.StructField(n, carrier_type(f.type)) for n, f in zip(names, columns, strict=True)]
     origins = [T.StructField(n, T.LongType()) for n in ("id", "begin")]
     shape = T.StructType([*fields, *origins])
-    frame = spark.createDataFrame(rows, shape)
+    frame = local_frame(spark, rows, shape)
     made = [decoded(F.col(n), f.type).alias(f.name) for n, f in zip(names, columns, strict=True)]
     return frame.select(*made, F.col("id").alias(row_id), F.col("begin").alias(snapshot_id))
 

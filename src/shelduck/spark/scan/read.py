@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -18,6 +18,7 @@ from shelduck.planning.projection import Column as ReadAs
 from shelduck.planning.projection import Expression
 from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
 from shelduck.spark.bridge import Bridge, Deletes, FileEntry, Named, bridge_for, select_named
+from shelduck.spark.local_rows import local_frame
 from shelduck.spark.scan.columns import to_column
 from shelduck.spark.scan.inlined import inlined_frame
 from shelduck.spark.scan.public_read import (
@@ -34,6 +35,7 @@ from shelduck.spark.types import spark_type
 from shelduck.spark.values import exists_default
 
 Prune = Callable[[ScanGroup, list[str]], set[int] | None]
+Measure = Callable[[ScanGroup, list[list[str]]], list[str | None] | None]
 
 
 class Origin(StrEnum):
@@ -57,6 +59,7 @@ def read_rows(
     plan: ScanPlan,
     *,
     prune: Prune | None = None,
+    measure: Measure | None = None,
     inlined: Sequence[InlinedRows] = (),
     origins: Sequence[Origin] = (),
     choose: Chooser | None = None,
@@ -66,6 +69,7 @@ def read_rows(
     ``prune`` is called while Spark plans a query. It gets a group and Spark's filters on the
     group's read columns as SQL texts, and returns the ids of the data files that may hold a
     matching row, or None for all. Without a bridge into the JVM (Spark Connect) it is not called.
+    ``measure`` gets a group and what a query needs of its files (see `Bridge.relation`).
     ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every column
     is nullable.
 
@@ -76,14 +80,23 @@ def read_rows(
     if len(plan.groups) != 1 or origins or any(rows.rows for rows in inlined):
         choose = None
     frames = [
-        _group(spark, bridge, plan, group, prune=prune, origins=origins, choose=choose)
+        _group(
+            spark,
+            bridge,
+            plan,
+            group,
+            prune=prune,
+            measure=None if origins else measure,
+            origins=origins,
+            choose=choose,
+        )
         for group in plan.groups
         if group.files
     ]
     if any(rows.rows for rows in inlined):
         frames.append(_inlined(spark, plan, inlined, origins))
     if not frames:
-        return spark.createDataFrame([], _schema(plan, origins))
+        return local_frame(spark, [], _schema(plan, origins))
     return reduce(DataFrame.unionAll, frames)
 
 
@@ -114,6 +127,7 @@ def _group(
     group: ScanGroup,
     *,
     prune: Prune | None,
+    measure: Measure | None,
     origins: Sequence[Origin],
     choose: Chooser | None,
 ) -> DataFrame:
@@ -123,7 +137,9 @@ def _group(
         found = public_group(spark, group, schema, snapshot, origins=bool(origins))
     else:
         asked = None if choose is None else chooser_for(bridge, plan, choose)
-        found = _bridged(bridge, group, schema, plan.table, prune=prune, chooser=asked)
+        found = _bridged(
+            bridge, group, schema, plan.table, prune=prune, measure=measure, chooser=asked
+        )
     if group.snapshot_column is not None:
         found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
     # Metadata of the read schema says how files are read; it does not belong to the rows.
@@ -183,6 +199,7 @@ def _bridged(
     table: TableVersion,
     *,
     prune: Prune | None,
+    measure: Measure | None,
     chooser: object | None,
 ) -> DataFrame:
     constants = T.StructType(
@@ -211,6 +228,7 @@ def _bridged(
         table=table.full_name,
         untrusted=group.untrusted,
         chooser=chooser,
+        measurer=None if measure is None else partial(measure, group),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from shelduck.model.tables.options import TableOptions
-from shelduck.spark.bridge import Bridge, select_named
+from shelduck.spark.bridge import Bridge, Named, select_named
 from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema
+from shelduck.spark.write.changes import MARKS
 from shelduck.spark.write.clustering import Clustering
 from shelduck.spark.write.encoding import spark_settings
 
@@ -19,11 +20,18 @@ def write_by_bridge(
     *,
     place: str,
     options: TableOptions,
+    changes: bool = False,
 ) -> None:
-    """Write the rows below ``place``, each partition in its own directory."""
-    columns = physical.columns(with_ids=False) + clustering.named
+    """Write the rows below ``place``, each partition in its own directory.
+
+    ``changes``: the rows are those of `shelduck.spark.write.changes`.
+    """
+    marks = [Named(name, name) for name in MARKS] if changes else []
+    columns = [*physical.columns(with_ids=False), *marks, *clustering.named]
     writer = select_named(rows, columns).write.format(bridge.write_format)
     writer = writer.options(**spark_settings(options), **bridge.id_options(physical.ids))
+    if changes:
+        writer = writer.options(**bridge.change_options)
     # Every row has another id, so a search for repetitions takes time and finds none.
     writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
     writer.partitionBy(*clustering.columns).save(place)

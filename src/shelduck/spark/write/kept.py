@@ -20,7 +20,7 @@ from shelduck.spark.scan.read import Origin
 _FILE_BYTES = 128 * 1024 * 1024
 _ROW_BYTES = 100
 # More of them are too many for the memory of every executor.
-_MOST_SHARED = 500_000
+MOST_SHARED = 500_000
 FEW = 1000
 """Up to this many rows are read here, and kept in one part."""
 
@@ -55,7 +55,7 @@ def keep(rows: DataFrame, *conditions: Column) -> Kept:
 
 def shared(rows: DataFrame, count: int) -> DataFrame:
     """Return ``count`` rows for a join; each executor gets all of them if they fit."""
-    return F.broadcast(rows) if count <= _MOST_SHARED else rows
+    return F.broadcast(rows) if count <= MOST_SHARED else rows
 
 
 def few_rows(rows: DataFrame) -> list[Row] | None:

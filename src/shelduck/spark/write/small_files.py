@@ -13,6 +13,7 @@ from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.types import temporal
 from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.write.small import leaf_text
 
 Values = Callable[[Any], list[object]]
@@ -21,9 +22,11 @@ Values = Callable[[Any], list[object]]
 def rows_of_files(paths: Sequence[str], columns: Schema) -> InlinedBatch:
     """Return the rows of files that `write_files` just wrote, in their order.
 
-    ``paths`` are absolute. The files hold ``columns`` in this order.
+    ``paths`` are absolute. The files hold ``columns`` in this order, and row ids behind them if
+    their rows have some.
     """
     rows: list[tuple[object, ...]] = []
+    row_ids: list[int | None] = []
     for path in paths:
         files, name = filesystem(path)
         with files.open_input_file(name) as source:
@@ -33,7 +36,9 @@ def rows_of_files(paths: Sequence[str], columns: Schema) -> InlinedBatch:
             for f, column in zip(columns, found.columns, strict=False)
         ]
         rows.extend(zip(*parts, strict=True))
-    return InlinedBatch(columns, tuple(rows))
+        own = ROW_ID_COLUMN in found.column_names
+        row_ids += found[ROW_ID_COLUMN].to_pylist() if own else [None] * len(found)
+    return InlinedBatch(columns, tuple(rows), tuple(row_ids))
 
 
 def _values(field: Field, array: Any) -> list[object]:

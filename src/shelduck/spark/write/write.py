@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.table import TableVersion
@@ -31,6 +33,13 @@ from shelduck.spark.files.storage import (
 from shelduck.spark.rows.assign import failure_of
 from shelduck.spark.types import same_type, struct_type
 from shelduck.spark.write.bridge_write import write_by_bridge
+from shelduck.spark.write.changes import (
+    MARKS,
+    Origins,
+    has_row_ids,
+    is_origins,
+    taken_origins,
+)
 from shelduck.spark.write.clustering import Clustering, clustering_of
 from shelduck.spark.write.placing import place_files
 from shelduck.spark.write.plain_write import write_by_arrow, write_plain
@@ -40,11 +49,15 @@ Progress = Callable[[int, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class WrittenFiles:
-    """The result of a write: files that no snapshot has yet, their rows and their bytes."""
+    """The result of a write: files that no snapshot has yet, their rows and their bytes.
+
+    A write of changed rows also has the origins of those that it changed.
+    """
 
     files: tuple[NewDataFile, ...]
     rows: int
     bytes: int
+    origins: Origins | None = None
 
 
 def write_files(
@@ -58,36 +71,36 @@ def write_files(
     sorts: bool | None = None,
     arranges: bool = True,
     spreads: bool = True,
+    changes: bool = False,
 ) -> WrittenFiles:
     """Write the rows of ``df`` into files of ``table`` that no snapshot has, and return them.
 
-    They are in a fresh directory, or in those of their partitions.
-
-    Rows are laid out by the table's partition keys and, with ``sorts``, by its sort order. If
-    ``sorts`` or ``compression`` is None, the table's option counts. Without ``arranges``, rows stay
-    as they come, each part of ``df`` in one file without a partition. Without ``spreads``, the
-    parts of ``df`` stay as they are: a small write is not worth a shuffle.
+    They are in a fresh directory, or in those of their partitions. Rows are laid out by the table's
+    partition keys and, with ``sorts``, by its sort order. If ``sorts`` or ``compression`` is None,
+    the table's option counts. Without ``arranges``, rows stay as they come, each part of ``df`` in
+    one file without a partition. Without ``spreads``, the parts of ``df`` stay as they are: a small
+    write is not worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the
+    columns of `shelduck.spark.write.changes`.
 
     ``df`` has the columns of the table as `shelduck.spark.rows.assign.assign` returns them,
     followed by those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are
     not new have their own row ids and, if files are merged, their first snapshots. Paths are
     relative to the table's directory. Without rows there are no files. ``progress`` is called with
-    the rows, files and bytes so far, while finished files are read. A write that fails deletes its
-    files; a value that does not fit its column is InvalidRequest, a column of a type that cannot be
-    written is Unsupported.
+    the rows, files and bytes so far, while finished files are read. A failed write deletes its
+    files. InvalidRequest: a value does not fit. Unsupported: a type cannot be written.
     """
-    physical = _physical(df, table, lineage)
+    physical = _physical(df, table, lineage, MARKS if changes else ())
     options = table.options
-    if compression is not None:
-        options = replace(options, parquet_compression=compression)
+    options = replace(options, parquet_compression=compression or options.parquet_compression)
     clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
-    rows = clustering.arranged(spark, df, spreads=spreads)
+    parts = (clustering.arranged(spark, df, spreads=spreads), physical, clustering)
     directory = fresh_name(table)
     place = table.path + directory
     try:
-        listed = _write(spark, rows, physical, clustering, place=place, options=options)
+        listed = _write(spark, *parts, place=place, options=options, changes=changes)
+        origins = _origins(spark, f"{place}/", listed) if changes else None
         written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
-        written = _in_partitions(clustering, directory, written)
+        written = replace(_in_partitions(clustering, directory, written), origins=origins)
     except BaseException as error:
         delete_directory(place_below(table.path, directory))
         found = failure_of(error)
@@ -99,19 +112,33 @@ def write_files(
     return written
 
 
-def _physical(df: DataFrame, table: TableVersion, lineage: Sequence[str]) -> PhysicalSchema:
+def _physical(
+    df: DataFrame, table: TableVersion, lineage: Sequence[str], marks: Sequence[str]
+) -> PhysicalSchema:
     """Return the layout of the columns in files, after a check that these rows fit them."""
     why = why_not_written(table.columns, table.full_name)
     if why is not None:
         raise Unsupported(why)
     physical = physical_schema(table, lineage)
     expected = struct_type(physical.fields)
-    if not same_type(df.schema, expected):
+    given = df.schema
+    if marks and given.names[-len(marks) :] == [*marks]:
+        given = StructType(given.fields[: -len(marks)])
+    if not same_type(given, expected):
         raise InvalidRequest(
             f"rows for {table.full_name} must be {expected.simpleString()}, not"
-            f" {df.schema.simpleString()}; pass them through store assignment first"
+            f" {given.simpleString()}; pass them through store assignment first"
         )
     return physical
+
+
+def _origins(spark: SparkSession, place: str, listed: list[Listed]) -> Origins:
+    """Read and delete the files of a write that list origins, and take them out of the list."""
+    files = [f for f in listed if is_origins(f)]
+    # Inserted rows get their ids last.
+    listed[:] = sorted((f for f in listed if not is_origins(f)), key=lambda f: not has_row_ids(f))
+    count = sum(footer.metadata.num_rows for footer in read_footers(spark, place, files))
+    return taken_origins(spark, place, [f.name for f in files], count)
 
 
 def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) -> WrittenFiles:
@@ -131,12 +158,13 @@ def _write(
     *,
     place: str,
     options: TableOptions,
+    changes: bool,
 ) -> list[Listed]:
     """Write the rows and return the files that are found there."""
     bridge = bridge_for(spark)
     parts = (rows, physical, clustering)
     if bridge is not None:
-        write_by_bridge(bridge, *parts, place=spark_path(place), options=options)
+        write_by_bridge(bridge, *parts, place=spark_path(place), options=options, changes=changes)
     elif physical.has_repeated:
         is_written = write_by_arrow(*parts, place=place, options=options)
         return list_data_files(place) if is_written else []
@@ -162,7 +190,7 @@ def _look_at(
     table = clustering.table
     leaves = list(table.columns.leaves())
     files: list[NewDataFile] = []
-    layout = None
+    layouts: dict[int, Layout] = {}
     rows = size = 0
     place = f"{table.path}{directory}/"
     for file, footer in zip(listed, read_footers(spark, place, listed), strict=True):
@@ -170,15 +198,17 @@ def _look_at(
         if metadata.num_rows == 0:
             delete_file(place_below(place, file.name))
             continue
-        # Every file of one write has the schema of the first.
-        layout = layout or layout_of(metadata)
+        lineage = extra if has_row_ids(file) else 0
+        # Every file of one write has the schema of the first with the same lineage.
+        if lineage not in layouts:
+            layouts[lineage] = layout_of(metadata)
         found = NewDataFile(
             path=f"{directory}/{file.name}",
             record_count=metadata.num_rows,
             file_size_bytes=file.size,
             footer_size=footer.size,
-            stats=file_stats(metadata, leaves, extra),
-            layout=layout,
+            stats=file_stats(metadata, leaves, lineage),
+            layout=layouts[lineage],
         )
         files.append(clustering.told(found))
         rows += metadata.num_rows

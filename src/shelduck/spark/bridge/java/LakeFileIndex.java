@@ -51,6 +51,8 @@ public class LakeFileIndex implements FileIndex {
   public static final String ROWS = "shelduck.rows";
   /** The same for the number of positions in its delete file. */
   public static final String DEAD = "shelduck.dead";
+  // The first row of a request that asks for measures instead of files.
+  private static final String MEASURES = "\\N\n";
   private static final long BLOCK = 134217728L;
   // Path, size, rows and the positions of the delete file come before the constants.
   private static final int FIRST = 4;
@@ -120,6 +122,12 @@ public class LakeFileIndex implements FileIndex {
       }
     }
     return text.toString();
+  }
+
+  /** The answers of {@link MetadataBranch} for all files, null if the catalog does not know them. */
+  public String[] answers(String measures) {
+    List rows = ask(MEASURES + measures);
+    return rows.isEmpty() ? null : (String[]) rows.get(0);
   }
 
   private List ask(String filters) {

@@ -25,7 +25,8 @@ import scala.collection.immutable.Seq;
  * Spark's Parquet format, with four additions. A scan does not trust the catalog's sizes and row
  * counts. It skips no row group by filters that {@link SafeFilters} removes. If the constants say
  * so, it drops the deleted positions of each file while it reads. And a write gives every field the
- * id in option {@code shelduck.field.ids}.
+ * id in option {@code shelduck.field.ids}; with option {@code shelduck.changes}, it writes the rows of
+ * a {@link ChangeWriter}.
  */
 public class LakeParquet extends ParquetFileFormat {
   /** The first of the three constants that {@link DeletedPositions} reads. */
@@ -98,7 +99,9 @@ public class LakeParquet extends ParquetFileFormat {
   /** Settings that other readers of a lake rely on; they apply to this job, not to the session. */
   public OutputWriterFactory prepareWrite(
       SparkSession session, Job job, Map options, StructType schema) {
-    OutputWriterFactory factory = super.prepareWrite(session, job, options, schema);
+    boolean changes = options.contains(ChangeWriter.OPTION);
+    StructType written = changes ? ChangeWriter.written(schema) : schema;
+    OutputWriterFactory factory = super.prepareWrite(session, job, options, written);
     Option ids = options.get(FieldIds.OPTION);
     if (ids.isEmpty()) {
       throw new IllegalArgumentException("a write by LakeParquet needs the option " + FieldIds.OPTION);
@@ -116,7 +119,7 @@ public class LakeParquet extends ParquetFileFormat {
       throw new IllegalArgumentException(
           "a field name contains ${...}, which Spark would replace with a setting; rename it");
     }
-    FieldIds.of(conf).checked(new SparkToParquetSchemaConverter(conf).convert(schema));
-    return factory;
+    FieldIds.of(conf).checked(new SparkToParquetSchemaConverter(conf).convert(written));
+    return changes ? new ChangeWriters(factory, written) : factory;
   }
 }

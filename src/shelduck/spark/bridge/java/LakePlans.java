@@ -8,6 +8,12 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
@@ -45,6 +51,39 @@ public final class LakePlans {
   /** Every part is nullable: no file guarantees what the read schema says. */
   private static StructType schema(String json) {
     return ((StructType) DataType.fromJson(json)).asNullable();
+  }
+
+  /**
+   * The plain columns that a join compares with {@code =}: a row of two names for each pair of the
+   * same type, the left one first.
+   */
+  public String equalColumns(Dataset joined) {
+    StringBuilder text = new StringBuilder();
+    LogicalPlan plan = joined.queryExecution().analyzed();
+    if (plan instanceof Join && ((Join) plan).condition().isDefined()) {
+      addEqual((Join) plan, (Expression) ((Join) plan).condition().get(), text);
+    }
+    return text.toString();
+  }
+
+  private static void addEqual(Join join, Expression condition, StringBuilder text) {
+    if (condition instanceof And) {
+      addEqual(join, ((And) condition).left(), text);
+      addEqual(join, ((And) condition).right(), text);
+    } else if (condition instanceof EqualTo) {
+      Expression one = ((EqualTo) condition).left();
+      Expression other = ((EqualTo) condition).right();
+      boolean turned = !(one instanceof Attribute) || !join.left().outputSet().contains((Attribute) one);
+      Expression left = turned ? other : one;
+      Expression right = turned ? one : other;
+      if (left instanceof Attribute && right instanceof Attribute
+          && join.left().outputSet().contains((Attribute) left)
+          && join.right().outputSet().contains((Attribute) right)
+          && left.dataType().equals(right.dataType())) {
+        text.append(TextRows.encoded(((Attribute) left).name())).append('\t')
+            .append(TextRows.encoded(((Attribute) right).name())).append('\n');
+      }
+    }
   }
 
   /**

@@ -8,7 +8,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
-import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
@@ -26,19 +25,7 @@ import scala.collection.immutable.Seq;
 public class RollupRule extends Rule {
   /** Adds this rule to the session's optimizer, after the existing rules. */
   public void install(SparkSession session) {
-    ExperimentalMethods methods = session.experimental();
-    synchronized (methods) {
-      ArrayList rules = new ArrayList();
-      Seq known = methods.extraOptimizations();
-      for (int i = 0; i < known.size(); i++) {
-        if (known.apply(i) instanceof RollupRule) {
-          return;
-        }
-        rules.add(known.apply(i));
-      }
-      rules.add(this);
-      methods.extraOptimizations_$eq(ScalaSeq.of(rules));
-    }
+    SessionRules.add(session, this);
   }
 
   public TreeNode apply(TreeNode plan) {

@@ -1,0 +1,141 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.collection.immutable.Seq;
+
+/**
+ * Rows of one place, and the columns of theirs that {@link MetadataRule} asks for: the files of a
+ * lake, or rows that the plan itself has.
+ */
+public final class MetadataBranch {
+  private final LogicalPlan rows;
+  private final Attribute[] columns;
+
+  private MetadataBranch(LogicalPlan rows, Attribute[] columns) {
+    this.rows = rows;
+    this.columns = columns;
+  }
+
+  /** Adds the branches below a plan to a list; false if one of them is something else. */
+  public static boolean addAll(LogicalPlan plan, Attribute[] columns, List found) {
+    LogicalPlan at = plan;
+    Attribute[] wanted = (Attribute[]) columns.clone();
+    while (at instanceof Project) {
+      for (int i = 0; i < wanted.length; i++) {
+        wanted[i] = wanted[i] == null ? null : source(((Project) at).projectList(), wanted[i]);
+        if (columns[i] != null && wanted[i] == null) {
+          return false;
+        }
+      }
+      at = (LogicalPlan) at.children().apply(0);
+    }
+    if (at instanceof Union) {
+      Seq above = at.output();
+      for (int n = 0; n < at.children().size(); n++) {
+        LogicalPlan part = (LogicalPlan) at.children().apply(n);
+        Attribute[] theirs = new Attribute[wanted.length];
+        for (int i = 0; i < wanted.length; i++) {
+          theirs[i] = wanted[i] == null
+              ? null : (Attribute) part.output().apply(place(above, wanted[i]));
+        }
+        if (!addAll(part, theirs, found)) {
+          return false;
+        }
+      }
+      return true;
+    }
+    MetadataBranch branch = new MetadataBranch(at, wanted);
+    found.add(branch);
+    return at instanceof LocalRelation || branch.index() != null;
+  }
+
+  /**
+   * The answers for these rows, null if they are unknown: a row of text, in the order of
+   * {@code words}, for COUNT, MIN and MAX of the columns; COUNT of no column counts rows.
+   */
+  public String[] answers(String[] words) {
+    if (rows instanceof LocalRelation) {
+      return counted((LocalRelation) rows, words);
+    }
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < words.length; i++) {
+      if (columns[i] != null && LakeFileIndex.isMetadata(columns[i])) {
+        return null;
+      }
+      text.append(words[i]);
+      if (columns[i] != null) {
+        text.append('\t').append(TextRows.encoded(columns[i].name()));
+      }
+      text.append('\n');
+    }
+    return index().answers(text.toString());
+  }
+
+  /** Only rows are counted: few are in the plan, and Spark is quick to look at their values. */
+  private String[] counted(LocalRelation local, String[] words) {
+    String[] found = new String[words.length];
+    for (int i = 0; i < words.length; i++) {
+      if (columns[i] == null) {
+        found[i] = Integer.toString(local.data().size());
+        continue;
+      }
+      int at = place(local.output(), columns[i]);
+      long count = 0;
+      Object best = null;
+      for (int r = 0; r < local.data().size(); r++) {
+        Object value = ((InternalRow) local.data().apply(r)).get(at, columns[i].dataType());
+        if (value == null) {
+          continue;
+        }
+        count++;
+        long number = words[i].equals("COUNT") ? 0L : ((Number) value).longValue();
+        boolean better = best == null || (words[i].equals("MIN")
+            ? number < ((Long) best).longValue() : number > ((Long) best).longValue());
+        best = better ? (Object) Long.valueOf(number) : best;
+      }
+      boolean counts = words[i].equals("COUNT");
+      found[i] = counts ? Long.toString(count) : best == null ? null : best.toString();
+    }
+    return found;
+  }
+
+  private LakeFileIndex index() {
+    if (!(rows instanceof LogicalRelation)
+        || !(((LogicalRelation) rows).relation() instanceof HadoopFsRelation)) {
+      return null;
+    }
+    Object found = ((HadoopFsRelation) ((LogicalRelation) rows).relation()).location();
+    return found instanceof LakeFileIndex ? (LakeFileIndex) found : null;
+  }
+
+  private static Attribute source(Seq made, Attribute column) {
+    for (int i = 0; i < made.size(); i++) {
+      Object each = made.apply(i);
+      if (((NamedExpression) each).exprId().equals(column.exprId())) {
+        Object from = each instanceof Alias ? ((Alias) each).child() : each;
+        return from instanceof Attribute ? (Attribute) from : null;
+      }
+    }
+    return null;
+  }
+
+  private static int place(Seq columns, Attribute column) {
+    for (int i = 0; i < columns.size(); i++) {
+      if (((Attribute) columns.apply(i)).exprId().equals(column.exprId())) {
+        return i;
+      }
+    }
+    throw new IllegalStateException("a plan has no column " + column);
+  }
+}

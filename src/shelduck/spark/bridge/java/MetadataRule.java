@@ -1,0 +1,209 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.ShortType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/**
+ * Answers COUNT, MIN and MAX of a whole table from the catalog: the plan becomes one row, and Spark
+ * runs no job. What it does not understand, or the catalog does not know for certain, stays as it
+ * is.
+ */
+public class MetadataRule extends Rule {
+  /** The setting of a session that turns the rule off. */
+  public static final String SETTING = "spark.shelduck.metadataAnswers";
+
+  public void install(SparkSession session) {
+    SessionRules.add(session, this);
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    boolean on = SQLConf.get().getConfString(SETTING, "true").equalsIgnoreCase("true");
+    return on ? answered((LogicalPlan) plan) : plan;
+  }
+
+  private static LogicalPlan answered(LogicalPlan plan) {
+    if (plan instanceof Aggregate && ((Aggregate) plan).groupingExpressions().isEmpty()) {
+      LogicalPlan found = null;
+      try {
+        found = row((Aggregate) plan);
+      } catch (Exception error) {
+        // The files have the rows too.
+        found = null;
+      } catch (LinkageError error) {
+        found = null;
+      }
+      return found == null ? plan : found;
+    }
+    ArrayList children = new ArrayList();
+    boolean changed = false;
+    for (int i = 0; i < plan.children().size(); i++) {
+      LogicalPlan child = (LogicalPlan) plan.children().apply(i);
+      children.add(answered(child));
+      changed |= children.get(i) != child;
+    }
+    return changed ? (LogicalPlan) plan.withNewChildren(ScalaSeq.of(children)) : plan;
+  }
+
+  /** The aggregate as one row, null if it needs the rows of the table. */
+  private static LogicalPlan row(Aggregate aggregate) {
+    ArrayList calls = new ArrayList();
+    Seq expressions = aggregate.aggregateExpressions();
+    for (int i = 0; i < expressions.size(); i++) {
+      if (!addCalls((Expression) expressions.apply(i), calls)) {
+        return null;
+      }
+    }
+    String[] words = new String[calls.size()];
+    Attribute[] columns = new Attribute[calls.size()];
+    for (int i = 0; i < words.length; i++) {
+      Expression function = function(calls.get(i));
+      words[i] = function instanceof Count ? "COUNT" : function instanceof Min ? "MIN" : "MAX";
+      Expression value = (Expression) function.children().apply(0);
+      columns[i] = value instanceof Attribute ? (Attribute) value : null;
+    }
+    ArrayList branches = new ArrayList();
+    if (words.length == 0 || !MetadataBranch.addAll(
+        (LogicalPlan) aggregate.children().apply(0), columns, branches)) {
+      return null;
+    }
+    Long[] totals = totals(branches, words);
+    return totals == null ? null : row(aggregate, calls, totals);
+  }
+
+  private static Expression function(Object call) {
+    return (Expression) ((AggregateExpression) call).children().apply(0);
+  }
+
+  private static boolean addCalls(Expression expression, List calls) {
+    if (expression instanceof AggregateExpression) {
+      calls.add(expression);
+      return isKnown((AggregateExpression) expression);
+    }
+    if (expression instanceof Attribute || !expression.deterministic()) {
+      return false;
+    }
+    for (int i = 0; i < expression.children().size(); i++) {
+      if (!addCalls((Expression) expression.children().apply(i), calls)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean isKnown(AggregateExpression call) {
+    Expression function = function(call);
+    if (call.mode() != Complete$.MODULE$ || call.isDistinct() || call.filter().isDefined()
+        || function.children().size() != 1) {
+      return false;
+    }
+    Expression value = (Expression) function.children().apply(0);
+    if (function instanceof Count) {
+      return value instanceof Attribute
+          || (value instanceof Literal && ((Literal) value).value() != null);
+    }
+    boolean ends = function instanceof Min || function instanceof Max;
+    return ends && value instanceof Attribute && isWhole(value.dataType());
+  }
+
+  /** Bounds of other types may be cut, or have values that compare in another way. */
+  private static boolean isWhole(DataType type) {
+    return type instanceof LongType || type instanceof IntegerType || type instanceof ShortType
+        || type instanceof ByteType || type instanceof DateType;
+  }
+
+  /** Null if a branch has no answer; an element is null if there is no value. */
+  private static Long[] totals(List branches, String[] words) {
+    Long[] totals = new Long[words.length];
+    for (int b = 0; b < branches.size(); b++) {
+      String[] part = ((MetadataBranch) branches.get(b)).answers(words);
+      if (part == null) {
+        return null;
+      }
+      for (int i = 0; i < words.length; i++) {
+        if (part[i] != null) {
+          totals[i] = both(words[i], totals[i], Long.valueOf(part[i]));
+        }
+      }
+    }
+    return totals;
+  }
+
+  private static Long both(String word, Long one, Long other) {
+    if (one == null) {
+      return other;
+    }
+    if (word.equals("COUNT")) {
+      return Long.valueOf(one.longValue() + other.longValue());
+    }
+    boolean first = word.equals("MIN") == one.longValue() < other.longValue();
+    return first ? one : other;
+  }
+
+  private static LogicalPlan row(Aggregate aggregate, List calls, Long[] totals) {
+    HashMap known = new HashMap();
+    for (int i = 0; i < totals.length; i++) {
+      DataType type = ((Expression) calls.get(i)).dataType();
+      boolean counts = function(calls.get(i)) instanceof Count;
+      Long total = totals[i] == null && counts ? Long.valueOf(0) : totals[i];
+      known.put(calls.get(i), new Literal(total == null ? null : value(total, type), type));
+    }
+    Seq expressions = aggregate.aggregateExpressions();
+    Object[] values = new Object[expressions.size()];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = replaced((Expression) expressions.apply(i), known).eval(null);
+    }
+    ArrayList rows = new ArrayList();
+    rows.add(new GenericInternalRow(values));
+    return new LocalRelation(aggregate.output(), ScalaSeq.of(rows), false, Option.empty());
+  }
+
+  private static Expression replaced(Expression expression, HashMap known) {
+    if (expression instanceof AggregateExpression) {
+      return (Expression) known.get(expression);
+    }
+    ArrayList children = new ArrayList();
+    for (int i = 0; i < expression.children().size(); i++) {
+      children.add(replaced((Expression) expression.children().apply(i), known));
+    }
+    return children.isEmpty()
+        ? expression : (Expression) expression.withNewChildren(ScalaSeq.of(children));
+  }
+
+  private static Object value(Long number, DataType type) {
+    if (type instanceof LongType) {
+      return number;
+    }
+    if (type instanceof ShortType) {
+      return Short.valueOf(number.shortValue());
+    }
+    if (type instanceof ByteType) {
+      return Byte.valueOf(number.byteValue());
+    }
+    return Integer.valueOf(number.intValue());
+  }
+}

@@ -1,0 +1,40 @@
+"""Few rows as a DataFrame that Spark's plan holds itself: no job reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+from pyspark.sql.pandas.types import to_arrow_type
+
+_PLAIN = (
+    T.BooleanType,
+    T.ByteType,
+    T.ShortType,
+    T.IntegerType,
+    T.LongType,
+    T.DoubleType,
+    T.StringType,
+    T.BinaryType,
+)
+
+
+def local_frame(
+    spark: SparkSession, rows: Sequence[Sequence[Any]], shape: T.StructType
+) -> DataFrame:
+    """Return rows as a DataFrame.
+
+    Rows of plain numbers and texts go through Arrow, which PySpark passes on without an RDD. For
+    other types Arrow has other rules than Spark, so a job reads them.
+    """
+    if not all(isinstance(f.dataType, _PLAIN) for f in shape.fields):
+        return spark.createDataFrame([*rows], shape)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(shape.fields)
+    arrays = [
+        pa.array(values, to_arrow_type(f.dataType))
+        for values, f in zip(columns, shape.fields, strict=True)
+    ]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, names=shape.names), shape)

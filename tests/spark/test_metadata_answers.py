@@ -1,0 +1,105 @@
+"""COUNT, MIN and MAX of a whole table: answered by the catalog or by rows, and always right."""
+
+from __future__ import annotations
+
+import pytest
+
+import shelduck
+from tests.support.jobs import jobs_of
+
+SETTING = "spark.shelduck.metadataAnswers"
+ALL = "SELECT count(*), min(id), max(id) + 1 AS next, count(s), min(d), max(d) FROM t"
+COUNT = "SELECT count(*) FROM t"
+
+
+@pytest.fixture
+def lake(spark, sqlite_url, data_path):
+    with shelduck.connect(sqlite_url, data_path, spark) as lake:
+        lake.sql("CREATE TABLE t (id INT, s STRING, d DATE, x DOUBLE)")
+        lake.sql(
+            "INSERT INTO t SELECT CAST(id AS INT), concat('a', id),"
+            " date_add(DATE '2020-01-01', CAST(id AS INT)), id FROM range(1000)"
+        )
+        yield lake
+
+
+def asked(lake, query):
+    """What a query answers, and how many jobs it runs; the rows themselves must say the same."""
+    spark = lake.spark
+    found = []
+    jobs = jobs_of(spark, lambda: found.extend(lake.sql(query).collect()))
+    spark.conf.set(SETTING, "false")
+    try:
+        by_rows = []
+        assert jobs_of(spark, lambda: by_rows.extend(lake.sql(query).collect()))
+    finally:
+        spark.conf.unset(SETTING)
+    assert found == by_rows
+    return tuple(found[0]), jobs
+
+
+def test_files_and_rows_in_the_catalog_are_counted_without_a_job(lake):
+    assert asked(lake, COUNT) == ((1000,), 0)
+    lake.sql("INSERT INTO t VALUES (-5, NULL, NULL, NULL)")
+    found, jobs = asked(lake, ALL)
+
+    assert (found[:4], jobs) == ((1001, -5, 1000, 1000), 0)
+
+
+def test_columns_that_changed_are_answered_too(lake):
+    lake.sql("ALTER TABLE t ALTER COLUMN id TYPE BIGINT, ADD COLUMN n INT DEFAULT 7")
+    lake.sql("INSERT INTO t SELECT id, NULL, NULL, id, NULL FROM range(2000, 3000)")
+
+    assert asked(lake, "SELECT max(id), max(n), count(n), count(d) FROM t") == (
+        (2999, 7, 1000, 1000),
+        0,
+    )
+
+
+def test_deleted_rows_are_left_out_and_may_have_been_the_lowest(lake):
+    lake.sql("DELETE FROM t WHERE id % 10 = 0")
+
+    assert asked(lake, COUNT) == ((900,), 0)
+    found, jobs = asked(lake, "SELECT min(id), max(id) FROM t")
+    assert (found, jobs > 0) == ((1, 999), True)
+
+
+def test_updated_rows_are_counted_once(lake):
+    lake.sql("UPDATE t SET id = id + 5000 WHERE id % 10 = 4")
+
+    assert asked(lake, COUNT) == ((1000,), 0)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) FROM t WHERE id > 5",
+        "SELECT count(DISTINCT id) FROM t",
+        "SELECT min(x), max(s) FROM t",
+        "SELECT count(*) FILTER (WHERE id > 5) FROM t",
+        "SELECT sum(id) FROM t",
+        "SELECT count(*), s IS NULL FROM t GROUP BY 2",
+        "SELECT min(id + 1) FROM t",
+    ],
+)
+def test_what_needs_rows_reads_them(lake, query):
+    _, jobs = asked(lake, query)
+
+    assert jobs
+
+
+def test_older_snapshots_and_parts_of_a_query_are_answered(lake):
+    before = lake.snapshots()[-1].id
+    lake.sql("INSERT INTO t SELECT CAST(id AS INT), NULL, NULL, NULL FROM range(50)")
+
+    assert asked(lake, f"SELECT count(*) FROM t AT (VERSION => {before})") == ((1000,), 0)
+    assert asked(lake, "SELECT (SELECT max(id) FROM t) - (SELECT min(id) FROM t) AS span")[0] == (
+        999,
+    )
+
+
+def test_an_open_transaction_counts_what_it_wrote(lake):
+    with lake.transaction() as tx:
+        tx.sql("INSERT INTO t SELECT CAST(id AS INT), NULL, NULL, NULL FROM range(50)")
+        tx.sql("DELETE FROM t WHERE id = 1")
+        assert tx.sql(COUNT).collect()[0][0] == 1048

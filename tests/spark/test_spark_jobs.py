@@ -1,0 +1,33 @@
+"""How many Spark jobs a statement runs: each costs some tens of milliseconds, whatever it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.jobs import jobs_of
+
+STATEMENTS = [
+    "CALL set_option('data_inlining_row_limit', '0')",
+    "CREATE TABLE t (id INT, a INT, b STRING)",
+    "INSERT INTO t SELECT CAST(id AS INT), 0, 'b' FROM range(100)",
+    "INSERT INTO t SELECT CAST(id AS INT), 0, 'b' FROM range(100, 200)",
+    "DELETE FROM t WHERE id % 50 = 0",
+]
+MERGE = (
+    "MERGE INTO t USING (SELECT CAST(id AS INT) AS id, 5 AS a, 'c' AS b FROM range(90, 210)) AS s"
+    " ON t.id = s.id WHEN MATCHED THEN UPDATE SET a = s.a"
+)
+JOBS = {
+    "SELECT count(*), min(b) IS NULL FROM t": 2,
+    "SELECT count(*) FROM t": 0,
+    "INSERT INTO t VALUES (1, 1, 'x')": 1,
+    "DELETE FROM t WHERE id = 7": 1,
+    "UPDATE t SET a = a + 1 WHERE id = 9": 1,
+    f"{MERGE} WHEN NOT MATCHED THEN INSERT *": 5,
+    MERGE: 4,
+}
+
+
+@pytest.mark.parametrize("statement", JOBS)
+def test_a_statement_runs_few_jobs(statement, lake, spark):
+    assert jobs_of(spark, lambda: lake.sql(statement).collect()) <= JOBS[statement]
