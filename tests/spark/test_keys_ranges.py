@@ -10,6 +10,7 @@ import pytest
 
 from shelduck.operations.read import rows as table_rows
 from shelduck.operations.read.pruning import Pruner
+from shelduck.spark.merge import key_ranges
 from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.write import kept
 from shelduck.work.rows import keyed
@@ -22,11 +23,14 @@ STATEMENTS = [
 ]
 
 
-@pytest.fixture(params=["few", "many"])
+@pytest.fixture(params=["few", "collected", "many"])
 def few_or_many(request, monkeypatch):
-    """Both ways to look at keys: here, and by Spark."""
-    if request.param == "many":
+    """All ways to look at keys: here, here if they are whole numbers, and by Spark."""
+    if request.param != "few":
         monkeypatch.setattr(kept, "FEW", 0)
+        monkeypatch.setattr(key_ranges, "FEW", 0)
+    if request.param == "many":
+        monkeypatch.setattr(key_ranges, "MOST_SHARED", 0)
 
 
 def near(spark, kind, values, *, others=()):
@@ -35,7 +39,8 @@ def near(spark, kind, values, *, others=()):
     load = spark.sql(f"SELECT k FROM VALUES {listed} AS x(k)").localCheckpoint()
     both = ", ".join(f"(CAST({v} AS {kind}))" for v in (*values, *others))
     table = spark.sql(f"SELECT k FROM VALUES {both} AS x(k)")
-    return table.where(near_keys(load, [column("k", "int32", 1)])).count() - len(values)
+    condition = near_keys(load, [column("k", "int32", 1)], len(values))
+    return table.where(condition).count() - len(values)
 
 
 @pytest.mark.slow
