@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -136,8 +135,7 @@ def engines(folder: Path) -> Iterator[list[Engine]]:
         "spark.sql.catalog.ice.warehouse": str(folder / "ice"),
     }
     with session(folder, _SETTINGS | paths) as spark:
-        if os.environ.get("SHELDUCK_BENCH_LOG") is None:
-            spark.sparkContext.setLogLevel("OFF")
+        spark.sparkContext.setLogLevel("OFF")
         catalog = f"sqlite:///{folder}/lake.db"
         shelduck.attach(spark, "lake", catalog, f"{folder}/lake/")
         for schema in ("lake.b", "spark_catalog.b", "ice.b"):

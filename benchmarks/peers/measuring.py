@@ -73,7 +73,6 @@ def _measured(verb: Verb, known: list[Engine], runs: int) -> dict[str, list[floa
         answers: dict[str, Answer] = {}
         for engine in known if number % 2 == 0 else list(reversed(known)):
             verb.prepare(engine, number)
-
             taken, answers[engine.name] = _timed(verb, engine, number)
             if number:
                 seconds[engine.name].append(taken)

@@ -1,4 +1,4 @@
-"""The verbs that are measured: what each prepares, what is timed, and what it must answer."""
+"""The verbs that we measure: each prepares its tables, runs under the clock and gives an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that an UPDATE, MERGE or DELETE changes, written in one pass with where they were."""
+"""Rows that an UPDATE or MERGE changes, written in one pass with where they were."""
 
 from __future__ import annotations
 

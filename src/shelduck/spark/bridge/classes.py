@@ -58,7 +58,7 @@ _CLASSES = (
 )
 # Queries are correct without these classes, so a Spark that cannot compile them runs without them.
 _RULE_CLASSES = (
-    "SessionRules",
+    "LakeRule",
     "MetadataBranch",
     "MetadataRule",
     "FreshIds",

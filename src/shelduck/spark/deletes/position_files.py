@@ -103,8 +103,6 @@ def collected_positions(
     spark: SparkSession, files: Sequence[DataFile], table: TableVersion
 ) -> pa.Table:
     """Return the same, in the driver. Files of plain positions are read without a Spark job."""
-    if any(f.delete_file is None or f.delete_file.format != "parquet" for f in files):
-        return stored_positions(spark, files, table).select(FILE, POSITION).toArrow()
     with ThreadPoolExecutor(min(_THREADS, len(files))) as pool:
         parts = list(pool.map(lambda f: _plain_positions(f, table), files))
     if any(part is None for part in parts):
@@ -118,6 +116,8 @@ def _plain_positions(file: DataFile, table: TableVersion) -> pa.Table | None:
     DuckDB adds deletes of later snapshots to the file.
     """
     assert file.delete_file is not None
+    if file.delete_file.format != "parquet":
+        return None
     path, snapshot = file.delete_file.path, table.snapshot.id
     files, name = filesystem(path)
     try:

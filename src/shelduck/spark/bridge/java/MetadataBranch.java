@@ -82,7 +82,7 @@ public final class MetadataBranch {
     return index().answers(text.toString());
   }
 
-  /** Only rows are counted: few are in the plan, and Spark is quick to look at their values. */
+  /** The answers of the rows that the plan has, which are few. */
   private String[] counted(LocalRelation local, String[] words) {
     String[] found = new String[words.length];
     for (int i = 0; i < words.length; i++) {

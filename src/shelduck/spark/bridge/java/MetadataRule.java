@@ -15,9 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
@@ -33,20 +31,16 @@ import scala.collection.immutable.Seq;
  * runs no job. What it does not understand, or the catalog does not know for certain, stays as it
  * is.
  */
-public class MetadataRule extends Rule {
+public class MetadataRule extends LakeRule {
   /** The setting of a session that turns the rule off. */
   public static final String SETTING = "spark.shelduck.metadataAnswers";
-
-  public void install(SparkSession session) {
-    SessionRules.add(session, this);
-  }
 
   public TreeNode apply(TreeNode plan) {
     boolean on = SQLConf.get().getConfString(SETTING, "true").equalsIgnoreCase("true");
     return on ? answered((LogicalPlan) plan) : plan;
   }
 
-  private static LogicalPlan answered(LogicalPlan plan) {
+  public LogicalPlan answered(LogicalPlan plan) {
     if (plan instanceof Aggregate && ((Aggregate) plan).groupingExpressions().isEmpty()) {
       LogicalPlan found = null;
       try {
@@ -59,14 +53,7 @@ public class MetadataRule extends Rule {
       }
       return found == null ? plan : found;
     }
-    ArrayList children = new ArrayList();
-    boolean changed = false;
-    for (int i = 0; i < plan.children().size(); i++) {
-      LogicalPlan child = (LogicalPlan) plan.children().apply(i);
-      children.add(answered(child));
-      changed |= children.get(i) != child;
-    }
-    return changed ? (LogicalPlan) plan.withNewChildren(ScalaSeq.of(children)) : plan;
+    return withAnsweredChildren(plan);
   }
 
   /** The aggregate as one row, null if it needs the rows of the table. */

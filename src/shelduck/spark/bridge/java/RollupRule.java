@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
-import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.collection.immutable.Seq;
@@ -22,17 +21,12 @@ import scala.collection.immutable.Seq;
  * Reads a rollup instead of its base: Python gets what a query needs from the base, and says which
  * plan and which columns to read. Anything that the rule does not understand stays as it is.
  */
-public class RollupRule extends Rule {
-  /** Adds this rule to the session's optimizer, after the existing rules. */
-  public void install(SparkSession session) {
-    SessionRules.add(session, this);
-  }
-
+public class RollupRule extends LakeRule {
   public TreeNode apply(TreeNode plan) {
     return answered((LogicalPlan) plan);
   }
 
-  private LogicalPlan answered(LogicalPlan plan) {
+  public LogicalPlan answered(LogicalPlan plan) {
     if (plan instanceof Aggregate) {
       RollupChain chain = RollupChain.of(((Aggregate) plan).child());
       RollupMeasures measures = chain == null ? null : RollupMeasures.of((Aggregate) plan, chain);
@@ -44,14 +38,7 @@ public class RollupRule extends Rule {
     if (chain != null) {
       return answered(plan, chain, null);
     }
-    ArrayList children = new ArrayList();
-    boolean changed = false;
-    for (int i = 0; i < plan.children().size(); i++) {
-      LogicalPlan child = (LogicalPlan) plan.children().apply(i);
-      children.add(answered(child));
-      changed |= children.get(i) != child;
-    }
-    return changed ? (LogicalPlan) plan.withNewChildren(ScalaSeq.of(children)) : plan;
+    return withAnsweredChildren(plan);
   }
 
   private static LogicalPlan answered(LogicalPlan plan, RollupChain chain, RollupMeasures measures) {
