@@ -30,7 +30,7 @@ from shelduck.api.changes import (
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
 from shelduck.api.transaction import Transaction
-from shelduck.attached.attach import attach, detach, session
+from shelduck.attached.attach import attach, detach, register, session
 from shelduck.borders.report import Exported, ExportReport, FileRewrite, Loss
 from shelduck.errors import (
     AlreadyExists,
@@ -112,6 +112,7 @@ __all__ = [
     "modify_column",
     "move_column",
     "order_columns",
+    "register",
     "rename_column",
     "reset_partitioning",
     "reset_sorting",

@@ -10,11 +10,19 @@ from typing import Any
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
 from shelduck.attached.catalog import AttachedLake
+from shelduck.attached.source import LakeSources
 from shelduck.attached.table import AttachedTable
 from shelduck.attached.takeover import SessionSql, Sql
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.spark.bridge import has_jvm
-from shelduck.spark.bridge.catalog import CLASS, put_catalog, remove_catalog, token_of
+from shelduck.spark.bridge.catalog import (
+    CLASS,
+    has_source,
+    put_catalog,
+    put_source,
+    remove_catalog,
+    token_of,
+)
 from shelduck.spark.bridge.jvm import java_session
 from shelduck.spark.calls.replaced_calls import replace_calls
 from shelduck.spark.calls.replacing import give_methods_back, replace_method
@@ -70,6 +78,7 @@ def attach(
     try:
         if has_jvm(spark):
             _tokens[_id(spark), key] = name, put_catalog(spark, name, attached.answer)
+            register(spark)
         _take_over(spark)
         if default:
             spark.catalog.setCurrentCatalog(name)
@@ -77,6 +86,18 @@ def attach(
         detach(spark, name)
         raise
     return found
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("shelduck")`` known to a session, for ``spark.read`` and ``spark.readStream``.
+
+    The options are ``catalog``, the address of a lake or the name of an attached one, ``table``,
+    and those of Delta Lake's and Iceberg's readers: ``versionAsOf``, ``timestampAsOf``,
+    ``readChangeFeed``, ``startingVersion``, ``maxFilesPerTrigger`` … `attach` calls this too;
+    calling it again changes nothing.
+    """
+    if not has_source(spark):
+        put_source(spark, LakeSources(spark, _session(spark).lakes).answer)
 
 
 def detach(spark: SparkSession, name: str = "lake") -> None:

@@ -1,7 +1,7 @@
-"""A catalog of the user's session that calls Python: ``LakeCatalog`` of the bridge, and answers.
+"""Classes of the bridge that Spark makes and that call Python: ``LakeCatalog``, ``LakeProvider``.
 
-Spark makes the catalog from the setting ``spark.sql.catalog.NAME``; the token beside it tells the
-catalog which Python object to call.
+Spark makes the catalog from the setting ``spark.sql.catalog.NAME``, and the provider for
+``format("shelduck")``. Settings of the session say which Python object each of them calls.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ Its first text is the one from `asking_for`, or empty. Its second text names the
 CLASS = f"{PACKAGE}.LakeCatalog"
 _SETTING = "spark.sql.catalog."
 _QUERY = "shelduck.query"
+_SOURCE = "spark.shelduck.source"
 
 
 def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
@@ -54,6 +55,27 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
     finally:
         thread.setContextClassLoader(before)
     return token
+
+
+def put_source(spark: SparkSession, answer: Answer) -> None:
+    """Make ``format("shelduck")`` known to a session; a function answers the requests."""
+    loader = loader_of(spark)
+    let_java_call(java_gateway(spark))
+    token = uuid.uuid4().hex
+    _of_calls(loader, "ASKED").put(token, _Answering(spark, answer))
+    spark.conf.set(_SOURCE, token)
+
+
+def has_source(spark: SparkSession) -> bool:
+    """Return whether the data source is known to a session, or to the one it was copied from."""
+    return spark.conf.get(_SOURCE, None) is not None
+
+
+def given(spark: SparkSession, rows: DataFrame) -> tuple[str]:
+    """Return the row of an answer that gives Java a DataFrame."""
+    token = uuid.uuid4().hex
+    _of_calls(loader_of(spark), "GIVEN").put(token, rows._jdf)  # noqa: SLF001
+    return (token,)
 
 
 def remove_catalog(spark: SparkSession, name: str, token: str) -> None:

@@ -55,7 +55,16 @@ _CLASSES = (
     "LakeTable",
     "LakeView",
     "LakeCatalog",
+    "LakeOffset",
+    "LakeSource",
+    "SameNames",
+    "LakeScan",
+    "LakeProvider",
 )
+# Java finds data sources by the list of their classes in a JAR.
+_SERVICES = {
+    "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister": f"{PACKAGE}.LakeProvider\n"
+}
 # Queries are correct without these classes, so a Spark that cannot compile them runs without them.
 _RULE_CLASSES = (
     "LakeRule",
@@ -69,6 +78,7 @@ _RULE_CLASSES = (
     "RollupAnswer",
     "RollupRule",
 )
+_MUTABLE = "org.apache.spark.util.MutableURLClassLoader"
 _JAR = re.compile(r"shelduck-bridge-[^/\s]*\.jar")
 _adding = threading.Lock()
 _known: WeakKeyDictionary[SparkContext, Loaded] = WeakKeyDictionary()
@@ -115,9 +125,19 @@ def _loader(spark: SparkSession) -> Any:
     if not present:
         # The same as ADD JAR, which would find no path with a blank or a percent sign.
         address = _jar(spark, name).as_uri()
-        loader.addURL(java_class(spark, "java.net.URI")(address).toURL())
+        _open_loader(loader).addURL(java_class(spark, "java.net.URI")(address).toURL())
         session.sparkContext().addJar(address)
     return loader
+
+
+def _open_loader(loader: Any) -> Any:
+    """Return the loader in which every thread of the driver finds classes, or ``loader``.
+
+    Threads that Spark starts have the parent of the session's loader as theirs.
+    """
+    parent = loader.getParent()
+    is_open = parent is not None and parent.getClass().getName() == _MUTABLE
+    return parent if is_open else loader
 
 
 @functools.cache
@@ -161,6 +181,8 @@ def _pack(classes: dict[str, bytes], jar: Path) -> None:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as packed:
             for name, code in classes.items():
                 packed.writestr(f"{name.replace('.', '/')}.class", code)
+            for name, text in _SERVICES.items():
+                packed.writestr(name, text)
         Path(unfinished).replace(jar)
     except BaseException:
         Path(unfinished).unlink()

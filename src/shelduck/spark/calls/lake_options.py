@@ -12,6 +12,7 @@ MERGE_SCHEMA = "mergeSchema"
 OVERWRITE_SCHEMA = "overwriteSchema"
 OVERWRITE_MODE = "partitionOverwriteMode"
 REPLACE_WHERE = "replaceWhere"
+ON_SCHEMA_CHANGE = "onSchemaChange"
 
 _INSTEAD = {
     "compression": "set it for a table with CALL set_option('parquet_compression', …)",
@@ -36,6 +37,10 @@ _VERSIONS = ("versionAsOf", "snapshot-id")
 _TIMES = ("timestampAsOf", "as-of-timestamp")
 _FEED = ("readChangeFeed", "readChangeData")
 _STARTS = ("startingVersion", "startingTimestamp")
+_FROM = "stream-from-timestamp"
+_SKIPS = ("skipChangeCommits", "streaming-skip-overwrite-snapshots")
+_IGNORES = ("ignoreDeletes", "streaming-skip-delete-snapshots")
+_FILES = ("maxFilesPerTrigger", "streaming-max-files-per-micro-batch")
 _ENDS = ("endingVersion", "endingTimestamp")
 
 
@@ -137,6 +142,80 @@ def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
     return ReadOptions(changes=(_end(*start), None if end is None else _end(*end)))
 
 
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """What the options of a streaming reader ask for.
+
+    The stream delivers added rows, or all changes if ``changes``. It begins with the rows of the
+    table and goes on with later snapshots; with ``version`` or ``timestamp``, it begins with the
+    changes of that snapshot, with ``from_newest`` with those of the next one. A snapshot that
+    changed or deleted rows stops a stream of added rows, unless ``skips_changes``, which leaves out
+    all rows of that snapshot, or ``ignores_deletes``, if it only deleted. If ``follows``, rows keep
+    the columns with which the query began. A batch has up to ``max_files``, 0 for any number.
+    """
+
+    version: int | None = None
+    timestamp: str | None = None
+    from_newest: bool = False
+    changes: bool = False
+    skips_changes: bool = False
+    ignores_deletes: bool = False
+    follows: bool = False
+    max_files: int = 0
+
+
+def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
+    """Return what the options of a streaming reader ask for; InvalidRequest for an unknown one.
+
+    Delta's words are known, and Iceberg's for what it has too.
+    """
+    what = f"a stream of {table}"
+    known = (*_STARTS, _FROM, *_FEED, *_SKIPS, *_IGNORES, *_FILES, ON_SCHEMA_CHANGE)
+    refuse_others(given, known, what)
+    values = {name.lower(): value for name, value in given.items()}
+    start = _one(values, (*_STARTS, _FROM))
+    version = timestamp = None
+    newest = start is not None and start[0] == _STARTS[0] and start[1].strip().lower() == "latest"
+    if start is not None and not newest:
+        if start[0] == _STARTS[0]:
+            version = _whole(*start)
+        else:
+            timestamp = _moment(*start)
+    files = _one(values, _FILES)
+    limit = 0 if files is None else _whole(*files)
+    if files is not None and not limit:
+        raise InvalidRequest(f"option {files[0]} must be at least 1", about="option")
+    found = StreamOptions(
+        version,
+        timestamp,
+        newest,
+        _is_set(values, _FEED),
+        _is_set(values, _SKIPS),
+        _is_set(values, _IGNORES),
+        _follows(values.get(ON_SCHEMA_CHANGE.lower(), "fail")),
+        limit,
+    )
+    if found.changes and (found.skips_changes or found.ignores_deletes):
+        raise InvalidRequest(
+            f"{what}: a change feed has all changes; leave out {_SKIPS[0]} and {_IGNORES[0]}",
+            about="option",
+        )
+    return found
+
+
+def _is_set(values: Mapping[str, str], names: tuple[str, ...]) -> bool:
+    found = _one(values, names)
+    return found is not None and is_true(found[1], found[0])
+
+
+def _follows(text: str) -> bool:
+    if text.strip().lower() not in ("fail", "follow"):
+        raise InvalidRequest(
+            f"option {ON_SCHEMA_CHANGE} must be 'fail' or 'follow', not {text!r}", about="option"
+        )
+    return text.strip().lower() == "follow"
+
+
 def _one(values: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] | None:
     found = [(name, values[name.lower()]) for name in names if name.lower() in values]
     if len(found) > 1:
@@ -161,7 +240,7 @@ def _whole(name: str, text: str) -> int:
 
 def _moment(name: str, text: str) -> str:
     """Return the text of a time; Iceberg counts milliseconds."""
-    if name != "as-of-timestamp":
+    if name not in ("as-of-timestamp", _FROM):
         return text
     when = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=_whole(name, text))
     return when.isoformat()

@@ -8,11 +8,16 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from shelduck.spark.calls.lake_options import ReadOptions
 from shelduck.spark.merge.merge_clauses import MergeClause
 
 
 class LakeTable(Protocol):
     """A table of a lake, by the name in a call; its errors are Spark's too."""
+
+    @property
+    def catalog(self) -> str:
+        """Return what the session calls the lake."""
 
     @property
     def name(self) -> str:
@@ -54,6 +59,13 @@ class LakeTable(Protocol):
         self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool
     ) -> None:
         """Merge a source into it, as one commit."""
+
+
+def read_as(table: LakeTable, wanted: ReadOptions) -> DataFrame:
+    """Return the rows of a table that the options of a reader ask for."""
+    if wanted.changes is not None:
+        return table.changes(*wanted.changes)
+    return table.read(wanted.version, wanted.timestamp)
 
 
 FindTable = Callable[[SparkSession, str], LakeTable | None]

@@ -11,21 +11,15 @@ from inspect import signature
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from shelduck.errors import Unsupported
 from shelduck.spark.bridge.jvm import options_of
 from shelduck.spark.calls.lake_options import ReadOptions, read_options
 from shelduck.spark.calls.lake_stream import to_table
-from shelduck.spark.calls.lake_table import FindTable, LakeTable
+from shelduck.spark.calls.lake_table import FindTable, LakeTable, read_as
 from shelduck.spark.calls.lake_writer import LakeWriter, insert_into, save_as_table
 from shelduck.spark.calls.merge_writer import LakeMerge
 from shelduck.spark.calls.replacing import replace_method
-
-_FOLLOW = (
-    "readStream does not support tables of a lake; use lake.table({0!r}).follow(handle,"
-    " checkpoint), or read the changes with table_changes({0!r}, first)"
-)
 
 
 def replace_calls(spark: SparkSession, find: FindTable) -> None:
@@ -37,7 +31,7 @@ def replace_calls(spark: SparkSession, find: FindTable) -> None:
         (type(frame.write), "saveAsTable", save_as_table),
         (type(frame.write), "insertInto", insert_into),
         (type(spark.read), "table", _read_table),
-        (type(spark.readStream), "table", _refusing(_FOLLOW)),
+        (DataStreamReader, "table", _stream_table),
         (DataStreamWriter, "toTable", to_table),
     ]
     for kind, method, instead in calls:
@@ -71,9 +65,12 @@ def _read_table(
     wanted = read_options(given, table.name)
     if wanted == ReadOptions():
         return sparks()
-    if wanted.changes is not None:
-        return table.changes(*wanted.changes)
-    return table.read(wanted.version, wanted.timestamp)
+    return read_as(table, wanted)
+
+
+def _stream_table(_: Any, reader: DataStreamReader, table: LakeTable) -> DataFrame:
+    named = reader.format("shelduck").option("catalog", table.catalog)
+    return named.option("table", table.name).load()
 
 
 def _merge_into(_: Any, df: DataFrame, table: LakeTable, condition: Column) -> LakeMerge:
@@ -83,10 +80,3 @@ def _merge_into(_: Any, df: DataFrame, table: LakeTable, condition: Column) -> L
 def _write_to(sparks: Any, df: DataFrame, table: LakeTable) -> LakeWriter:
     [name] = sparks.args[1:]
     return LakeWriter(df, name, table)
-
-
-def _refusing(told: str) -> Callable[..., Any]:
-    def refuse(_sparks: Any, _self: Any, table: LakeTable, *_arguments: Any, **_more: Any) -> Any:
-        raise Unsupported(told.format(table.name))
-
-    return refuse

@@ -72,6 +72,23 @@ def change_frame(spark: SparkSession, feed: Feed, times: Mapping[int, datetime])
     return found.select(*names, *[F.col(own).alias(name) for own, name in _NAMES.items()])
 
 
+def as_inserts(rows: DataFrame, table: TableVersion) -> DataFrame:
+    """Return rows of a table with their row ids in the form of a feed: its snapshot inserts them.
+
+    Raises InvalidRequest as `change_frame` does.
+    """
+    _refuse_names(table)
+    at = table.snapshot
+    told = {
+        CHANGE_TYPE: F.lit(_INSERT),
+        VERSION: F.lit(int(at.id)).cast("bigint"),
+        _TIMESTAMP: F.lit(at.time),
+        ROW_ID: F.col(ROW_ID),
+    }
+    names = [backticked(n) for n in table.columns.names]
+    return rows.select(*names, *[told[own].alias(name) for own, name in _NAMES.items()])
+
+
 def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
     """Return the inserted rows: the table's columns, ``what``, snapshot and row id."""
     plan = feed.plan

@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -14,7 +15,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * A request of a {@link LakeCatalog} to Python: {@code asked} gets rows of text, and a Dataset if
+ * A request of a {@link LakeCatalog} or a {@link LakeProvider} to Python: {@code asked} gets rows of text, and a Dataset if
  * rows are written. Python's errors come back as rows and are thrown under Spark's names; errors
  * that Spark itself threw in the meantime are thrown again.
  */
@@ -23,21 +24,34 @@ public final class CatalogCall {
   public static final ConcurrentHashMap ASKED = new ConcurrentHashMap();
   /** Errors that Spark threw while Python computed an answer, by their names in the answer. */
   public static final ConcurrentHashMap THROWN = new ConcurrentHashMap();
-  private final String name;
+  /** Datasets that are answers, by their names in the answer. */
+  public static final ConcurrentHashMap GIVEN = new ConcurrentHashMap();
+  private final String setting;
+  private final String hint;
 
+  /** For requests of the catalog {@code name}; null is the data source, which has no name. */
   public CatalogCall(String name) {
-    this.name = name;
+    setting = name == null
+        ? "spark.shelduck.source" : "spark.sql.catalog." + name + ".attached";
+    hint = name == null
+        ? "the data source 'shelduck' is not registered in this session; call"
+            + " shelduck.register(spark)"
+        : "the lake '" + name + "' is not attached in this session; call shelduck.attach(spark, '"
+            + name + "', ...)";
   }
 
   /** Spark keeps a catalog once it is attached; a setting says which Python object to call. */
   private BiFunction asked() {
-    String token = SQLConf.get().getConfString("spark.sql.catalog." + name + ".attached", "");
-    BiFunction found = (BiFunction) ASKED.get(token);
+    BiFunction found = (BiFunction) ASKED.get(SQLConf.get().getConfString(setting, ""));
     if (found == null) {
-      throw new IllegalArgumentException("the lake '" + name + "' is not attached in this session;"
-          + " call shelduck.attach(spark, '" + name + "', ...)");
+      throw new IllegalArgumentException(hint);
     }
     return found;
+  }
+
+  /** Returns the Dataset of the answer. */
+  public Dataset dataset(String[] request) {
+    return (Dataset) GIVEN.remove(((String[]) rows(request, null).get(0))[0]);
   }
 
   /**

@@ -1,0 +1,155 @@
+"""How far a streaming query has read a table, and where its next batch ends.
+
+A position is a snapshot and a row id, not a number of files: compaction may merge the files of a
+snapshot, but rows keep their snapshots and their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shelduck.model.changes.change import DELETES, INSERTS, Entry, Verb
+from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.layout import ROW_ID_FIELD
+from shelduck.model.tables.schema import Field, TableId
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.stored import FLAG, NUMBER, TEXT, Stored, record
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Everything before it was delivered.
+
+    That is what the snapshots before ``snapshot`` added, and rows of ``snapshot`` with an id below
+    ``row_id``. If ``whole``, rows of ``snapshot`` are all that the table holds then, whoever added
+    them. The stream began at ``start``, with the rows that the table held if ``start_whole``.
+    """
+
+    table: str
+    snapshot: int
+    row_id: int = 0
+    whole: bool = False
+    start: int = 0
+    start_whole: bool = False
+
+    @property
+    def beginning(self) -> Position:
+        """Return the position with which the stream began."""
+        whole = self.start_whole
+        return replace(self, snapshot=self.start, row_id=0, whole=whole)
+
+    def at(self, snapshot: int, row_id: int = 0) -> Position:
+        """Return a position in the changes of a snapshot."""
+        return replace(self, snapshot=snapshot, row_id=row_id, whole=False)
+
+
+POSITION: Stored[Position] = Stored(
+    "offset",
+    record(
+        Position,
+        table=TEXT,
+        snapshot=NUMBER,
+        row_id=NUMBER,
+        whole=FLAG,
+        start=NUMBER,
+        start_whole=FLAG,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows that the snapshots ``first`` to ``last`` added, without ids below ``low`` in the first.
+
+    Of the last one, only ids below ``high`` count, if it is not None. ``whole``: all rows that the
+    table holds in ``first``, which is also ``last``.
+    """
+
+    first: int
+    last: int
+    low: int = 0
+    high: int | None = None
+    whole: bool = False
+
+
+def parts_between(start: Position, end: Position) -> list[Part]:
+    """Return what lies between two positions of a stream, at most two parts."""
+    found: list[Part] = []
+    first, low = start.snapshot, start.row_id
+    if start.whole:
+        high = end.row_id if end.whole else None
+        found.append(Part(first, first, low, high, whole=True))
+        if end.whole:
+            return found
+        first, low = first + 1, 0
+    last = end.snapshot if end.row_id else end.snapshot - 1
+    if first <= last:
+        found.append(Part(first, last, low, end.row_id or None))
+    return found
+
+
+def cut(files: Iterable[DataFile], start: Position, limit: int | None) -> Position | None:
+    """Return the position after the next ``limit`` files of new rows, None after all of them."""
+    if limit is None:
+        return None
+    first = (start.snapshot, start.row_id)
+    begins = sorted(
+        (start.snapshot if start.whole else f.begin_snapshot, f.row_id_start or 0) for f in files
+    )
+    ahead = [begin for begin in begins if begin >= first]
+    later = [begin for begin in ahead[limit:] if begin > first]
+    if not later:
+        return None
+    snapshot, row_id = later[0]
+    return replace(start, snapshot=snapshot, row_id=row_id)
+
+
+def may_hold(file: DataFile, part: Part) -> bool:
+    """Return whether a file may have rows of a part, by their ids."""
+    assert file.layout is not None
+    start, count = file.row_id_start, file.record_count
+    if start is None or file.layout.has_field(ROW_ID_FIELD):
+        return True
+    if part.high is not None and start >= part.high:
+        return not (part.whole or file.begin_snapshot == part.last)
+    if count is not None and start + count <= part.low:
+        return not (part.whole or file.begin_snapshot == part.first)
+    return True
+
+
+def with_deletes(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -> set[int]:
+    """Return the snapshots that deleted or changed rows of a table, or may have."""
+    found = set()
+    for number, entries in snapshots:
+        verbs = {e.verb for e in entries if e.id == table}
+        flushed = Verb.INLINE_FLUSH in verbs
+        gone = verbs & DELETES - ({Verb.DELETED_FROM_TABLE} if flushed else set())
+        if gone or not entries:
+            found.add(number)
+    return found
+
+
+def with_both(snapshots: Mapping[int, Sequence[Entry]], table: TableId) -> set[int]:
+    """Return the snapshots that deleted rows of a table and added others."""
+    gone = with_deletes(snapshots.items(), table)
+    return {
+        number
+        for number in gone
+        if not snapshots[number]
+        or any(e.verb in INSERTS for e in snapshots[number] if e.id == table)
+    }
+
+
+def shape_of(table: TableVersion) -> tuple[object, ...]:
+    """Return what two versions of a table have in common if their rows look the same."""
+    return tuple((f.id, f.name, f.type) for f in table.columns)
+
+
+def misfit(then: TableVersion, now: TableVersion) -> Field | None:
+    """Return the first column of ``then`` that has another type in ``now``, None if none has."""
+    for field in now.columns:
+        known = then.columns.by_id(field.id)
+        if known is not None and known.type != field.type:
+            return field
+    return None

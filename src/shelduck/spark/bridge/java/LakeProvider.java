@@ -1,0 +1,64 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.streaming.Source;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.RelationProvider;
+import org.apache.spark.sql.sources.StreamSourceProvider;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.collection.immutable.Map;
+
+/** The data source {@code shelduck}: a table of a lake, named by options. */
+public class LakeProvider implements DataSourceRegister, RelationProvider, StreamSourceProvider {
+  private final CatalogCall call = new CatalogCall(null);
+
+  public String shortName() {
+    return "shelduck";
+  }
+
+  public BaseRelation createRelation(SQLContext context, Map options) {
+    return new LakeScan(context, call.dataset(request("rows", options)));
+  }
+
+  public Tuple2 sourceSchema(SQLContext context, Option schema, String provider, Map options) {
+    if (schema.isDefined()) {
+      throw new IllegalArgumentException(
+          "a table of a lake has a schema of its own; leave out .schema(...)");
+    }
+    String[] found = (String[]) call.rows(request("columns", options), null).get(0);
+    return new Tuple2(shortName(), DataType.fromJson(found[0]));
+  }
+
+  public Source createSource(
+      SQLContext context, String checkpoint, Option schema, String provider, Map options) {
+    String[] found = (String[]) call.rows(request("open", options), null).get(0);
+    return new LakeSource((SparkSession) context.sparkSession(), call, found[0],
+        (StructType) DataType.fromJson(found[1]), Integer.parseInt(found[2]));
+  }
+
+  private static String[] request(String what, Map options) {
+    ArrayList request = new ArrayList();
+    request.add(what);
+    request.add("");
+    request.add("");
+    // The keys of Spark's own map are in lower case.
+    Map given = options instanceof CaseInsensitiveMap
+        ? ((CaseInsensitiveMap) options).originalMap() : options;
+    Iterator all = given.iterator();
+    while (all.hasNext()) {
+      Tuple2 option = (Tuple2) all.next();
+      request.add(option._1());
+      request.add(option._2());
+    }
+    return (String[]) request.toArray(new String[0]);
+  }
+}

@@ -1,0 +1,62 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeMap;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.CatalystScan;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+
+/** The rows of a Dataset as a relation: columns and filters of a query are passed on to it. */
+public class LakeScan extends BaseRelation implements CatalystScan {
+  private final SQLContext context;
+  private final Dataset rows;
+
+  public LakeScan(SQLContext context, Dataset rows) {
+    this.context = context;
+    this.rows = rows;
+  }
+
+  public SQLContext sqlContext() {
+    return context;
+  }
+
+  public StructType schema() {
+    return rows.schema();
+  }
+
+  public boolean needConversion() {
+    return false;
+  }
+
+  public long sizeInBytes() {
+    return rows.queryExecution().optimizedPlan().stats().sizeInBytes().toLong();
+  }
+
+  public RDD buildScan(Seq columns, Seq filters) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    for (int i = 0; i < filters.size(); i++) {
+      plan = new Filter(here((Expression) filters.apply(i)), plan);
+    }
+    ArrayList wanted = new ArrayList();
+    for (int i = 0; i < columns.size(); i++) {
+      wanted.add(here((Expression) columns.apply(i)));
+    }
+    LogicalPlan found = new Project(ScalaSeq.of(wanted), plan);
+    return Dataset.ofRows(rows.sparkSession(), found).queryExecution().toRdd();
+  }
+
+  /** The expression over the columns of the Dataset, which have the names of the relation's. */
+  private Expression here(Expression expression) {
+    return (Expression) expression.transform(new SameNames(rows.queryExecution().analyzed().output()));
+  }
+}
