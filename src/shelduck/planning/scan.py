@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
 from shelduck.model.files.data_files import DataFile, NameMapping
+from shelduck.model.tables.partition import IDENTITY
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.data_types import DataType
@@ -15,6 +16,9 @@ from shelduck.planning.footers import untrusted_columns
 from shelduck.planning.merge import Shape, group_of
 from shelduck.planning.projection import Expression
 from shelduck.planning.resolve import Node, refuse_unreadable, resolve
+
+# Their partition values have one text for each value, and Spark's type has the same values.
+_KEY_TYPES = frozenset("boolean date varchar int8 int16 int32 int64 uint8 uint16 uint32".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,8 @@ class ScanGroup:
     that are partition values of files; ``values`` holds them, a tuple of canonical texts per file.
     For the columns ``untrusted``, footers may not mention NaN, so these columns skip nothing.
     ``row_id_column`` and ``snapshot_column`` are read for what their names say; rows with a later
-    snapshot than the plan's do not exist yet.
+    snapshot than the plan's do not exist yet. Of the read columns ``keys``, every file has one
+    value, which the catalog knows.
     """
 
     files: tuple[DataFile, ...]
@@ -54,6 +59,7 @@ class ScanGroup:
     row_id_column: str | None = None
     snapshot_column: str | None = None
     untrusted: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +216,25 @@ def _group(table: TableVersion, shape: Shape, files: list[DataFile]) -> ScanGrou
         row_id_column=shape.resolved.row_id_column,
         snapshot_column=shape.resolved.snapshot_column,
         untrusted=untrusted_columns(table, shape.resolved.nodes, files),
+        keys=_keys(table, shape.resolved.nodes, files),
+    )
+
+
+def _keys(table: TableVersion, nodes: Sequence[Node], files: Sequence[DataFile]) -> tuple[str, ...]:
+    """Return the read columns by whose values all of the files are partitioned."""
+    spec = table.partition_id
+    if spec is None or any(file.partition_id != spec for file in files):
+        return ()
+    columns = {key.column_id for key in table.partition if key.transform == IDENTITY}
+    return tuple(
+        node.name
+        for node in nodes
+        if node.name is not None
+        and node.is_read
+        and node.field.id in columns
+        and node.how is None
+        and node.read == node.field.shape
+        and str(node.read) in _KEY_TYPES
     )
 
 

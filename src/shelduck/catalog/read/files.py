@@ -102,6 +102,7 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
         kind,
         key,
         kept,
+        spec,
     ) in rows:
         if key is not None or kind != "parquet":
             raise _unreadable(table, path, kind, key)
@@ -113,7 +114,7 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
         gone = positions.get(number, ()) if positions else ()
         made = (
             *(number, place, size, records, first, begin, mapping, partial),
-            *(deleted, gone, values, layouts.get(kept)),
+            *(deleted, gone, values, layouts.get(kept), spec),
         )
         files.append(tuple.__new__(DataFile, made))
     return files
@@ -159,6 +160,17 @@ def file_bounds(
         if values is not None and nulls is not None:
             found[column][number] = ColumnStats(column, size or 0, values, nulls, low, high, nan)
     return found
+
+
+def identity_values(
+    connection: Connection, table: TableVersion, file_ids: Collection[int] | None = None
+) -> dict[tuple[int, int], str | None]:
+    """Return the values of columns by which files are partitioned, by data file and column id.
+
+    ``file_ids`` are the files that matter, None for all of them. One statement.
+    """
+    found = connection.execute(queries.identity_values(table.id, file_ids))
+    return {(number, column): value for number, column, value in found}
 
 
 def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, NameMapping]:
@@ -243,8 +255,7 @@ def _values_of_keys(
     of_files = ((row[1], wanted[row[7]]) for row in rows if row[7] is not None)
     if all(names <= hive_values(path).keys() for path, names in of_files if names):
         return {}
-    found = connection.execute(queries.identity_values(table.id))
-    return {(number, column): value for number, column, value in found}
+    return identity_values(connection, table)
 
 
 def _partition_values(

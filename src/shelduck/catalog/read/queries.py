@@ -247,7 +247,7 @@ def _options_of(table_id: BindParameter[int]) -> Select[Any]:
 
 
 def data_files_at(table_id: int, snapshot: int, *, with_layouts: bool) -> Select[Any]:
-    """Ask for the data files at a snapshot; the last value is the layout's id, if it is known."""
+    """Ask for the data files at a snapshot; the last but one is the layout's id, if it is known."""
     return every_data_file(table_id, with_layouts=with_layouts).where(visible(t_file, snapshot))
 
 
@@ -259,6 +259,7 @@ def every_data_file(table_id: int, *, with_layouts: bool) -> Select[Any]:
         *(c.record_count, c.row_id_start, c.begin_snapshot, c.mapping_id, c.partial_max),
         *(c.file_format, c.encryption_key),
         known.c.layout_id if with_layouts else null(),
+        c.partition_id,
     ).where(c.table_id == table_id)
     if with_layouts:
         base = base.outerjoin_from(t_file, known, c.data_file_id == known.c.data_file_id)
@@ -321,19 +322,20 @@ def bounds_of(
     return found if file_ids is None else found.where(c.data_file_id.in_(sorted(file_ids)))
 
 
-def identity_values(table_id: int) -> Select[Any]:
-    """Ask for the partition values of files that are the values of a column itself."""
+def identity_values(table_id: int, file_ids: Iterable[int] | None) -> Select[Any]:
+    """Ask for the partition values of some or all files that are values of a column itself."""
     file, key, value = t_file, tables.partition_column, tables.file_partition_value
     same_key = and_(
         key.c.partition_id == file.c.partition_id,
         key.c.partition_key_index == value.c.partition_key_index,
     )
-    return (
+    found = (
         select(file.c.data_file_id, key.c.column_id, value.c.partition_value)
         .join_from(value, file, value.c.data_file_id == file.c.data_file_id)
         .join(key, same_key)
         .where(value.c.table_id == table_id, key.c.transform == "identity")
     )
+    return found if file_ids is None else found.where(file.c.data_file_id.in_(sorted(file_ids)))
 
 
 def mapping_rows(ids: Iterable[int]) -> Select[Any]:

@@ -117,6 +117,7 @@ class DataFile(NamedTuple):
     inlined_deletes: tuple[int, ...] = ()
     partition_values: tuple[str | None, ...] = ()
     layout: Layout | None = None
+    partition_id: int | None = None
 
     @property
     def dead_rows(self) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import ColumnStats, DataFile
 from shelduck.model.files.predicate import And, Or, Predicate, Unknown
 from shelduck.model.tables.partition import parse_transform
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.buckets import has_same_buckets
 from shelduck.planning.answers import Measure, measured, measured_columns
 from shelduck.planning.equals import buckets_of, equal_values
@@ -65,6 +67,20 @@ class Pruner:
             stats = self._stats_of(connection, columns, files)
         return matching_files(predicate, group, stats, files)
 
+    def values(
+        self, group: ScanGroup, files: Sequence[DataFile]
+    ) -> Mapping[int, tuple[Comparable | None, ...]]:
+        """Return the value that each file has in each of the group's keys, by data file id.
+
+        Dates are days since 1970. Raises CorruptLake for a file without a value.
+        """
+        fields = {n.name: n.field for n in group.nodes if n.is_read}
+        columns = [fields[name] for name in group.keys]
+        with self._store.read() as connection:
+            wanted = [f.id for f in files] if len(files) <= _FEW else None
+            found = read.identity_values(connection, self._table, wanted)
+        return {file.id: tuple(_value(found, file, column) for column in columns) for file in files}
+
     def measured(self, group: ScanGroup, measures: list[list[str]]) -> list[str | None] | None:
         """Return COUNT, MIN and MAX of a group's files as texts, None if they are not certain."""
         wanted: list[Measure] = [(word, rest[0] if rest else None) for word, *rest in measures]
@@ -117,6 +133,21 @@ class Pruner:
             missing = {c for c in columns if c not in self._stats}
             self._stats.update(read.file_bounds(connection, self._table, missing))
             return dict(self._stats)
+
+
+def _value(
+    found: Mapping[tuple[int, int], str | None], file: DataFile, column: Field
+) -> Comparable | None:
+    """Return the value of a column in all rows of a file."""
+    assert not isinstance(column.shape, Kind)
+    text = found.get((file.id, column.id), "")
+    value = bound(column.shape, text)
+    if (value is None and text is not None) or (file.id, column.id) not in found:
+        raise CorruptLake(
+            f"data file {file.path}: its partition value of column {column.name!r} is {text!r},"
+            f" which is no {column.shape}; correct it in ducklake_file_partition_value"
+        )
+    return value
 
 
 def _hashes(file: DataFile, column: Field) -> bool:

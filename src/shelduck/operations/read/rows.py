@@ -80,6 +80,7 @@ class TableRows:
             plan,
             prune=pruner,
             measure=pruner.measured,
+            values=pruner.values,
             inlined=self.inlined,
             origins=origins,
             choose=choose,

@@ -15,8 +15,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
+    ByteType,
+    DateType,
     IntegerType,
     LongType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -49,7 +52,10 @@ from shelduck.spark.reader_options import READER_OPTIONS
 Lister = Callable[[list[str]], Iterable[FileEntry]]
 Measurer = Callable[[list[list[str]]], list[str | None] | None]
 
-_CONSTANT_TYPES = (BinaryType, BooleanType, IntegerType, LongType, StringType)
+_CONSTANT_TYPES = (
+    *(BinaryType, BooleanType, ByteType, DateType, IntegerType, LongType),
+    *(ShortType, StringType),
+)
 # LakeParquet finds the deletes of a file by these names and this order.
 _DELETES = StructType(
     [
@@ -138,12 +144,13 @@ class Bridge:
         pushes down as SQL texts: column names are bare, struct fields follow their column after a
         dot, instants are in UTC, and all filters must be true. The lister returns the files that
         may have matching rows. An error in it fails that query with its message. Constants are
-        bigint, int, string, binary or boolean; filters on them are applied here. ``with_deletes``
+        integers, dates (as days since 1970), strings, binary or boolean. Filters on them are applied
+        here, and the lister gets them too. ``with_deletes``
         drops the rows that the entries name as deleted; without it no entry may have any.
         ``wants_deleted`` does the opposite: only the deleted rows are read. Messages about damaged
         files call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
-        ``size_in_bytes`` is the planner's estimate for the scan. ``explain`` shows ``root`` as the
-        location of the files. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
+        ``size_in_bytes`` is the planner's estimate for the scan. ``explain`` shows ``root`` as
+        their location. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
         COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files, or with None.
         """
         _check(read_schema, constants)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial, reduce
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -36,6 +37,7 @@ from shelduck.spark.values import exists_default
 
 Prune = Callable[[ScanGroup, list[str]], set[int] | None]
 Measure = Callable[[ScanGroup, list[list[str]]], list[str | None] | None]
+Values = Callable[[ScanGroup, Sequence[DataFile]], Mapping[int, tuple[Any, ...]]]
 
 
 class Origin(StrEnum):
@@ -60,6 +62,7 @@ def read_rows(
     *,
     prune: Prune | None = None,
     measure: Measure | None = None,
+    values: Values | None = None,
     inlined: Sequence[InlinedRows] = (),
     origins: Sequence[Origin] = (),
     choose: Chooser | None = None,
@@ -69,7 +72,9 @@ def read_rows(
     ``prune`` is called while Spark plans a query. It gets a group and Spark's filters on the
     group's read columns as SQL texts, and returns the ids of the data files that may hold a
     matching row, or None for all. Without a bridge into the JVM (Spark Connect) it is not called.
-    ``measure`` gets a group and what a query needs of its files (see `Bridge.relation`).
+    ``measure`` gets a group and what a query needs of its files (see `Bridge.relation`). ``values``
+    gets a group and files, and returns the value of each key of the group in each file; with it,
+    Spark knows the keys as partition columns.
     ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every column
     is nullable.
 
@@ -87,6 +92,7 @@ def read_rows(
             group,
             prune=prune,
             measure=None if origins else measure,
+            values=values,
             origins=origins,
             choose=choose,
         )
@@ -128,6 +134,7 @@ def _group(
     *,
     prune: Prune | None,
     measure: Measure | None,
+    values: Values | None,
     origins: Sequence[Origin],
     choose: Chooser | None,
 ) -> DataFrame:
@@ -138,7 +145,14 @@ def _group(
     else:
         asked = None if choose is None else chooser_for(bridge, plan, choose)
         found = _bridged(
-            bridge, group, schema, plan.table, prune=prune, measure=measure, chooser=asked
+            bridge,
+            group,
+            schema,
+            plan.table,
+            prune=prune,
+            measure=measure,
+            values=values,
+            chooser=asked,
         )
     if group.snapshot_column is not None:
         found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
@@ -200,24 +214,35 @@ def _bridged(
     *,
     prune: Prune | None,
     measure: Measure | None,
+    values: Values | None,
     chooser: object | None,
 ) -> DataFrame:
+    keys = set(group.keys) if values is not None else set()
     constants = T.StructType(
         [T.StructField(name, T.LongType()) for name in _CONSTANTS]
         + [T.StructField(name, T.StringType()) for name in group.constants]
+        + [T.StructField(f.name, f.dataType) for f in schema if f.name in keys]
     )
+    schema = T.StructType([f for f in schema if f.name not in keys])
 
     def lister(filters: list[str]) -> Iterable[FileEntry]:
         kept = prune(group, filters) if prune is not None and filters else None
-        for file, values in zip(group.files, group.values, strict=True):
-            if kept is None or file.id in kept:
-                yield FileEntry(
-                    file.path,
-                    file.file_size_bytes,
-                    (file.row_id_start, file.id, file.begin_snapshot, *values),
-                    _deletes(file, table.snapshot.id) if group.with_deletes else None,
-                    file.record_count,
-                )
+        chosen = [
+            (file, texts)
+            for file, texts in zip(group.files, group.values, strict=True)
+            if kept is None or file.id in kept
+        ]
+        known: Mapping[int, tuple[Any, ...]] = {}
+        if keys and values is not None:
+            known = values(group, [file for file, _ in chosen])
+        for file, texts in chosen:
+            yield FileEntry(
+                file.path,
+                file.file_size_bytes,
+                (file.row_id_start, file.id, file.begin_snapshot, *texts, *known.get(file.id, ())),
+                _deletes(file, table.snapshot.id) if group.with_deletes else None,
+                file.record_count,
+            )
 
     return bridge.relation(
         schema,
@@ -225,11 +250,19 @@ def _bridged(
         lister,
         with_deletes=group.with_deletes,
         size_in_bytes=sum(f.file_size_bytes for f in group.files),
+        root=_described(table, group),
         table=table.full_name,
         untrusted=group.untrusted,
         chooser=chooser,
         measurer=None if measure is None else partial(measure, group),
     )
+
+
+def _described(table: TableVersion, group: ScanGroup) -> str:
+    """Return what EXPLAIN says about the files of a group before filters choose among them."""
+    count = len(group.files)
+    files = "1 file" if count == 1 else f"{count} files"
+    return f"{table.full_name}, snapshot {table.snapshot.id}, {files}"
 
 
 def _deletes(file: DataFile, snapshot: int) -> Deletes:

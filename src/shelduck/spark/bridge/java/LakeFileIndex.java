@@ -26,10 +26,13 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -68,7 +71,7 @@ public class LakeFileIndex implements FileIndex {
   private final Function chooser;
 
   /**
-   * {@code root} and {@code chooser} may be null; {@code home} is the file system of paths without
+   * {@code root}, which explain shows, and {@code chooser} may be null; {@code home} is the file system of paths without
    * a scheme.
    */
   public LakeFileIndex(StructType constants, String root, URI home, long size, Function lister,
@@ -86,7 +89,7 @@ public class LakeFileIndex implements FileIndex {
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    final Seq filters = dataFilters;
+    final Seq filters = (Seq) partitionFilters.concat(dataFilters);
     // The session's time zone may have changed since the DataFrame was made.
     SQLConf utc = SQLConf.get().clone();
     utc.setConfString("spark.sql.session.timeZone", "UTC");
@@ -251,8 +254,14 @@ public class LakeFileIndex implements FileIndex {
     if (type instanceof LongType) {
       return Long.valueOf(text);
     }
-    if (type instanceof IntegerType) {
+    if (type instanceof IntegerType || type instanceof DateType) {
       return Integer.valueOf(text);
+    }
+    if (type instanceof ShortType) {
+      return Short.valueOf(text);
+    }
+    if (type instanceof ByteType) {
+      return Byte.valueOf(text);
     }
     if (type instanceof BooleanType) {
       return Boolean.valueOf(text);
@@ -284,7 +293,8 @@ public class LakeFileIndex implements FileIndex {
   public Seq rootPaths() {
     ArrayList roots = new ArrayList();
     if (root != null) {
-      roots.add(path(root));
+      // With the slash, no colon in it can be the end of a scheme.
+      roots.add(new Path("/" + root));
     }
     return ScalaSeq.of(roots);
   }
