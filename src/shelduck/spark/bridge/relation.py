@@ -144,9 +144,9 @@ class Bridge:
         pushes down as SQL texts: column names are bare, struct fields follow their column after a
         dot, instants are in UTC, and all filters must be true. The lister returns the files that
         may have matching rows. An error in it fails that query with its message. Constants are
-        integers, dates (as days since 1970), strings, binary or boolean. Filters on them are applied
-        here, and the lister gets them too. ``with_deletes``
-        drops the rows that the entries name as deleted; without it no entry may have any.
+        integers, dates (as days since 1970), strings, binary or boolean. Filters on them are
+        applied here, and the lister gets them too. ``with_deletes`` drops the rows that the entries
+        name as deleted; without it no entry may have any.
         ``wants_deleted`` does the opposite: only the deleted rows are read. Messages about damaged
         files call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
         ``size_in_bytes`` is the planner's estimate for the scan. ``explain`` shows ``root`` as
