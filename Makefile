@@ -30,6 +30,7 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 
 test: setup java  ## the fast tests
 	$(PY) $(PYTEST)
+	$(PY) -m pytest -m "connect and not slow"
 
 # Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
 test-all: setup java jars $(VENV41)/.ready  ## every test, the fast ones with compiled code, and Spark 4.1

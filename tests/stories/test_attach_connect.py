@@ -9,12 +9,33 @@ from tests.support.connect import connect_server, remote_session
 from tests.support.lakes import rows
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.connect,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 
 
+def test_tables_are_read_by_format(sqlite_url, data_path, tmp_path):
+    with connect_server(tmp_path / "server") as url, remote_session(url) as spark:
+        with pytest.raises(Exception, match="shelduck"):
+            spark.read.format("shelduck").option("catalog", sqlite_url).load("main.t").collect()
+        with shelduck.connect(sqlite_url, str(data_path), spark) as lake:
+            lake.sql("CREATE TABLE t AS SELECT id, id AS n FROM range(20)")
+            lake.sql("ALTER TABLE t RENAME COLUMN n TO m, ADD COLUMN w STRING DEFAULT 'w'")
+            lake.sql("DELETE FROM t WHERE id = 3")
+        shelduck.register(spark)
+        reader = spark.read.format("shelduck").option("catalog", sqlite_url)
+        assert rows(reader.load("main.t").where("id < 5 AND m > 1")) == [(2, 2, "w"), (4, 4, "w")]
+        old = spark.read.format("shelduck").options(catalog=sqlite_url, table="t", versionAsOf=1)
+        assert old.load().columns == ["id", "n"]
+        shelduck.attach(spark, "lake", sqlite_url)
+        shelduck.detach(spark, "lake")
+        assert spark.read.format("shelduck").options(catalog=sqlite_url).load("t").count() == 19
+        assert spark.read.format("json").schema("a int").load(str(tmp_path)).columns == ["a"]
+        with pytest.raises(shelduck.Unsupported, match=r"lake\.table\(name\)\.follow"):
+            spark.readStream.format("shelduck").options(catalog=sqlite_url, table="t").load()
+
+
+@pytest.mark.slow
 def test_statements_go_to_the_lake_and_others_to_spark(sqlite_url, data_path, tmp_path):
     with connect_server(tmp_path / "server") as url, remote_session(url) as spark:
         shelduck.attach(spark, "lake", sqlite_url, str(data_path))

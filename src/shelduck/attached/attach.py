@@ -24,6 +24,7 @@ from shelduck.spark.bridge.catalog import (
     token_of,
 )
 from shelduck.spark.bridge.jvm import java_session
+from shelduck.spark.calls.lake_format import replace_load
 from shelduck.spark.calls.replaced_calls import replace_calls
 from shelduck.spark.calls.replacing import give_methods_back, replace_method
 from shelduck.spark.session import DataFrame, SparkSession, session_for
@@ -32,6 +33,9 @@ _SETTING = "spark.sql.catalog."
 _SPARKS = "spark_catalog"
 _URI = re.compile(r"spark\.sql\.catalog\.([^.]+)\.uri")
 _sessions: dict[str, SessionSql] = {}
+# What reads tables by format over Spark Connect, and the sessions that `register` was called for.
+_sources: dict[str, LakeSources] = {}
+_remote: weakref.WeakValueDictionary[str, SparkSession] = weakref.WeakValueDictionary()
 _tokens: dict[tuple[str, str], tuple[str, str]] = {}
 _ids: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 
@@ -78,7 +82,7 @@ def attach(
     try:
         if has_jvm(spark):
             _tokens[_id(spark), key] = name, put_catalog(spark, name, attached.answer)
-            register(spark)
+        _know_format(spark)
         _take_over(spark)
         if default:
             spark.catalog.setCurrentCatalog(name)
@@ -96,8 +100,22 @@ def register(spark: SparkSession) -> None:
     ``readChangeFeed``, ``startingVersion``, ``maxFilesPerTrigger`` … `attach` calls this too;
     calling it again changes nothing.
     """
-    if not has_source(spark):
+    if not has_jvm(spark):
+        _remote[_id(spark)] = spark
+    _know_format(spark)
+
+
+def _know_format(spark: SparkSession) -> None:
+    if not has_jvm(spark):
+        _sources.setdefault(_id(spark), LakeSources(spark, _session(spark).lakes))
+        replace_load(spark, _read)
+    elif not has_source(spark):
         put_source(spark, LakeSources(spark, _session(spark).lakes).answer)
+
+
+def _read(spark: SparkSession, options: Mapping[str, str]) -> DataFrame | None:
+    source = _sources.get(_id(spark))
+    return None if source is None else source.read(options)
 
 
 def detach(spark: SparkSession, name: str = "lake") -> None:
@@ -123,6 +141,8 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
         found.close()
     if not any(s.lakes for s in _sessions.values()):
         give_methods_back()
+        for remote in list(_remote.values()):
+            replace_load(remote, _read)
 
 
 def _take_over(spark: SparkSession) -> None:

@@ -42,9 +42,9 @@ class LakeSources:
         _query, what, _namespace, _name, *more = request
         if what in ("rows", "columns", "open"):
             options = dict(zip(more[::2], more[1::2], strict=True))
-            table, rest = self._table(options)
             if what == "rows":
-                return [given(self._spark, read_as(table, read_options(rest, table.name)))]
+                return [given(self._spark, self.read(options))]
+            table, rest = self._table(options)
             wanted = stream_options(rest, table.name)
             stream = TableStream(table.state, table.table, wanted)
             schema = stream.schema.json()
@@ -55,6 +55,11 @@ class LakeSources:
             return [(opened, schema, str(wanted.max_files))]
         opened, *about = more
         return self._about_stream(what, opened, about)
+
+    def read(self, options: Mapping[str, str]) -> DataFrame:
+        """Return the rows of the table that the options of a reader name."""
+        table, rest = self._table(options)
+        return read_as(table, read_options(rest, table.name))
 
     def _about_stream(self, what: str, opened: str, about: list[str]) -> Rows:
         if what == "close":
