@@ -31,7 +31,11 @@ def _refuse(_spark: SparkSession, _options: Mapping[str, str]) -> DataFrame | No
 def _loading(read: ReadTable) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def replaced(original: Callable[..., Any]) -> Callable[..., Any]:
         def load(
-            self: Any, path: Any = None, format: Any = None, schema: Any = None, **options: Any
+            self: Any,
+            path: Any = None,
+            format: Any = None,  # noqa: A002 - Spark's own name for it
+            schema: Any = None,
+            **options: Any,
         ) -> Any:
             if (format or self._format or "").lower() == FORMAT:
                 if schema or self._schema:
