@@ -305,8 +305,8 @@ def test_names_shared_by_columns_and_constants_are_refused(bridge: Bridge, files
 
 
 def test_constants_of_other_types_are_refused(bridge: Bridge, files: Files) -> None:
-    with pytest.raises(InvalidRequest, match="constant 'd' cannot be of type date"):
-        read(bridge, files, "d date")
+    with pytest.raises(InvalidRequest, match="constant 'd' cannot be of type double"):
+        read(bridge, files, "d double")
 
 
 def test_a_name_that_spark_would_replace_is_refused(bridge: Bridge, files: Files) -> None:

@@ -144,9 +144,9 @@ class Bridge:
         pushes down as SQL texts: column names are bare, struct fields follow their column after a
         dot, instants are in UTC, and all filters must be true. The lister returns the files that
         may have matching rows. An error in it fails that query with its message. Constants are
-        integers, dates (as days since 1970), strings, binary or boolean. Filters on them are
-        applied here, and the lister gets them too. ``with_deletes`` drops the rows that the entries
-        name as deleted; without it no entry may have any.
+        integers, dates (days since 1970), strings, binary or boolean; filters on them are applied
+        here too. ``with_deletes`` drops the rows that the entries name as deleted; without it no
+        entry may have any.
         ``wants_deleted`` does the opposite: only the deleted rows are read. Messages about damaged
         files call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
         ``size_in_bytes`` is the planner's estimate for the scan. ``explain`` shows ``root`` as
@@ -158,8 +158,7 @@ class Bridge:
         if "${" in columns:
             _check_settings(self.spark, columns)
         let_java_call(java_gateway(self.spark))
-        if measurer is not None:
-            self._answer_by_metadata()
+        self._answer_by_metadata(measurer)
         hidden = _DELETES if with_deletes else StructType()
         options = READER_OPTIONS | _own_options(table, untrusted, wants_deleted=wants_deleted)
         found = self.plans.relation(
@@ -175,9 +174,9 @@ class Bridge:
         )
         return DataFrame(found, self.spark)
 
-    def _answer_by_metadata(self) -> None:
+    def _answer_by_metadata(self, measurer: Measurer | None) -> None:
         """Add the rule that asks measurers to the session, once."""
-        if self.spark in _answering:
+        if measurer is None or self.spark in _answering:
             return
         _answering.add(self.spark)
         # A Spark that cannot run the rule reads the files.

@@ -53,6 +53,8 @@ class Origin(StrEnum):
     SNAPSHOT_ID = "__shelduck_origin_snapshot_id"
 
 
+PARTITION_COLUMNS = "spark.shelduck.partitionColumns"
+"""The setting of a session that keeps partition columns ordinary, if it is ``false``."""
 _CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
 
 
@@ -217,7 +219,7 @@ def _bridged(
     values: Values | None,
     chooser: object | None,
 ) -> DataFrame:
-    keys = set(group.keys) if values is not None else set()
+    keys = set(group.keys) if values is not None and _has_partitions(bridge.spark, group) else set()
     constants = T.StructType(
         [T.StructField(name, T.LongType()) for name in _CONSTANTS]
         + [T.StructField(name, T.StringType()) for name in group.constants]
@@ -256,6 +258,10 @@ def _bridged(
         chooser=chooser,
         measurer=None if measure is None else partial(measure, group),
     )
+
+
+def _has_partitions(spark: SparkSession, group: ScanGroup) -> bool:
+    return bool(group.keys) and spark.conf.get(PARTITION_COLUMNS, "true") == "true"
 
 
 def _described(table: TableVersion, group: ScanGroup) -> str:
