@@ -31,3 +31,15 @@ JOBS = {
 @pytest.mark.parametrize("statement", JOBS)
 def test_a_statement_runs_few_jobs(statement, lake, spark):
     assert jobs_of(spark, lambda: lake.sql(statement).collect()) <= JOBS[statement]
+
+
+def test_a_change_feed_reads_its_deletes_in_the_driver(lake, spark):
+    first = lake.snapshots()[-1].id + 1
+    lake.sql("UPDATE t SET a = a + 1 WHERE id < 90")
+    lake.sql("DELETE FROM t WHERE id > 190")
+    feed = lake.table("t").changes(first)
+    found = []
+    jobs = jobs_of(spark, lambda: found.extend(feed.groupBy("_change_type").count().collect()))
+    assert dict(map(tuple, found)) == {"update_preimage": 88, "update_postimage": 88, "delete": 9}
+    # One each for two kinds of files, and one that adds them up.
+    assert jobs <= 3

@@ -21,6 +21,12 @@ _REWRITES = COMPACTIONS - {Verb.MERGE_ADJACENT}
 _MOVES = COMPACTIONS | {Verb.INLINE_FLUSH}
 
 
+def has_snapshots(file: DataFile) -> bool:
+    """Return whether each row of a file stores the snapshot in which it was inserted."""
+    assert file.layout is not None
+    return file.layout.has_field(SNAPSHOT_FIELD)
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """The snapshots ``first`` to ``last``, both included.
@@ -61,8 +67,7 @@ class FeedFile:
     @property
     def knows_snapshots(self) -> bool:
         """True if each row of the file stores the snapshot in which it was inserted."""
-        assert self.file.layout is not None
-        return self.file.layout.has_field(SNAPSHOT_FIELD)
+        return has_snapshots(self.file)
 
 
 @dataclass(frozen=True, slots=True)

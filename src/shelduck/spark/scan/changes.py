@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import reduce
+from datetime import UTC, datetime, timedelta
+from functools import cached_property, reduce
 
+import pyarrow as pa
+from pyarrow import compute
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.planning.changes import ChangePlan, FeedFile
+from shelduck.planning.changes import ChangePlan, has_snapshots
 from shelduck.planning.scan import plan_scan
+from shelduck.spark.bridge import Named, select_named
+from shelduck.spark.local_rows import arrow_frame, local_frame
 from shelduck.spark.scan.deaths import DIED_AT, DIED_FILE, DIED_IN, deaths_of
+from shelduck.spark.scan.images import updated_up_to
 from shelduck.spark.scan.inlined import inlined_frame
+from shelduck.spark.scan.known_deaths import FILE, known_deaths, most_deaths
 from shelduck.spark.scan.read import Origin, Prune, read_rows
 
 # Columns after those of a table with unique names, and their final names in the feed.
@@ -34,6 +41,9 @@ _NAMES = {
 _INSERT, _DELETE = "insert", "delete"
 _ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID)
 _BROADCAST_ROWS = 2_000_000
+# The times of more snapshots than this are joined to the rows.
+_FEW_TIMES = 50
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,11 @@ class Feed:
     went: Sequence[InlinedRows] = ()
     prune: Prune | None = None
 
+    @cached_property
+    def deaths(self) -> pa.Table | None:
+        """Return the positions that were deleted, None if only Spark should collect them."""
+        return known_deaths([*self.plan.sources.values()], self.plan.span.last)
+
 
 def change_frame(spark: SparkSession, feed: Feed, times: Mapping[int, datetime]) -> DataFrame:
     """Return every change as a row: the table's columns, then what happened, when, and its row id.
@@ -63,13 +78,45 @@ def change_frame(spark: SparkSession, feed: Feed, times: Mapping[int, datetime])
     snapshots = feed.plan.snapshots
     if snapshots.moved:
         events = events.where(~F.col(VERSION).isin(sorted(snapshots.moved)))
-    if snapshots.mixed:
-        is_mixed = F.col(VERSION).isin(sorted(snapshots.mixed))
+    labels: Mapping[int, int | None] = {}
+    if snapshots.mixed and feed.deaths is not None:
+        labels = updated_up_to(feed.plan, feed.deaths, feed.came, feed.went)
+    if snapshots.mixed - labels.keys():
+        is_mixed = F.col(VERSION).isin(sorted(snapshots.mixed - labels.keys()))
         events = events.where(~is_mixed).unionAll(_paired(events.where(is_mixed)))
-    known = spark.createDataFrame([*times.items()], f"{VERSION} bigint, {_TIMESTAMP} timestamp")
-    names = [backticked(n) for n in feed.table.columns.names]
-    found = events.join(F.broadcast(known), VERSION)
-    return found.select(*names, *[F.col(own).alias(name) for own, name in _NAMES.items()])
+    told: dict[str, str | Column] = {own: own for own in _NAMES}
+    if any(highest is not None for highest in labels.values()):
+        told[CHANGE_TYPE] = F.expr(_label(labels))
+    if len(times) <= _FEW_TIMES:
+        told[_TIMESTAMP] = F.expr(_time(times))
+    else:
+        shape = T.StructType([T.StructField(n, T.LongType()) for n in (VERSION, _TIMESTAMP)])
+        known = local_frame(spark, [(n, _micros(at)) for n, at in times.items()], shape)
+        events = events.join(F.broadcast(known), VERSION)
+        told[_TIMESTAMP] = F.timestamp_micros(_TIMESTAMP)
+    names = [Named(n, backticked(n)) for n in feed.table.columns.names]
+    return select_named(events, [*names, *[Named(_NAMES[own], c) for own, c in told.items()]])
+
+
+def _label(labels: Mapping[int, int | None]) -> str:
+    """Return the kind of a change as SQL, by the highest updated row id of its snapshot."""
+    cases = [
+        f"WHEN {VERSION} = {snapshot} AND {ROW_ID} <= {highest} THEN IF({CHANGE_TYPE} ="
+        f" '{_DELETE}', 'update_preimage', 'update_postimage')"
+        for snapshot, highest in labels.items()
+        if highest is not None
+    ]
+    return f"CASE {' '.join(cases)} ELSE {CHANGE_TYPE} END"
+
+
+def _time(times: Mapping[int, datetime]) -> str:
+    """Return the time of a change as SQL."""
+    cases = [f"WHEN {number} THEN {_micros(at)}L" for number, at in times.items()]
+    return f"timestamp_micros(CASE {VERSION} {' '.join(cases)} END)"
+
+
+def _micros(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def as_inserts(rows: DataFrame, table: TableVersion) -> DataFrame:
@@ -94,13 +141,16 @@ def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
     plan = feed.plan
     came = F.col(Origin.SNAPSHOT_ID)
     is_inside = came.between(plan.span.first, plan.span.last)
-    frames = [_rows(spark, feed, plan.born).where(is_inside)]
+    rows = _rows(spark, feed, plan.born)
+    # All rows of other files are of the snapshot in which the file began.
+    is_merged = any(has_snapshots(f) for f in plan.born)
+    frames = [rows.where(is_inside) if is_merged else rows]
     if plan.born_partly:
         rows = _rows(spark, feed, plan.born_partly).where(is_inside)
         dead = _deaths(spark, feed, plan.born_partly)
         frames.append(rows.join(dead, _is_dead() & (F.col(DIED_IN) <= came), "left_anti"))
     events = [_event(feed, f, what, came) for f in frames]
-    return reduce(DataFrame.unionAll, [*events, _inlined(spark, feed, feed.came, what)])
+    return reduce(DataFrame.unionAll, [*events, *_inlined(spark, feed, feed.came, what)])
 
 
 def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None = None) -> DataFrame:
@@ -112,10 +162,11 @@ def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None =
     plan = feed.plan
     died, came = F.col(DIED_IN), F.col(Origin.SNAPSHOT_ID)
     is_chosen = F.lit(True) if seen_at is None else came <= seen_at
-    events = [_inlined(spark, feed, feed.went, what)]
+    events = _inlined(spark, feed, feed.went, what)
     if plan.ended:
         ends = [(f.id, end) for f, end in plan.ended]
-        known = spark.createDataFrame(ends, f"{DIED_FILE} bigint, {DIED_IN} bigint")
+        shape = T.StructType([T.StructField(n, T.LongType()) for n in (DIED_FILE, DIED_IN)])
+        known = local_frame(spark, ends, shape)
         rows = _rows(spark, feed, [f for f, _ in plan.ended]).where(is_chosen)
         gone = rows.join(F.broadcast(known), F.col(Origin.FILE_ID) == F.col(DIED_FILE))
         events.append(_event(feed, gone, what, died))
@@ -125,7 +176,7 @@ def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None =
         dead = dead.where(died.between(plan.span.first, plan.span.last))
         gone = rows.join(dead, _is_dead() & (died > came))
         events.append(_event(feed, gone, what, died))
-    return reduce(DataFrame.unionAll, events)
+    return reduce(DataFrame.unionAll, events or [_event(feed, _rows(spark, feed, ()), what, came)])
 
 
 def _rows(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
@@ -135,14 +186,13 @@ def _rows(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFra
 
 def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
     sources = [feed.plan.sources[f.id] for f in files]
+    if feed.deaths is not None:
+        ids = pa.array([f.id for f in files], pa.int64())
+        mine = feed.deaths.filter(compute.is_in(feed.deaths[FILE], value_set=ids))
+        return F.broadcast(arrow_frame(spark, mine.rename_columns([DIED_FILE, DIED_AT, DIED_IN])))
     found = deaths_of(spark, sources, feed.plan.span.last)
     # The few positions are broadcast; Spark cannot know how few they are, and would sort the rows.
-    return F.broadcast(found) if sum(map(_most_deaths, sources)) <= _BROADCAST_ROWS else found
-
-
-def _most_deaths(source: FeedFile) -> int:
-    stored = max((d.file.delete_count for d in source.deletes), default=0)
-    return stored + len(source.positions)
+    return F.broadcast(found) if sum(map(most_deaths, sources)) <= _BROADCAST_ROWS else found
 
 
 def _is_dead() -> Column:
@@ -151,14 +201,19 @@ def _is_dead() -> Column:
 
 
 def _event(feed: Feed, rows: DataFrame, what: str, version: Column) -> DataFrame:
-    names = [backticked(n) for n in feed.table.columns.names]
-    return rows.select(*names, F.lit(what).alias(CHANGE_TYPE), version.alias(VERSION), ROW_ID)
+    names = [Named(n, backticked(n)) for n in feed.table.columns.names]
+    told = [Named(CHANGE_TYPE, F.lit(what)), Named(VERSION, version), Named(ROW_ID, ROW_ID)]
+    return select_named(rows, [*names, *told])
 
 
-def _inlined(spark: SparkSession, feed: Feed, parts: Sequence[InlinedRows], what: str) -> DataFrame:
+def _inlined(
+    spark: SparkSession, feed: Feed, parts: Sequence[InlinedRows], what: str
+) -> list[DataFrame]:
+    if not any(part.rows for part in parts):
+        return []
     fields = feed.table.columns.fields
     found = inlined_frame(spark, fields, parts, Origin.ROW_ID, Origin.SNAPSHOT_ID)
-    return _event(feed, found, what, F.col(Origin.SNAPSHOT_ID))
+    return [_event(feed, found, what, F.col(Origin.SNAPSHOT_ID))]
 
 
 def _paired(events: DataFrame) -> DataFrame:

@@ -1,0 +1,134 @@
+"""Which changes of a feed are the two images of an updated row.
+
+A row that one snapshot deletes and inserts under one row id was updated. Where the driver can know
+the ids, it labels whole snapshots; for the others, Spark compares the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyarrow import compute, parquet
+
+from shelduck.model.files.data_files import DataFile, InlinedRows
+from shelduck.model.files.layout import ROW_ID_FIELD
+from shelduck.planning.changes import ChangePlan, has_snapshots
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.scan.known_deaths import FILE, MOST, POSITION, SNAPSHOT
+
+_THREADS = 16
+# More snapshots than this make a label longer than a comparison of rows is slow.
+_MOST_SNAPSHOTS = 50
+
+
+@dataclass
+class _Ids:
+    """The row ids that one snapshot deleted and inserted; new ids are not listed."""
+
+    gone: list[pa.Array] = field(default_factory=list)
+    came: list[pa.Array] = field(default_factory=list)
+
+
+def updated_up_to(
+    plan: ChangePlan,
+    deaths: pa.Table,
+    came: Sequence[InlinedRows],
+    went: Sequence[InlinedRows],
+) -> Mapping[int, int | None]:
+    """Return, by snapshot that deleted and inserted rows, the highest id of an updated row.
+
+    All of its deleted rows, and its inserted ones with ids up to this, were updated; with None, no
+    row was. Snapshots for which that is not so, or not known, are left out.
+    """
+    mixed = plan.snapshots.mixed
+    unknown = {end for _, end in plan.ended} | _unknown(plan)
+    wanted = sorted(mixed - unknown)
+    if not wanted or len(wanted) > _MOST_SNAPSHOTS:
+        return {}
+    ids = {snapshot: _Ids() for snapshot in wanted}
+    if not _add_gone(plan, deaths, ids) or not _add_came(plan, ids):
+        return {}
+    _add_inlined(went, {n: found.gone for n, found in ids.items()})
+    _add_inlined(came, {n: found.came for n, found in ids.items()})
+    labels: dict[int, int | None] = {}
+    for snapshot, found in ids.items():
+        gone = pa.concat_arrays([pa.array([], pa.int64()), *found.gone])
+        kept = pa.concat_arrays([pa.array([], pa.int64()), *found.came])
+        if compute.all(compute.is_in(gone, value_set=kept), min_count=0).as_py():
+            highest = compute.max(gone).as_py()
+            others = kept.filter(compute.invert(compute.is_in(kept, value_set=gone)))
+            lowest = compute.min(others).as_py()
+            if highest is None or lowest is None or lowest > highest:
+                labels[snapshot] = highest
+        elif not compute.any(compute.is_in(gone, value_set=kept), min_count=0).as_py():
+            labels[snapshot] = None
+    return labels
+
+
+def _unknown(plan: ChangePlan) -> set[int]:
+    """Return snapshots about whose rows the files say less than the rows themselves."""
+    span = range(plan.span.first, plan.span.last + 1)
+    found: set[int] = set()
+    for file in (*plan.born, *plan.born_partly):
+        if has_snapshots(file):
+            newest = plan.span.last if file.partial_max is None else file.partial_max
+            found.update(n for n in span if file.begin_snapshot <= n <= newest)
+    found.update(file.begin_snapshot for file in plan.born_partly)
+    return found
+
+
+def _add_gone(plan: ChangePlan, deaths: pa.Table, ids: Mapping[int, _Ids]) -> bool:
+    """Add the ids of rows that files lost; False if a file does not number its rows in order."""
+    for file in plan.thinned:
+        assert file.layout is not None
+        mine = deaths.filter(compute.equal(deaths[FILE], file.id))
+        for snapshot, found in ids.items():
+            places = mine.filter(compute.equal(mine[SNAPSHOT], snapshot))[POSITION]
+            if not len(places):
+                continue
+            if file.row_id_start is None or file.layout.has_field(ROW_ID_FIELD):
+                return False
+            numbers = compute.add(places, file.row_id_start)
+            found.gone.append(numbers.combine_chunks())
+    return True
+
+
+def _add_came(plan: ChangePlan, ids: Mapping[int, _Ids]) -> bool:
+    """Add the ids that new files keep; False if they are too many or cannot be read."""
+    files = [f for f in plan.born if f.begin_snapshot in ids and _keeps_ids(f)]
+    if sum(f.record_count or MOST for f in files) > MOST:
+        return False
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for file, found in zip(files, pool.map(_kept_ids, files), strict=True):
+            if found is None:
+                return False
+            ids[file.begin_snapshot].came.append(found)
+    return True
+
+
+def _keeps_ids(file: DataFile) -> bool:
+    assert file.layout is not None
+    return file.layout.has_field(ROW_ID_FIELD)
+
+
+def _kept_ids(file: DataFile) -> pa.Array | None:
+    """Return the row ids that a file stores, without those of its new rows."""
+    assert file.layout is not None
+    [column] = [f.name for f in file.layout.fields if f.id == ROW_ID_FIELD]
+    files, name = filesystem(file.path)
+    try:
+        with files.open_input_file(name) as opened:
+            found = parquet.ParquetFile(opened).read(columns=[column])
+    except (OSError, pa.ArrowException):
+        return None
+    return found[column].cast(pa.int64()).drop_null().combine_chunks()
+
+
+def _add_inlined(parts: Sequence[InlinedRows], ids: Mapping[int, list[pa.Array]]) -> None:
+    for part in parts:
+        for number, snapshot in zip(part.row_ids, part.begin_snapshots, strict=True):
+            if snapshot in ids and number is not None:
+                ids[snapshot].append(pa.array([number], pa.int64()))
