@@ -89,8 +89,8 @@ class ChangePlan:
 
     ``born``: rows that were inserted. ``born_partly``: the same, but some were deleted before
     anybody saw them. ``ended``: all rows that were still live were deleted in the snapshot of that
-    number. ``thinned``: rows at deleted positions were deleted. For the last and ``born_partly``,
-    ``sources`` say which positions.
+    number. ``thinned``: rows at deleted positions were deleted. ``sources`` say which positions, of
+    all files but those of ``born``.
     """
 
     span: Span
@@ -148,6 +148,7 @@ def plan_changes(span: Span, snapshots: FeedSnapshots, files: Iterable[FeedFile]
         end = found.end_snapshot
         if end is not None and span.first <= end <= span.last and end not in snapshots.rewritten:
             ended.append((_before_its_end(found, end), end))
+            sources[found.file.id] = found
         if _has_deaths(found, span):
             thinned.append(found.file)
             sources[found.file.id] = found

@@ -44,8 +44,7 @@ def updated_up_to(
     row was. Snapshots for which that is not so, or not known, are left out.
     """
     mixed = plan.snapshots.mixed
-    unknown = {end for _, end in plan.ended} | _unknown(plan)
-    wanted = sorted(mixed - unknown)
+    wanted = sorted(mixed - _unknown(plan))
     if not wanted or len(wanted) > _MOST_SNAPSHOTS:
         return {}
     ids = {snapshot: _Ids() for snapshot in wanted}
@@ -82,17 +81,24 @@ def _unknown(plan: ChangePlan) -> set[int]:
 
 def _add_gone(plan: ChangePlan, deaths: pa.Table, ids: Mapping[int, _Ids]) -> bool:
     """Add the ids of rows that files lost; False if a file does not number its rows in order."""
-    for file in plan.thinned:
-        assert file.layout is not None
+    for file, end in [*((f, None) for f in plan.thinned), *plan.ended]:
         mine = deaths.filter(compute.equal(deaths[FILE], file.id))
         for snapshot, found in ids.items():
-            places = mine.filter(compute.equal(mine[SNAPSHOT], snapshot))[POSITION]
-            if not len(places):
+            if end == snapshot:
+                if file.record_count is None or file.record_count > MOST:
+                    return False
+                every = pa.array(range(file.record_count), pa.int64())
+                before = mine.filter(compute.less(mine[SNAPSHOT], end))[POSITION]
+                live = compute.invert(compute.is_in(every, value_set=before))
+                places = every.filter(live)
+            elif end is None:
+                places = mine.filter(compute.equal(mine[SNAPSHOT], snapshot))[POSITION]
+                places = places.combine_chunks()
+            else:
                 continue
-            if file.row_id_start is None or file.layout.has_field(ROW_ID_FIELD):
+            if len(places) and _keeps_ids(file):
                 return False
-            numbers = compute.add(places, file.row_id_start)
-            found.gone.append(numbers.combine_chunks())
+            found.gone.append(compute.add(places, file.row_id_start or 0))
     return True
 
 
