@@ -120,7 +120,7 @@ def test_a_struct_field_added_without_default_is_in_the_group_of_files_that_have
     assert groups(with_default, old, new) == [[1], [2]]
 
 
-def test_files_with_deletes_or_with_later_rows_are_apart():
+def test_only_files_with_later_rows_are_apart():
     columns = stored("a", "int32", 1), stored("s", "int64", SNAPSHOT_FIELD)
     files = [
         file(1, stored("a", "int32", 1)),
@@ -134,8 +134,7 @@ def test_files_with_deletes_or_with_later_rows_are_apart():
     plan = plan_scan(table(A), files, {})
 
     assert [([f.id for f in g.files], g.with_deletes, g.snapshot_column) for g in plan.groups] == [
-        ([1, 4], False, None),
-        ([2, 3], True, None),
+        ([1, 2, 3, 4], True, None),
         ([5, 6], False, "s"),
     ]
 

@@ -48,8 +48,6 @@ class Shape:
     def merged(self, other: Shape) -> Shape | None:
         """Return the shape that reads the files of both correctly, or None."""
         one, two = self.resolved, other.resolved
-        if self.with_deletes != other.with_deletes:
-            return None
         if one.snapshot_column != two.snapshot_column or not _row_ids_agree(one, two):
             return None
         nodes: list[Node] = []
@@ -64,7 +62,9 @@ class Shape:
             names=one.names | two.names,
             row_id_column=one.row_id_column or two.row_id_column,
         )
-        return replace(self, resolved=resolved)
+        # One scan costs less than a union, which hands over its rows one by one.
+        with_deletes = self.with_deletes or other.with_deletes
+        return replace(self, resolved=resolved, with_deletes=with_deletes)
 
 
 def _row_ids_agree(one: Resolved, two: Resolved) -> bool:

@@ -95,17 +95,21 @@ def _apart(files: Sequence[DataFile]) -> list[list[int]]:
 
 
 def _batches(group: ScanGroup) -> Iterator[list[int]]:
-    """Yield numbers of files that their names identify and that share their path's values."""
-    open_batches: list[tuple[set[str], tuple[str | None, ...], list[int], int]] = []
+    """Yield numbers of files that their names identify and that are read in the same way.
+
+    They share their path's values, and all or none of them have deletes.
+    """
+    open_batches: list[tuple[set[str], object, list[int], int]] = []
     for number, (file, values) in enumerate(zip(group.files, group.values, strict=True)):
         names = {_name(file.path)} | ({_name(file.delete_file.path)} if file.delete_file else set())
         rows = file.dead_rows
+        alike = (values, rows > 0)
         for at, (known, shared, numbers, total) in enumerate(open_batches):
-            if shared == values and not known & names and total + rows <= _BROADCAST_ROWS:
+            if shared == alike and not known & names and total + rows <= _BROADCAST_ROWS:
                 open_batches[at] = (known | names, shared, [*numbers, number], total + rows)
                 break
         else:
-            open_batches.append((names, values, [number], rows))
+            open_batches.append((names, alike, [number], rows))
     for _, _, numbers, _ in open_batches:
         yield numbers
 
@@ -123,7 +127,8 @@ def _batch(
     found = spark.read.schema(schema).options(**LISTED_FILES).parquet(*[f.path for f in files])
     for name, value in zip(group.constants, group.values[numbers[0]], strict=True):
         found = found.withColumn(name, F.lit(value).cast(T.StringType()))
-    if group.with_deletes or origins:
+    has_deletes = any(f.dead_rows for f in files)
+    if has_deletes or origins:
         # As separate columns: both sides of a join have a _metadata.
         found = found.withColumns(
             {
@@ -131,7 +136,7 @@ def _batch(
                 ROW_INDEX: metadata_of(found, "row_index"),
             }
         )
-    if group.with_deletes:
+    if has_deletes:
         dead = F.broadcast(_deleted(spark, files, snapshot))
         same = (found[_FILE] == dead[_NAME]) & (found[ROW_INDEX] == dead[_POSITION])
         found = found.join(dead, same, "left_anti")
