@@ -103,3 +103,74 @@ def test_an_open_transaction_counts_what_it_wrote(lake):
         tx.sql("INSERT INTO t SELECT CAST(id AS INT), NULL, NULL, NULL FROM range(50)")
         tx.sql("DELETE FROM t WHERE id = 1")
         assert tx.sql(COUNT).collect()[0][0] == 1048
+
+
+PARTS = [
+    "CREATE TABLE p (id INT, day DATE, n INT)",
+    "ALTER TABLE p SET PARTITIONED BY (day)",
+    (
+        "INSERT INTO p SELECT CAST(id AS INT), date_add(DATE '2026-01-01', CAST(id % 10 AS INT)),"
+        " if(id = 5, NULL, CAST(id AS INT)) FROM range(1000)"
+    ),
+]
+DECIDED = {
+    "day = DATE '2026-01-03'": 100,
+    "day = DATE '2026-01-03' AND id >= 0": 100,
+    "day IN (DATE '2026-01-01', DATE '2026-01-02')": 200,
+    "day < '2026-01-03' OR day > '2026-01-09'": 300,
+    "NOT (day <> DATE '2026-01-03')": 100,
+    "day IS NULL": 0,
+    "day = DATE '2030-01-01'": 0,
+    "id > 2000": 0,
+    "n >= 0 AND day = DATE '2026-01-07'": 100,
+}
+OPEN = {
+    # One row of that day has no n.
+    "n >= 0 AND day = DATE '2026-01-06'": 99,
+    "n IS NOT NULL AND day = DATE '2026-01-06'": 99,
+    "id > 10 AND day = DATE '2026-01-03'": 99,
+    "dayofmonth(day) = 3": 100,
+    "day = DATE '2026-01-03' OR id = 0": 101,
+}
+
+
+@pytest.fixture
+def parts(lake):
+    for statement in PARTS:
+        lake.sql(statement)
+    return lake
+
+
+@pytest.mark.parametrize("condition", DECIDED | OPEN)
+def test_filters_that_choose_whole_files_are_counted_without_a_job(parts, condition):
+    (count, _), jobs = asked(parts, f"SELECT count(*), max(id) FROM p WHERE {condition}")
+
+    assert count == (DECIDED | OPEN)[condition]
+    assert (jobs == 0) == (condition in DECIDED)
+
+
+@pytest.mark.parametrize("condition", DECIDED | OPEN)
+def test_a_delete_of_whole_files_runs_no_job(parts, spark, condition):
+    found = []
+    jobs = jobs_of(
+        spark, lambda: found.extend(parts.sql(f"DELETE FROM p WHERE {condition}").collect())
+    )
+
+    wanted = (DECIDED | OPEN)[condition]
+    assert found[0]["deleted"] == wanted
+    assert (jobs == 0) == (condition in DECIDED)
+    left = f"SELECT count(*), count_if({condition}), count(DISTINCT id) FROM p"
+    assert [tuple(r) for r in parts.sql(left).collect()] == [(1000 - wanted, 0, 1000 - wanted)]
+
+
+def test_a_delete_of_whole_files_keeps_deletes_and_rows_in_the_catalog_apart(parts, spark):
+    parts.sql("DELETE FROM p WHERE id = 12")
+    parts.sql("INSERT INTO p VALUES (5000, DATE '2026-01-03', 1), (5001, DATE '2026-01-04', 1)")
+    [told] = parts.sql("DELETE FROM p WHERE day = DATE '2026-01-03'").collect()
+
+    assert told["deleted"] == 100
+    assert [tuple(r) for r in parts.sql("SELECT count(*), max(id) FROM p").collect()] == [
+        (901, 5001)
+    ]
+    [told] = parts.sql("DELETE FROM p WHERE day = (SELECT max(day) FROM p)").collect()
+    assert told["deleted"] == 100

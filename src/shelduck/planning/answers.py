@@ -14,7 +14,7 @@ from shelduck.planning.prune import facts_of_files
 from shelduck.planning.resolve import Node
 from shelduck.planning.scan import ScanGroup
 
-COUNT, MIN, MAX = "COUNT", "MIN", "MAX"
+COUNT, MIN, MAX, WHERE = "COUNT", "MIN", "MAX", "WHERE"
 _WHOLE = ("number", "date")
 
 Measure = tuple[str, str | None]

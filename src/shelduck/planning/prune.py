@@ -7,7 +7,7 @@ another type or unreliable, the file may match.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shelduck.model.files.data_files import ColumnStats, DataFile
@@ -101,6 +101,45 @@ def matching_files(
         for file in (group.files if files is None else files)
         if may_match(predicate, _FileFacts(places, file, _of_file(stats, file.id)))
     }
+
+
+def certain_files(
+    negated: Sequence[Predicate],
+    group: ScanGroup,
+    stats: Mapping[int, Mapping[int, ColumnStats]],
+    files: Iterable[DataFile],
+) -> set[int]:
+    """Return the ids of files of which every row passes some filters, given their negations.
+
+    A filter that is neither true nor false of a NULL passes no such row, so columns that may be
+    NULL prove nothing. Statistics are as in `matching_files`.
+    """
+    places = _Places(group)
+    return {
+        file.id
+        for file in files
+        if _none_fails(negated, _FileFacts(places, file, _of_file(stats, file.id)))
+    }
+
+
+def _none_fails(negated: Sequence[Predicate], lookup: Lookup) -> bool:
+    for predicate in negated:
+        if may_match(predicate, lookup):
+            return False
+        for path in compared(predicate):
+            facts = lookup(path)
+            if facts is None or facts.may_be_null:
+                return False
+    return True
+
+
+def compared(predicate: Predicate) -> Iterator[Path]:
+    """Yield the columns whose values a predicate compares."""
+    if isinstance(predicate, And | Or):
+        for part in predicate.parts:
+            yield from compared(part)
+    elif isinstance(predicate, Comparison | In | StartsWith):
+        yield predicate.path
 
 
 def facts_of_files(group: ScanGroup, file: DataFile, stats: ColumnStats | None) -> Lookup:

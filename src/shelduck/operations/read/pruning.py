@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
@@ -15,9 +16,9 @@ from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.buckets import has_same_buckets
-from shelduck.planning.answers import Measure, measured, measured_columns
+from shelduck.planning.answers import WHERE, Measure, measured, measured_columns
 from shelduck.planning.equals import buckets_of, equal_values
-from shelduck.planning.prune import matching_files
+from shelduck.planning.prune import certain_files, matching_files
 from shelduck.planning.ranges import whole_number_ranges
 from shelduck.planning.scan import ScanGroup
 from shelduck.sql.query.predicates import parse_filter
@@ -67,6 +68,18 @@ class Pruner:
             stats = self._stats_of(connection, columns, files)
         return matching_files(predicate, group, stats, files)
 
+    def certain(self, group: ScanGroup, filters: list[str], files: list[DataFile]) -> set[int]:
+        """Return the ids of files of which every row passes all filters."""
+        names = [column.name for column in group.read]
+        negated = [parse_filter(text, names, _TIME_ZONE, negated=True) for text in filters]
+        found = {_field_id(group, path) for predicate in negated for path in _paths(predicate)}
+        columns = {i for i in found if i is not None}
+        if columns & self._unsafe:
+            return set()
+        with self._store.read() as connection:
+            stats = self._stats_of(connection, columns, files)
+        return certain_files(negated, group, stats, files)
+
     def values(
         self, group: ScanGroup, files: Sequence[DataFile]
     ) -> Mapping[int, tuple[Comparable | None, ...]]:
@@ -82,11 +95,23 @@ class Pruner:
         return {file.id: tuple(_value(found, file, column) for column in columns) for file in files}
 
     def measured(self, group: ScanGroup, measures: list[list[str]]) -> list[str | None] | None:
-        """Return COUNT, MIN and MAX of a group's files as texts, None if they are not certain."""
-        wanted: list[Measure] = [(word, rest[0] if rest else None) for word, *rest in measures]
+        """Return COUNT, MIN and MAX of a group's files as texts, None if they are not certain.
+
+        A measure ``WHERE`` is a filter: it must choose all or no rows of each file.
+        """
+        filters = [text for word, *rest in measures if word == WHERE for text in rest]
+        wanted: list[Measure] = [
+            (word, rest[0] if rest else None) for word, *rest in measures if word != WHERE
+        ]
         columns = measured_columns(group, wanted)
         if columns is None or columns & self._unsafe:
             return None
+        if filters:
+            kept = self(group, filters)
+            files = [f for f in group.files if kept is None or f.id in kept]
+            if self.certain(group, filters, files) != {f.id for f in files}:
+                return None
+            group = replace(group, files=tuple(files), values=((),) * len(files))
         stats: Mapping[int, Mapping[int, ColumnStats]] = {}
         if columns:
             with self._store.read() as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from shelduck.catalog.databases.store import Store
@@ -14,7 +15,8 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.read.pruning import Pruner
-from shelduck.planning.scan import plan_scan
+from shelduck.planning.scan import ScanPlan, plan_scan
+from shelduck.spark.bridge.named import whole_condition
 from shelduck.spark.files.layouts import read_layouts
 from shelduck.spark.scan.read import Origin, read_rows
 from shelduck.spark.scan.rollup_rule import Chooser
@@ -67,14 +69,8 @@ class TableRows:
 
         ``choose`` may answer a query from a rollup.
         """
-        plan = plan_scan(
-            self.table,
-            self.files,
-            self.mappings,
-            columns,
-            snapshots=Origin.SNAPSHOT_ID in origins,
-        )
-        pruner = Pruner(self.store, self.table, self.unsafe_bounds)
+        plan = self._plan(columns, snapshots=Origin.SNAPSHOT_ID in origins)
+        pruner = self._pruner
         return read_rows(
             spark,
             plan,
@@ -85,6 +81,43 @@ class TableRows:
             origins=origins,
             choose=choose,
         )
+
+    def decided(self, found: DataFrame) -> Decided | None:
+        """Return what the catalog knows about the rows of these files that a condition chooses.
+
+        ``found`` are the rows of a frame of the files, with all columns, for which the condition is
+        true. None if it is more than filters on one scan.
+        """
+        texts = whole_condition(found)
+        plan = self._plan(None) if texts else None
+        if texts is None or plan is None or len(plan.groups) != 1:
+            return None
+        [group] = plan.groups
+        if group.snapshot_column is not None:
+            return None
+        kept = self._pruner(group, texts)
+        files = [f for f in group.files if kept is None or f.id in kept]
+        counted = [f for f in files if f.record_count is not None]
+        certain = self._pruner.certain(group, texts, counted)
+        return Decided(
+            tuple(f for f in files if f.id in certain),
+            tuple(f for f in files if f.id not in certain),
+        )
+
+    @cached_property
+    def _pruner(self) -> Pruner:
+        return Pruner(self.store, self.table, self.unsafe_bounds)
+
+    def _plan(self, columns: Sequence[str] | None, *, snapshots: bool = False) -> ScanPlan:
+        return plan_scan(self.table, self.files, self.mappings, columns, snapshots=snapshots)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Files of which a condition chooses every row, and those of which it may choose some."""
+
+    whole: tuple[DataFile, ...]
+    partly: tuple[DataFile, ...]
 
 
 def table_rows(

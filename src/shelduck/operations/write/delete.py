@@ -28,13 +28,22 @@ class Choice(Protocol):
 def delete_rows(spark: SparkSession, rows: TableRows, where: Choice, *, few: int = 0) -> Done:
     """Return the deletion of the rows that match; nothing is committed.
 
-    Up to ``few`` rows of files go to the catalog instead of delete files.
+    Up to ``few`` rows of files go to the catalog instead of delete files. Files of which statistics
+    or partitions show that all rows match are not read.
     """
     dead: dict[int, DeadRows] = {}
     inlined: tuple[int, ...] = ()
     if rows.files:
-        found = where.rows(replace(rows, inlined=()).frame(spark, origins=ORIGINS))
-        dead = write_delete_files(spark, found, rows.files, rows.table, few=few)
+        stored = replace(rows, inlined=())
+        found = where.rows(stored.frame(spark, origins=ORIGINS))
+        decided = stored.decided(found)
+        if decided is not None:
+            dead = {f.id: DeadRows(_live_rows(f) or 0) for f in decided.whole}
+            stored = replace(stored, files=decided.partly)
+        if dead and stored.files:
+            found = where.rows(stored.frame(spark, origins=ORIGINS))
+        if stored.files:
+            dead |= write_delete_files(spark, found, stored.files, rows.table, few=few)
     if any(part.rows for part in rows.inlined):
         inlined = row_ids(where.rows(replace(rows, files=()).frame(spark, origins=ORIGINS)))
     return deleted(rows, dead, inlined)

@@ -13,6 +13,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge.classes import loaded
 from shelduck.spark.bridge.codec import field_rows, rows_of
+from shelduck.spark.bridge.codec import texts as texts_of
 from shelduck.spark.bridge.jvm import has_jvm, java_column, java_frame
 
 
@@ -66,6 +67,18 @@ def equal_columns(joined: DataFrame) -> list[tuple[str, str]]:
     """Return the pairs of columns of one type that a join compares with ``=``, left ones first."""
     found = loaded(joined.sparkSession).plans.equalColumns(java_frame(joined))
     return [(left, right) for left, right in field_rows(found)]
+
+
+def whole_condition(chosen: DataFrame) -> list[str] | None:
+    """Return the filters that choose rows from one scan of a lake, as SQL.
+
+    None if something else chooses them too, or over Spark Connect, which shows no plans.
+    """
+    spark = chosen.sparkSession
+    if not has_jvm(spark):
+        return None
+    found = loaded(spark).plans.wholeCondition(java_frame(chosen))
+    return None if found is None else texts_of(found)
 
 
 def select_names(rows: DataFrame, names: Iterable[str]) -> DataFrame:

@@ -48,18 +48,21 @@ _TRUE = Literal(value=True, type=Primitive("boolean"))
 _DEPTH = 200
 
 
-def parse_filter(text: str, columns: Collection[str], time_zone: str | None = None) -> Predicate:
+def parse_filter(
+    text: str, columns: Collection[str], time_zone: str | None = None, *, negated: bool = False
+) -> Predicate:
     """Return what one pushed filter demands of the columns, `Unknown` where it is not understood.
 
     ``text`` is one expression: texts must not be joined by line ends and split again, for a string
     in a filter may hold a line end. ``columns`` are the top-level names of the relation that Spark
     filters, spelled as there: Catalyst writes ``t.c`` for a column ``c`` of the alias ``t``, and
     only the names tell it from a field of a struct ``t``. ``time_zone`` is the session time zone,
-    in which instants are written. Never raises.
+    in which instants are written. ``negated`` asks what the negation of the filter demands. Never
+    raises.
     """
     try:
         tokens = tokenize(text)[:-1]
-        return _Reader(frozenset(columns), time_zone).read(tokens, negated=False, depth=0)
+        return _Reader(frozenset(columns), time_zone).read(tokens, negated=negated, depth=0)
     except InvalidRequest:
         return Unknown()
 

@@ -19,8 +19,11 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.Predicate;
 import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
@@ -89,15 +92,7 @@ public class LakeFileIndex implements FileIndex {
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    final Seq filters = (Seq) partitionFilters.concat(dataFilters);
-    // The session's time zone may have changed since the DataFrame was made.
-    SQLConf utc = SQLConf.get().clone();
-    utc.setConfString("spark.sql.session.timeZone", "UTC");
-    String text = (String) SQLConf.withExistingConf(utc, new AbstractFunction0() {
-      public Object apply() {
-        return texts(filters);
-      }
-    });
+    String text = texts((Seq) partitionFilters.concat(dataFilters), false);
     BasePredicate[] conditions = bound(partitionFilters);
     List rows = ask(text);
     ArrayList kept = new ArrayList(rows.size());
@@ -116,15 +111,39 @@ public class LakeFileIndex implements FileIndex {
     return ScalaSeq.of(kept);
   }
 
-  private static String texts(Seq filters) {
-    StringBuilder text = new StringBuilder();
-    for (int i = 0; i < filters.size(); i++) {
-      String filter = sql((Expression) filters.apply(i));
-      if (filter != null) {
-        text.append(TextRows.encoded(filter)).append('\n');
+  /** Null if one of the filters says more than its text. */
+  public static String allTexts(List filters) {
+    return texts(ScalaSeq.of(filters), true);
+  }
+
+  private static String texts(final Seq filters, final boolean whole) {
+    // The session's time zone may have changed since the DataFrame was made.
+    SQLConf utc = SQLConf.get().clone();
+    utc.setConfString("spark.sql.session.timeZone", "UTC");
+    return (String) SQLConf.withExistingConf(utc, new AbstractFunction0() {
+      public Object apply() {
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < filters.size(); i++) {
+          String filter = sql((Expression) filters.apply(i));
+          if (filter != null) {
+            text.append(TextRows.encoded(filter)).append('\n');
+          } else if (whole) {
+            return null;
+          }
+        }
+        return text.toString();
       }
+    });
+  }
+
+  /** The index of a relation over files of a lake, null for any other plan. */
+  public static LakeFileIndex of(LogicalPlan plan) {
+    if (!(plan instanceof LogicalRelation)
+        || !(((LogicalRelation) plan).relation() instanceof HadoopFsRelation)) {
+      return null;
     }
-    return text.toString();
+    Object found = ((HadoopFsRelation) ((LogicalRelation) plan).relation()).location();
+    return found instanceof LakeFileIndex ? (LakeFileIndex) found : null;
   }
 
   /** The answers of {@link MetadataBranch} for all files, null if the catalog does not know them. */

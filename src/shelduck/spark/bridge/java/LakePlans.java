@@ -1,6 +1,7 @@
 package shelduck.bridge;
 
 import java.net.URI;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.function.Function;
@@ -12,8 +13,10 @@ import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
@@ -84,6 +87,23 @@ public final class LakePlans {
             .append(TextRows.encoded(((Attribute) right).name())).append('\n');
       }
     }
+  }
+
+  /**
+   * The filters that choose these rows from one scan of a lake, a row for each; null if something
+   * else chooses them too, or a filter has no text.
+   */
+  public String wholeCondition(Dataset rows) {
+    LogicalPlan at = rows.queryExecution().optimizedPlan();
+    while (at instanceof Project) {
+      at = (LogicalPlan) at.children().apply(0);
+    }
+    ArrayList filters = new ArrayList();
+    while (at instanceof Filter) {
+      filters.add(((Filter) at).condition());
+      at = (LogicalPlan) at.children().apply(0);
+    }
+    return LakeFileIndex.of(at) == null ? null : LakeFileIndex.allTexts(filters);
   }
 
   /**

@@ -6,12 +6,11 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.collection.immutable.Seq;
 
 /**
@@ -19,12 +18,16 @@ import scala.collection.immutable.Seq;
  * lake, or rows that the plan itself has.
  */
 public final class MetadataBranch {
+  // The first field of a row that is a filter.
+  private static final String WHERE = "WHERE";
   private final LogicalPlan rows;
   private final Attribute[] columns;
+  private final String filters;
 
-  private MetadataBranch(LogicalPlan rows, Attribute[] columns) {
+  private MetadataBranch(LogicalPlan rows, Attribute[] columns, String filters) {
     this.rows = rows;
     this.columns = columns;
+    this.filters = filters;
   }
 
   /** Adds the branches below a plan to a list; false if one of them is something else. */
@@ -55,9 +58,17 @@ public final class MetadataBranch {
       }
       return true;
     }
-    MetadataBranch branch = new MetadataBranch(at, wanted);
-    found.add(branch);
-    return at instanceof LocalRelation || branch.index() != null;
+    ArrayList conditions = new ArrayList();
+    while (at instanceof Filter) {
+      conditions.add(((Filter) at).condition());
+      at = (LogicalPlan) at.children().apply(0);
+    }
+    String filters = LakeFileIndex.allTexts(conditions);
+    if (filters == null) {
+      return false;
+    }
+    found.add(new MetadataBranch(at, wanted, filters));
+    return LakeFileIndex.of(at) != null || (at instanceof LocalRelation && filters.isEmpty());
   }
 
   /**
@@ -79,7 +90,12 @@ public final class MetadataBranch {
       }
       text.append('\n');
     }
-    return index().answers(text.toString());
+    List conditions = TextRows.rows(filters);
+    for (int i = 0; i < conditions.size(); i++) {
+      String condition = ((String[]) conditions.get(i))[0];
+      text.append(WHERE).append('\t').append(TextRows.encoded(condition)).append('\n');
+    }
+    return LakeFileIndex.of(rows).answers(text.toString());
   }
 
   /** The answers of the rows that the plan has, which are few. */
@@ -108,15 +124,6 @@ public final class MetadataBranch {
       found[i] = counts ? Long.toString(count) : best == null ? null : best.toString();
     }
     return found;
-  }
-
-  private LakeFileIndex index() {
-    if (!(rows instanceof LogicalRelation)
-        || !(((LogicalRelation) rows).relation() instanceof HadoopFsRelation)) {
-      return null;
-    }
-    Object found = ((HadoopFsRelation) ((LogicalRelation) rows).relation()).location();
-    return found instanceof LakeFileIndex ? (LakeFileIndex) found : null;
   }
 
   private static Attribute source(Seq made, Attribute column) {

@@ -27,8 +27,8 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Answers COUNT, MIN and MAX of a whole table from the catalog: the plan becomes one row, and Spark
- * runs no job. What it does not understand, or the catalog does not know for certain, stays as it
+ * Answers COUNT, MIN and MAX of whole files from the catalog, of all or of those that filters choose:
+ * the plan becomes one row, and Spark runs no job. What it does not understand, or the catalog does not know for certain, stays as it
  * is.
  */
 public class MetadataRule extends LakeRule {
