@@ -69,6 +69,12 @@ def equal_columns(joined: DataFrame) -> list[tuple[str, str]]:
     return [(left, right) for left, right in field_rows(found)]
 
 
+def has_its_rows(rows: DataFrame) -> bool:
+    """Return whether all rows that a plan reads are in the plan itself; False over Connect."""
+    spark = rows.sparkSession
+    return has_jvm(spark) and bool(loaded(spark).plans.hasItsRows(java_frame(rows)))
+
+
 def whole_condition(chosen: DataFrame) -> list[str] | None:
     """Return the filters that choose rows from one scan of a lake, as SQL.
 

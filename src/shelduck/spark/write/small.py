@@ -18,6 +18,7 @@ from shelduck.model.types import temporal
 from shelduck.model.types.data_types import FLOATS, Decimal
 from shelduck.model.types.literals import float_text
 from shelduck.spark.bridge.jvm import optimized_plan
+from shelduck.spark.bridge.named import has_its_rows
 from shelduck.spark.rows.assign import failure_of
 
 _LOCAL = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
@@ -31,6 +32,8 @@ def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | Non
     compute the rows, which does not run, or if there are too many. A value that does not fit its
     column is InvalidRequest.
     """
+    if not has_its_rows(df):
+        return None
     carried = df.select(*_carried_all(columns))
     try:
         plan = optimized_plan(carried)

@@ -15,7 +15,9 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.functions;
@@ -23,6 +25,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.collection.immutable.Seq;
 import scala.collection.immutable.Map$;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -87,6 +90,18 @@ public final class LakePlans {
             .append(TextRows.encoded(((Attribute) right).name())).append('\n');
       }
     }
+  }
+
+  /** Whether all rows that the plan reads are in the plan itself. */
+  public boolean hasItsRows(Dataset rows) {
+    Seq leaves = rows.queryExecution().analyzed().collectLeaves();
+    for (int i = 0; i < leaves.size(); i++) {
+      if (!(leaves.apply(i) instanceof LocalRelation)
+          && !(leaves.apply(i) instanceof OneRowRelation)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /**
