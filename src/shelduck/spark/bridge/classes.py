@@ -39,6 +39,7 @@ _CLASSES = (
     "LakeFileIndex",
     "CheckedRows",
     "ReadWhole",
+    "KeptPositions",
     "DeletedPositions",
     "KeptVector",
     "KeptRows",

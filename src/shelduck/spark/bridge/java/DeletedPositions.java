@@ -40,23 +40,40 @@ public final class DeletedPositions {
       InternalRow constants, int at, long count, Configuration conf) throws IOException {
     Roaring64NavigableMap positions = new Roaring64NavigableMap();
     if (!constants.isNullAt(at)) {
-      Path path = new Path(constants.getUTF8String(at).toString());
+      String path = constants.getUTF8String(at).toString();
       long bound = constants.isNullAt(at + 1) ? Long.MAX_VALUE : constants.getLong(at + 1);
-      long found = path.getName().endsWith(".puffin")
-          ? addVector(positions, path, conf) : addParquet(positions, path, bound, conf);
-      if (count >= 0 && found != count) {
-        throw new IOException("delete file " + path + " has " + found
-            + " rows, but the catalog says " + count + "; restore the file, or correct"
-            + " delete_count in ducklake_delete_file");
-      }
+      positions = stored(path, bound, count, conf);
     }
     if (!constants.isNullAt(at + 2)) {
+      Roaring64NavigableMap shared = positions;
+      positions = new Roaring64NavigableMap();
+      positions.or(shared);
       ByteBuffer inlined =
           ByteBuffer.wrap(constants.getBinary(at + 2)).order(ByteOrder.LITTLE_ENDIAN);
       while (inlined.hasRemaining()) {
         positions.addLong(inlined.getLong());
       }
     }
+    return positions;
+  }
+
+  /** The positions of a delete file, which others read too. */
+  private static Roaring64NavigableMap stored(
+      String name, long bound, long count, Configuration conf) throws IOException {
+    KeptPositions.Content known = KeptPositions.get(name, bound);
+    if (known != null && (count < 0 || known.count == count)) {
+      return known.positions;
+    }
+    Path path = new Path(name);
+    Roaring64NavigableMap positions = new Roaring64NavigableMap();
+    long found = path.getName().endsWith(".puffin")
+        ? addVector(positions, path, conf) : addParquet(positions, path, bound, conf);
+    if (count >= 0 && found != count) {
+      throw new IOException("delete file " + path + " has " + found
+          + " rows, but the catalog says " + count + "; restore the file, or correct"
+          + " delete_count in ducklake_delete_file");
+    }
+    KeptPositions.put(name, bound, new KeptPositions.Content(positions, found));
     return positions;
   }
 
