@@ -31,8 +31,8 @@ _ABOUT = (
 _REASONS = {
     "change feed": "Delta writes changed rows a second time while it updates, and only reads those;"
     " Shelduck finds them in the data files when somebody asks",
-    "STRING to INT, a third": "a job beside which writers and readers go on (leases, a shadow column,"
-    " 150 statements of the catalog); the peers replace the table",
+    "STRING to INT, a third": "a job beside which writers and readers go on (leases, a shadow"
+    " column, 150 statements of the catalog); the peers replace the table",
     "scan after": "files with deletes are read through vectors that skip rows, without the classes"
     " that Spark's generated code knows best; delete files are Parquet, not bitmaps",
     "LIMIT 10": "planning asks Python for the files",

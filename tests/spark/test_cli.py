@@ -227,3 +227,49 @@ def test_a_worker_does_the_jobs_that_are_queued(url, spark):
     assert json_lines("sql", "SELECT id FROM t ORDER BY id", "-c", url) == [
         *[{"id": "1"}, {"id": "2"}]
     ]
+
+
+def test_schemas_are_pulled_planned_and_applied(sqlite_url, data_path, tmp_path):
+    with shelduck.connect(sqlite_url, data_path) as lake:
+        lake.execute("CREATE TABLE t (id INT, n INT)")
+    folder = tmp_path / "schema"
+    assert "main.t.sql" in run("schema", "pull", "-c", sqlite_url, "-o", folder)
+    assert "nothing differs" in run("plan", folder, "-c", sqlite_url)
+    place = folder / "main.t.sql"
+    place.write_text(place.read_text().replace("  n INT", "  m BIGINT"))
+
+    def planned(*how):
+        found = CliRunner().invoke(app, ["plan", str(folder), "-c", sqlite_url, *how])
+        assert found.exit_code == 2
+        return found.stdout
+
+    assert "RENAME COLUMN n TO m" in planned()
+    assert "| main.t | `RENAME COLUMN n TO m` | light |" in planned("--markdown")
+    plan = tmp_path / "plan.json"
+    plan.write_text(planned("--json"))
+    assert json.loads(plan.read_text())["tables"][0]["weight"] == "light"
+
+    asked = CliRunner().invoke(app, ["apply", str(folder), "-c", sqlite_url], input="n\n")
+    assert asked.exit_code == 1
+    assert "RENAME" in run("apply", folder, "-c", sqlite_url, "--yes", "--plan", plan)
+    assert [line["column"] for line in json_lines("schema", "t", "-c", sqlite_url)] == ["id", "m"]
+    assert "nothing differs" in run("apply", folder, "-c", sqlite_url, "--yes")
+
+
+def test_apply_refuses_what_was_not_planned(sqlite_url, data_path, tmp_path, monkeypatch, capsys):
+    with shelduck.connect(sqlite_url, data_path) as lake:
+        lake.execute("CREATE TABLE t (id INT, n INT)")
+        lake.pull_schema(tmp_path)
+    plan = tmp_path / "plan.json"
+    plan.write_text(run("plan", tmp_path, "-c", sqlite_url, "--json"))
+    (tmp_path / "main.t.sql").write_text("CREATE TABLE t (id INT)")
+    apply = ("apply", tmp_path, "-c", sqlite_url, "--yes")
+    assert "make a new plan" in fail(monkeypatch, capsys, *apply, "--plan", plan)
+    missing = tmp_path / "none.json"
+    assert "is no plan" in fail(monkeypatch, capsys, *apply, "--plan", missing)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    told = fail(monkeypatch, capsys, "plan", empty, "-c", sqlite_url)
+    assert "has no .sql file" in told
+    told = fail(monkeypatch, capsys, "schema", "t", "-c", sqlite_url, "-o", empty)
+    assert "--output belongs to schema pull" in told

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from shelduck.api.schema_plan import SchemaPlan, plan_schema, pull, read_folder
 from shelduck.api.transaction import Transaction
 from shelduck.catalog.read import read as catalog_read
 from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
@@ -63,6 +66,29 @@ class Lake(LakeBorders):
         You can change and show metadata without Java. Raises what `sql` raises.
         """
         return run_plain(self._session, text)
+
+    def pull_schema(self, folder: str | Path) -> list[Path]:
+        """Write a file of SQL for each table, with the ids of its columns; return the files.
+
+        Change the files, keep them in version control, and see with `plan` what they would do.
+        Comments and defaults of nested fields, and views, are not in them.
+        """
+        return pull(self._state, Path(folder))
+
+    def plan(self, target: str | Path | Mapping[str, str]) -> SchemaPlan:
+        """Return what leads from the lake to files of SQL; print it, then call its ``apply``.
+
+        Args:
+            target: A folder with one ``.sql`` file for each table of the lake, or their texts by
+                name. A table that no file declares would be dropped.
+
+        Raises:
+            InvalidRequest: a file declares no table, or it is unclear whether a column is new or
+                renamed; the message says what to write.
+            Unsupported: a key model or rollups differ; they have statements of their own.
+        """
+        texts = target if isinstance(target, Mapping) else read_folder(Path(target))
+        return plan_schema(self._state, texts)
 
     def snapshots(self) -> list[Snapshot]:
         """Return all snapshots of the lake, oldest first."""

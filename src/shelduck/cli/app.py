@@ -12,12 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from shelduck.api.connect import connect, connect_existing
-from shelduck.cli import jobs
+from shelduck.cli import jobs, schema
 from shelduck.cli.demo import run_demo
 from shelduck.cli.options import Catalog, Json, console, print_rows, print_told
 from shelduck.errors import ShelduckError
 from shelduck.model.tables.table import Snapshot
-from shelduck.model.text.quoting import quote_name
 from shelduck.spark.session import PySparkException
 from shelduck.work.results import PlainRows
 
@@ -34,6 +33,8 @@ DataPath = Annotated[
     ),
 ]
 app.add_typer(jobs.app, name="jobs")
+for command in (schema.schema, schema.plan, schema.apply):
+    app.command()(command)
 
 
 @app.command()
@@ -58,36 +59,15 @@ def sql(
 
 
 @app.command()
-def tables(catalog: Catalog, schema: str | None = None, json: Json = False) -> None:
-    """List the tables of a lake."""
-    with connect_existing(catalog) as lake:
-        rows = [{"schema": t.schema, "table": t.name} for t in lake.tables(schema)]
-    print_rows(rows, ["schema", "table"], as_json=json)
-
-
-@app.command()
-def schema(
-    table: Annotated[str, typer.Argument(help="table or schema.table")],
+def tables(
     catalog: Catalog,
+    in_schema: Annotated[str | None, typer.Option("--schema", help="only its tables")] = None,
     json: Json = False,
 ) -> None:
-    """Show a table's columns with their ids, types and defaults."""
+    """List the tables of a lake."""
     with connect_existing(catalog) as lake:
-        columns = lake.table(table).columns
-    rows = [
-        {
-            "id": f.id,
-            "column": quote_name(f.name),
-            "type": str(f.type),
-            "nullable": f.nullable,
-            "initial_default": f.initial_default,
-            "default": f.default.text if f.default else None,
-        }
-        for f in columns
-    ]
-    print_rows(
-        rows, ["id", "column", "type", "nullable", "initial_default", "default"], as_json=json
-    )
+        rows = [{"schema": t.schema, "table": t.name} for t in lake.tables(in_schema)]
+    print_rows(rows, ["schema", "table"], as_json=json)
 
 
 @app.command()

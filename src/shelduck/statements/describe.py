@@ -101,8 +101,13 @@ def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]
     ]
 
 
-def create_statement(table: TableVersion, rollups: Sequence[TableVersion] = ()) -> str:
-    """Return a CREATE TABLE statement that makes such a table, with its rollups."""
+def create_statement(
+    table: TableVersion, rollups: Sequence[TableVersion] = (), *, with_ids: bool = False
+) -> str:
+    """Return a CREATE TABLE statement that makes such a table, with its rollups.
+
+    ``with_ids`` adds the ids of its columns as comments.
+    """
     name = TableName((table.schema.name, table.name))
     return create_table_text(
         name,
@@ -113,6 +118,7 @@ def create_statement(table: TableVersion, rollups: Sequence[TableVersion] = ()) 
         properties=shown_properties(table.properties),
         keys=table_keys(table),
         rollups=[spec for found in rollups if (spec := spec_of(table, found)) is not None],
+        with_ids=with_ids,
     )
 
 

@@ -28,16 +28,22 @@ def create_table_text(
     properties: Mapping[str, str] | None = None,
     keys: TableKeys | None = None,
     rollups: Sequence[RollupSpec] = (),
+    with_ids: bool = False,
 ) -> str:
     """Return the CREATE TABLE statement that makes a table like this one.
 
     Rollups that combine rows are statements of their own behind it. Types without a Spark word keep
     DuckLake's. Comments and defaults of nested fields have no place in such a statement and are
-    left out; a default that only DuckDB understands is a comment.
+    left out; a default that only DuckDB understands is a comment. ``with_ids`` adds the id of each
+    column as a comment.
     """
     how = {} if keys is None else dict(keys.aggregations)
-    lines = ",\n".join(f"  {_column(f, comments.get(f.id), how.get(f.id))}" for f in columns)
-    text = f"CREATE TABLE {name} (\n{lines}\n)"
+    lines = [f"  {_column(f, comments.get(f.id), how.get(f.id))}," for f in columns]
+    lines[-1] = lines[-1].removesuffix(",")
+    if with_ids:
+        lines = [f"{line}  -- id: {f.id}" for line, f in zip(lines, columns, strict=True)]
+    listed_columns = "\n".join(lines)
+    text = f"CREATE TABLE {name} (\n{listed_columns}\n)"
     if keys is not None:
         text += key_clauses(keys, columns)
     plain = [spec for spec in rollups if not spec.measures]
@@ -56,6 +62,17 @@ def create_table_text(
     if keys is not None and keys.columns and not sorted_by:
         more.append(f"ALTER TABLE {name} RESET SORTED BY")
     return ";\n".join([text, *more])
+
+
+def has_text(default: Default) -> bool:
+    """Return whether a default can be written in a statement."""
+    if default.literal:
+        return True
+    try:
+        expression_for_spark(default.text)
+    except (InvalidRequest, Unsupported):
+        return False
+    return True
 
 
 def key_clauses(keys: TableKeys, columns: Schema) -> str:
@@ -114,8 +131,7 @@ def _default(default: Default, data_type: DataType) -> str:
             data_type == Primitive("boolean") and default.text in ("true", "false")
         )
         return f" DEFAULT {default.text if bare else quote_text(default.text)}"
-    try:
+    if has_text(default):
         return f" DEFAULT {expression_for_spark(default.text)}"
-    except (InvalidRequest, Unsupported):
-        shown = default.text.replace("*/", "* /").replace("/*", "/ *")
-        return f" /* DEFAULT {shown} in DuckDB */"
+    shown = default.text.replace("*/", "* /").replace("/*", "/ *")
+    return f" /* DEFAULT {shown} in DuckDB */"

@@ -1,0 +1,292 @@
+"""How a table becomes the one that a file declares: the changes of one ALTER TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.changes.definition import Position
+from shelduck.model.changes.modify import OrderColumns
+from shelduck.model.changes.schema_change import (
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    RenameColumn,
+    SetComment,
+    SetDefault,
+    SetNullable,
+)
+from shelduck.model.changes.table_change import TableChange
+from shelduck.model.tables.keys import table_keys
+from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.properties import SetProperties, UnsetProperties, shown_properties
+from shelduck.model.tables.rollup import RollupSpec
+from shelduck.model.tables.schema import Default, Field, FieldId, Kind
+from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.names import split_name
+from shelduck.model.types.data_types import DataType, List, Map, Struct
+from shelduck.model.types.literals import canonical_text
+from shelduck.sql.schema_files import TableFile
+from shelduck.sql.statements.statements import ColumnDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What leads from a table to its file, in order; ``lost`` are the columns that go with it."""
+
+    changes: tuple[TableChange, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+def difference(
+    table: TableVersion,
+    file: TableFile,
+    rollups: Sequence[RollupSpec],
+    renders: Callable[[Default], bool],
+    replaced: Mapping[int, int],
+) -> Difference:
+    """Return the changes that make a table what a file declares.
+
+    ``rollups`` are those that the table has. ``renders`` says whether a default can be written in a
+    file at all; others stay. ``replaced`` are ids of columns that jobs converted, with the ids of
+    their replacements. Raises InvalidRequest if it is unclear which column of the file is
+    which of the table, and Unsupported for changes of the key model or of rollups, which have
+    statements of their own.
+    """
+    matched = _matched(table, file, replaced)
+    _require_same_model(table, file, rollups, matched)
+    kept = {field.id for field in matched.values() if field is not None}
+    lost = [f for f in table.columns if f.id not in kept]
+    changes: list[TableChange] = []
+    partitions = _partitions(table, file, matched)
+    if partitions and table.partition:
+        changes.append(ResetPartitioning())
+    sorting = _sorting(table, file, matched)
+    if sorting and table.sort:
+        changes.append(ResetSorting())
+    changes += [DropColumn((f.name,)) for f in lost]
+    changes += _renames(matched)
+    for column in file.table.columns:
+        field = matched[column.name]
+        if field is not None:
+            changes += _column(table, field, column, renders)
+    changes += _added(file, matched)
+    changes += _order(table, file, matched)
+    changes += [c for c in (*partitions, *sorting) if not isinstance(c, _RESETS)]
+    if file.table.comment != table.comments.get(None):
+        changes.append(SetComment((), file.table.comment))
+    changes += _properties(table, file)
+    return Difference(tuple(changes), tuple(f.name for f in lost))
+
+
+_RESETS = (ResetPartitioning, ResetSorting)
+Matched = dict[str, Field | None]
+
+
+def _matched(table: TableVersion, file: TableFile, replaced: Mapping[int, int]) -> Matched:
+    """Return the column of the table for each column of the file, None for a new one."""
+    top = {f.id: f for f in table.columns}
+    by_name = {f.name.lower(): f for f in table.columns}
+    found: Matched = {}
+    for column in file.table.columns:
+        told, older = file.ids.get(column.name), file.older_names.get(column.name)
+        while told is not None and told in replaced and FieldId(told) not in top:
+            told = replaced[told]
+        if told is not None:
+            if FieldId(told) not in top:
+                raise InvalidRequest(
+                    f"column {column.name!r} has the id {told}, which no column of"
+                    f" {table.full_name} has; leave the comment out of a new column"
+                )
+            found[column.name] = top[FieldId(told)]
+        elif older is not None and older.lower() in by_name:
+            found[column.name] = by_name[older.lower()]
+        else:
+            # Once it is renamed, the comment about the older name means nothing.
+            found[column.name] = by_name.get(column.name.lower())
+    taken = [f.id for f in found.values() if f is not None]
+    doubled = next((f for f in top.values() if taken.count(f.id) > 1), None)
+    if doubled is not None:
+        raise InvalidRequest(
+            f"two columns of the file are column {doubled.name!r} (id {doubled.id}) of"
+            f" {table.full_name}"
+        )
+    new = [name for name, field in found.items() if field is None]
+    lost = [f.name for f in top.values() if f.id not in taken]
+    if new and lost and not file.ids:
+        raise InvalidRequest(
+            f"{table.full_name}: is {new[0]!r} a new column, or {lost[0]!r} with a new name? Write"
+            f" `-- renamed from: {lost[0]}` or `-- id: N` behind the columns, as `schema pull` does"
+        )
+    return found
+
+
+def _renames(matched: Matched) -> Iterator[RenameColumn]:
+    """Yield renames in an order in which no name is taken twice, through others if need be."""
+    wanted = {f.name: name for name, f in matched.items() if f is not None and f.name != name}
+    known = {n.lower() for name, f in matched.items() for n in (name, f.name if f else name)}
+    while wanted:
+        free = next((old for old, new in wanted.items() if not _is_taken(new, old, wanted)), None)
+        if free is None:
+            # A circle: one of them steps aside.
+            old, new = next(iter(wanted.items()))
+            aside = next(n for n in map("renamed_{}".format, count()) if n not in known)
+            yield RenameColumn((old,), aside)
+            del wanted[old]
+            wanted[aside] = new
+            continue
+        yield RenameColumn((free,), wanted.pop(free))
+
+
+def _is_taken(new: str, old: str, wanted: dict[str, str]) -> bool:
+    return any(other.lower() == new.lower() and other != old for other in wanted)
+
+
+def _column(
+    table: TableVersion, field: Field, column: ColumnDefinition, renders: Callable[[Default], bool]
+) -> Iterator[TableChange]:
+    path = (column.name,)
+    if column.nullable and not field.nullable:
+        yield SetNullable(path, nullable=True)
+    if not _same_type(field.type, column.type):
+        yield ChangeType(path, column.type)
+    shown = field.default if field.default is None or renders(field.default) else None
+    if not _same_default(field, shown, column.default):
+        yield SetDefault(path, column.default)
+    if field.nullable and not column.nullable:
+        yield SetNullable(path, nullable=False)
+    if column.comment != table.comments.get(field.id):
+        yield SetComment(path, column.comment)
+
+
+def _same_type(one: DataType, other: DataType) -> bool:
+    """Return whether two types are the same but for the order of members."""
+    match one, other:
+        case Struct(members=now), Struct(members=wanted):
+            types = {m.name: m.type for m in wanted}
+            same_names = len(now) == len(wanted) and {m.name for m in now} == types.keys()
+            return same_names and all(_same_type(m.type, types[m.name]) for m in now)
+        case List(element=now), List(element=wanted):
+            return _same_type(now, wanted)
+        case Map(key=now_key, value=now_value), Map(key=key, value=value):
+            return _same_type(now_key, key) and _same_type(now_value, value)
+        case _:
+            return one == other
+
+
+def _same_default(field: Field, now: Default | None, wanted: Default | None) -> bool:
+    if now is None or wanted is None or isinstance(field.shape, Kind):
+        return now == wanted
+    if not (now.literal and wanted.literal):
+        return now == wanted
+    try:
+        return canonical_text(field.shape, now.text) == canonical_text(field.shape, wanted.text)
+    except InvalidRequest:
+        return now == wanted
+
+
+def _added(file: TableFile, matched: Matched) -> Iterator[AddColumn]:
+    before: str | None = None
+    for column in file.table.columns:
+        if matched[column.name] is None:
+            yield AddColumn(
+                (column.name,),
+                column.type,
+                column.default,
+                column.nullable,
+                column.comment,
+                Position(before),
+                column.key,
+                column.aggregation,
+            )
+        before = column.name
+
+
+def _order(table: TableVersion, file: TableFile, matched: Matched) -> list[OrderColumns]:
+    """Return the order of the kept columns, if it changed."""
+    place = {f.id: n for n, f in enumerate(table.columns)}
+    kept = [f.id for f in matched.values() if f is not None]
+    if sorted(kept, key=place.__getitem__) == kept:
+        return []
+    return [OrderColumns(tuple(c.name for c in file.table.columns))]
+
+
+def _partitions(
+    table: TableVersion, file: TableFile, matched: Matched
+) -> list[SetPartitioning | ResetPartitioning]:
+    now = [(k.column_id, k.transform) for k in table.partition]
+    wanted = []
+    for key in file.table.partitioned_by:
+        field = _found(matched, key.column)
+        wanted.append((None if field is None else field.id, str(key.transform)))
+    if now == wanted:
+        return []
+    keys = file.table.partitioned_by
+    return [SetPartitioning(tuple(keys)) if keys else ResetPartitioning()]
+
+
+def _sorting(
+    table: TableVersion, file: TableFile, matched: Matched
+) -> list[SetSorting | ResetSorting]:
+    if file.table.keys is not None and not file.table.sorted_by:
+        # Tables with keys are sorted by them.
+        return []
+    names = {f.name.lower(): name for name, f in matched.items() if f is not None}
+    now = [_renamed(parse_sort_key(text), names) for text in table.sort]
+    wanted = [_renamed(key, {}) for key in file.table.sorted_by]
+    if now == wanted:
+        return []
+    keys = file.table.sorted_by
+    return [SetSorting(tuple(keys)) if keys else ResetSorting()]
+
+
+def _renamed(key: SortKey, names: Mapping[str, str]) -> SortKey:
+    """Return a key with the name that its column has in the file, if it is a plain column."""
+    try:
+        [name] = split_name(key.expression.replace('"', "`"))
+    except (InvalidRequest, ValueError):
+        return key
+    return replace(key, expression=names.get(name.lower(), name).lower())
+
+
+def _properties(table: TableVersion, file: TableFile) -> list[SetProperties | UnsetProperties]:
+    now, wanted = shown_properties(table.properties), file.table.properties
+    changed = tuple((k, v) for k, v in sorted(wanted.items()) if now.get(k) != v)
+    gone = tuple(k for k in now if k not in wanted)
+    found: list[SetProperties | UnsetProperties] = []
+    if changed:
+        found.append(SetProperties(changed))
+    if gone:
+        found.append(UnsetProperties(gone))
+    return found
+
+
+def _require_same_model(
+    table: TableVersion, file: TableFile, rollups: Sequence[RollupSpec], matched: Matched
+) -> None:
+    now, wanted = table_keys(table), file.table.keys
+    if (now is None) != (wanted is None):
+        raise Unsupported(
+            f"{table.full_name}: a table cannot get or lose a key model; create another table"
+        )
+    if now is not None and wanted is not None:
+        fields = [_found(matched, name) for name in wanted.columns]
+        same_keys = tuple(f.id for f in fields if f is not None) == now.columns
+        if now.model is not wanted.model or not same_keys:
+            raise Unsupported(
+                f"{table.full_name}: the key model or its columns changed; use ALTER TABLE … ADD"
+                " COLUMN … KEY, DROP COLUMN and ORDER BY"
+            )
+    names = {spec.name.lower() for spec in rollups}
+    if names != {spec.name.lower() for spec in file.rollups}:
+        raise Unsupported(
+            f"{table.full_name}: its rollups changed; use ALTER TABLE … ADD ROLLUP and DROP ROLLUP"
+        )
+
+
+def _found(matched: Matched, name: str) -> Field | None:
+    lowered = name.lower()
+    return next((f for n, f in matched.items() if n.lower() == lowered), None)
