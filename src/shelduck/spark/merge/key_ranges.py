@@ -28,6 +28,7 @@ _EXACT = 80
 # Python sorts their values in another order, or not at all.
 _NOT_IN_ORDER = (T.FloatType, T.DoubleType, T.TimestampNTZType, T.StructType, T.ArrayType)
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DateType)
+_IN_TEXTS = (*_WHOLE, T.DecimalType, T.TimestampType)
 _COUNTED = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DecimalType)
 
 
@@ -39,8 +40,13 @@ class _Key:
     zone.
     """
 
-    column: Column
+    name: str
     kind: T.DataType
+
+    @property
+    def column(self) -> Column:
+        """Return the column."""
+        return F.col(self.name)
 
     @property
     def plain(self) -> Column:
@@ -85,6 +91,21 @@ class _Key:
             return self.column == self._back(low)
         return self.column.between(self._back(low), self._back(high))
 
+    def within_text(self, low: Any, high: Any) -> str | None:
+        """Return the same as SQL, None for values without a text that every session reads alike."""
+        if not isinstance(self.kind, _IN_TEXTS):
+            return None
+        if low == high:
+            return f"{self.name} = {self._text(low)}"
+        return f"{self.name} BETWEEN {self._text(low)} AND {self._text(high)}"
+
+    def _text(self, value: Any) -> str:
+        if isinstance(self.kind, T.DateType):
+            return f"date_from_unix_date({value})"
+        if isinstance(self.kind, T.TimestampType):
+            return f"timestamp_micros({value}L)"
+        return f"CAST('{self.fitting(value)}' AS {self.kind.simpleString()})"
+
     def _back(self, value: Any) -> Column:
         if isinstance(self.kind, T.DateType):
             return F.date_from_unix_date(F.lit(value))
@@ -115,7 +136,13 @@ class KeyEnds:
     def near(self, keys: Sequence[Field]) -> Column:
         """Return a condition that is true if these columns have one of the keys."""
         first, *rest = _keys(keys, self._kinds)
-        ranges = [first.within(low, high) for low, high in self._ends.ranges]
+        # One text costs one call into the JVM, and a column of its parts hundreds.
+        texts = [first.within_text(low, high) for low, high in self._ends.ranges]
+        known = [text for text in texts if text is not None]
+        if len(known) == len(texts) and known:
+            ranges = [F.expr(" OR ".join(known))]
+        else:
+            ranges = [first.within(low, high) for low, high in self._ends.ranges]
         if self._ends.nulls[0]:
             ranges.append(first.column.isNull())
         whole = [reduce(or_, ranges)] if ranges else []
@@ -150,7 +177,7 @@ def key_ends(rows: DataFrame, keys: Sequence[Field], count: int | None = None) -
 
 
 def _keys(keys: Sequence[Field], kinds: Sequence[T.DataType]) -> list[_Key]:
-    return [_Key(F.col(backticked(f.name)), kind) for f, kind in zip(keys, kinds, strict=True)]
+    return [_Key(backticked(f.name), kind) for f, kind in zip(keys, kinds, strict=True)]
 
 
 def _ends_of_few(rows: DataFrame, keys: Sequence[_Key]) -> _Ends | None:

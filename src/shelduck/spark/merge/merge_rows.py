@@ -114,6 +114,9 @@ def _case(
     """Return the part whose number is the row's clause, NULL for no part."""
     if not parts:
         return F.lit(None).cast(kind)
+    if all(isinstance(value, str) for _, value in parts):
+        cases = " ".join(f"WHEN {CLAUSE} = {number} THEN {value}" for number, value in parts)
+        return F.expr(f"CASE {cases} END")
     number, value = parts[0]
     case = F.when(takes[number], column_of(value))
     for other, its_value in parts[1:]:

@@ -139,8 +139,9 @@ class _Scopes:
         self.hidden.append(_SOURCE)
         if When.NOT_MATCHED_BY_SOURCE in kinds and merge.of(When.NOT_MATCHED_BY_SOURCE):
             ours = zip(self.table.columns, self.names.now, strict=True)
-            columns = [F.col(now).alias(f.name) for f, now in ours]
-            alone = _called(frame.select(*columns, *self.hidden), merge)
+            named = [Named(f.name, now) for f, now in ours]
+            alone = select_named(frame, [*named, *(Named(h, h) for h in self.hidden)])
+            alone = _called(alone, merge)
             frame = self.evaluate(alone, When.NOT_MATCHED_BY_SOURCE)
         numbers = dict.fromkeys(_number(c.when) for c in clauses)
         number = F.coalesce(*numbers) if numbers else F.lit(None).cast("int")
@@ -151,18 +152,19 @@ class _Scopes:
         clauses = [(n, c) for n, c in enumerate(self.merge.clauses) if c.when is when]
         if not clauses:
             return frame
-        in_target, in_source = F.col(_TARGET).isNotNull(), F.col(_SOURCE).isNotNull()
-        is_meant = {
-            When.MATCHED: in_target & in_source,
-            When.NOT_MATCHED: ~in_target,
-            When.NOT_MATCHED_BY_SOURCE: ~in_source,
-        }[when]
+        is_meant = F.expr(
+            {
+                When.MATCHED: f"{_TARGET} IS NOT NULL AND {_SOURCE} IS NOT NULL",
+                When.NOT_MATCHED: f"{_TARGET} IS NULL",
+                When.NOT_MATCHED_BY_SOURCE: f"{_SOURCE} IS NULL",
+            }[when]
+        )
         cases = [
             (is_meant if c.condition is None else is_meant & as_condition(c.condition), F.lit(n))
             for n, c in clauses
         ]
         number = _number(when)
-        taken = {n: F.col(number) == n for n, _ in clauses}
+        taken = {n: F.expr(f"{number} = {n}") for n, _ in clauses}
         guarded = [
             F.when(taken[n], value).alias(name)
             for n, _ in clauses
@@ -198,19 +200,26 @@ def _joined(target: DataFrame, source: DataFrame, work: _Scopes, how: str) -> Da
             return _without_target(unmatched, work)
     ours = _called(target.withColumn(_TARGET, F.lit(True)), merge)
     joined = ours.join(_theirs(theirs, merge), on, how)
-    fields = list(zip(work.table.columns, work.names.now, strict=True))
-    now = [_target_column(target, merge, f.name).alias(n) for f, n in fields]
-    marks = [_target_column(target, merge, o).alias(_hidden(o)) for o in work.origins]
-    return joined.select("*", *now, *marks)
+    named = [(f.name, n) for f, n in zip(work.table.columns, work.names.now, strict=True)]
+    named += [(o, _hidden(o)) for o in work.origins]
+    if merge.target_qualifier:
+        return joined.select("*", *[target[backticked(name)].alias(n) for name, n in named])
+    alias = backticked(merge.target_alias)
+    return joined.selectExpr("*", *[f"{alias}.{backticked(name)} AS {n}" for name, n in named])
 
 
 def _without_target(rows: DataFrame, work: _Scopes) -> DataFrame:
     """Return rows of the source as those that match no row of the table."""
     fields = zip(work.table.columns, work.names.now, strict=True)
-    now = [F.lit(None).cast(spark_type(f.type, f.name)).alias(n) for f, n in fields]
-    nothing = F.lit(None).cast(T.LongType())
-    marks = [nothing.alias(_hidden(o)) for o in work.origins]
-    return rows.select("*", *now, *marks, F.lit(None).cast("boolean").alias(_TARGET))
+    now = [_nothing(spark_type(f.type, f.name), n) for f, n in fields]
+    marks = [_nothing(T.LongType(), _hidden(o)) for o in work.origins]
+    return rows.select("*", *now, *marks, _nothing(T.BooleanType(), _TARGET))
+
+
+def _nothing(kind: T.DataType, name: str) -> Column:
+    if isinstance(kind, T.AtomicType):
+        return F.expr(f"CAST(NULL AS {kind.simpleString()}) AS {name}")
+    return F.lit(None).cast(kind).alias(name)
 
 
 def _theirs(source: DataFrame, merge: Merge) -> DataFrame:
@@ -229,13 +238,6 @@ def _called(target: DataFrame, merge: Merge) -> DataFrame:
     if merge.target_qualifier:
         return qualified(target, (*merge.target_qualifier, merge.target_alias))
     return target.alias(merge.target_alias)
-
-
-def _target_column(target: DataFrame, merge: Merge, name: str) -> Column:
-    """Return a column of the table, even if the source has the same names as the table."""
-    if merge.target_qualifier:
-        return target[backticked(name)]
-    return F.col(f"{backticked(merge.target_alias)}.{backticked(name)}")
 
 
 def _source_alone(
