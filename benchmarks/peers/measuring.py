@@ -33,8 +33,8 @@ _REASONS = {
     " Shelduck finds them in the data files when somebody asks",
     "STRING to INT, a third": "a job beside which writers and readers go on (leases, a shadow"
     " column, 150 statements of the catalog); the peers replace the table",
-    "scan after": "files with deletes are read through vectors that skip rows, without the classes"
-    " that Spark's generated code knows best; delete files are Parquet, not bitmaps",
+    "scan after": "rows of files with deletes are found through one more array, and the rows that"
+    " changed lie in files of their own; delete files are Parquet, not bitmaps",
     "LIMIT 10": "planning asks Python for the files",
     "append": "the statement is analyzed twice, here and by Spark",
     "CREATE TABLE AS": "the statement is analyzed twice, here and by Spark",

@@ -43,6 +43,7 @@ _CLASSES = (
     "DeletedPositions",
     "KeptVector",
     "KeptRows",
+    "WholeBatches",
     "ReadKept",
     "FieldIds",
     "IdWriteSupport",

@@ -126,7 +126,7 @@ public class KeptRows extends AbstractIterator implements Closeable {
     ColumnVector[] columns = new ColumnVector[batch.numCols() - (hidePosition ? 1 : 0)];
     for (int c = 0; c < columns.length; c++) {
       ColumnVector column = batch.column(hidePosition && c >= position ? c + 1 : c);
-      columns[c] = count == size ? column : new KeptVector(column, rows, count);
+      columns[c] = new KeptVector(column, count == size ? null : rows, count);
     }
     return new ColumnarBatch(columns, count);
   }

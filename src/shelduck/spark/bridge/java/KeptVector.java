@@ -8,7 +8,10 @@ import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** The remaining rows of a vector: row i is its row {@code rows[i]}. Owns no memory. */
+/**
+ * The remaining rows of a vector: row i is its row {@code rows[i]}, or row i if {@code rows} is null.
+ * Owns no memory.
+ */
 public class KeptVector extends ColumnVector {
   private final ColumnVector all;
   private final int[] rows;
@@ -22,6 +25,10 @@ public class KeptVector extends ColumnVector {
     this.count = count;
   }
 
+  private int at(int i) {
+    return rows == null ? i : rows[i];
+  }
+
   public void close() {}
 
   public void closeIfFreeable() {}
@@ -33,7 +40,7 @@ public class KeptVector extends ColumnVector {
   public int numNulls() {
     int nulls = 0;
     for (int i = 0; i < count; i++) {
-      if (all.isNullAt(rows[i])) {
+      if (all.isNullAt(at(i))) {
         nulls++;
       }
     }
@@ -41,55 +48,55 @@ public class KeptVector extends ColumnVector {
   }
 
   public boolean isNullAt(int i) {
-    return all.isNullAt(rows[i]);
+    return all.isNullAt(at(i));
   }
 
   public boolean getBoolean(int i) {
-    return all.getBoolean(rows[i]);
+    return all.getBoolean(at(i));
   }
 
   public byte getByte(int i) {
-    return all.getByte(rows[i]);
+    return all.getByte(at(i));
   }
 
   public short getShort(int i) {
-    return all.getShort(rows[i]);
+    return all.getShort(at(i));
   }
 
   public int getInt(int i) {
-    return all.getInt(rows[i]);
+    return all.getInt(at(i));
   }
 
   public long getLong(int i) {
-    return all.getLong(rows[i]);
+    return all.getLong(at(i));
   }
 
   public float getFloat(int i) {
-    return all.getFloat(rows[i]);
+    return all.getFloat(at(i));
   }
 
   public double getDouble(int i) {
-    return all.getDouble(rows[i]);
+    return all.getDouble(at(i));
   }
 
   public ColumnarArray getArray(int i) {
-    return all.getArray(rows[i]);
+    return all.getArray(at(i));
   }
 
   public ColumnarMap getMap(int i) {
-    return all.getMap(rows[i]);
+    return all.getMap(at(i));
   }
 
   public Decimal getDecimal(int i, int precision, int scale) {
-    return all.getDecimal(rows[i], precision, scale);
+    return all.getDecimal(at(i), precision, scale);
   }
 
   public UTF8String getUTF8String(int i) {
-    return all.getUTF8String(rows[i]);
+    return all.getUTF8String(at(i));
   }
 
   public byte[] getBinary(int i) {
-    return all.getBinary(rows[i]);
+    return all.getBinary(at(i));
   }
 
   /** Fields of a struct are found by row; elements of arrays and maps are found by offset. */

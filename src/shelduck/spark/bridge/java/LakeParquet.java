@@ -56,10 +56,25 @@ public class LakeParquet extends ParquetFileFormat {
     return super.supportBatch(session, has(schema, DELETES) ? withRowIndex(schema) : schema);
   }
 
-  /** None if vectors may be {@link KeptVector}: generated code would cast to Spark's classes. */
+  /**
+   * The class of vectors that generated code casts to. If files may have deletes, it is {@link
+   * KeptVector} for all columns, or none where generated code could not find that class.
+   */
   public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
-    return has(partition, DELETES)
-        ? Option.empty() : super.vectorTypes(required, partition, conf);
+    if (!has(partition, DELETES)) {
+      return super.vectorTypes(required, partition, conf);
+    }
+    String kept = KeptVector.class.getName();
+    try {
+      Class.forName(kept, false, Thread.currentThread().getContextClassLoader());
+    } catch (ClassNotFoundException error) {
+      return Option.empty();
+    }
+    ArrayList types = new ArrayList();
+    for (int i = required.length() + partition.length(); i > 0; i--) {
+      types.add(kept);
+    }
+    return Option.apply(ScalaSeq.of(types));
   }
 
   public Function1 buildReaderWithPartitionValues(SparkSession session, StructType data,

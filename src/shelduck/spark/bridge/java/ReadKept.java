@@ -70,6 +70,7 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
 
   private Object undeleted(PartitionedFile file) {
     return wantsDeleted
-        ? CollectionConverters.asScala(Collections.emptyIterator()) : untouched.apply(file);
+        ? CollectionConverters.asScala(Collections.emptyIterator())
+        : new WholeBatches((Iterator) untouched.apply(file));
   }
 }
