@@ -43,3 +43,13 @@ def test_a_change_feed_reads_its_deletes_in_the_driver(lake, spark):
     assert dict(map(tuple, found)) == {"update_preimage": 88, "update_postimage": 88, "delete": 9}
     # One each for the positions of two kinds of files, and two for the sum.
     assert jobs <= 4
+
+
+def test_files_with_deletes_and_without_are_read_together(lake, path_of_reading):
+    lake.sql("DELETE FROM t WHERE id = 7")
+    lake.sql("INSERT INTO t SELECT CAST(id AS INT), 1, 'c' FROM range(300, 310)")
+
+    found = lake.table("t").read().groupBy("b").count().collect()
+    assert sorted(map(tuple, found)) == [("b", 195), ("c", 10)]
+    lake.sql("UPDATE t SET a = 9 WHERE id IN (8, 305)")
+    assert lake.table("t").read().where("a = 9").count() == 2

@@ -140,6 +140,9 @@ def _batch(
         dead = F.broadcast(_deleted(spark, files, snapshot))
         same = (found[_FILE] == dead[_NAME]) & (found[ROW_INDEX] == dead[_POSITION])
         found = found.join(dead, same, "left_anti")
+    if has_deletes and not origins:
+        # Batches without deletes do not have them.
+        found = found.drop(_FILE, ROW_INDEX)
     if origins:
         rows = [(_name(f.path), f.row_id_start, f.id, f.begin_snapshot) for f in files]
         shape = ", ".join(f"{n} bigint" for n in (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT))
