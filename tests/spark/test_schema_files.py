@@ -46,8 +46,8 @@ def test_a_team_changes_files_while_writers_go_on(spark, lake, tmp_path, sqlite_
         def write(first):
             at = first
             while not stop.is_set():
-                new = spark.createDataFrame([(at, at)], "id bigint, n int")
-                lake.table("t").append(new.selectExpr("id", "n"))
+                # The type of n changes in the middle, so these rows leave it out.
+                lake.table("t").append(spark.createDataFrame([(at,)], "id bigint"))
                 landed.append(at)
                 at += 1
 
@@ -62,7 +62,7 @@ def test_a_team_changes_files_while_writers_go_on(spark, lake, tmp_path, sqlite_
         assert str(lake.plan(folder)) == "nothing differs"
         found = lake.sql("SELECT count(*), count(DISTINCT id), count(n), min(label) FROM t")
         total = 2000 + len(landed)
-        assert rows(found) == [(total, total, total, "a")]
+        assert rows(found) == [(total, total, 2000, "a")]
         with DuckDBOracle(sqlite_url) as oracle:
             assert oracle.sql("SELECT count(*), max(n) FROM t WHERE id < 2000") == [(2000, "999")]
     finally:
