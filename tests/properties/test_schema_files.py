@@ -22,12 +22,46 @@ TYPES = {
     "BOOLEAN": ("true",),
     "BINARY": (),
     "ARRAY<STRING>": (),
-    "STRUCT<a: INT, b: STRING>": (),
+    "STRUCT": (),
+    "ARRAY<STRUCT>": (),
+    "MAP<STRING, STRUCT>": (),
     "MAP<STRING, ARRAY<INT>>": (),
 }
-WIDER = {"INT": "BIGINT", "STRUCT<a: INT, b: STRING>": "STRUCT<a: BIGINT, b: STRING, c: DATE>"}
+WIDER = {"INT": "BIGINT"}
 NAMES = ["id", "Name", "a b", "select", "größe", "x.y", "c`d", "--", "day", "v", "w", "long_name"]
 COMMENTS = [None, "plain", "it's; -- id: 4", "two\nlines"]
+
+
+class Fields:
+    """The fields of a struct: name and type of each, and its id once it has one."""
+
+    def __init__(self, chance: random.Random) -> None:
+        names = chance.sample(NAMES, chance.randint(1, 4))
+        self.all = [[name, chance.choice(["INT", "STRING", "ARRAY<INT>"]), None] for name in names]
+
+    def change(self, chance: random.Random) -> None:
+        free = [n for n in NAMES if n not in {name for name, _, _ in self.all}]
+        if len(self.all) > 1 and chance.random() < 0.4:
+            self.all.remove(chance.choice(self.all))
+        if len(self.all) > 1 and chance.random() < 0.4:
+            one, other = chance.sample(self.all, 2)
+            one[0], other[0] = other[0], one[0]
+        for field in self.all:
+            if chance.random() < 0.3:
+                field[0] = free.pop(0)
+            if chance.random() < 0.3:
+                field[1] = WIDER.get(field[1], field[1])
+        if chance.random() < 0.4:
+            self.all.append([free.pop(0), "DATE", None])
+
+    def text(self) -> str:
+        last = self.all[-1]
+        lines = [
+            f"    {quote_name(f[0])}: {f[1]}{'' if f is last else ','}"
+            f"{'' if f[2] is None else f' -- id: {f[2]}'}\n"
+            for f in self.all
+        ]
+        return "STRUCT<\n" + "".join(lines) + ">"
 
 
 class Drawn:
@@ -39,10 +73,14 @@ class Drawn:
         self.default = chance.choice([None, *TYPES[self.type]])
         self.is_needed = self.default is not None and chance.random() < 0.3
         self.comment = chance.choice(COMMENTS)
+        self.fields = Fields(chance) if "STRUCT" in self.type else None
         self.id: int | None = None
 
     def line(self) -> str:
-        text = f"{quote_name(self.name)} {self.type}"
+        kind = self.type
+        if self.fields is not None:
+            kind = kind.replace("STRUCT", self.fields.text())
+        text = f"{quote_name(self.name)} {kind}"
         text += " NOT NULL" if self.is_needed else ""
         text += f" DEFAULT {self.default}" if self.default is not None else ""
         return text + (f" COMMENT {quote_text(self.comment)}" if self.comment else "")
@@ -76,6 +114,8 @@ class Table:
         for column in self.columns:
             if free and chance.random() < 0.3:
                 column.name = free.pop(0)
+            if column.fields is not None:
+                column.fields.change(chance)
             if chance.random() < 0.3:
                 column.type = WIDER.get(column.type, column.type)
             if chance.random() < 0.3:
@@ -107,6 +147,18 @@ class Table:
         return text
 
 
+def pairs(field, column):
+    """Yield each field of a column's struct in the table, with the drawn one."""
+    if column.fields is None:
+        return
+    inside = {"STRUCT": [field], "ARRAY": field.children, "MAP": field.children}
+    struct = inside[column.type.split("<")[0]][-1]
+    drawn = {one[0]: one for one in column.fields.all}
+    assert {c.name for c in struct.children} == drawn.keys()
+    for child in struct.children:
+        yield child, drawn[child.name]
+
+
 def tell(folder, seeds):
     """Pull, change and apply tables of these seeds; each has a lake's name for itself."""
     with shelduck.connect(f"sqlite:///{folder}/lake.db", f"{folder}/data/") as lake:
@@ -118,10 +170,12 @@ def tell(folder, seeds):
                 places = lake.pull_schema(folder / str(seed))
                 assert [p.name for p in places] == ["main.t.sql"]
                 assert str(lake.plan(folder / str(seed))) == "nothing differs"
-                ids = {f.name: f.id for f in lake.table("t").columns}
-                for column in table.columns:
-                    column.id = ids[column.name]
-                before = {c.id for c in table.columns}
+                before = set()
+                for field, column in zip(lake.table("t").columns, table.columns, strict=True):
+                    column.id = field.id
+                    before |= {f.id for f in field.walk()}
+                    for made, drawn in pairs(field, column):
+                        drawn[2] = made.id
                 table.change()
                 plan = lake.plan({"t": table.text()})
                 plan.apply(allow_drop=True)
@@ -132,6 +186,8 @@ def tell(folder, seeds):
                     # What stays keeps its id, and what is new gets one that was never used.
                     assert field.id == column.id if column.id else field.id not in before
                     assert field.nullable is not column.is_needed
+                    for made, drawn in pairs(field, column):
+                        assert made.id == drawn[2] if drawn[2] else made.id not in before
             lake.drop_table("t")
 
 

@@ -44,6 +44,23 @@ def test_defaults_become_what_values_become(lake):
     ]
 
 
+def test_a_struct_keeps_defaults_and_comments_of_its_fields(lake):
+    lake.sql("CREATE TABLE f (id INT, s STRUCT<a: INT, b: INT>)")
+    lake.sql("ALTER TABLE f ALTER COLUMN s.a SET DEFAULT 7, ALTER COLUMN s.b SET DEFAULT 8")
+    lake.sql("ALTER TABLE f ALTER COLUMN s.a COMMENT 'first', ALTER COLUMN s.b COMMENT 'second'")
+    lake.sql("INSERT INTO f SELECT 1, named_struct('a', 1, 'b', 2)")
+    lake.table("f").alter(change_type("s.b", "string")).wait()
+    lake.table("f").append(lake.spark.sql("SELECT 2 AS id, named_struct('b', 'x') AS s"))
+
+    assert rows(lake.sql("SELECT * FROM f ORDER BY id")) == [(1, (1, "2")), (2, (7, "x"))]
+    found = lake.table("f")
+    [struct] = [c for c in found.columns if c.name == "s"]
+    assert [c.default.text for c in struct.children] == ["7", "8"]
+    told = dict(lake.sql("DESCRIBE f s.a").collect() + lake.sql("DESCRIBE f s.b").collect())
+    assert told["comment"] == "second"
+    assert lake.sql("DESCRIBE f s.a").collect()[2].info_value == "first"
+
+
 def test_a_uuid_and_the_default_of_its_column_become_the_same_bytes(lake):
     lake.sql(f"CREATE TABLE ids (id INT, u UUID DEFAULT '{UUID}')")
     lake.sql("INSERT INTO ids (id) VALUES (1)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from decimal import Decimal
 
 import pytest
 
@@ -136,11 +137,158 @@ def test_without_ids_a_rename_has_to_be_said(lake):
     assert [(f.id, f.name) for f in lake.table("t").columns] == [(1, "id"), (2, "label"), (3, "n")]
 
 
+NESTED = """CREATE TABLE main.n (
+  id INT,  -- id: 1
+  s STRUCT<  -- id: 2
+    a: INT,  -- id: 3
+    deep: ARRAY<STRUCT<
+      x: INT,  -- id: 6
+      y: STRING  -- id: 7
+    >>  -- id: 4
+  > COMMENT 'a struct',
+  m MAP<STRING, STRUCT<  -- id: 8
+    v: DECIMAL(9,2)  -- id: 11
+  >>
+);
+ALTER TABLE main.n ALTER COLUMN s.a SET DEFAULT 7, ALTER COLUMN s.a COMMENT 'first';
+"""
+
+
+@pytest.fixture
+def nested(lake):
+    lake.drop_table("t")
+    for statement in NESTED.split(";\n"):
+        if statement.strip():
+            lake.execute(statement)
+    return lake
+
+
+def test_struct_fields_have_ids_defaults_and_comments(nested, tmp_path):
+    # The id of a field of several lines stands behind its first line.
+    text = NESTED.replace("ARRAY<STRUCT<", "ARRAY<STRUCT<  -- id: 4").replace(">>  -- id: 4", ">>")
+    assert text_of(nested, tmp_path) == text
+    assert nested.plan({"n": NESTED}).is_empty
+    assert nested.plan(tmp_path).is_empty
+
+
+def test_struct_fields_are_renamed_dropped_and_added_by_id(nested, tmp_path):
+    rows_before = "SELECT named_struct('a', 5, 'deep', array(named_struct('x', 1, 'y', 'z'))) AS s"
+    nested.table("n").append(
+        nested.spark.sql(f"{rows_before}, 1 AS id, map('k', named_struct('v', 1.5BD)) AS m")
+    )
+    text = text_of(nested, tmp_path)
+    for old, new in (
+        ("a: INT,  -- id: 3", "b: BIGINT,  -- id: 3"),
+        ("x: INT,  -- id: 6", "z: INT,  -- id: 6\n      w: DATE,"),
+        ("      y: STRING  -- id: 7", "      u: STRING"),
+        ("v: DECIMAL(9,2)  -- id: 11", "w: DECIMAL(9,2)  -- id: 11"),
+        ("ALTER COLUMN s.a SET DEFAULT 7", "ALTER COLUMN s.b SET DEFAULT 8"),
+        ("ALTER COLUMN s.a COMMENT 'first'", "ALTER COLUMN m.value.w COMMENT 'worth'"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+
+    plan = nested.plan({"n": text})
+
+    assert plan.lost == ["main.n.s.deep.element.y"]
+    assert plan.tables[0].text == (
+        "ALTER TABLE main.n RENAME COLUMN s.a TO b, ALTER COLUMN s.b SET DEFAULT '8',"
+        " COMMENT ON COLUMN s.b IS NULL, DROP COLUMN s.deep.element.y,"
+        " RENAME COLUMN s.deep.element.x TO z, ADD COLUMN s.deep.element.w date AFTER z,"
+        " ADD COLUMN s.deep.element.u varchar AFTER w,"
+        " ALTER COLUMN s TYPE struct<b: int64, deep: array<struct<z: int32, w: date, u: varchar>>>,"
+        " RENAME COLUMN m.value.v TO w, COMMENT ON COLUMN m.value.w IS 'worth'"
+    )
+    plan.apply(allow_drop=True)
+    assert nested.plan({"n": text}).is_empty
+    found = nested.sql("SELECT s.b, s.deep[0].z, s.deep[0].w, m['k'].w FROM n")
+    assert rows(found) == [(5, 1, None, Decimal("1.50"))]
+    nested.pull_schema(tmp_path)
+    assert "b: BIGINT,  -- id: 3" in (tmp_path / "main.n.sql").read_text()
+    assert nested.plan(tmp_path).is_empty
+
+
+def test_a_struct_that_a_job_converted_is_known_by_its_names(nested, tmp_path):
+    text = text_of(nested, tmp_path).replace("  a: INT,", "  a: STRING,")
+    text = text.replace(" SET DEFAULT 7", " SET DEFAULT '7'")
+    [job] = nested.plan({"n": text}).apply()
+    job.wait()
+    assert str(nested.plan({"n": text})) == "nothing differs"
+
+
+def test_views_are_files_too(lake, tmp_path):
+    lake.sql("CREATE VIEW v (k, `the name`) COMMENT 'short' AS SELECT id, name FROM t")
+    lake.sql("CREATE VIEW a AS SELECT k FROM v WHERE k > 1")
+    lake.pull_schema(tmp_path)
+    assert (tmp_path / "main.v.sql").read_text() == (
+        "CREATE VIEW main.v (k, `the name`) COMMENT 'short' AS SELECT id, name FROM `main`.`t`;\n"
+    )
+    assert lake.plan(tmp_path).is_empty
+
+    # One view is replaced, one is new and reads one that comes after it, one goes.
+    (tmp_path / "main.a.sql").unlink()
+    (tmp_path / "main.b.sql").write_text("CREATE VIEW b AS SELECT k FROM w")
+    (tmp_path / "main.v.sql").write_text("CREATE VIEW v (k) AS SELECT n FROM t")
+    (tmp_path / "main.w.sql").write_text("CREATE VIEW w AS SELECT k FROM v")
+    plan = lake.plan(tmp_path)
+    assert [(str(t.name), t.action.value) for t in plan.tables] == [
+        ("main.a", "drop view"),
+        ("main.v", "replace view"),
+        ("main.w", "create view"),
+        ("main.b", "create view"),
+    ]
+    assert plan.lost == ["main.a"]
+    before = len(lake.snapshots())
+    plan.apply(allow_drop=True)
+    assert len(lake.snapshots()) == before + 1
+    assert lake.plan(tmp_path).is_empty
+    lake.sql("INSERT INTO t VALUES (1, 'x', 42)")
+    assert rows(lake.sql("SELECT * FROM b")) == [(42,)]
+
+
+def test_options_are_in_files(lake, tmp_path):
+    lake.execute("CREATE SCHEMA s")
+    lake.execute("CREATE TABLE s.`odd.one` (x INT)")
+    lake.set_option("target_file_size", "64MB", table="t")
+    lake.set_option("rewrite_delete_threshold", 0.5, table="s.`odd.one`")
+    lake.set_option("expire_older_than", "7 days")
+    lake.set_option("parquet_compression", "zstd", schema="s")
+    lake.pull_schema(tmp_path)
+    assert (tmp_path / "options.sql").read_text() == (
+        "CALL set_option('expire_older_than', '7 days');\n"
+        "CALL set_option('parquet_compression', 'zstd', schema => 's');\n"
+    )
+    assert lake.plan(tmp_path).is_empty
+    place = tmp_path / "main.t.sql"
+    text = place.read_text()
+    assert "CALL set_option('target_file_size', '64000000', table_name => 'main.t');" in text
+    place.write_text(text.replace("'64000000'", "'1GB'"))
+    plan = lake.plan(tmp_path)
+    assert str(plan) == (
+        "CALL set_option('target_file_size', '1000000000', table_name => 'main.t')"
+    )
+    assert plan.apply() == []
+    assert lake.plan(tmp_path).is_empty
+    assert {(o.name, o.value) for o in lake.options() if o.owner == "main.t"} == {
+        ("target_file_size", "1000000000")
+    }
+
+
 WRONG = {
     "no table": ("SELECT 1", "a.sql: the first statement must be CREATE TABLE with columns"),
     "nothing": ("-- nothing", "the first statement must be CREATE TABLE"),
     "a query": ("CREATE TABLE t AS SELECT 1", "must be CREATE TABLE with columns"),
     "no SQL": ("CREATE TABEL t (a INT)", "a.sql: "),
+    "an option that is none": ("CALL set_option('no', 1)", "option 'no' does not exist"),
+    "a field that is none": (
+        "CREATE TABLE t (id BIGINT); ALTER TABLE t ALTER COLUMN id COMMENT 'x'",
+        "'id' is not a struct field",
+    ),
+    "an id behind nothing": ("CREATE TABLE t (id BIGINT) -- id: 1\n", "'-- id: 1' does not stand"),
+    "an unknown id of a field": (
+        "CREATE TABLE t (id BIGINT, s STRUCT<a: INT -- id: 9\n>)",
+        "field 's.a' has the id 9, but 's' is new in main.t; leave the comment out",
+    ),
     "an unknown id": ("CREATE TABLE t (id BIGINT, -- id: 99\n n INT)", "has the id 99, which no"),
     "one id twice": (
         "CREATE TABLE t (id BIGINT, -- id: 1\n n INT -- id: 1\n)",

@@ -7,7 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from shelduck.api.schema_plan import SchemaPlan, plan_schema, pull, read_folder
+from shelduck.api.schema_folder import pull, read_folder
+from shelduck.api.schema_plan import SchemaPlan
+from shelduck.api.schema_planner import plan_schema
 from shelduck.api.transaction import Transaction
 from shelduck.catalog.read import read as catalog_read
 from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
@@ -68,10 +70,10 @@ class Lake(LakeBorders):
         return run_plain(self._session, text)
 
     def pull_schema(self, folder: str | Path) -> list[Path]:
-        """Write a file of SQL for each table, with the ids of its columns; return the files.
+        """Write a file of SQL for each table, view, and for options; return the files.
 
-        Change the files, keep them in version control, and see with `plan` what they would do.
-        Comments and defaults of nested fields, and views, are not in them.
+        Those of tables have the ids of columns and struct fields. Change the files, keep them in
+        version control, and see with `plan` what they would do.
         """
         return pull(self._state, Path(folder))
 
@@ -79,11 +81,12 @@ class Lake(LakeBorders):
         """Return what leads from the lake to files of SQL; print it, then call its ``apply``.
 
         Args:
-            target: A folder with one ``.sql`` file for each table of the lake, or their texts by
-                name. A table that no file declares would be dropped.
+            target: A folder with one ``.sql`` file for each table and view of the lake, or their
+                texts by name. A table or a view that no file declares would be dropped; an option
+                that no file sets stays.
 
         Raises:
-            InvalidRequest: a file declares no table, or it is unclear whether a column is new or
+            InvalidRequest: a file declares nothing, or it is unclear whether a column is new or
                 renamed; the message says what to write.
             Unsupported: a key model or rollups differ; they have statements of their own.
         """

@@ -52,6 +52,7 @@ from shelduck.model.tables.rollup import ROLLUP
 from shelduck.model.tables.schema import (
     Default,
     Field,
+    FieldId,
     Kind,
     Schema,
     new_field,
@@ -64,7 +65,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
-from shelduck.planning.shadows import Shadow, known_shadow, plan_shadow
+from shelduck.planning.shadows import Shadow, kept_parts, known_shadow, plan_shadow
 
 _BESIDE_NO_KEY = (
     *(AddColumn, RenameColumn, MoveColumn, SetNullable, SetDefault, SetComment),
@@ -309,7 +310,8 @@ class _Fold:
 
     def _put(self, old: Field, new: Field) -> None:
         self.keys.replaced(old.id, new.id)
-        comments = {new.id if k == old.id else k: text for k, text in self.after.comments.items()}
+        ids: dict[FieldId | None, FieldId] = {o.id: n.id for o, n in kept_parts(old, new)}
+        comments = {ids.get(k, k): text for k, text in self.after.comments.items()}
         last = max(f.id for f in new.walk())
         self.after = replace(
             self.after,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.evolution.field_match import Matched, Matching, lost_of, renames
+from shelduck.evolution.nested_diff import Inside, same_default
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.modify import OrderColumns
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
-    RenameColumn,
     SetComment,
     SetDefault,
     SetNullable,
@@ -23,12 +23,11 @@ from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.tables.properties import SetProperties, UnsetProperties, shown_properties
 from shelduck.model.tables.rollup import RollupSpec
-from shelduck.model.tables.schema import Default, Field, FieldId, Kind
+from shelduck.model.tables.schema import Default, Field, path_text
 from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Struct
-from shelduck.model.types.literals import canonical_text
 from shelduck.sql.schema_files import TableFile
 from shelduck.sql.statements.statements import ColumnDefinition
 
@@ -56,10 +55,11 @@ def difference(
     which of the table, and Unsupported for changes of the key model or of rollups, which have
     statements of their own.
     """
-    matched = _matched(table, file, replaced)
+    matching = Matching(file, table.full_name, replaced)
+    names = [c.name for c in file.table.columns]
+    matched = matching.of(table.columns.fields, names, ())
     _require_same_model(table, file, rollups, matched)
-    kept = {field.id for field in matched.values() if field is not None}
-    lost = [f for f in table.columns if f.id not in kept]
+    lost = lost_of(table.columns.fields, matched)
     changes: list[TableChange] = []
     partitions = _partitions(table, file, matched)
     if partitions and table.partition:
@@ -68,93 +68,42 @@ def difference(
     if sorting and table.sort:
         changes.append(ResetSorting())
     changes += [DropColumn((f.name,)) for f in lost]
-    changes += _renames(matched)
+    changes += renames(matched)
+    inside = Inside(table, matching, renders)
     for column in file.table.columns:
         field = matched[column.name]
         if field is not None:
-            changes += _column(table, field, column, renders)
-    changes += _added(file, matched)
+            changes += _column(table, field, column, renders, inside)
+    for added in _added(file, matched):
+        changes += [added, *inside.details_below(added.path)]
     changes += _order(table, file, matched)
     changes += [c for c in (*partitions, *sorting) if not isinstance(c, _RESETS)]
     if file.table.comment != table.comments.get(None):
         changes.append(SetComment((), file.table.comment))
     changes += _properties(table, file)
-    return Difference(tuple(changes), tuple(f.name for f in lost))
+    names_lost = [path_text((f.name,)) for f in lost] + inside.lost
+    return Difference(tuple(changes), tuple(names_lost))
 
 
 _RESETS = (ResetPartitioning, ResetSorting)
-Matched = dict[str, Field | None]
-
-
-def _matched(table: TableVersion, file: TableFile, replaced: Mapping[int, int]) -> Matched:
-    """Return the column of the table for each column of the file, None for a new one."""
-    top = {f.id: f for f in table.columns}
-    by_name = {f.name.lower(): f for f in table.columns}
-    found: Matched = {}
-    for column in file.table.columns:
-        told, older = file.ids.get(column.name), file.older_names.get(column.name)
-        while told is not None and told in replaced and FieldId(told) not in top:
-            told = replaced[told]
-        if told is not None:
-            if FieldId(told) not in top:
-                raise InvalidRequest(
-                    f"column {column.name!r} has the id {told}, which no column of"
-                    f" {table.full_name} has; leave the comment out of a new column"
-                )
-            found[column.name] = top[FieldId(told)]
-        elif older is not None and older.lower() in by_name:
-            found[column.name] = by_name[older.lower()]
-        else:
-            # Once it is renamed, the comment about the older name means nothing.
-            found[column.name] = by_name.get(column.name.lower())
-    taken = [f.id for f in found.values() if f is not None]
-    doubled = next((f for f in top.values() if taken.count(f.id) > 1), None)
-    if doubled is not None:
-        raise InvalidRequest(
-            f"two columns of the file are column {doubled.name!r} (id {doubled.id}) of"
-            f" {table.full_name}"
-        )
-    new = [name for name, field in found.items() if field is None]
-    lost = [f.name for f in top.values() if f.id not in taken]
-    if new and lost and not file.ids:
-        raise InvalidRequest(
-            f"{table.full_name}: is {new[0]!r} a new column, or {lost[0]!r} with a new name? Write"
-            f" `-- renamed from: {lost[0]}` or `-- id: N` behind the columns, as `schema pull` does"
-        )
-    return found
-
-
-def _renames(matched: Matched) -> Iterator[RenameColumn]:
-    """Yield renames in an order in which no name is taken twice, through others if need be."""
-    wanted = {f.name: name for name, f in matched.items() if f is not None and f.name != name}
-    known = {n.lower() for name, f in matched.items() for n in (name, f.name if f else name)}
-    while wanted:
-        free = next((old for old, new in wanted.items() if not _is_taken(new, old, wanted)), None)
-        if free is None:
-            # A circle: one of them steps aside.
-            old, new = next(iter(wanted.items()))
-            aside = next(n for n in map("renamed_{}".format, count()) if n not in known)
-            yield RenameColumn((old,), aside)
-            del wanted[old]
-            wanted[aside] = new
-            continue
-        yield RenameColumn((free,), wanted.pop(free))
-
-
-def _is_taken(new: str, old: str, wanted: dict[str, str]) -> bool:
-    return any(other.lower() == new.lower() and other != old for other in wanted)
 
 
 def _column(
-    table: TableVersion, field: Field, column: ColumnDefinition, renders: Callable[[Default], bool]
+    table: TableVersion,
+    field: Field,
+    column: ColumnDefinition,
+    renders: Callable[[Default], bool],
+    inside: Inside,
 ) -> Iterator[TableChange]:
     path = (column.name,)
     if column.nullable and not field.nullable:
         yield SetNullable(path, nullable=True)
-    if not _same_type(field.type, column.type):
+    reached = inside.reached(field, column.type, path)
+    yield from inside.taken()
+    if not _same_type(reached, column.type):
         yield ChangeType(path, column.type)
     shown = field.default if field.default is None or renders(field.default) else None
-    if not _same_default(field, shown, column.default):
+    if not same_default(field, shown, column.default):
         yield SetDefault(path, column.default)
     if field.nullable and not column.nullable:
         yield SetNullable(path, nullable=False)
@@ -175,17 +124,6 @@ def _same_type(one: DataType, other: DataType) -> bool:
             return _same_type(now_key, key) and _same_type(now_value, value)
         case _:
             return one == other
-
-
-def _same_default(field: Field, now: Default | None, wanted: Default | None) -> bool:
-    if now is None or wanted is None or isinstance(field.shape, Kind):
-        return now == wanted
-    if not (now.literal and wanted.literal):
-        return now == wanted
-    try:
-        return canonical_text(field.shape, now.text) == canonical_text(field.shape, wanted.text)
-    except InvalidRequest:
-        return now == wanted
 
 
 def _added(file: TableFile, matched: Matched) -> Iterator[AddColumn]:

@@ -203,15 +203,37 @@ def _with_type(field: Field, below: Path, wanted: DataType) -> DataType:
     return Struct(tuple(parts))
 
 
+def kept_parts(old: Field, new: Field) -> Iterator[tuple[Field, Field]]:
+    """Yield a column with its replacement, and each part with the one of the same name."""
+    yield old, new
+    for child in old.children:
+        twin = new.child(child.name) if old.shape is new.shape else None
+        if twin is not None:
+            yield from kept_parts(child, twin)
+
+
 def _field(old: Field, target: DataType, number: int, table: str) -> Field:
     made = new_field(old.name, target, number, nullable=old.nullable)
+    found = _with_defaults(old, made, table, (old.name,))
+    return replace(found, order=old.order)
+
+
+def _with_defaults(old: Field, new: Field, table: str, path: Path) -> Field:
+    """Return a replacement with the defaults of the column and its parts."""
+    before = {twin.id: child for child, twin in kept_parts(old, new)}
+    children = tuple(
+        _with_defaults(before[c.id], c, table, (*path, c.name)) if c.id in before else c
+        for c in new.children
+    )
     default = old.default
     if default is not None:
-        default = _default(old, default, target, table)
-    return replace(made, order=old.order, default=default)
+        default = _default(old, default, new.type, table, path)
+    return replace(new, children=children, default=default)
 
 
-def _default(old: Field, default: Default, target: DataType, table: str) -> Default:
+def _default(old: Field, default: Default, target: DataType, table: str, path: Path) -> Default:
+    if target == old.type:
+        return default
     try:
         if default.literal and isinstance(target, Primitive | Decimal):
             made = canonical_text(target, _literal(old.type, default.text, target))
@@ -220,8 +242,8 @@ def _default(old: Field, default: Default, target: DataType, table: str) -> Defa
     except InvalidRequest:
         pass
     raise Unsupported(
-        f"the default {default.text} of {old.name!r} of {table} has no equal {target}; use ALTER"
-        f" TABLE {table} ALTER COLUMN {path_text((old.name,))} DROP DEFAULT first"
+        f"the default {default.text} of {path_text(path)!r} of {table} has no equal {target}; use"
+        f" ALTER TABLE {table} ALTER COLUMN {path_text(path)} DROP DEFAULT first"
     )
 
 

@@ -153,12 +153,18 @@ def _define(
     scope = Scope(schema, views=(str(name).lower(),))
     columns = frame_of(unit, query, scope).columns
     shown = require_columns(columns, aliases, str(name))
-    spark_sql = query.without({})
-    for relation in query.relations:
-        words = _spark_words(relation, _parts(unit, relation, schema))
-        spark_sql = spark_sql.replace(relation.placeholder, words)
+    spark_sql = spark_text(unit, query, schema)
     sql = _duckdb_text(unit, name, query, columns, schema)
     return ViewDefinition(sql, shown if aliases else (), spark_sql, comment)
+
+
+def spark_text(unit: UnitOfWork, query: st.Query, schema: str) -> str:
+    """Return the text of a view's query for Spark, in which each table has its schema."""
+    text = query.without({})
+    for relation in query.relations:
+        words = _spark_words(relation, _parts(unit, relation, schema))
+        text = text.replace(relation.placeholder, words)
+    return text
 
 
 def _duckdb_text(

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.keys import Aggregation, TableKeys, names_of
 from shelduck.model.tables.rollup import RollupSpec
-from shelduck.model.tables.schema import Default, Field, FieldId, Schema
+from shelduck.model.tables.schema import (
+    Default,
+    Field,
+    FieldId,
+    Kind,
+    Path,
+    Schema,
+    path_text,
+)
 from shelduck.model.text.quoting import quote_name, quote_text
 from shelduck.model.types.data_types import DataType, Primitive, type_text
 from shelduck.sql.ddl.defaults import expression_for_spark
@@ -32,17 +40,11 @@ def create_table_text(
 ) -> str:
     """Return the CREATE TABLE statement that makes a table like this one.
 
-    Rollups that combine rows are statements of their own behind it. Types without a Spark word keep
-    DuckLake's. Comments and defaults of nested fields have no place in such a statement and are
-    left out; a default that only DuckDB understands is a comment. ``with_ids`` adds the id of each
-    column as a comment.
+    Rollups that combine rows, and comments and defaults of struct fields, are statements of their
+    own behind it. Types without a Spark word keep DuckLake's. A default that only DuckDB
+    understands is a comment. ``with_ids`` adds the id of each column and struct field as a comment.
     """
-    how = {} if keys is None else dict(keys.aggregations)
-    lines = [f"  {_column(f, comments.get(f.id), how.get(f.id))}," for f in columns]
-    lines[-1] = lines[-1].removesuffix(",")
-    if with_ids:
-        lines = [f"{line}  -- id: {f.id}" for line, f in zip(lines, columns, strict=True)]
-    listed_columns = "\n".join(lines)
+    listed_columns = "\n".join(_columns(columns, comments, keys, with_ids=with_ids))
     text = f"CREATE TABLE {name} (\n{listed_columns}\n)"
     if keys is not None:
         text += key_clauses(keys, columns)
@@ -61,6 +63,9 @@ def create_table_text(
     more = [_materialized_view(name, spec) for spec in rollups if spec.measures]
     if keys is not None and keys.columns and not sorted_by:
         more.append(f"ALTER TABLE {name} RESET SORTED BY")
+    details = [text for f in columns for text in _details(f, (), comments)]
+    if details:
+        more.append(f"ALTER TABLE {name} {', '.join(details)}")
     return ";\n".join([text, *more])
 
 
@@ -112,10 +117,88 @@ def _listed(columns: Schema, ids: Sequence[FieldId]) -> str:
     return ", ".join(quote_name(name) for name in names_of(columns, ids))
 
 
-def _column(field: Field, comment: str | None, how: Aggregation | None) -> str:
-    text = f"{quote_name(field.name)} {type_text(field.type)}"
-    if how is not None:
-        text += f" {how.value}"
+def _columns(
+    columns: Schema,
+    comments: Mapping[FieldId | None, str],
+    keys: TableKeys | None,
+    *,
+    with_ids: bool,
+) -> list[str]:
+    """Return the lines that declare the columns."""
+    how = {} if keys is None else dict(keys.aggregations)
+    last = len(columns.fields) - 1
+    return [
+        line
+        for place, f in enumerate(columns)
+        for line in _entry(
+            f,
+            f"  {quote_name(f.name)} ",
+            _clauses(f, comments.get(f.id), how.get(f.id)) + ("," if place < last else ""),
+            with_ids=with_ids,
+        )
+    ]
+
+
+def _entry(field: Field, before: str, after: str, *, with_ids: bool) -> list[str]:
+    """Return the lines of a column or a struct field; its id is on the first one."""
+    if not with_ids:
+        return [f"{before}{type_text(field.type)}{after}"]
+    indent = " " * (len(before) - len(before.lstrip()))
+    lines = _type_lines(field, indent)
+    lines[0] = before + lines[0]
+    lines[-1] += after
+    lines[0] += f"  -- id: {field.id}"
+    return lines
+
+
+def _type_lines(field: Field, indent: str) -> list[str]:
+    """Return a type with a line for each struct field."""
+    match field.shape:
+        case Kind.STRUCT:
+            last = len(field.children) - 1
+            inside = [
+                line
+                for place, child in enumerate(field.children)
+                for line in _entry(
+                    child,
+                    f"{indent}  {quote_name(child.name)}: ",
+                    "," if place < last else "",
+                    with_ids=True,
+                )
+            ]
+            return ["STRUCT<", *inside, f"{indent}>"]
+        case Kind.LIST:
+            return _joined(["ARRAY<"], _type_lines(field.children[0], indent), [">"])
+        case Kind.MAP:
+            key, value = (_type_lines(child, indent) for child in field.children)
+            return _joined(["MAP<"], key, [", "], value, [">"])
+        case _:
+            return [type_text(field.type)]
+
+
+def _joined(*parts: list[str]) -> list[str]:
+    """Return texts of several lines, each continued on the last line of the one before."""
+    lines = [""]
+    for part in parts:
+        lines[-1] += part[0]
+        lines += part[1:]
+    return lines
+
+
+def _details(field: Field, above: Path, comments: Mapping[FieldId | None, str]) -> Iterator[str]:
+    """Yield clauses of ALTER TABLE for defaults and comments of struct fields."""
+    path = (*above, field.name)
+    if above and field.default is not None and has_text(field.default):
+        yield f"ALTER COLUMN {path_text(path)} SET{_default(field.default, field.type)}"
+    if above and field.id in comments:
+        yield f"ALTER COLUMN {path_text(path)} COMMENT {quote_text(comments[field.id])}"
+    for child in field.children:
+        yield from _details(child, path, comments)
+
+
+def _clauses(field: Field, comment: str | None, how: Aggregation | None) -> str:
+    """Return what stands behind the type of a column."""
+    text = "" if how is None else f" {how.value}"
     if not field.nullable:
         text += " NOT NULL"
     if field.default is not None:

@@ -158,8 +158,8 @@ class Cursor:
 
     def type(self) -> DataType:
         """Take a data type in the words of Spark, DuckDB or DuckLake."""
-        start = self.peek()
-        if start.kind is not Kind.WORD:
+        start = self.at
+        if self.peek().kind is not Kind.WORD:
             raise self.failure("a data type")
         word = self.take().key
         if word == "DOUBLE":
@@ -172,7 +172,11 @@ class Cursor:
             self.expect("TIME", "ZONE")
         while self.sees("["):
             self.skip_group()
-        written = self.text[start.start : self.tokens[self.at - 1].end]
+        # Without the comments that may stand between two tokens.
+        written, end = "", self.tokens[start].start
+        for token in self.tokens[start : self.at]:
+            written += token.text if token.start == end else f" {token.text}"
+            end = token.end
         return declared_type(written, ntz=self.ntz)
 
     def skip_group(self) -> None:

@@ -1,0 +1,231 @@
+"""What leads from a lake to files of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shelduck.api.schema_folder import is_of, option_text, views_of
+from shelduck.api.schema_plan import Action, SchemaPlan, TablePlan
+from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.errors import InvalidRequest
+from shelduck.evolution.rollups import spec_of
+from shelduck.evolution.schema_diff import Difference, difference
+from shelduck.model.changes.schema_change import ChangeType, RenameColumn, SetNullable
+from shelduck.model.tables.options import Scope
+from shelduck.model.tables.options import option_text as stored_option
+from shelduck.model.tables.schema import path_text
+from shelduck.model.tables.table import DEFAULT_SCHEMA, TableVersion
+from shelduck.model.tables.view import ViewVersion
+from shelduck.model.text.names import split_name
+from shelduck.sql.ddl.render import has_text
+from shelduck.sql.schema_files import TableFile, ViewFile, read_schema_file
+from shelduck.sql.tokens.parts import Call
+from shelduck.statements.arguments import bind
+from shelduck.statements.calls.options import set_option
+from shelduck.statements.relations import query_of
+from shelduck.statements.run_views import spark_text
+from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
+from shelduck.verbs.lake.options import Option, options
+from shelduck.work.lookup import table_name
+from shelduck.work.results import TableName
+from shelduck.work.rollup_tables import rollups_of
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork, view_of
+
+_Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """What all files declare together, by the names of tables and views without case."""
+
+    tables: dict[_Key, tuple[TableName, TableFile]] = field(default_factory=dict)
+    views: dict[_Key, tuple[TableName, ViewFile]] = field(default_factory=dict)
+    options: list[tuple[str, Call]] = field(default_factory=list)
+
+
+def plan_schema(state: LakeState, texts: Mapping[str, str]) -> SchemaPlan:
+    """Return what leads from a lake to texts of SQL; each declares a table, a view, or options.
+
+    ``texts`` are by what errors call them. Raises InvalidRequest for a text that declares none of
+    these, and what `difference` raises.
+    """
+    unit = view_of(state, None)
+    files = _declared(texts)
+    there = {_key(name): name for name in CatalogVerbs(state, None).tables()}
+    views = {_key(name): (name, view) for name, view in views_of(state, unit)}
+    plans = [
+        TablePlan(name, Action.DROP_VIEW, f"DROP VIEW {name}", None, _gone(name), (str(name),))
+        for key, (name, _) in views.items()
+        if key not in files.views
+    ]
+    plans += [
+        TablePlan(name, Action.DROP, f"DROP TABLE {name}", None, _gone(name), (str(name),))
+        for key, name in there.items()
+        if key not in files.tables
+    ]
+    for key, (name, file) in files.tables.items():
+        if key not in there:
+            plans.append(TablePlan(name, Action.CREATE, file.text.strip().rstrip(";")))
+            continue
+        altered = _altered(state, unit, there[key], file)
+        if altered is not None:
+            plans.append(altered)
+    plans += _views(unit, {key: view for key, (_, view) in views.items()}, files.views)
+    plans += _options(options(state), files.options)
+    return SchemaPlan(unit.workspace.base.schema_version, tuple(plans), state)
+
+
+def _declared(texts: Mapping[str, str]) -> _Declared:
+    found = _Declared()
+    for where, text in texts.items():
+        file = read_schema_file(text, where)
+        if isinstance(file, TableFile):
+            name = table_name(file.table.name.parts, DEFAULT_SCHEMA)
+            _require_new(found, name, where)
+            found.tables[_key(name)] = name, file
+        elif isinstance(file, ViewFile):
+            name = table_name(file.view.name.parts, DEFAULT_SCHEMA)
+            _require_new(found, name, where)
+            found.views[_key(name)] = name, file
+            continue
+        found.options.extend((where, call) for call in file.options)
+    return found
+
+
+def _require_new(found: _Declared, name: TableName, where: str) -> None:
+    for what, known in (("table", found.tables), ("view", found.views)):
+        if _key(name) in known:
+            raise InvalidRequest(f"{where}: another file declares {what} {name} too")
+
+
+def _key(name: TableName) -> _Key:
+    return name.schema.lower(), name.name.lower()
+
+
+def _gone(name: TableName) -> tuple[str, ...]:
+    return (f"queries of {name} fail",)
+
+
+def _altered(
+    state: LakeState, unit: UnitOfWork, name: TableName, file: TableFile
+) -> TablePlan | None:
+    table = unit.workspace.table(name)
+    specs = [s for r in rollups_of(unit, table) if (s := spec_of(table, r)) is not None]
+    found = difference(table, file, specs, has_text, _replaced(state, table))
+    if not found.changes:
+        return None
+    plan = CatalogVerbs(state, None).table(str(name)).plan_alter(*found.changes)
+    text = f"ALTER TABLE {name} {', '.join(map(str, found.changes))}"
+    lost = tuple(f"{name}.{column}" for column in found.lost)
+    felt = tuple(_felt(found))
+    return TablePlan(name, Action.ALTER, text, plan, felt, lost, found.changes)
+
+
+def _replaced(state: LakeState, table: TableVersion) -> dict[int, int]:
+    """Return the columns that jobs converted, with their replacements: files may have older ids."""
+    with state.store.read() as connection:
+        done = [j for j in catalog_jobs.jobs(connection) if j.published is not None]
+    mine = [c for j in done if j.table_id == table.id for c in j.work.conversions]
+    return {int(c.column_id): int(c.shadow_id) for c in mine}
+
+
+def _felt(found: Difference) -> Iterator[str]:
+    for name in found.lost:
+        yield f"queries that name {name} fail"
+    for change in found.changes:
+        match change:
+            case RenameColumn(path=path):
+                yield f"queries that name {path_text(path)} fail; the column keeps its values"
+            case ChangeType(path=path, type=kind):
+                yield f"{path_text(path)} is read as {kind}"
+            case SetNullable(path=path, nullable=False):
+                yield f"writes of NULL into {path_text(path)} fail"
+            case _:
+                continue
+
+
+def _views(
+    unit: UnitOfWork,
+    there: Mapping[_Key, ViewVersion],
+    files: Mapping[_Key, tuple[TableName, ViewFile]],
+) -> Iterator[TablePlan]:
+    """Yield the views to create and to replace; a view comes after those that it reads."""
+    for key in _in_order(files):
+        name, file = files[key]
+        view = there.get(key)
+        if view is None:
+            yield TablePlan(name, Action.CREATE_VIEW, file.text)
+        elif not _is_same(unit, view, file):
+            text = file.text if file.view.or_replace else _replacing(file.text)
+            felt = (f"queries of {name} see another query",)
+            yield TablePlan(name, Action.REPLACE_VIEW, text, None, felt)
+
+
+def _replacing(text: str) -> str:
+    """Return CREATE VIEW as CREATE OR REPLACE VIEW."""
+    rest = text.lstrip()[len("CREATE") :]
+    return f"CREATE OR REPLACE{rest}"
+
+
+def _is_same(unit: UnitOfWork, view: ViewVersion, file: ViewFile) -> bool:
+    now, wanted = view.definition, file.view
+    schema = view.schema.name
+    return (
+        now.columns == tuple(c.name for c in wanted.columns)
+        and now.comment == wanted.comment
+        and spark_text(unit, query_of(view), schema) == spark_text(unit, wanted.query, schema)
+    )
+
+
+def _in_order(files: Mapping[_Key, tuple[TableName, ViewFile]]) -> list[_Key]:
+    """Return the views of files, each after those that it reads."""
+    ordered: list[_Key] = []
+
+    def visit(key: _Key, above: tuple[_Key, ...]) -> None:
+        if key in ordered or key in above:
+            return
+        name, file = files[key]
+        for relation in file.view.query.relations:
+            below = _key(table_name(relation.name.parts[-2:], name.schema))
+            if below in files:
+                visit(below, (*above, key))
+        ordered.append(key)
+
+    for key in files:
+        visit(key, ())
+    return ordered
+
+
+def _options(found: list[Option], files: list[tuple[str, Call]]) -> Iterator[TablePlan]:
+    """Yield the options whose value differs; those that no file sets stay."""
+    for where, call in files:
+        given = bind(set_option, call)
+        table, schema = given.get("table_name"), given.get("schema")
+        wanted = _option(given, table, schema, where)
+        now = next((o.value for o in found if _is_set_for(o, wanted)), None)
+        if now != wanted.value:
+            yield TablePlan(wanted.owner or "lake", Action.SET_OPTION, option_text(wanted))
+
+
+def _option(given: Mapping[str, Any], table: Any, schema: Any, where: str) -> Option:
+    scope = Scope.TABLE if table is not None else Scope.LAKE if schema is None else Scope.SCHEMA
+    value = given["value"]
+    try:
+        name, text = stored_option(str(given["option"]), getattr(value, "text", value), scope)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{where}: {error}") from error
+    owner = schema
+    if table is not None:
+        owner = str(table_name(split_name(str(table)), str(schema or DEFAULT_SCHEMA)))
+    return Option(name, text, scope.name.lower(), owner)
+
+
+def _is_set_for(option: Option, wanted: Option) -> bool:
+    if option.name != wanted.name or option.scope != wanted.scope:
+        return False
+    if wanted.scope == "table" and wanted.owner is not None:
+        return is_of(option, table_name(split_name(wanted.owner), DEFAULT_SCHEMA))
+    return option.owner == wanted.owner
