@@ -149,63 +149,6 @@ def test_a_missing_option_is_told_with_the_usage():
     assert "--catalog" in found.stderr
 
 
-def test_the_demo_tells_its_story_and_duckdb_agrees(spark, tmp_path):
-    told = run("demo", "--keep", tmp_path / "kept")
-
-    assert "MovieLens" in told
-    assert "DuckDB's ducklake extension" in told
-    assert "skipped" not in told
-    url = f"sqlite:///{tmp_path}/kept/lake.db"
-    steps = json_lines("history", "events", "-c", url)
-    assert [step["snapshot"] for step in steps] == list(range(12, 0, -1))
-    assert json_lines("sql", "SELECT count(*) AS n FROM events", "-c", url) == [{"n": 1501}]
-    assert "(1501,)" in told
-    columns = [line["column"] for line in json_lines("schema", "events", "-c", url)]
-    assert columns == ["user_id_key", "movie_id", "rating", "rated_at", "device", "origin"]
-
-
-def test_the_demo_leaves_a_folder_alone_that_exists(monkeypatch, capsys, tmp_path):
-    told = fail(monkeypatch, capsys, "demo", "--keep", tmp_path)
-
-    assert told == f"InvalidRequest: {tmp_path} already exists; choose a new folder for the lake\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
-def test_the_demo_takes_rows_of_ones_own(spark, tmp_path, kind):
-    rows = spark.sql(
-        "SELECT id AS `a key`, CAST(id / 2 AS FLOAT) AS half, 'x' AS origin FROM range(60)"
-    )
-    source = str(tmp_path / f"rows.{kind}")
-    if kind == "csv":
-        rows.coalesce(1).write.csv(source, header=True)
-    elif kind == "json":
-        rows.coalesce(1).write.json(source)
-    else:
-        rows.coalesce(1).write.parquet(source)
-
-    told = run("demo", "--input", source, "--keep", tmp_path / "kept")
-
-    assert "(60,)" in told
-    url = f"sqlite:///{tmp_path}/kept/lake.db"
-    assert json_lines("sql", "SELECT count(*) AS n, sum(half) AS s FROM events", "-c", url) == [
-        {"n": 60, "s": 885.0}
-    ]
-
-
-def test_the_demo_begins_nothing_when_it_cannot_read_the_rows(monkeypatch, capsys, tmp_path):
-    (tmp_path / "notes.txt").write_text("no rows")
-
-    for name, problem in [
-        ("none.csv", "does not exist"),
-        ("notes.txt", "is not a CSV, JSON or Parquet file or folder"),
-    ]:
-        options = ["--input", tmp_path / name, "--keep", tmp_path / "kept"]
-        told = fail(monkeypatch, capsys, "demo", *options)
-        assert told == f"InvalidRequest: --input {tmp_path / name} {problem}\n"
-    assert not (tmp_path / "kept").exists()
-
-
 def test_a_worker_does_the_jobs_that_are_queued(url, spark):
     wait = "PROPERTIES ('wait' = 'false')"
     with shelduck.connect(url, spark=spark) as lake:

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from shelduck.api.connect import connect, connect_existing
 from shelduck.cli import jobs, schema
-from shelduck.cli.demo import run_demo
+from shelduck.cli.demo import ROWS, run_demo
 from shelduck.cli.options import Catalog, Json, console, print_rows, print_told
 from shelduck.errors import ShelduckError
 from shelduck.model.tables.table import Snapshot
@@ -87,14 +87,13 @@ def history(
 
 @app.command()
 def demo(
-    source: Annotated[
-        Path | None,
-        typer.Option("--input", help="a CSV, JSON or Parquet path instead of MovieLens"),
-    ] = None,
+    rows: Annotated[int, typer.Option(help="rows to begin with")] = ROWS,
     keep: Annotated[Path | None, typer.Option(help="keep the lake in this new folder")] = None,
 ) -> None:
-    """Load real rows into a new lake while its schema changes, and show what happened."""
-    run_demo(console, source, keep)
+    """Change the type of a column of a large table while others write and read."""
+    url = run_demo(console, rows, keep)
+    if keep is not None:
+        console.print(f"The lake is kept. Try: shelduck history -c {url}", highlight=False)
 
 
 def main() -> None:

@@ -1,191 +1,234 @@
-"""The demo: real rows in several batches, and a schema that changes between them."""
+"""The demo: a heavy change on millions of rows while others write and read."""
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from shelduck.api.changes import add_column, change_type, drop_column, rename_column
+from shelduck.api.changes import add_column, change_type, rename_column
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
-from shelduck.catalog.databases.duckdb_view import DuckDBMissing, duckdb_rows
+from shelduck.cli.demo_clients import AMOUNT, BATCH, Reader, Writer, ask_duckdb
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob
-from shelduck.model.changes.schema_change import SchemaChange
-from shelduck.model.text.quoting import quote_name
-from shelduck.spark.session import DataFrame
-from shelduck.verbs.table.table import Table
-from shelduck.work.results import Result, Staged
+from shelduck.model.changes.job import JobState
+from shelduck.work.results import Committed
 
-_MOVIELENS = Path("data/mllib/als/sample_movielens_ratings.txt")
-_WIDER = {"int8": "int16", "int16": "int32", "int32": "int64", "float32": "float64"}
-_BATCHES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line of the report."""
-
-    what: str
-    milliseconds: float
-    rows: int
-    files: int
-    touched: int
-    snapshot: int
+T = TypeVar("T")
+ROWS = 5_000_000
+_FILES = 8
+_COLUMNS = {"id": "bigint", "user_id": "int", "amount": "string", "at": "timestamp"}
+_LOADED = (
+    "id",
+    "CAST(id % 1000 AS INT) AS user_id",
+    "concat(id % 500, '.', lpad(id % 100, 2, '0')) AS amount",
+    "timestamp_seconds(1767225600 + id % 86400) AS at",
+)
+_LOOK = "SELECT count(*) || ' rows, amount is ' || typeof(any_value(amount)) FROM events"
 
 
-def run_demo(console: Console, source: Path | None, keep: Path | None) -> None:
-    """Run the story on rows of ``source`` (MovieLens without) and print what happened.
+def run_demo(console: Console, rows: int, keep: Path | None) -> str:
+    """Tell the story on ``rows`` rows, print what happened, and return the catalog's address.
 
-    The lake lives in ``keep``, or in a folder that is removed at the end.
+    The lake is in ``keep``, or in a folder that is removed at the end.
     """
     if keep is not None and keep.exists():
         raise InvalidRequest(f"{keep} already exists; choose a new folder for the lake")
-    if source is not None:
-        _kind(source)
+    if rows < 1000:
+        raise InvalidRequest(f"--rows {rows} is too few; choose at least 1000")
     with tempfile.TemporaryDirectory(prefix="shelduck-demo-") as scratch:
         folder = keep or Path(scratch) / "lake"
         folder.mkdir(parents=True)
         url = f"sqlite:///{folder.absolute()}/lake.db"
-        console.print(f"A new lake: [bold]{url}[/], files in {folder.absolute()}/files")
+        console.print(f"A new lake: [bold]{url}[/], its files are in {folder.absolute()}/files")
         with connect(url, str(folder.absolute() / "files"), progress=False) as lake:
-            _tell(console, lake, source)
-        _show_duckdb(console, url)
-        if keep:
-            console.print(f"The lake is kept. Try: shelduck history -c {url}")
-
-
-def _tell(console: Console, lake: Lake, source: Path | None) -> None:
-    rows = _rows(lake, source)
-    batches = iter(rows.randomSplit([1.0] * _BATCHES, seed=7))
-    story = _Story(lake, lake.create_table("events", rows.schema), batches)
-    console.print(f"Rows from {source or 'the MovieLens sample in the pyspark package'}")
-    lines = list(story.run())
-    grid = Grid("what happened", "ms", "rows", "files written", "old files touched", "snapshot")
-    for line in lines:
-        counts = (line.rows, line.files, line.touched, line.snapshot)
-        grid.add_row(escape(line.what), f"{line.milliseconds:.1f}", *map(str, counts))
-    console.print(grid)
-    console.print("\n[bold]The table as of each snapshot[/] (nothing was rewritten):")
-    for line in lines:
-        console.print(f"\nversion {line.snapshot}, after: {escape(line.what)}")
-        story.table.read(version=line.snapshot).show(3, truncate=False)
+            _Story(console, lake, url, rows).run()
+    return url
 
 
 class _Story:
-    """Batches and schema changes in turn; every step is measured."""
+    """One step after another; each is printed when it is done."""
 
-    def __init__(self, lake: Lake, table: Table, batches: Iterator[DataFrame]) -> None:
+    def __init__(self, console: Console, lake: Lake, url: str, rows: int) -> None:
+        self.console = console
         self.lake = lake
-        self.table = table
-        self.batches = batches
-        self.first = table.columns.fields[0].name
-        self.key = self.first
-        names = table.columns.names
-        self.origin, self.device = _free_name("origin", names), _free_name("device", names)
+        self.url = url
+        self.rows = rows
+        self.table = lake.create_table("events", _COLUMNS)
+        self.seen = ""
 
-    def run(self) -> Iterator[_Line]:
-        """Yield one line per step as it is done."""
-        yield self._load()
-        yield self._alter(add_column(self.origin, "varchar", default="import"))
-        yield self._load(f"'web' AS {self.origin}")
-        self.key = _free_name(f"{self.first}_key", self.table.columns.names)
-        yield self._alter(rename_column(quote_name(self.first), self.key))
-        yield self._load()
-        wider = next((f for f in self.table.columns if str(f.type) in _WIDER), None)
-        if wider is not None:
-            yield self._alter(change_type(quote_name(wider.name), _WIDER[str(wider.type)]))
-        yield self._load()
-        yield self._alter(
-            add_column(self.device, "struct<os: string>"),
-            add_column(f"{self.device}.version", "int", default=1),
+    def run(self) -> None:
+        """Tell all of it."""
+        loaded = self._load()
+        with self._clients() as (writer, reader):
+            self._change_light()
+            self._change_heavy(writer, reader)
+        self._travel(loaded)
+        self._sum_up(writer, reader)
+
+    def _load(self) -> int:
+        """Load the rows; return the snapshot that has them."""
+        self._title("1. Load")
+        data = self.lake.spark.range(0, self.rows, 1, _FILES).selectExpr(*_LOADED)
+        spent, done = _timed(lambda: self.table.append(data))
+        size = sum(p.stat().st_size for p in Path(self.lake.data_path).rglob("*.parquet"))
+        assert isinstance(done, Committed)
+        self.console.print(
+            f"{self.rows:,} rows in {done.files} files ({decimal(size)}) in {spent:.1f} s"
         )
-        yield self._load(f"named_struct('os', 'linux', 'version', 2) AS {self.device}")
-        yield self._alter(
-            drop_column(self.origin), add_column(self.origin, "varchar", default="again")
+        return done.snapshot
+
+    @contextmanager
+    def _clients(self) -> Iterator[tuple[Writer, Reader]]:
+        self._title("2. Somebody writes without pause, and somebody reads")
+        writer, reader = Writer(self.lake, "events", self.rows), Reader(self.lake, "events")
+        for client in (writer, reader):
+            client.start()
+        while writer.done < 2 and writer.failed is None:
+            time.sleep(0.05)
+        self.console.print(f"The writer commits {BATCH} rows at a time, the reader reads all rows.")
+        try:
+            yield writer, reader
+        finally:
+            for client in (writer, reader):
+                client.finish()
+
+    def _change_light(self) -> None:
+        self._title("3. Light changes: metadata only")
+        changes = (
+            add_column("country", "string", default="??"),
+            rename_column("user_id", "visitor"),
+            change_type("visitor", "bigint"),
         )
-        yield self._load()
-
-    def _load(self, *more: str) -> _Line:
-        rows = next(self.batches).withColumnRenamed(self.first, self.key)
-        return self._timed("load a batch", lambda: self.table.append(rows.selectExpr("*", *more)))
-
-    def _alter(self, *changes: SchemaChange) -> _Line:
-        return self._timed("; ".join(map(str, changes)), lambda: self.table.alter(*changes))
-
-    def _timed(self, what: str, step: Callable[[], Result | SchemaChangeJob]) -> _Line:
         before = _files(self.lake)
-        start = time.perf_counter()
-        result = step()
-        spent = (time.perf_counter() - start) * 1000
-        # The tour's changes are light and land at once.
-        assert not isinstance(result, Staged | SchemaChangeJob)
-        after = _files(self.lake)
-        touched = sum(after.get(path) != state for path, state in before.items())
-        return _Line(what, spent, result.rows, result.files, touched, result.snapshot)
+        spent, _ = _timed(lambda: self.table.alter(*changes))
+        kept = before <= _files(self.lake)
+        for change in changes:
+            self.console.print(f"  ALTER TABLE events {change}", highlight=False)
+        self.console.print(
+            f"All in one snapshot, in {1000 * spent:.0f} ms."
+            f" Files changed: {'none' if kept else 'some'}."
+        )
+
+    def _change_heavy(self, writer: Writer, reader: Reader) -> None:
+        change = change_type("amount", "decimal(10,2)")
+        self._title("4. The plan of a heavy change")
+        self.console.print(
+            escape(str(self.table.plan_alter(change))), highlight=False, soft_wrap=True
+        )
+        self._title("5. The heavy change, while everybody goes on")
+        # The others need cores, too: all of them work in this one Spark session.
+        tasks = max(1, (os.cpu_count() or 1) // 2)
+        self.lake.set_option("alter_tablet_worker_count", tasks, table="events")
+        self.console.print(f"The job runs at most {tasks} task(s) at a time.")
+        job = self.table.alter(change)
+        assert isinstance(job, SchemaChangeJob)
+        with _shown(self.console, job, writer, reader):
+            looked = threading.Thread(target=self._look, args=(job,))
+            looked.start()
+            spent, done = _timed(lambda: job.wait(progress=False))
+            looked.join()
+        self.console.print(
+            f"Job {job.id} is {job.state.value} after {spent:.1f} s: snapshot {done.snapshot} has"
+            " the new type."
+        )
+        self.console.print(f"  DuckDB during the job: {self.seen}", highlight=False)
+        self.console.print(
+            f"  DuckDB now:            {ask_duckdb(self.url, _LOOK)}", highlight=False
+        )
+
+    def _look(self, job: SchemaChangeJob) -> None:
+        """Let DuckDB read the lake in the middle of the job."""
+        while job.state in (JobState.PENDING, JobState.WAITING_TXN):
+            time.sleep(0.05)
+        self.seen = ask_duckdb(self.url, _LOOK)
+
+    def _travel(self, loaded: int) -> None:
+        self._title("6. Time travel")
+        for name, version in (("after the load", loaded), ("now", None)):
+            frame = self.table.read(version=version)
+            self.console.print(f"The table {name}: {frame.count():,} rows")
+            frame.orderBy("id").show(2, truncate=False)
+
+    def _sum_up(self, writer: Writer, reader: Reader) -> None:
+        self._title("What happened")
+        found = self.table.read().selectExpr("count(*) AS n", "sum(amount) AS total").collect()[0]
+        text = self.lake.spark.range(self.rows).selectExpr(_LOADED[2])
+        paid = text.selectExpr("sum(CAST(amount AS DECIMAL(10,2))) AS total").collect()[0].total
+        wanted = paid + Decimal(writer.rows) * AMOUNT
+        grid = Grid("", "")
+        for what, number in (
+            ("rows loaded", f"{self.rows:,}"),
+            ("rows that the writer committed meanwhile", f"{writer.rows:,}"),
+            ("rows in the table now", f"{found.n:,}"),
+            ("[bold]writes lost[/]", f"[bold]{self.rows + writer.rows - found.n:,}[/]"),
+            ("sum of all amounts, less what was written", f"{found.total - wanted}"),
+            ("commits of the writer", f"{writer.done:,}"),
+            ("commits that it made a second time, for newer columns", f"{writer.retries:,}"),
+            ("longest pause between two commits", f"{writer.longest:.1f} s"),
+            ("queries of the reader", f"{reader.done:,}"),
+            ("longest pause between two answers", f"{reader.longest:.1f} s"),
+        ):
+            grid.add_row(what, number)
+        self.console.print(grid)
+
+    def _title(self, text: str) -> None:
+        self.console.print(f"\n[bold]{text}[/]")
 
 
-def _free_name(name: str, taken: Collection[str]) -> str:
-    """Return ``name``, with underscores where a column of the user's rows has it already."""
-    lowered = {t.lower() for t in taken}
-    while name.lower() in lowered:
-        name += "_"
-    return name
+@contextmanager
+def _shown(
+    console: Console, job: SchemaChangeJob, writer: Writer, reader: Reader
+) -> Iterator[None]:
+    """Show the job's progress, and what the others do meanwhile, while the block runs."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    ended = threading.Event()
+    written, read, since = writer.rows, reader.done, time.monotonic()
+
+    def told() -> tuple[str, int, int]:
+        now = job.look()
+        spent = max(0.1, time.monotonic() - since)
+        text = f"{now.state.value} {now.done}/{now.total} files"
+        text += f", writer {(writer.rows - written) / spent:,.0f} rows/s"
+        return f"{text}, {reader.done - read} queries", now.done, now.total
+
+    def follow(bar: Progress) -> None:
+        task = bar.add_task("", total=None)
+        while not ended.wait(0.3):
+            text, done, total = told()
+            bar.update(task, description=text, completed=done, total=total or None)
+
+    with Progress(*columns, console=console, transient=True) as bar:
+        follower = threading.Thread(target=follow, args=(bar,))
+        follower.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            follower.join()
+    console.print(told()[0], highlight=False)
 
 
-def _files(lake: Lake) -> dict[Path, tuple[int, int]]:
+def _files(lake: Lake) -> set[tuple[str, int, int]]:
     """Return every data file with its size and time of change: a file that is rewritten differs."""
     found = Path(lake.data_path).rglob("*.parquet")
-    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
+    return {(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in found}
 
 
-def _rows(lake: Lake, source: Path | None) -> DataFrame:
-    if source is None:
-        spec = importlib.util.find_spec("pyspark")
-        assert spec is not None
-        assert spec.origin is not None
-        lines = lake.spark.read.text(str(Path(spec.origin).parent / _MOVIELENS))
-        parts = "split(value, '::')"
-        return lines.selectExpr(
-            f"CAST({parts}[0] AS INT) AS user_id",
-            f"CAST({parts}[1] AS INT) AS movie_id",
-            f"CAST({parts}[2] AS FLOAT) AS rating",
-            f"timestamp_seconds(CAST({parts}[3] AS BIGINT)) AS rated_at",
-        )
-    reader = lake.spark.read
-    kind = _kind(source)
-    if kind == "csv":
-        return reader.csv(str(source), header=True, inferSchema=True)
-    return reader.json(str(source)) if kind == "json" else reader.parquet(str(source))
-
-
-def _kind(source: Path) -> str:
-    if not source.exists():
-        raise InvalidRequest(f"--input {source} does not exist")
-    names = (
-        [source.name] if source.is_file() else [p.name for p in source.rglob("*") if p.is_file()]
-    )
-    for kind in ("csv", "json", "parquet"):
-        if any(kind in Path(name).suffixes or f".{kind}" in name.lower() for name in names):
-            return kind
-    raise InvalidRequest(f"--input {source} is not a CSV, JSON or Parquet file or folder")
-
-
-def _show_duckdb(console: Console, url: str) -> None:
-    """Show the table as DuckDB's own extension reads it, when DuckDB is installed with it."""
-    console.print("\n[bold]The same table as DuckDB's ducklake extension sees it[/]")
-    try:
-        rows = duckdb_rows(url, "SELECT * FROM events LIMIT 3", "SELECT count(*) FROM events")
-    except DuckDBMissing as error:
-        console.print(f"(skipped: {error})")
-        return
-    for row in rows:
-        console.print(str(row), highlight=False)
+def _timed(step: Callable[[], T]) -> tuple[float, T]:
+    start = time.perf_counter()
+    found = step()
+    return time.perf_counter() - start, found

@@ -85,7 +85,7 @@ def apply(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="run the jobs of heavy changes")] = False,
     only_light: Annotated[
-        bool, typer.Option("--only-light", help="leave out tables that need a job")
+        bool, typer.Option("--only-light", help="leave out changes that need a job")
     ] = False,
     allow_drop: Annotated[
         bool, typer.Option("--allow-drop", help="drop tables and columns that no file has")

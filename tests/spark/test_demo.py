@@ -1,0 +1,56 @@
+"""The demo: its numbers are those of the lake that it leaves."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import shelduck
+from shelduck.cli import main
+from shelduck.cli.app import app
+from tests.support.oracle import DuckDBOracle
+
+
+def test_the_demo_changes_a_type_while_others_write_and_read(spark, tmp_path):
+    found = CliRunner().invoke(app, ["demo", "--rows", "20000", "--keep", str(tmp_path / "kept")])
+
+    assert found.exit_code == 0, found.output
+    told = {k.strip(): v for k, v in re.findall(r"│ (.+?) +│ (\S+)", found.output)}
+    assert told["writes lost"] == "0"
+    assert told["sum of all amounts, less what was written"] == "0.00"
+    written = int(told["rows that the writer committed meanwhile"].replace(",", ""))
+    assert written >= 1000
+    # A job of so few rows may end before DuckDB has started.
+    assert re.search(r"DuckDB during the job: +\d+ rows, amount is [VD]", found.output)
+    assert re.search(r"DuckDB now: +\d+ rows, amount is DECIMAL\(10,2\)", found.output)
+    assert "Files changed: none" in found.output
+    assert "after the load: 20,000 rows" in found.output
+    url = f"sqlite:///{tmp_path}/kept/lake.db"
+    with DuckDBOracle(url) as oracle:
+        assert oracle.sql("SELECT count(*), count(DISTINCT id) FROM events") == [
+            (20000 + written, 20000 + written)
+        ]
+    with shelduck.connect(url, spark=spark) as lake:
+        assert [job.state.value for job in lake.jobs()] == ["FINISHED"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--keep", "."], "InvalidRequest: . already exists; choose a new folder for the lake\n"),
+        (["--rows", "3"], "InvalidRequest: --rows 3 is too few; choose at least 1000\n"),
+    ],
+)
+def test_the_demo_begins_nothing_that_it_cannot_end(
+    monkeypatch, capsys, tmp_path, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["shelduck", "demo", *options])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    told = capsys.readouterr()
+    assert (stopped.value.code, told.out, told.err) == (1, "", message)
+    assert list(tmp_path.iterdir()) == []
