@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
 from shelduck import (
@@ -145,6 +147,29 @@ def test_a_rewrite_is_told_before_it_is_done(lake):
     assert [s.weight for s in plan.steps] == ["light", "heavy"]
     assert (plan.steps[1].files_to_rewrite, plan.steps[1].rows_to_rewrite) == (3, 59)
     assert "  estimate: 0 s on " in str(plan)
+    assert str(plan).endswith("core(s), a guess before any job")
+
+
+def test_estimates_come_from_earlier_jobs(copied):
+    catalog, lake = copied
+    change = change_type("v", "string")
+    size = max(s.bytes_to_rewrite for s in lake.table("t").plan_alter(change).steps)
+    lake.table("t").alter(set_sorting("id"), rewrite_files()).wait()
+    with sqlite3.connect(catalog) as connection:
+        [(job, done, spent, cores)] = connection.execute("SELECT * FROM shelduck_job_speed")
+        assert (job, done) == (1, size)
+        assert spent > 0
+        assert cores >= 1
+        # As if the two jobs had converted 3,000 bytes per second and core.
+        told = "bytes = 10000, milliseconds = 2000, cores = 2"
+        connection.execute(f"UPDATE shelduck_job_speed SET {told}")
+        connection.execute("INSERT INTO shelduck_job_speed VALUES (7, 2000, 0, 1)")
+    plan = lake.table("t").plan_alter(change)
+
+    assert plan.speed.bytes_per_second == pytest.approx(3000)
+    assert str(plan).endswith("core(s), as fast as 2 earlier job(s)")
+    now = max(s.bytes_to_rewrite for s in plan.steps)
+    assert plan.estimated_seconds * plan.cores == pytest.approx(now / 3000)
 
 
 @pytest.mark.parametrize("change", [change_type("v", "string"), add_column("x", "int")])

@@ -38,9 +38,14 @@ def test_a_team_changes_files_while_writers_go_on(spark, lake, tmp_path, sqlite_
         plan = lake.plan(folder)
         assert plan.is_heavy
         assert plan.lost == []
-        told = plan.as_json()["tables"][0]
-        assert {s["weight"] for s in told["steps"]} == {"light", "heavy"}
-        assert max(s["rows"] for s in told["steps"]) == 2000
+        light, heavy = plan.as_json()["tables"]
+        assert [t["sql"] for t in (light, heavy)] == [
+            "ALTER TABLE main.t RENAME COLUMN name TO label",
+            "ALTER TABLE main.t ALTER COLUMN n TYPE varchar",
+        ]
+        assert [t["weight"] for t in (light, heavy)] == ["light", "heavy"]
+        assert heavy["steps"][0]["rows"] == 2000
+        assert heavy["estimated_from_jobs"] == 0
         assert "| main.t |" in plan.markdown()
         stop, landed = threading.Event(), []
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from rich.filesize import decimal
+
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob
@@ -72,6 +74,7 @@ class TablePlan:
                 for s in steps
             ],
             "estimated_seconds": 0.0 if self.plan is None else self.plan.estimated_seconds,
+            "estimated_from_jobs": 0 if self.plan is None else self.plan.speed.jobs,
             "felt": list(self.felt),
             "lost": list(self.lost),
         }
@@ -120,13 +123,13 @@ class SchemaPlan:
         if self.is_empty:
             return "Nothing differs from the lake.\n"
         lines = [
-            "| table | change | weight | files | rows | other clients |",
-            "|---|---|---|--:|--:|---|",
+            "| table | change | weight | files | rows | size | other clients |",
+            "|---|---|---|--:|--:|--:|---|",
         ]
         for table in self.tables:
             felt = "; ".join(table.felt)
             if table.plan is None:
-                lines.append(f"| {table.name} | {table.action.value} | light | | | {felt} |")
+                lines.append(f"| {table.name} | {table.action.value} | light | | | | {felt} |")
                 continue
             for number, step in enumerate(table.plan.steps):
                 name = str(table.name) if number == 0 else ""
@@ -134,8 +137,14 @@ class SchemaPlan:
                 change = step.change.replace("|", "\\|")
                 lines.append(
                     f"| {name} | `{change}` | {step.weight} | {step.files_to_rewrite} |"
-                    f" {step.rows_to_rewrite} | {told} |"
+                    f" {step.rows_to_rewrite} | {decimal(step.bytes_to_rewrite)} | {told} |"
                 )
+        lines += [
+            f"\n{t.name}: about {t.plan.estimated_seconds:.0f} s on {t.plan.cores} core(s),"
+            f" {t.plan.speed}."
+            for t in self.tables
+            if t.plan is not None and t.is_heavy
+        ]
         statements = "\n".join(f"{t.text};" for t in self.tables)
         return "\n".join([*lines, "", "```sql", statements, "```", ""])
 
@@ -143,8 +152,8 @@ class SchemaPlan:
         """Apply the plan: all light changes in one snapshot; return a job for each heavy table.
 
         Options belong to no snapshot; they are set after it. The jobs are submitted and not run:
-        `SchemaChangeJob.wait` or a worker does that. With ``only_light``, tables that need a job
-        stay as they are.
+        `SchemaChangeJob.wait` or a worker does that. With ``only_light``, no job is
+        submitted.
 
         Raises:
             Conflict: the schema of the lake changed since the plan was made; nothing is changed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,10 @@ from shelduck.api.schema_plan import Action, SchemaPlan, TablePlan
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import InvalidRequest
 from shelduck.evolution.rollups import spec_of
-from shelduck.evolution.schema_diff import Difference, difference
+from shelduck.evolution.schema_diff import difference
+from shelduck.evolution.schema_split import light_and_heavy
 from shelduck.model.changes.schema_change import ChangeType, RenameColumn, SetNullable
+from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.options import Scope
 from shelduck.model.tables.options import option_text as stored_option
 from shelduck.model.tables.schema import path_text
@@ -70,9 +72,7 @@ def plan_schema(state: LakeState, texts: Mapping[str, str]) -> SchemaPlan:
         if key not in there:
             plans.append(TablePlan(name, Action.CREATE, file.text.strip().rstrip(";")))
             continue
-        altered = _altered(state, unit, there[key], file)
-        if altered is not None:
-            plans.append(altered)
+        plans += _altered(state, there[key], file)
     plans += _views(unit, {key: view for key, (_, view) in views.items()}, files.views)
     plans += _options(options(state), files.options)
     return SchemaPlan(unit.workspace.base.schema_version, tuple(plans), state)
@@ -109,19 +109,34 @@ def _gone(name: TableName) -> tuple[str, ...]:
     return (f"queries of {name} fail",)
 
 
-def _altered(
-    state: LakeState, unit: UnitOfWork, name: TableName, file: TableFile
-) -> TablePlan | None:
+def _altered(state: LakeState, name: TableName, file: TableFile) -> Iterator[TablePlan]:
+    """Yield the light changes of a table, then those of a job, planned as if the light ones were.
+
+    A table with rollups has one statement: what is light for it may rebuild a rollup.
+    """
+    unit = view_of(state, None)
     table = unit.workspace.table(name)
-    specs = [s for r in rollups_of(unit, table) if (s := spec_of(table, r)) is not None]
+    rollups = list(rollups_of(unit, table))
+    specs = [s for r in rollups if (s := spec_of(table, r)) is not None]
     found = difference(table, file, specs, has_text, _replaced(state, table))
     if not found.changes:
-        return None
-    plan = CatalogVerbs(state, None).table(str(name)).plan_alter(*found.changes)
-    text = f"ALTER TABLE {name} {', '.join(map(str, found.changes))}"
+        return
+    light, heavy = (found.changes, ()) if rollups else light_and_heavy(table, found.changes)
     lost = tuple(f"{name}.{column}" for column in found.lost)
-    felt = tuple(_felt(found))
-    return TablePlan(name, Action.ALTER, text, plan, felt, lost, found.changes)
+    if light:
+        plan = CatalogVerbs(state, unit).table(str(name)).plan_alter(*light)
+        felt = tuple([f"queries that name {n} fail" for n in found.lost] + list(_felt(light)))
+        yield TablePlan(name, Action.ALTER, _alter_text(name, light), plan, felt, lost, light)
+        if heavy and plan.change is not None:
+            unit.workspace.alter_table(plan.change)
+    if heavy:
+        plan = CatalogVerbs(state, unit).table(str(name)).plan_alter(*heavy)
+        felt, lost = tuple(_felt(heavy)), () if light else lost
+        yield TablePlan(name, Action.ALTER, _alter_text(name, heavy), plan, felt, lost, heavy)
+
+
+def _alter_text(name: TableName, changes: Sequence[TableChange]) -> str:
+    return f"ALTER TABLE {name} {', '.join(map(str, changes))}"
 
 
 def _replaced(state: LakeState, table: TableVersion) -> dict[int, int]:
@@ -132,10 +147,8 @@ def _replaced(state: LakeState, table: TableVersion) -> dict[int, int]:
     return {int(c.column_id): int(c.shadow_id) for c in mine}
 
 
-def _felt(found: Difference) -> Iterator[str]:
-    for name in found.lost:
-        yield f"queries that name {name} fail"
-    for change in found.changes:
+def _felt(changes: Sequence[TableChange]) -> Iterator[str]:
+    for change in changes:
         match change:
             case RenameColumn(path=path):
                 yield f"queries that name {path_text(path)} fail; the column keeps its values"

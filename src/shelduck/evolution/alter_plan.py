@@ -8,8 +8,16 @@ from shelduck.model.changes.change import AlterTable
 from shelduck.model.tables.schema import FieldId
 from shelduck.planning.shadows import Shadow
 
-_BYTES_PER_SECOND = 10 << 20
-"""Bytes per second that a core converts, for estimates: two thirds of benchmarks/jobs.py."""
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Bytes per second that a core rewrites, as ``jobs`` earlier jobs did; 0 jobs are a guess."""
+
+    bytes_per_second: float = 10 << 20  # two thirds of benchmarks/jobs.py
+    jobs: int = 0
+
+    def __str__(self) -> str:
+        return f"as fast as {self.jobs} earlier job(s)" if self.jobs else "a guess before any job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +43,8 @@ class AlterPlan:
     ``change`` is None if nothing changes. ``checks_null`` are columns whose rows must be checked
     for NULL before the commit. ``shadows`` are the columns that a job must fill before ``change``,
     which has them in position; ``rewrites`` says that a job must follow it. ``cores`` are the cores
-    that would do it. ``refolds``: a job must combine rows, because a key is dropped. ``remakes``: a
-    job must rebuild rollups of the table.
+    that would do it, at ``speed`` each. ``refolds``: a job must combine rows, because a key is
+    dropped. ``remakes``: a job must rebuild rollups of the table.
     """
 
     table: str
@@ -46,6 +54,7 @@ class AlterPlan:
     shadows: tuple[Shadow, ...] = ()
     rewrites: bool = False
     cores: int = 1
+    speed: Speed = Speed()
     refolds: bool = False
     remakes: bool = False
 
@@ -58,7 +67,7 @@ class AlterPlan:
     def estimated_seconds(self) -> float:
         """A rough estimate of the job's time, 0 without a job: one write serves all steps."""
         size = max(step.bytes_to_rewrite for step in self.steps)
-        return size / _BYTES_PER_SECOND / self.cores
+        return size / self.speed.bytes_per_second / self.cores
 
     @property
     def note(self) -> str:
@@ -77,15 +86,16 @@ class AlterPlan:
                 f" bytes: {step.bytes_to_rewrite}"
             )
         if self.is_heavy:
-            lines.append(f"  estimate: {self.estimated_seconds:.0f} s on {self.cores} core(s)")
+            told = f"{self.estimated_seconds:.0f} s on {self.cores} core(s), {self.speed}"
+            lines.append(f"  estimate: {told}")
         return "\n".join(lines)
 
-    def rewriting(self, files: int, rows: int, size: int, cores: int) -> AlterPlan:
-        """Return the plan with what its heavy steps rewrite."""
+    def rewriting(self, files: int, rows: int, size: int, cores: int, speed: Speed) -> AlterPlan:
+        """Return the plan with what its heavy steps rewrite, and how fast."""
         steps = tuple(
             replace(s, files_to_rewrite=files, rows_to_rewrite=rows, bytes_to_rewrite=size)
             if s.weight == "heavy"
             else s
             for s in self.steps
         )
-        return replace(self, steps=steps, cores=max(1, cores))
+        return replace(self, steps=steps, cores=max(1, cores), speed=speed)

@@ -31,7 +31,7 @@ from shelduck.evolution.alter import plan_alter
 from shelduck.jobs.rollup_builder import build_rollups, drop_unlisted, exchange
 from shelduck.leases.identity import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable, Change
-from shelduck.model.changes.job import Job, JobState, JobStep
+from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
 from shelduck.operations.landing import require_files
@@ -262,9 +262,14 @@ class JobWorker:
         with bin_progress(name, bins, what, show=self._show) as report:
             most = found.table.options.alter_tablet_worker_count
             for lot in batches(bins, most or _LOT * at_once(self._state.spark)):
+                began = time.monotonic()
                 written = self._written(found, lot, shadows, report)
+                spent = round(1000 * (time.monotonic() - began))
                 # Files that others changed are left out, and converted again later.
                 land(written, partial(self._land, found.table))
+                cores = min(len(lot), at_once(self._state.spark))
+                speed = JobSpeed(sum(b.bytes for b in lot), spent, cores)
+                self._step(JobState.RUNNING, _RUNNING, speed=speed)
                 now = self._look()
                 if not now.is_open or now.worker != self._name or now.is_late(datetime.now(UTC)):
                     break
@@ -330,8 +335,13 @@ class JobWorker:
         message: str | None = None,
         done: int | None = None,
         total: int | None = None,
+        speed: JobSpeed | None = None,
     ) -> None:
-        step = JobStep(self._number, expected, state, message, done, total, worker=self._name)
+        step = JobStep(
+            *(self._number, expected, state, message, done, total),
+            worker=self._name,
+            speed=speed,
+        )
         catalog_jobs.move_job(self._state.store, step)
 
     def _commit(

@@ -72,6 +72,16 @@ job = Table(
     Column("heartbeat", TIMESTAMP),
 )
 
+# How much a job has rewritten, and in which time: estimates of later jobs come from here.
+job_speed = Table(
+    "shelduck_job_speed",
+    OWN,
+    Column("job_id", BIGINT, primary_key=True, autoincrement=False),
+    Column("bytes", BIGINT),
+    Column("milliseconds", BIGINT),
+    Column("cores", BIGINT),
+)
+
 # Who is writing files for a table now: a job waits for writers that began before it.
 writer = Table(
     "shelduck_writer",

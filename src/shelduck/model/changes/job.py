@@ -144,10 +144,20 @@ class NewJob:
 
 
 @dataclass(frozen=True, slots=True)
+class JobSpeed:
+    """The bytes of the files that jobs rewrote, the time that it took, and the cores it took."""
+
+    bytes: int
+    milliseconds: int
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobStep:
     """How a commit changes a job, on condition that the job is still in one of the states.
 
     A count or message of None does not change. With ``worker``, the job must still belong to it.
+    ``speed`` adds to what the job has rewritten.
     """
 
     job_id: int
@@ -158,3 +168,4 @@ class JobStep:
     total: int | None = None
     last_file: int | None = None
     worker: str | None = None
+    speed: JobSpeed | None = None

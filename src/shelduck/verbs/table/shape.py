@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import Conflict, Unsupported
 from shelduck.evolution.alter import plan_alter
-from shelduck.evolution.alter_plan import AlterPlan
+from shelduck.evolution.alter_plan import AlterPlan, Speed
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
 from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.rollup import rollup_names
@@ -127,7 +128,16 @@ class ShapeVerbs(TableHandle):
         flushed = found.in_catalog if plan.shadows else ()
         rows = sum((f.record_count or 0) - f.dead_rows for f in files) + sum(flushed)
         size = sum(f.file_size_bytes for f in files)
-        return plan.rewriting(len(files) + len(flushed), rows, size, os.cpu_count() or 1)
+        cores = os.cpu_count() or 1
+        return plan.rewriting(len(files) + len(flushed), rows, size, cores, self._speed())
+
+    def _speed(self) -> Speed:
+        """Return how fast jobs of this lake were."""
+        with self._state.store.read() as connection:
+            known = catalog_jobs.speeds(connection).values()
+        spent = sum(s.milliseconds * s.cores for s in known) / 1000
+        size = sum(s.bytes for s in known)
+        return Speed(size / spent, len(known)) if spent and size else Speed()
 
     def rename(self, new_name: str) -> Result:
         """Rename the table inside its schema; this object follows, and files stay where they are.
