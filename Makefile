@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --dist worksteal
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help setup demo check test test-all soak jars bench bench-peers docs coverage lock clean java
+.PHONY: help setup demo check test test-all soak jars bench bench-peers docs coverage dist lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ docs: setup java  ## run the code of README.md, and the smoke story
 
 coverage: setup java  ## run the rows of docs/coverage, and write its pages
 	$(PY) -m pytest tests/coverage --ignore tests/coverage/test_pages.py -m "" --write-pages
+
+dist: setup  ## build the wheel and the source archive into dist/
+	rm -rf dist
+	$(PY) -m hatchling build
 
 lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
