@@ -28,8 +28,7 @@ from shelduck.statements.describe import create_statement
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import run_plain
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
-from shelduck.work.lookup import table_name
-from shelduck.work.results import TableName
+from shelduck.work.results import TableName, table_name
 from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of

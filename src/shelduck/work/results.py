@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.text.quoting import quote_name
 
@@ -87,4 +88,22 @@ class TableName:
         return f"{quote_name(self.schema)}.{quote_name(self.name)}"
 
 
-__all__ = ["Committed", "PlainRows", "Result", "Snapshot", "Staged", "TableName", "Unchanged"]
+def table_name(parts: tuple[str, ...], default_schema: str) -> TableName:
+    """Return the schema and name that ``table`` or ``schema.table`` refers to."""
+    if len(parts) == 1:
+        return TableName(default_schema, parts[0])
+    if len(parts) == 2:
+        return TableName(parts[0], parts[1])
+    raise InvalidRequest(f"{'.'.join(parts)!r} has too many parts; write table or schema.table")
+
+
+__all__ = [
+    "Committed",
+    "PlainRows",
+    "Result",
+    "Snapshot",
+    "Staged",
+    "TableName",
+    "Unchanged",
+    "table_name",
+]
