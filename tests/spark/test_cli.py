@@ -328,7 +328,7 @@ def test_settings_of_spark_reach_the_session_that_a_command_starts(url, spark, m
         "shelduck.work.state.session_for", lambda given, config: seen.update(config) or spark
     )
     run("sql", "SELECT 1", "-c", url, "--conf", "spark.a = 1=2", "--conf", "spark.b=")
-    assert seen == {"spark.a": "1=2", "spark.b": ""}
+    assert seen == {"spark.log.level": "OFF", "spark.a": "1=2", "spark.b": ""}
 
     told = fail(monkeypatch, capsys, "sql", "SELECT 1", "-c", url, "--conf", "spark.a")
     assert told == (

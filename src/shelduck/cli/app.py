@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperGroup
 
 import shelduck
 from shelduck.cli import jobs, looks, schema, sql
@@ -26,7 +27,22 @@ Example: shelduck tables -c sqlite:///lake.db
 
 SHELDUCK_CATALOG can hold the address, and shelduck.toml names for addresses."""
 
+
+class Commands(TyperGroup):
+    """The commands; Ctrl-C tells what goes on, and the exit status is 130."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stopped:
+            told = str(stopped) or "interrupted"
+            Console(stderr=True).print(told, markup=False, highlight=False, soft_wrap=True)
+            raise
+
+
 app = typer.Typer(
+    cls=Commands,
     help="A lakehouse engine for Spark that changes the shape of tables while they are used.",
     epilog=EXAMPLE,
     no_args_is_help=True,

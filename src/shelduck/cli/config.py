@@ -24,7 +24,7 @@ class NamedLake:
 
     catalog: str = field(repr=False)
     data_path: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    conf: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 def named_lake(name: str, given: Path | None = None) -> NamedLake:

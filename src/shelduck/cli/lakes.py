@@ -14,6 +14,8 @@ from shelduck.errors import InvalidRequest
 if TYPE_CHECKING:
     from shelduck.api.lake import Lake
 
+# An error is told once, in words.
+_QUIET = {"spark.log.level": "OFF"}
 config_file: ContextVar[Path | None] = ContextVar("config_file", default=None)
 """The file that ``--config`` gives, None without it."""
 
@@ -35,7 +37,7 @@ def connect(catalog: str, data_path: str | None = None, conf: Sequence[str] = ()
     settings = _settings(conf)
     wanted = wanted_lake(catalog)
     place = data_path or wanted.data_path
-    return api.connect(wanted.catalog, place, config={**wanted.conf, **settings})
+    return api.connect(wanted.catalog, place, config=_QUIET | wanted.conf | settings)
 
 
 def connect_existing(catalog: str, conf: Sequence[str] = ()) -> Lake:
@@ -44,7 +46,7 @@ def connect_existing(catalog: str, conf: Sequence[str] = ()) -> Lake:
 
     settings = _settings(conf)
     wanted = wanted_lake(catalog)
-    return api.connect_existing(wanted.catalog, config={**wanted.conf, **settings})
+    return api.connect_existing(wanted.catalog, config=_QUIET | wanted.conf | settings)
 
 
 def _settings(conf: Sequence[str]) -> dict[str, str]:

@@ -28,6 +28,7 @@ from shelduck.errors import (
     ShelduckError,
 )
 from shelduck.evolution.alter import plan_alter
+from shelduck.jobs.endings import ending, left_open
 from shelduck.jobs.rollup_builder import build_rollups, drop_unlisted, exchange
 from shelduck.leases.identity import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable, Change
@@ -47,7 +48,7 @@ from shelduck.operations.upkeep.flush import with_past
 from shelduck.operations.upkeep.renewal import renew
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow, known_shadows
-from shelduck.spark.named_errors import SparkError, data_fault, first_line
+from shelduck.spark.named_errors import SparkError, first_line
 from shelduck.spark.session import AnalysisException
 from shelduck.spark.write.rewrite import at_once
 from shelduck.work.compaction import land
@@ -91,6 +92,8 @@ class JobWorker:
             if job.state is JobState.CANCELLED:
                 kind = CorruptLake if isinstance(error, CorruptLake) else InvalidRequest
                 raise kind(f"job {job.id} was cancelled: {job.message}") from None
+            if isinstance(error, KeyboardInterrupt) and job.is_open:
+                raise KeyboardInterrupt(left_open(job, self._name)) from None
             raise
 
     @contextmanager
@@ -364,19 +367,6 @@ class JobWorker:
         except Exception:
             discard(table, paths)
             raise
-
-
-def ending(error: Exception, job: Job) -> str | None:
-    """Return why an error ends a job, None if the error may be temporary."""
-    if isinstance(error, OutcomeUnknown):
-        return None
-    if isinstance(error, ShelduckError):
-        return str(error)
-    if isinstance(error, AnalysisException):
-        combines = job.work.rollups or job.work.remakes
-        what = "rows cannot be combined" if combines else "an expression cannot be evaluated"
-        return f"{what}: {first_line(error)}"
-    return data_fault(error)
 
 
 def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTable:

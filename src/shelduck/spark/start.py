@@ -23,6 +23,7 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
     _LEVEL: "ERROR",
 }
+_SILENT = ("ERROR", "FATAL", "OFF")
 # What Java and Spark say before the level of the log applies.
 _NOISE = re.compile(
     rb"WARNING: |Using Spark's default log4j profile|Setting default log level"
@@ -41,7 +42,7 @@ def start_session(config: Mapping[str, str]) -> SparkSession:
         builder = builder.config(key, value)
     if not _starts_java():
         return builder.getOrCreate()
-    with _java(settings, quiet=_LEVEL not in config):
+    with _java(settings, quiet=settings[_LEVEL].upper() in _SILENT):
         known = SparkConf()
         if known.get("spark.master", "local").startswith("local") and _WAREHOUSE not in settings:
             builder = builder.config(_WAREHOUSE, known.get(_WAREHOUSE, None) or _temporary())

@@ -31,6 +31,7 @@ from shelduck.spark.files.storage import (
     spark_path,
 )
 from shelduck.spark.rows.assign import failure_of
+from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.types import same_type, struct_type
 from shelduck.spark.write.bridge_write import write_by_bridge
 from shelduck.spark.write.changes import (
@@ -96,17 +97,20 @@ def write_files(
     parts = (clustering.arranged(spark, df, spreads=spreads), physical, clustering)
     directory = fresh_name(table)
     place = table.path + directory
-    try:
-        listed = _write(spark, *parts, place=place, options=options, changes=changes)
-        origins = _origins(spark, f"{place}/", listed) if changes else None
-        written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
-        written = replace(_in_partitions(clustering, directory, written), origins=origins)
-    except BaseException as error:
-        delete_directory(place_below(table.path, directory))
-        found = failure_of(error)
-        if found is None:
-            raise
-        raise found from error
+    with stopped_on_error(spark) as jobs:
+        try:
+            listed = _write(spark, *parts, place=place, options=options, changes=changes)
+            origins = _origins(spark, f"{place}/", listed) if changes else None
+            written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
+            written = replace(_in_partitions(clustering, directory, written), origins=origins)
+        except BaseException as error:
+            # Tasks that still run would write files that nobody removes.
+            jobs.stop()
+            delete_directory(place_below(table.path, directory))
+            found = failure_of(error)
+            if found is None:
+                raise
+            raise found from error
     if not written.files:
         delete_directory(place_below(table.path, directory))
     return written
