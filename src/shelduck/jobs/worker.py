@@ -262,7 +262,8 @@ class JobWorker:
         bins = self._bins(found, left)
         name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
-        with bin_progress(name, bins, what, show=self._show) as report:
+        spark = self._state.spark
+        with bin_progress(spark, name, bins, what, show=self._show) as report:
             most = found.table.options.alter_tablet_worker_count
             for lot in batches(bins, most or _LOT * at_once(self._state.spark)):
                 written = self._written(found, lot, shadows, report)
