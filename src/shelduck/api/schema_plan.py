@@ -22,6 +22,7 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.table import DEFAULT_SCHEMA, TableVersion
+from shelduck.model.text.shown import html_table, html_text
 from shelduck.sql.ddl.render import has_text
 from shelduck.sql.schema_files import TableFile, read_table_file
 from shelduck.statements.describe import create_statement
@@ -82,7 +83,7 @@ class TablePlan:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SchemaPlan:
     """What leads from a lake to files of SQL; print it, then `apply` it.
 
@@ -112,6 +113,19 @@ class SchemaPlan:
         if self.is_empty:
             return "nothing differs"
         return "\n\n".join(_told(t) for t in self.tables)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        if self.is_empty:
+            return html_text(str(self))
+        names = ("table", "action", "weight", "statement", "other clients")
+        rows = [
+            (t.table, t.action, "heavy" if t.is_heavy else "light", t.text, "; ".join(t.felt))
+            for t in self.tables
+        ]
+        return html_table(names, rows)
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.shown import Shown, html_table
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+@dataclass(frozen=True, slots=True, repr=False)
+class Committed(Shown):
     """A successful commit, and what it changed.
 
     ``snapshot`` is the id for time travel. ``rows`` counts the inserted, updated and deleted rows;
@@ -30,8 +31,8 @@ class Committed:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+@dataclass(frozen=True, slots=True, repr=False)
+class Unchanged(Shown):
     """Nothing was done and no snapshot was made; ``note`` says why if something was left undone."""
 
     snapshot: int
@@ -44,8 +45,8 @@ class Unchanged:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+@dataclass(frozen=True, slots=True, repr=False)
+class Staged(Shown):
     """Work that waits for the end of its transaction."""
 
     rows: int = 0
@@ -57,6 +58,28 @@ class Staged:
 
 
 Result = Committed | Unchanged | Staged
+
+
+class Snapshots(list[Snapshot]):
+    """A list of snapshots, which shows each in a line."""
+
+    def __repr__(self) -> str:
+        return "\n".join("  ".join(str(v) for v in row if v is not None) for row in self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(("snapshot", "time", "changes", "author", "message"), self._rows())
+
+    def _rows(self) -> list[tuple[object, ...]]:
+        return [
+            (
+                s.id,
+                s.time.isoformat(sep=" ", timespec="seconds"),
+                s.changes_made,
+                s.author,
+                s.commit_message,
+            )
+            for s in self
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +125,7 @@ __all__ = [
     "PlainRows",
     "Result",
     "Snapshot",
+    "Snapshots",
     "Staged",
     "TableName",
     "Unchanged",
