@@ -35,6 +35,7 @@ def slowly(batches):
         yield batch
 
 
+@pytest.mark.spark41
 def test_an_append_shows_what_its_tasks_have_written(lake, spark, terminal):
     rows = spark.range(0, 40, 1, 4).mapInPandas(slowly, "id bigint").selectExpr("id")
     lake.table("t").append(rows.repartition(4))
