@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --dist worksteal
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help setup demo check test test-all soak jars bench bench-peers docs coverage dist lock clean java
+.PHONY: help setup demo check test test-all soak jars bench bench-peers docs reference coverage dist lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ bench-peers: setup java jars $(VENV41)/.ready  ## measure every verb beside Delt
 
 docs: setup java  ## run the code of README.md, and the smoke story
 	$(PY) -m pytest tests/stories
+
+reference: setup  ## write docs/reference/cli.md from what --help says
+	$(VENV)/bin/typer shelduck.cli.app utils docs --name shelduck --output docs/reference/cli.md
 
 coverage: setup java  ## run the rows of docs/coverage, and write its pages
 	$(PY) -m pytest tests/coverage --ignore tests/coverage/test_pages.py -m "" --write-pages

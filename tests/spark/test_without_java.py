@@ -26,7 +26,7 @@ class NoJavaError(Exception):
 def bare(base, monkeypatch):
     """A lake without a session, where none can be made; its catalog and its files."""
 
-    def fails(_):
+    def fails(*_):
         raise NoJavaError
 
     catalog, lake = base.copy()

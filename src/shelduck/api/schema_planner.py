@@ -30,8 +30,7 @@ from shelduck.statements.relations import query_of
 from shelduck.statements.run_views import spark_text
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.lake.options import Option, options
-from shelduck.work.lookup import table_name
-from shelduck.work.results import TableName
+from shelduck.work.results import TableName, table_name
 from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of

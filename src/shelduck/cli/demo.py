@@ -28,7 +28,6 @@ from shelduck.model.changes.job import JobState
 from shelduck.work.results import Committed
 
 T = TypeVar("T")
-ROWS = 5_000_000
 _FILES = 8
 _COLUMNS = {"id": "bigint", "user_id": "int", "amount": "string", "at": "timestamp"}
 _LOADED = (

@@ -28,7 +28,7 @@ from shelduck.errors import (
     ShelduckError,
 )
 from shelduck.evolution.alter import plan_alter
-from shelduck.jobs.failures import ending
+from shelduck.jobs.endings import ending, left_open
 from shelduck.jobs.rollup_builder import build_rollups, drop_unlisted, exchange
 from shelduck.leases.identity import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable, Change
@@ -92,6 +92,8 @@ class JobWorker:
             if job.state is JobState.CANCELLED:
                 kind = CorruptLake if isinstance(error, CorruptLake) else InvalidRequest
                 raise kind(f"job {job.id} was cancelled: {job.message}") from None
+            if isinstance(error, KeyboardInterrupt) and job.is_open:
+                raise KeyboardInterrupt(left_open(job, self._name)) from None
             raise
 
     @contextmanager
@@ -260,16 +262,16 @@ class JobWorker:
         bins = self._bins(found, left)
         name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
-        with bin_progress(name, bins, what, show=self._show) as report:
+        spark = self._state.spark
+        with bin_progress(spark, name, bins, what, show=self._show) as report:
             most = found.table.options.alter_tablet_worker_count
-            for lot in batches(bins, most or _LOT * at_once(self._state.spark)):
+            for lot in batches(bins, most or _LOT * at_once(spark)):
                 began = time.monotonic()
                 written = self._written(found, lot, shadows, report)
                 spent = round(1000 * (time.monotonic() - began))
                 # Files that others changed are left out, and converted again later.
                 land(written, partial(self._land, found.table))
-                cores = min(len(lot), at_once(self._state.spark))
-                speed = JobSpeed(sum(b.bytes for b in lot), spent, cores)
+                speed = JobSpeed(sum(b.bytes for b in lot), spent, min(len(lot), at_once(spark)))
                 self._step(JobState.RUNNING, _RUNNING, speed=speed)
                 now = self._look()
                 if not now.is_open or now.worker != self._name or now.is_late(datetime.now(UTC)):

@@ -17,8 +17,7 @@ from shelduck.sql.query.translate import spark_query
 from shelduck.sql.statements import statements as st
 from shelduck.verbs.table.metadata_tables import TABLES, metadata_table
 from shelduck.work.instants import instant
-from shelduck.work.lookup import table_name
-from shelduck.work.results import TableName
+from shelduck.work.results import TableName, table_name
 from shelduck.work.rollups.answering import Reading, read_any
 from shelduck.work.unit import UnitOfWork
 

@@ -16,8 +16,7 @@ from shelduck.statements.run_show import is_like
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.metadata_tables import TABLES
 from shelduck.work.instants import instant
-from shelduck.work.lookup import table_name
-from shelduck.work.results import PlainRows, Result, TableName, Unchanged
+from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.work.unit import UnitOfWork, carry_out
 
 

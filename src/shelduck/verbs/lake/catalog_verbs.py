@@ -19,8 +19,7 @@ from shelduck.sql.ddl.partitioning import partition_keys
 from shelduck.sql.ddl.sorting import sort_keys
 from shelduck.verbs.lake.keys import with_aggregates
 from shelduck.verbs.table.table import Table
-from shelduck.work.lookup import table_name
-from shelduck.work.results import Result, TableName
+from shelduck.work.results import Result, TableName, table_name
 from shelduck.work.rollups.shape import drop_with_rollups
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, carry_out, view_of
