@@ -27,6 +27,11 @@ class Evolution:
         """True if the columns stay, and rows that do not fit are refused."""
         return not (self.adds or self.widens) and self.rescue is None
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that mean this, without the rescue column."""
+        return ("add",) * self.adds + ("widen",) * self.widens
+
 
 NO_EVOLUTION = Evolution()
 FULL_EVOLUTION = Evolution(adds=True, widens=True)
