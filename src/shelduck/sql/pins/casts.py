@@ -13,10 +13,11 @@ from shelduck.model.types.data_types import (
     UNSIGNED,
     Decimal,
     Leaf,
+    Primitive,
     Text,
     type_text,
 )
-from shelduck.sql.pins.words import SPARK, Words
+from shelduck.sql.pins.words import Words
 
 _INTEGERS = frozenset({*SIGNED, *UNSIGNED})
 _LOCAL = ("date", "timestamp_s", "timestamp_ms", "timestamp")
@@ -31,8 +32,10 @@ _PATTERNS = {
 }
 # Spark writes smaller numbers with an exponent.
 _MOST_SCALE = 6
-# Beyond these, a number becomes the largest integer in Spark, which converts back to it.
-_LIMITS = {"int32": 2**31, "int64": 2**63}
+# Whole numbers up to these are exact in a float; the engines convert larger ones in their own way.
+_WHOLE = {"float32": 2**24, "float64": 2**53}
+# So are decimals of up to so many digits.
+_DIGITS = {"float32": 6, "float64": 15}
 
 
 def cast_back(words: Words, value: str, now: Leaf, then: Leaf, told: str) -> str:
@@ -47,7 +50,8 @@ def cast_back(words: Words, value: str, now: Leaf, then: Leaf, told: str) -> str
             if not is_shorter(now, then)
             else _checked(words, value, value, told, [f"length({value}) <= {_length(then)}"])
         )
-    made = f"TRY_CAST({value} AS {words.type(then)})"
+    source = _moment(words, value) if str(now) in _LOCAL and str(then) in _LOCAL else value
+    made = f"TRY_CAST({source} AS {words.type(then)})"
     return _checked(words, value, made, told, _conditions(words, value, made, now, then))
 
 
@@ -77,7 +81,7 @@ def _conditions(words: Words, value: str, made: str, now: Leaf, then: Leaf) -> l
     if _is_number(now) and _is_number(then):
         return _of_number(words, value, made, now, then)
     if source in _LOCAL and target in _LOCAL:
-        return _of_moment(words, value, made, now, then)
+        return _of_moment(words, value, made, then)
     raise _unsupported(now, then)
 
 
@@ -108,28 +112,43 @@ def _to_text(value: str, made: str, now: Leaf, then: Leaf) -> list[str]:
 
 
 def _of_number(words: Words, value: str, made: str, now: Leaf, then: Leaf) -> list[str]:
-    back = f"TRY_CAST({made} AS {words.type(now)})"
-    found = [f"{back} = {value}", *_within(words, made, then)]
-    if str(now) in FLOATS and str(then) in _INTEGERS:
-        found += [f"{value} < {_LIMITS[name]}" for name in _LIMITS if name == str(then)]
-    if str(now) in _INTEGERS and str(then) in FLOATS:
-        found += [f"{made} < {_LIMITS[name]}" for name in _LIMITS if name == str(now)]
+    found = [f"TRY_CAST({made} AS {words.type(now)}) = {value}", *_within(words, made, then)]
+    source, target = str(now), str(then)
+    if source in FLOATS and target in _INTEGERS:
+        found.append(_between(value, _WHOLE["float64"]))
+    if source in _INTEGERS and target in FLOATS:
+        found.append(_between(value, _WHOLE[target]))
+    for one, other in ((now, then), (then, now)):
+        if isinstance(one, Decimal) and str(other) in FLOATS:
+            digits = _DIGITS[str(other)] - one.scale
+            if digits < 0:
+                raise _unsupported(now, then)
+            found.append(_between(value, 10**digits))
     return found
 
 
+def _between(value: str, most: int) -> str:
+    return f"{value} BETWEEN -{most} AND {most}"
+
+
 def _within(words: Words, made: str, then: Leaf) -> list[str]:
-    """Return that a number is in the range of an unsigned type, which Spark does not have."""
+    """Return that a number is in the range of an unsigned type, if the engine has none."""
     bits = UNSIGNED.get(str(then))
-    if bits is None or words is not SPARK:
+    if bits is None or words.has_all_types:
         return []
     return [f"{made} BETWEEN 0 AND {min(2**bits, 10**38) - 1}"]
 
 
-def _of_moment(words: Words, value: str, made: str, now: Leaf, then: Leaf) -> list[str]:
+def _of_moment(words: Words, value: str, made: str, then: Leaf) -> list[str]:
     steps = {"timestamp_s": 1, "timestamp_ms": 1000}.get(str(then))
-    if words is SPARK and steps is not None:
+    if steps is not None and not words.has_all_types:
         return [f"(extract(SECOND FROM {made}) * {steps}) % 1 = 0"]
-    return [f"TRY_CAST({made} AS {words.type(now)}) = {value}"]
+    return [f"{_moment(words, made)} = {_moment(words, value)}"]
+
+
+def _moment(words: Words, value: str) -> str:
+    """Return a date or time as a timestamp: DuckDB loses milliseconds as seconds."""
+    return f"TRY_CAST({value} AS {words.type(Primitive('timestamp'))})"
 
 
 def _is_number(leaf: Leaf) -> bool:

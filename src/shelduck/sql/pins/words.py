@@ -53,7 +53,13 @@ _SPARK = {
 
 
 class Words(Protocol):
-    """How one engine writes each part of a pinned view."""
+    """How one engine writes each part of a pinned view.
+
+    ``has_all_types`` is False if the engine stores unsigned numbers and timestamps of seconds in
+    types that hold more.
+    """
+
+    has_all_types: bool
 
     def name(self, name: str) -> str:
         """Return a quoted name."""
@@ -88,6 +94,8 @@ class Words(Protocol):
 
 class DuckDBWords:
     """DuckDB's words."""
+
+    has_all_types = True
 
     def name(self, name: str) -> str:
         """Return a quoted name."""
@@ -144,6 +152,8 @@ class DuckDBWords:
 
 class SparkWords:
     """Spark's words."""
+
+    has_all_types = False
 
     def name(self, name: str) -> str:
         """Return a quoted name."""
