@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.ending import ending
@@ -69,6 +69,7 @@ def _follow(draft: Draft, row: dict[str, Any], pin: Pin) -> None:
         draft.entries.append(Entry(Verb.ALTERED_VIEW, number))
         draft.has_schema_change = True
     mine = (_t.c.object_id == number, _t.c.key == SPARK_SQL, live(_t))
+    draft.connection.execute(delete(_t).where(*mine, _t.c.begin_snapshot == draft.id))
     draft.connection.execute(update(_t).where(*mine).values(end_snapshot=draft.id))
     if spark_sql is not None:
         tag = {"object_id": number, "begin_snapshot": draft.id, "end_snapshot": None}
