@@ -145,7 +145,8 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo
     check_names(draft.connection, names)
     for kind in kinds:
         kind.write(draft, work)
-    follow_pins(draft, work)
+    if draft.has_schema_change:
+        follow_pins(draft, work)
     if draft.layouts:
         record_layouts(draft.store, draft.connection, draft.layouts)
     return Landed(draft.finish(info), draft.table_ids, draft.schema_ids)

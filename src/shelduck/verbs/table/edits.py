@@ -20,7 +20,7 @@ from shelduck.operations.write.update import update_rows
 from shelduck.spark.merge.merge_clauses import Merge, MergeClause, evolving_columns
 from shelduck.spark.rows.assignments import Value
 from shelduck.spark.scan.matching import Column, Condition, Where
-from shelduck.spark.session import DataFrame
+from shelduck.spark.session import DataFrame, StructType
 from shelduck.verbs.table.merge_clauses import assignments
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import few_deletes
@@ -211,8 +211,9 @@ def merge_into(
     state: LakeState, unit: UnitOfWork | None, rows: TableRows, source: DataFrame, merge: Merge
 ) -> Done:
     """Merge into rows as one statement of ``unit``, with the columns that the merge asks for."""
-    evolution = FULL_EVOLUTION if merge.schema_evolution else NO_EVOLUTION
-    given = evolving_columns(merge, source.schema)
+    evolution, given = NO_EVOLUTION, StructType()
+    if merge.schema_evolution:
+        evolution, given = FULL_EVOLUTION, evolving_columns(merge, source.schema)
     rows, alter = evolved_rows(rows, given, evolution)
     few = 0 if alter else few_deletes(state, unit, rows)
     with telling_plan(state, rows.table, given, evolution):

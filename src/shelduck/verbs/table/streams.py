@@ -55,8 +55,7 @@ class StreamVerbs(RowVerbs):
             write: What to do with a batch; by default `append`. It gets the table, in a
                 transaction, and the batch: ``lambda table, batch: table.append(batch)``. It may run
                 again after a conflict with another commit.
-            evolve: What batches may change in the columns of the table, as in `append`.
-            rescue: The column for values that do not fit, as in `append`.
+            evolve, rescue: What batches may change, and where the rest goes, as in `append`.
 
         The function raises InvalidRequest for a batch older than the newest one that landed, and
         for one that the same run of the query has already landed, and what writing raises. It does
@@ -67,13 +66,12 @@ class StreamVerbs(RowVerbs):
                 "a sink makes its own transactions; use lake.table(...) outside of the transaction"
             )
 
-        evolution = evolution_of(evolve, rescue)
-        if write is not None and not evolution.is_none:
+        how = Manner(evolution=evolution_of(evolve, rescue))
+        if write is not None and not how.evolution.is_none:
             raise InvalidRequest(
                 f"the sink of {self.name} has a function that writes its batches; pass evolve and"
                 " rescue to table.append in it"
             )
-        how = Manner(evolution=evolution)
 
         def land(batch: DataFrame, batch_id: int) -> None:
             query = query_id or query_id_of(batch)

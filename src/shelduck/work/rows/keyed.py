@@ -22,7 +22,7 @@ from shelduck.operations.write.load import Loaded, fold_rows, load_rows
 from shelduck.spark.merge.load_rows import ordered
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.rows.rescuing import rescue_rows
-from shelduck.spark.session import DataFrame
+from shelduck.spark.session import DataFrame, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
 from shelduck.work.lookup import few_deletes, rows_of
 from shelduck.work.results import TableName
@@ -128,7 +128,9 @@ def load(
     """
     rows = settled_rows(unit, name)
     df, sign = _with_sign_last(df, rows.table, delete_sign)
-    given = (df if sign is None else df.drop(sign)).schema
+    given = StructType()
+    if not evolution.is_none:
+        given = (df if sign is None else df.drop(sign)).schema
     rows, alter = evolved_rows(rows, given, evolution)
     if evolution.rescue is not None:
         apart = () if sign is None else (sign,)
