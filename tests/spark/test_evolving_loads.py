@@ -200,6 +200,26 @@ def test_keys_partitions_and_transactions_evolve_and_rescue(copied, spark):
         ]
 
 
+def test_rows_that_the_table_cannot_tell_apart_are_not_rescued(lake, spark):
+    lake.sql("CREATE TABLE g (k INT, n INT SUM) AGGREGATE KEY (k)")
+    lake.sql("CREATE TABLE c (id INT NOT NULL)")
+    before = newest(lake)
+    texts = spark.sql("SELECT 'x1' AS id, 1 AS n UNION ALL SELECT 'x2', 2")
+    # Both rows would have the key NULL, and one would replace the other.
+    with pytest.raises(InvalidRequest, match=r"id of main\.u is int32 and part of the key.*got x"):
+        lake.table("u").append(texts, rescue="_rescued")
+    with pytest.raises(InvalidRequest, match=r"id of main\.c is int32 NOT NULL, got x"):
+        lake.table("c").append(texts.select("id"), rescue="_rescued")
+    with pytest.raises(InvalidRequest, match=r"an AGGREGATE KEY table combines rows"):
+        lake.table("g").append(spark.sql("SELECT 1 AS k, 'x' AS n"), rescue="_rescued")
+    with pytest.raises(InvalidRequest, match=r"cannot add column z to main\.g: its columns need"):
+        lake.table("g").append(spark.sql("SELECT 1 AS k, 2 AS n, 3 AS z"), evolve="add")
+    assert newest(lake) == before
+    signed = spark.sql("SELECT '7' AS id, 'y' AS n, false AS gone UNION ALL SELECT '1', '1', true")
+    lake.table("u").append(signed, rescue="_rescued", delete_sign="gone")
+    assert rows(lake.sql("SELECT id, n, _rescued FROM u")) == [(7, None, '{"n":"y"}')]
+
+
 def test_keys_of_maps_and_shapes_that_do_not_fit_are_rescued_whole(lake, spark):
     lake.sql("CREATE TABLE k (m MAP<INT, STRUCT<a: INT>>, l ARRAY<INT>, s STRUCT<a: INT>)")
     frame = spark.sql(

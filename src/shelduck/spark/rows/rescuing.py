@@ -14,9 +14,11 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
 from shelduck.model.changes.conversion import conversion_verdict
+from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import is_writable
+from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import DataType, Leaf, List, Map, Struct
 from shelduck.model.types.promotions import Verdict
 from shelduck.spark.rows import store_rules
@@ -40,7 +42,8 @@ def rescue_rows(
     """Return rows that fit a table, and its column ``name``, which then has what did not fit.
 
     Columns are found by name without case. ``keep`` are the last columns of ``df``, which do not
-    belong to the table. No Spark job runs.
+    belong to the table. No Spark job runs. A row without a value that the table needs, of a key or
+    of a NOT NULL column, fails the write.
     """
     rescue = table.columns.get((name,), table.full_name)
     given = df.schema.fields[: len(df.columns) - len(keep)]
@@ -59,10 +62,23 @@ def rescue_rows(
             fitting.append(value.alias(member.name))
         else:
             new, rest = _split(value, member.dataType, field)
+            why = _why_needed(table, field)
+            if why is not None:
+                told = F.concat(F.lit(f"{why}, got "), rest.cast(T.StringType()))
+                failure = store_rules.fail(told, spark_type(field.type, field.name))
+                new = F.when(rest.isNotNull(), failure).otherwise(new)
             fitting.append(new.alias(member.name))
             rests.append(rest.alias(member.name))
     kept = [F.col(n) for n in keep]
     return source.select(*fitting, _told(rests).alias(rescue.name), *kept), rescue.id
+
+
+def _why_needed(table: TableVersion, field: Field) -> str | None:
+    """Return why a value of a column cannot be rescued, None if it can."""
+    keys, name = table_keys(table), f"column {quote_name(field.name)} of {table.full_name}"
+    if keys is not None and keys.folds and field.id in (*keys.columns, keys.sequence):
+        return f"{name} is {field.type} and part of the key, so no value of it can be rescued"
+    return None if field.nullable else f"{name} is {field.type} NOT NULL"
 
 
 def _told(rests: Sequence[Column]) -> Column:

@@ -40,10 +40,16 @@ def evolved(
         return table, None
     widens = partial(widens_by_itself, table.properties)
     changes = schema_changes(table.columns, given, evolution, widens)
-    if evolution.rescue is not None:
-        changes += _rescue_column(table, given, evolution.rescue)
     keys = table_keys(table)
-    if keys is not None and keys.model is KeyModel.AGGREGATE:
+    is_aggregate = keys is not None and keys.model is KeyModel.AGGREGATE
+    if evolution.rescue is not None:
+        if is_aggregate:
+            raise InvalidRequest(
+                f"cannot rescue values of rows for {table.full_name}: an AGGREGATE KEY table"
+                " combines rows, and has no row for each of them; leave out the rescue column"
+            )
+        changes += _rescue_column(table, given, evolution.rescue)
+    if is_aggregate:
         for change in changes:
             if isinstance(change, AddColumn) and len(change.path) == 1:
                 raise InvalidRequest(
@@ -83,7 +89,7 @@ def telling_plan(
             raise
         listed = "".join(f"\n  - {line}" for line in lines)
         raise InvalidRequest(
-            f'{error}\ncast the rows, keep what does not fit with rescue="_rescued", or change the'
+            f'{error}\ncast the rows, append them with rescue="_rescued", or change the'
             f" table:{listed}"
         ) from error
 
