@@ -187,6 +187,22 @@ def test_our_reader_is_right_whatever_duckdb_does_to_the_table(copied):
     assert both(catalog, lake, columns="id, name") == [(1, "one")]
 
 
+def test_duckdb_commits_beside_a_pin_that_follows_and_renames_it(copied):
+    catalog, lake = copied
+    lake.execute("CREATE TABLE u (id INT)")
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        oracle.execute("BEGIN")
+        assert oracle.sql("SELECT count(*) FROM u") == [(0,)]
+        lake.execute("ALTER TABLE t RENAME COLUMN name TO label")
+        # DuckDB reads what the other commit did, before it commits.
+        oracle.execute("INSERT INTO u VALUES (1)")
+        oracle.execute("COMMIT")
+        oracle.execute("ALTER TABLE t RENAME COLUMN label TO last")
+        oracle.execute("ALTER VIEW old RENAME TO older")
+    lake.execute("ALTER TABLE t ADD COLUMN more INT")
+    assert both(catalog, lake, "older", "id, name") == [(1, "one")]
+
+
 def test_a_pin_at_a_snapshot_shows_the_table_of_then(copied):
     _, lake = copied
     before = newest(lake)
