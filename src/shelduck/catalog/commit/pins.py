@@ -16,7 +16,7 @@ from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.running.pinned_shapes import shape_of, table_of
 from shelduck.catalog.schema import tables
-from shelduck.errors import NewerFormat, Unsupported
+from shelduck.errors import CorruptLake, NewerFormat, Unsupported
 from shelduck.model.changes.change import CreateView, Entry, Verb
 from shelduck.model.tables.pin import PINNED, STORED_PIN, Pin
 from shelduck.model.tables.schema import TableId
@@ -47,7 +47,7 @@ def follow_pins(draft: Draft, work: Work) -> None:
     for row in draft.connection.execute(_PINS).mappings().all():
         try:
             pin = STORED_PIN.read(row["pin"], f"view {row['view_name']}")
-        except NewerFormat:
+        except (NewerFormat, CorruptLake):
             continue
         if pin.table_id in changed:
             _follow(draft, dict(row), pin)
