@@ -251,6 +251,26 @@ def test_views_are_files_too(lake, tmp_path):
     assert rows(lake.sql("SELECT * FROM b")) == [(42,)]
 
 
+def test_pinned_views_are_files_too(lake, tmp_path):
+    version = lake.snapshots()[-1].id
+    lake.pin("t", version, "old")
+    lake.pull_schema(tmp_path)
+    assert (tmp_path / "main.old.sql").read_text() == (
+        f"CREATE VIEW main.old AS SCHEMA VERSION {version} OF main.t;\n"
+    )
+    lake.execute("ALTER TABLE t RENAME COLUMN n TO m")
+    lake.pull_schema(tmp_path)
+    assert lake.plan(tmp_path).is_empty
+    now = lake.snapshots()[-1].id
+    (tmp_path / "main.old.sql").write_text(f"CREATE VIEW old AS SCHEMA VERSION {now} OF t")
+    (tmp_path / "main.new.sql").write_text("CREATE VIEW new AS SELECT m FROM t")
+    plan = lake.plan(tmp_path)
+    assert [t.action.value for t in plan.tables] == ["create view", "replace view"]
+    plan.apply()
+    assert lake.plan(tmp_path).is_empty
+    assert lake.sql("SELECT * FROM old").columns == ["id", "name", "m"]
+
+
 def test_options_are_in_files(lake, tmp_path):
     lake.execute("CREATE SCHEMA s")
     lake.execute("CREATE TABLE s.`odd.one` (x INT)")
