@@ -1,0 +1,63 @@
+"""The code of README.md and of the guides, executed as a reader would."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from urllib.parse import unquote
+
+import psycopg
+import pytest
+
+import shelduck
+from tests.support.documents import DOCS, README, Reader, blocks
+
+TEAM = DOCS / "guides" / "team.md"
+PAGES = [README, DOCS / "index.md", *sorted(set((DOCS / "guides").glob("*.md")) - {TEAM})]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, spark):
+    """An empty folder to work in, for Python and for Spark; no lake stays attached."""
+    monkeypatch.chdir(tmp_path)
+    java = spark._jvm
+    root = java.java.net.URI("file:///")
+    files = java.org.apache.hadoop.fs.FileSystem.get(root, spark._jsc.hadoopConfiguration())
+    before = files.getWorkingDirectory()
+    files.setWorkingDirectory(java.org.apache.hadoop.fs.Path(str(tmp_path)))
+    yield tmp_path
+    files.setWorkingDirectory(before)
+    with suppress(shelduck.NotFound):
+        shelduck.detach(spark, "lake")
+
+
+def outputs(page):
+    return sum(b.language == "text" and not b.title for b in blocks(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, here):
+    assert Reader(page).read() == outputs(page)
+
+
+@pytest.fixture
+def team_url(postgres_server):
+    """The address of an empty database; the roles that the page makes are gone afterwards."""
+    with postgres_server.fresh_database() as url:
+        yield url
+    roles = "olga, wim, rosa, lake_owner, lake_writer, lake_reader"
+    with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"DROP ROLE IF EXISTS {roles}")
+
+
+def test_three_roles_of_postgresql_may_do_what_the_page_says(here, team_url):
+    def run(text):
+        with psycopg.connect(team_url, autocommit=True) as connection:
+            connection.execute(text)
+
+    database, _, socket = team_url.partition("@/")[2].partition("?host=")
+    server = {
+        "@db.example/lake": f"@/{database}?host={socket}",
+        "host=db.example dbname=lake": f"host={unquote(socket)} dbname={database}",
+    }
+
+    assert Reader(TEAM, places=server, postgres=run).read() == outputs(TEAM)
