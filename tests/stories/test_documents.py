@@ -12,6 +12,8 @@ import shelduck
 from tests.support.documents import DOCS, README, Reader, blocks
 
 TEAM = DOCS / "guides" / "team.md"
+# These take seconds, on lines that other tests reach.
+SLOW = ("coming-from", "streaming", "upkeep")
 PAGES = [README, DOCS / "index.md", *sorted(set((DOCS / "guides").glob("*.md")) - {TEAM})]
 
 
@@ -34,7 +36,13 @@ def outputs(page):
     return sum(b.language == "text" and not b.title for b in blocks(page))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in SLOW else [])
+        for page in PAGES
+    ],
+)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, here):
     assert Reader(page).read() == outputs(page)
 
