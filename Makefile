@@ -55,8 +55,9 @@ bench: setup java  ## measure, and print the table of results
 bench-peers: setup java jars $(VENV41)/.ready  ## measure every verb beside Delta Lake and Apache Iceberg
 	$(PY41) -m benchmarks peers --keep
 
-docs: setup java  ## run the code of README.md, and the smoke story
-	$(PY) -m pytest tests/stories
+docs: setup java  ## run the code of README.md and of the guides, and build the site
+	$(PY) -m pytest tests/stories -m "not soak and not cluster and not connect" --ignore tests/stories/test_mirror.py
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build
 
 coverage: setup java  ## run the rows of docs/coverage, and write its pages
 	$(PY) -m pytest tests/coverage --ignore tests/coverage/test_pages.py -m "" --write-pages
@@ -71,7 +72,7 @@ lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --constraint requirements-spark41.in --output-file requirements-spark41.lock
 
 clean:  ## remove environments, caches and what runs left behind
-	rm -rf $(VENV) $(VENV41) .jars build dist spark-warehouse metastore_db artifacts derby.log
+	rm -rf $(VENV) $(VENV41) .jars build dist site spark-warehouse metastore_db artifacts derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 

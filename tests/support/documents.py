@@ -6,7 +6,7 @@ Blocks run in order, in one folder and one namespace for each document:
 - ``sql`` runs on the ``lake`` of the Python code before it; with ``title="DuckDB"`` DuckDB runs it,
   with ``title="PostgreSQL"`` the server that the test gives.
 - ``sh`` runs its lines of ``shelduck``, ``export`` and ``mkdir``; the others are for people.
-- Another title is the name of a file, which gets the text.
+- A title such as ``schema/t.sql`` is the name of a file, which gets the text.
 - ``text`` behind code is what that code prints; ``…`` stands for anything.
 
 Blocks of other languages, such as ``console``, are for people.
@@ -126,7 +126,7 @@ class Reader:
         elif title == "PostgreSQL":
             assert self.postgres is not None, "the test gives no PostgreSQL"
             self.postgres(text)
-        elif title:
+        elif "." in title:
             place = Path(title)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
