@@ -34,6 +34,34 @@ def test_links_lead_to_files_and_headings(name):
     assert lost == []
 
 
+def test_the_comparison_names_rows_that_the_pages_have():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    lost = []
+    for names, page in re.findall(r"\[([A-Z]\d[^]]*)\]\((docs/coverage/\w+\.md)\)", readme):
+        rows = re.findall(r"^\| ([A-Z]\d+) \|", (ROOT / page).read_text("utf-8"), re.MULTILINE)
+        lost += [name for name in re.findall(r"[A-Z]\d+", names) if name not in rows]
+    assert lost == []
+
+
+def test_the_comparison_has_the_numbers_of_the_benchmark():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    measured = (ROOT / "docs" / "benchmarks.md").read_text("utf-8").partition("## Storm")[2]
+    storm = {
+        row[0]: row[1:]
+        for row in re.findall(
+            r"^\| (shelduck|duckdb) \| ([\d,]+) \| [\d,]+ \| ([\d,]+) \| \S+ \| (\d+) \| (\d+) \|",
+            measured,
+            re.MULTILINE,
+        )
+    }
+    writes, failed, done, _ = storm["shelduck"]
+    assert f"{failed} of {writes} [fail]" in readme
+    assert f"beside {done} ALTERs" in readme
+    writes, failed, done, lost = storm["duckdb"]
+    assert f"{failed} of {writes} [fail]" in readme
+    assert f"{lost} of {int(done) + int(lost)} ALTERs" in readme
+
+
 @pytest.mark.slow
 def test_the_site_is_built_and_loads_nothing_from_elsewhere(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", tmp_path / "site"]
