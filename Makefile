@@ -9,6 +9,9 @@ PY := $(VENV)/bin/python
 PY41 := $(VENV41)/bin/python
 PYTEST := -m pytest -n 2 --dist worksteal
 
+# What runs the code of README.md, of docs and of examples.
+DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.py site.py examples.py backup.py smoke.py)
+
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
@@ -56,7 +59,7 @@ bench-peers: setup java jars $(VENV41)/.ready  ## measure every verb beside Delt
 	$(PY41) -m benchmarks peers --keep
 
 docs: setup java  ## run the code of README.md and of the guides, and build the site
-	$(PY) -m pytest tests/stories -m "not soak and not cluster and not connect" --ignore tests/stories/test_mirror.py
+	$(PY) -m pytest -m "not cluster and not connect" $(DOCUMENTS)
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build
 
 coverage: setup java  ## run the rows of docs/coverage, and write its pages
