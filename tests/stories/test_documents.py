@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from urllib.parse import unquote
 
 import psycopg
 import pytest
 
-import shelduck
-from tests.support.documents import DOCS, README, Reader, blocks
+from tests.support.documents import DOCS, README, Reader, outputs
 
 TEAM = DOCS / "guides" / "team.md"
 # These take seconds, on lines that other tests reach.
 SLOW = ("coming-from", "streaming", "upkeep")
 PAGES = [README, DOCS / "index.md", *sorted(set((DOCS / "guides").glob("*.md")) - {TEAM})]
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, spark):
-    """An empty folder to work in, for Python and for Spark; no lake stays attached."""
-    monkeypatch.chdir(tmp_path)
-    java = spark._jvm
-    root = java.java.net.URI("file:///")
-    files = java.org.apache.hadoop.fs.FileSystem.get(root, spark._jsc.hadoopConfiguration())
-    before = files.getWorkingDirectory()
-    files.setWorkingDirectory(java.org.apache.hadoop.fs.Path(str(tmp_path)))
-    yield tmp_path
-    files.setWorkingDirectory(before)
-    with suppress(shelduck.NotFound):
-        shelduck.detach(spark, "lake")
-
-
-def outputs(page):
-    return sum(b.language == "text" and not b.title for b in blocks(page))
 
 
 @pytest.mark.parametrize(

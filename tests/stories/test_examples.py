@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 import shelduck
 from shelduck.cli.app import app
-from tests.stories.test_documents import here  # noqa: F401 - a fixture
 from tests.support.documents import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -30,7 +29,7 @@ def services():
     return yaml.safe_load((EXAMPLES / "docker-compose.yml").read_text("utf-8"))["services"]
 
 
-def test_the_load_brings_each_day_once_and_follows_new_columns(here, monkeypatch, capsys):  # noqa: F811
+def test_the_load_brings_each_day_once_and_follows_new_columns(here, monkeypatch, capsys):
     monkeypatch.setenv("SHELDUCK_CATALOG", "sqlite:///lake.db")
     monkeypatch.setenv("SHELDUCK_DATA_PATH", "lake-data/")
     days = {
@@ -54,7 +53,7 @@ def test_the_load_brings_each_day_once_and_follows_new_columns(here, monkeypatch
 
 
 @pytest.mark.slow
-def test_the_notebook_runs(here, capsys):  # noqa: F811
+def test_the_notebook_runs(here, capsys):
     notebook = json.loads((EXAMPLES / "tour.ipynb").read_text("utf-8"))
     names = {}
     for cell in notebook["cells"]:

@@ -16,8 +16,7 @@ from shelduck.model.tables.options import TableOptions
 from shelduck.model.text.intervals import Interval
 from shelduck.sql.parse import _READERS, pieces
 from shelduck.statements.calls.procedures import PROCEDURES
-from tests.stories.test_documents import here, outputs  # noqa: F401 - a fixture
-from tests.support.documents import DOCS, Reader, blocks
+from tests.support.documents import DOCS, Reader, blocks, outputs
 
 REFERENCE = DOCS / "reference"
 SQL = REFERENCE / "sql.md"
@@ -32,7 +31,7 @@ def statements():
 @pytest.mark.parametrize(
     "name", [pytest.param("sql", marks=pytest.mark.slow), "metadata-tables", "options"]
 )
-def test_the_statements_of_a_page_run(name, here):  # noqa: F811 - the fixture
+def test_the_statements_of_a_page_run(name, here):
     page = REFERENCE / f"{name}.md"
 
     assert Reader(page).read() == outputs(page)

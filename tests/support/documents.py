@@ -76,6 +76,11 @@ def blocks(document: Path) -> list[Block]:
     return found
 
 
+def outputs(document: Path) -> int:
+    """How many outputs a document shows."""
+    return sum(b.language == "text" and not b.title for b in blocks(document))
+
+
 @dataclass
 class Reader:
     """Somebody who does what a document says, in the working directory.
