@@ -5,7 +5,8 @@ Blocks run in order, in one folder and one namespace for each document:
 - ``python`` runs as it is; ``json`` and ``yaml`` must parse.
 - ``sql`` runs on the ``lake`` of the Python code before it; with ``title="DuckDB"`` DuckDB runs it,
   with ``title="PostgreSQL"`` the server that the test gives.
-- ``sh`` runs its lines of ``shelduck``, ``export`` and ``mkdir``; the others are for people.
+- ``sh`` runs its lines of ``shelduck`` (no server), ``export`` and ``mkdir``; the others are for
+  people.
 - A title such as ``schema/t.sql`` is the name of a file, which gets the text.
 - ``text`` behind code is what that code prints; ``…`` stands for anything.
 
@@ -43,6 +44,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 CHANGES = 2
+# Commands that go on until somebody stops them.
+SERVERS = ("ui",)
 
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<words>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$",
@@ -182,7 +185,7 @@ def _run_line(line: str) -> None:
         os.environ[name] = value
     elif words[:1] == ["mkdir"]:
         Path(words[-1]).mkdir(parents=True, exist_ok=True)
-    elif words[:1] == ["shelduck"]:
+    elif words[:1] == ["shelduck"] and words[1] not in SERVERS:
         words = words[: words.index("||")] if "||" in words else words
         target = None
         if ">" in words:
