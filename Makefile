@@ -9,6 +9,9 @@ PY := $(VENV)/bin/python
 PY41 := $(VENV41)/bin/python
 PYTEST := -m pytest -n 2 --dist worksteal
 
+# What runs the code of README.md, of docs and of examples.
+DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.py site.py examples.py backup.py smoke.py)
+
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
@@ -55,8 +58,9 @@ bench: setup java  ## measure, and print the table of results
 bench-peers: setup java jars $(VENV41)/.ready  ## measure every verb beside Delta Lake and Apache Iceberg
 	$(PY41) -m benchmarks peers --keep
 
-docs: setup java  ## run the code of README.md, and the smoke story
-	$(PY) -m pytest tests/stories
+docs: setup java  ## run the code of README.md and of the guides, and build the site
+	$(PY) -m pytest -m "not cluster and not connect" $(DOCUMENTS)
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build
 
 reference: setup  ## write docs/reference/cli.md from what --help says
 	$(VENV)/bin/typer shelduck.cli.app utils docs --name shelduck --output docs/reference/cli.md
@@ -74,7 +78,7 @@ lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --constraint requirements-spark41.in --output-file requirements-spark41.lock
 
 clean:  ## remove environments, caches and what runs left behind
-	rm -rf $(VENV) $(VENV41) .jars build dist spark-warehouse metastore_db artifacts derby.log
+	rm -rf $(VENV) $(VENV41) .jars build dist site spark-warehouse metastore_db artifacts derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
