@@ -207,7 +207,7 @@ def _story(shown: ShownLake) -> None:
     shown.files.append("events", [{"id": 3, "kind": "sale"}] * 900)
     shown.skip(140, of)
     shown.alter(
-        "events", "Mara", "Debug is back, with levels", add("debug", "struct<level: int, text: string>"),
+        "events", "Mara", "Debug is back", add("debug", "struct<level: int, text: string>"),
         shelduck.rename_column("kind", "event_kind"),
     )  # fmt: skip
     shown.skip(100, of)

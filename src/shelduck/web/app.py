@@ -65,7 +65,8 @@ def make_app(state: LakeState, guard: Guard) -> Starlette:
 
 def _answer(site: Site, page: Page, request: Request) -> Response:
     try:
-        return page(site, request)
+        with site.state.store.session():
+            return page(site, request)
     except ShelduckError as error:
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
         return _error(site, request, status, type(error).__name__, str(error))

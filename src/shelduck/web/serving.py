@@ -26,7 +26,7 @@ def serve(url: str, port: int, *, allow_changes: bool, tell: Callable[[str], Non
     store = open_store(url)
     try:
         state = LakeState(store, open_lake(store), show_progress=False)
-        with _listening(port) as listener:
+        with listening(port) as listener:
             guard = Guard(listener.getsockname()[1], allow_changes)
             config = uvicorn.Config(
                 make_app(state, guard),
@@ -41,7 +41,8 @@ def serve(url: str, port: int, *, allow_changes: bool, tell: Callable[[str], Non
         store.close()
 
 
-def _listening(port: int) -> socket.socket:
+def listening(port: int) -> socket.socket:
+    """Return a socket that listens on a port of this machine; 0 takes any free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -70,7 +70,7 @@ class Site:
     @contextmanager
     def reading(self) -> Iterator[tuple[Connection, Snapshot]]:
         """Provide one state of the catalog, and its newest snapshot."""
-        with self.state.store.session(), self.state.store.read() as connection:
+        with self.state.store.read() as connection:
             yield connection, read.snapshot(connection)
 
     def table(self, connection: Connection, at: Snapshot, number: int) -> TableVersion:

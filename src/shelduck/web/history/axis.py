@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from enum import Enum
+from itertools import pairwise
 
 _NARROW = 1.5
 """Changes closer than this part of the width, in percent, cannot be told apart."""
@@ -45,5 +46,5 @@ def readable_scale(first: int, last: int, changes: Iterable[int]) -> Scale:
     """Return the scale by snapshots if all changes can be told apart on it."""
     edges = sorted({c for c in changes if first <= c <= last})
     width = last + 1 - first
-    gaps = [100 * (b - a) / width for a, b in zip(edges, [*edges[1:], last + 1], strict=True)]
+    gaps = [100 * (b - a) / width for a, b in pairwise([*edges, last + 1])]
     return Scale.CHANGES if min(gaps, default=100.0) < _NARROW else Scale.SNAPSHOTS

@@ -66,6 +66,7 @@ def show(site: Site, request: Request) -> Response:
     with site.reading() as (connection, head):
         found = tables_at(connection, head.id, search)
         total = tables_at(connection, head.id) if search else found
+        newest: dict[int, int] = {}
         if order == NEWEST:
             newest = newest_changes(connection, [t.id for t in found])
             found.sort(key=lambda t: -newest.get(t.id, -1))
@@ -73,7 +74,7 @@ def show(site: Site, request: Request) -> Response:
             found.sort(key=_ORDERS.get(order, _ORDERS["name"]))  # type: ignore[arg-type]
         pages = max(1, -(-len(found) // PAGE))
         page = min(page, pages)
-        lines = _lines(connection, found[(page - 1) * PAGE : page * PAGE])
+        lines = _lines(connection, found[(page - 1) * PAGE : page * PAGE], newest)
         commits = _commits(connection)
         snapshots = count_snapshots(connection)
     return site.render(
@@ -94,11 +95,13 @@ def show(site: Site, request: Request) -> Response:
     )
 
 
-def _lines(connection: Connection, chosen: list[TableNumbers]) -> list[Line]:
+def _lines(
+    connection: Connection, chosen: list[TableNumbers], newest: dict[int, int]
+) -> list[Line]:
     ids = [t.id for t in chosen]
     kept = kept_rows(connection, ids)
-    newest = newest_changes(connection, ids)
-    times = times_of(connection, newest.values())
+    newest = newest or newest_changes(connection, ids)
+    times = times_of(connection, (newest[n] for n in ids if n in newest))
     open_jobs = Counter(j.table_id for j in catalog_jobs.jobs(connection) if j.is_open)
     return [
         Line(

@@ -11,7 +11,8 @@ from starlette.responses import Response
 from shelduck.catalog.read import read
 from shelduck.catalog.read.overview.column_history import column_history, tables_with_other_columns
 from shelduck.catalog.read.overview.commits import KINDS, LogFilter, authors, log, names_of_tables
-from shelduck.catalog.read.overview.lake_tables import TableNumbers, tables_at
+from shelduck.catalog.read.overview.compared import FileChanges, file_changes
+from shelduck.catalog.read.overview.lake_tables import named_tables
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import Entry, Verb
@@ -22,6 +23,7 @@ from shelduck.web.links import asked_number
 from shelduck.web.site import Site
 
 PAGE = 50
+LISTED = 300
 
 _WORDS = {
     Verb.INSERTED_INTO_TABLE: "added rows to",
@@ -66,7 +68,7 @@ def show(site: Site, request: Request) -> Response:
     with site.reading() as (connection, head):
         found = log(connection, wanted, PAGE + 1)
         people = authors(connection)
-        tables = tables_at(connection, head.id)
+        tables = named_tables(connection, head.id)
         ids = {e.id for _, entries in found for e in entries if e.id is not None}
         names = names_of_tables(connection, ids)
     lines = [Line(s, tuple(_deeds(entries, names))) for s, entries in found[:PAGE]]
@@ -97,33 +99,18 @@ def _deeds(entries: Iterable[Entry], names: Mapping[int, str]) -> Iterable[Deed]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A table in two snapshots; one of them is None if only the other has it."""
+    """A table in two snapshots: its names, None where it is not there, and what differs."""
 
     id: int
-    before: TableNumbers | None
-    after: TableNumbers | None
+    before: str | None
+    after: str | None
+    files: FileChanges
     changes: tuple[ColumnChange, ...]
 
     @property
     def name(self) -> str:
-        """Its name in the later snapshot that has it."""
-        found = self.after or self.before
-        return found.full_name if found else ""
-
-    def change(self, what: str) -> int:
-        """Return by how much a number of it changed: files, rows or bytes."""
-        return _number(self.after, what) - _number(self.before, what)
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether the rows are exact: no file has rows of snapshots after the one it stands for."""
-        return not any(t.newer_files for t in (self.before, self.after) if t is not None)
-
-
-def _number(table: TableNumbers | None, what: str) -> int:
-    if table is None:
-        return 0
-    return table.rows - table.deleted if what == "rows" else int(getattr(table, what))
+        """Its name in the second snapshot, or else in the first."""
+        return self.after or self.before or ""
 
 
 def compare(site: Site, request: Request) -> Response:
@@ -133,20 +120,29 @@ def compare(site: Site, request: Request) -> Response:
         b = head if second is None else read.snapshot(connection, version=second)
         a = read.snapshot(connection, version=max(0, b.id - 1) if first is None else first)
         found = _differences(connection, a.id, b.id)
-    return site.render(request, "compare.html", a=a, b=b, differences=found, head=head)
+    return site.render(
+        request,
+        "compare.html",
+        a=a,
+        b=b,
+        differences=found[:LISTED],
+        hidden=max(0, len(found) - LISTED),
+        head=head,
+    )
 
 
 def _differences(connection: Connection, a: int, b: int) -> list[Difference]:
-    old = {t.id: t for t in tables_at(connection, a)}
-    new = {t.id: t for t in tables_at(connection, b)}
+    old, new = named_tables(connection, a), named_tables(connection, b)
+    files = file_changes(connection, a, b)
     changed = tables_with_other_columns(connection, a, b)
     found = []
     for number in sorted(old.keys() | new.keys()):
         before, after = old.get(number), new.get(number)
         is_there = before is not None and after is not None
         changes = _columns(connection, number, a, b) if is_there and number in changed else ()
-        if before != after or changes:
-            found.append(Difference(number, before, after, changes))
+        if before != after or changes or number in files:
+            differs = files.get(number, FileChanges())
+            found.append(Difference(number, before, after, differs, changes))
     return sorted(found, key=lambda d: d.name.lower())
 
 

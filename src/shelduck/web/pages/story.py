@@ -56,7 +56,7 @@ def show(site: Site, request: Request) -> Response:
         snapshots = snapshots_of_columns(connection, number)
         names = names_of(connection, number)
         replaced = followed_by(connection, number)
-    changes = changed_at(history)
+    changes = sorted({*changed_at(history), *(begin for begin, _, _ in names)})
     first, last = _range(request, changes, head.id)
     scale = _scale(request, first, last, changes)
     axis = Axis(first, last, changes, scale)
@@ -67,6 +67,7 @@ def show(site: Site, request: Request) -> Response:
     lanes_ = lanes(history, replaced)
     events = Events(history, snapshots, replaced, names)
     shown = _change_before(changes, chosen)
+    listed = [events.of(n) for n in axis.changes[::-1][:LISTED]]
     return site.render(
         request,
         "story.html",
@@ -81,7 +82,8 @@ def show(site: Site, request: Request) -> Response:
         chosen=chosen,
         schema=_schema(history, chosen),
         around=_around(changes, chosen),
-        events=[events.of(n) for n in axis.changes[::-1][:LISTED]],
+        events=listed,
+        told_at={e.id: e.changes for e in listed},
         hidden_events=max(0, len(axis.changes) - LISTED),
         head=head,
         whole=(changes[0], head.id),
@@ -145,7 +147,8 @@ class Events:
 
         before, after = self._ends[snapshot], self._begins[snapshot]
         found = column_changes(before, after, self._followed_by, unchanged)
-        if {s.id for s in before} & {s.id for s in after}:
+        orders = {s.id: s.order for s in before}
+        if any(orders.get(s.id, s.order) != s.order for s in after):
             found += order_changes(*self._around(snapshot))
         renamed = self._renames.get(snapshot, "")
         return Event(snapshot, self._snapshots.get(snapshot), tuple(found), renamed)

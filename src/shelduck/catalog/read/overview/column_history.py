@@ -62,13 +62,17 @@ def tables_with_other_columns(connection: Connection, first: int, second: int) -
 
 
 def snapshots_of_columns(connection: Connection, table: int) -> dict[int, Snapshot]:
-    """Return the snapshots that changed the columns of a table, without those that have expired.
+    """Return the snapshots that changed the columns or the name of a table, if they remain.
 
     By id; one statement.
     """
-    c = _column.c
+    c, t = _column.c, tables.table.c
     mine = c.table_id == table
-    ids = union(select(c.begin_snapshot).where(mine), select(c.end_snapshot).where(mine)).subquery()
+    ids = union(
+        select(c.begin_snapshot).where(mine),
+        select(c.end_snapshot).where(mine),
+        select(t.begin_snapshot).where(t.table_id == table),
+    ).subquery()
     chosen = tables.snapshot.c.snapshot_id.in_(select(ids.c[0]))
     rows = connection.execute(queries.every_snapshot().where(chosen))
     return {s.id: s for s in map(read.as_snapshot, rows)}

@@ -62,7 +62,7 @@ def times_of(connection: Connection, snapshots: Iterable[int]) -> dict[int, date
     """Return when snapshots were committed, without those that have expired; one statement."""
     query = select(_snapshot.snapshot_id, _snapshot.snapshot_time)
     rows = connection.execute(query.where(_snapshot.snapshot_id.in_(sorted(set(snapshots)))))
-    return dict(rows.tuples().all())
+    return {row[0]: row[1] for row in rows}
 
 
 def authors(connection: Connection, most: int = 200) -> list[str]:

@@ -15,7 +15,6 @@ from sqlalchemy import (
     Subquery,
     Table,
     and_,
-    case,
     cast,
     column,
     func,
@@ -40,7 +39,7 @@ _t, _s = tables.table.c, tables.schema.c
 # SQLite joins no more than 500 queries.
 _AT_ONCE = 200
 # Snapshots whose log is read at once, the newest first.
-_LOG_LINES = 2000
+_LOG_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,6 @@ class TableNumbers:
     """A table at one snapshot: its files, their rows and deletes, and the bytes of both.
 
     ``rows`` includes ``deleted`` ones; both leave out what the catalog itself keeps.
-    ``newer_files`` are files that also have rows of snapshots after this one, so that ``rows`` is
-    too high; the newest snapshot has none.
     """
 
     id: TableId
@@ -59,7 +56,6 @@ class TableNumbers:
     rows: int
     bytes: int
     deleted: int
-    newer_files: int
 
     @property
     def full_name(self) -> str:
@@ -68,39 +64,49 @@ class TableNumbers:
 
 
 def tables_at(connection: Connection, at: int, search: str = "") -> list[TableNumbers]:
-    """Return the tables of a snapshot whose name contains a text, whatever the case, by name."""
-    files = _sums(_file, at, _file.c.record_count, partial=True)
+    """Return the tables of a snapshot whose name contains a text, whatever the case, by name.
+
+    Files that also have rows of later snapshots count with all their rows; the newest snapshot has
+    no such files. One statement.
+    """
+    files = _sums(_file, at, _file.c.record_count)
     deletes = _sums(_delete, at, _delete.c.delete_count)
     query = (
-        select(
-            *(_t.table_id, _s.schema_name, _t.table_name, files.c.files, files.c.rows),
-            *(files.c.bytes, deletes.c.bytes, deletes.c.rows, files.c.newer),
-        )
-        .join_from(tables.table, tables.schema, _t.schema_id == _s.schema_id)
+        _named(at)
+        .add_columns(*(files.c[n] for n in ("files", "rows", "bytes")))
+        .add_columns(deletes.c.bytes, deletes.c.rows)
         .outerjoin(files, files.c.table_id == _t.table_id)
         .outerjoin(deletes, deletes.c.table_id == _t.table_id)
-        .where(visible(tables.table, at), visible(tables.schema, at), queries.has_columns(at))
-        .order_by(_s.schema_name, _t.table_name)
     )
     if search:
         name = func.lower(_s.schema_name + "." + _t.table_name)
         query = query.where(name.contains(search.lower(), autoescape=True))
-    return [
-        TableNumbers(
-            *(TableId(number), schema, name, files or 0, rows or 0),
-            *((size or 0) + (more or 0), deleted or 0, newer or 0),
-        )
-        for number, schema, name, files, rows, size, more, deleted, newer in connection.execute(
-            query
-        )
-    ]
+    found = []
+    for number, schema, name, files_, rows, size, more, deleted in connection.execute(query):
+        numbers = (files_ or 0, rows or 0, (size or 0) + (more or 0), deleted or 0)
+        found.append(TableNumbers(TableId(number), schema, name, *numbers))
+    return found
 
 
-def _sums(source: Table, at: int, rows: ColumnElement[Any], *, partial: bool = False) -> Subquery:
-    def total(what: Any) -> ColumnElement[Any]:
-        return cast(func.coalesce(func.sum(what), 0), BigInteger)
+def named_tables(connection: Connection, at: int) -> dict[int, str]:
+    """Return the tables of a snapshot by id, with schema and name as people read them.
 
-    newer = case((source.c.partial_max > at, 1), else_=0) if partial else literal(0)
+    By name; one statement.
+    """
+    rows = connection.execute(_named(at))
+    return {number: f"{schema}.{name}" for number, schema, name in rows}
+
+
+def _named(at: int) -> Select[Any]:
+    return (
+        select(_t.table_id, _s.schema_name, _t.table_name)
+        .join_from(tables.table, tables.schema, _t.schema_id == _s.schema_id)
+        .where(visible(tables.table, at), visible(tables.schema, at), queries.has_columns(at))
+        .order_by(_s.schema_name, _t.table_name)
+    )
+
+
+def _sums(source: Table, at: int, rows: ColumnElement[Any]) -> Subquery:
     counted: ColumnElement[Any] = func.count()
     return (
         select(
@@ -108,12 +114,16 @@ def _sums(source: Table, at: int, rows: ColumnElement[Any], *, partial: bool = F
             counted.label("files"),
             total(rows).label("rows"),
             total(source.c.file_size_bytes).label("bytes"),
-            total(newer).label("newer"),
         )
         .where(visible(source, at))
         .group_by(source.c.table_id)
         .subquery()
     )
+
+
+def total(what: Any) -> ColumnElement[Any]:
+    """Return a sum as a whole number, 0 for nothing."""
+    return cast(func.coalesce(func.sum(what), 0), BigInteger)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +183,7 @@ def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, i
     """Return the newest snapshot that changed each table, according to the log of snapshots.
 
     Reads the log from its end, until all tables are found; a table whose snapshots have expired is
-    left out. A statement for each two thousand snapshots, and one for names.
+    left out. A statement for each five hundred snapshots, and one for names.
     """
     missing = set(wanted)
     c = tables.snapshot_changes.c
@@ -185,7 +195,7 @@ def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, i
             query = query.where(c.snapshot_id < before)
         lines = connection.execute(query.limit(_LOG_LINES)).all()
         for number, text in lines:
-            touched = _named(number, text) & missing
+            touched = _of_log(number, text) & missing
             found.update(dict.fromkeys(touched, number))
             missing -= touched
         if len(lines) < _LOG_LINES:
@@ -194,7 +204,7 @@ def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, i
     return _with_names(connection, found, wanted)
 
 
-def _named(number: int, text: str | None) -> set[int]:
+def _of_log(number: int, text: str | None) -> set[int]:
     try:
         return {e.id for e in parse_entries(text) if e.id is not None and e.verb in _OF_TABLES}
     except CorruptLake as error:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, and_, case, cast, func, null, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, null, select
 
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.overview.lake_tables import total
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.model.files.layout import Layout
@@ -49,10 +50,6 @@ class LayoutFiles:
     last: int
 
 
-def _total(what: Any) -> ColumnElement[Any]:
-    return cast(func.coalesce(func.sum(what), 0), BigInteger)
-
-
 def sizes(connection: Connection, table: int, edges: Sequence[int]) -> list[FileSums]:
     """Return the live files below the first edge, between edges, and from the last; one statement.
 
@@ -69,7 +66,7 @@ def sizes(connection: Connection, table: int, edges: Sequence[int]) -> list[File
     )
     counted: ColumnElement[Any] = func.count()
     query = select(
-        sized.c.place, counted, _total(sized.c.record_count), _total(sized.c.file_size_bytes)
+        sized.c.place, counted, total(sized.c.record_count), total(sized.c.file_size_bytes)
     ).group_by(sized.c.place)
     found = {row[0]: FileSums(*row[1:]) for row in connection.execute(query)}
     return [found.get(at, FileSums()) for at in range(len(edges) + 1)]
@@ -78,7 +75,7 @@ def sizes(connection: Connection, table: int, edges: Sequence[int]) -> list[File
 def deletes(connection: Connection, table: int) -> DeleteSums:
     """Return what the live delete files of a table delete; one statement."""
     c = _delete.c
-    query = select(func.count(), _total(c.delete_count), _total(c.file_size_bytes))
+    query = select(func.count(), total(c.delete_count), total(c.file_size_bytes))
     row = connection.execute(query.where(c.table_id == table, live(_delete))).one()
     return DeleteSums(*row)
 
@@ -94,7 +91,7 @@ def by_layout(connection: Connection, table: int) -> list[LayoutFiles]:
     counted: ColumnElement[Any] = func.count()
     query = select(
         *(layout_id.label("layout"), c.mapping_id, counted),
-        *(_total(c.record_count), _total(c.file_size_bytes)),
+        *(total(c.record_count), total(c.file_size_bytes)),
         *(func.min(c.begin_snapshot), func.max(c.begin_snapshot), func.max(c.data_file_id)),
     ).where(and_(c.table_id == table, live(_file)))
     if is_known:
@@ -106,7 +103,7 @@ def by_layout(connection: Connection, table: int) -> list[LayoutFiles]:
     ids = {row[0] for row in rows} - {None}
     texts: dict[int, str] = {}
     if ids:
-        texts.update(connection.execute(queries.layouts(ids)).tuples().all())
+        texts.update((row[0], row[1]) for row in connection.execute(queries.layouts(ids)))
     return [
         LayoutFiles(
             *(number, mapping, Layout.from_json(texts[number]) if number in texts else None),
