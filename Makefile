@@ -34,7 +34,7 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 
 test: setup java chromium  ## the fast tests
 	$(PY) $(PYTEST)
-	$(PY) -m pytest -m "browser and not slow"
+	$(PY) -m pytest tests/web -m "browser and not slow"
 	$(PY) -m pytest -m "connect and not slow"
 
 # Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
@@ -43,7 +43,7 @@ test-all: setup java chromium jars $(VENV41)/.ready  ## every test, the fast one
 	$(PY) $(PYTEST) --durations=40 --durations-min=5 -m "slow and not soak and not cluster and not connect and not readers and not browser"
 	$(PY) -m pytest -m cluster
 	$(PY) -m pytest -m connect
-	$(PY) -m pytest -m browser
+	$(PY) -m pytest tests/web -m browser
 	$(PY41) $(PYTEST) -m spark41
 	$(PY41) -m pytest -m connect
 	$(PY41) -m pytest -m readers -s
@@ -51,7 +51,7 @@ test-all: setup java chromium jars $(VENV41)/.ready  ## every test, the fast one
 
 browser: setup chromium  ## test the page in a browser, and write docs/pictures
 	rm -rf build/pictures
-	SHELDUCK_PICTURES=build/pictures $(PY) -m pytest -m browser
+	SHELDUCK_PICTURES=build/pictures $(PY) -m pytest tests/web -m browser
 	mkdir -p docs/pictures
 	cp $(PICTURES) docs/pictures
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LINES = frozenset({"br", "li", "p", "h1", "h2", "h3", "td", "th", "div", "dd", "dt"})
-_VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
+_VOID = frozenset({"meta", "link", "input", "br", "img", "hr", "wbr"})
 
 
 class _Tree(HTMLParser):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SNAPSHOTS = 2000
 PEOPLE = ("Mara", "Jonas", "nightly load", "Ilse")
+SIZES = [int(8_000 * 3.1**n) for n in (1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 7, 7, 8, 8, 9, 9, 10)]
 TABLES = """orders customers products invoices payments shipments carts sessions clicks searches
     reviews returns stores staff shifts suppliers stock prices discounts coupons tickets calls
     campaigns audiences emails consents devices regions currencies""".split()
@@ -155,7 +156,10 @@ def _rows(shown: ShownLake) -> None:
     for at in range(24):
         low = at * 50
         ids = [{"id": low + n, "name": "p"} for n in range(100)]
-        shown.files.append("payments", ids, {1: (str(low), str(low + 99), 0)})
+        version = shown.files.table("payments")
+        made = write_file(version, ids, {1: (str(low), str(low + 99), 0)})
+        size = SIZES[at % len(SIZES)]
+        shown.files.commit(AppendFiles(version.id, (replace(made, file_size_bytes=size),)))
     shown.lake.table("shipments").alter(shelduck.set_partitioning("name"))
     for at, name in enumerate(("air", "rail", "road", "sea")):
         version = shown.files.table("shipments")
