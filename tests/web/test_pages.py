@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -21,6 +23,8 @@ from shelduck.model.changes.job import OPEN_STATES, JobState, JobStep, JobWork, 
 from shelduck.model.files.data_files import DeletesSeen
 from tests.support.files import write_delete_file, write_file
 from tests.support.html import figures, of_class, rows, words
+from tests.support.lake import Lake
+from tests.web.conftest import served
 
 
 def dead(lake, name, *positions):
@@ -445,6 +449,30 @@ def test_a_page_that_fails_says_so_and_the_terminal_why(page, monkeypatch, capsy
     assert "this page failed; the terminal of shelduck ui says where" in text
     assert "secret details" not in text
     assert "secret details" in capsys.readouterr().err
+
+
+def test_a_file_that_another_process_keeps_is_one_error(duckdb_url, data_path, monkeypatch):
+    monkeypatch.setattr("shelduck.catalog.databases.duckdb.BUSY_SECONDS", 0.3)
+    lake = Lake(duckdb_url, data_path)
+    lake.store.close()
+    keep = f"import duckdb, sys; c = duckdb.connect({lake.store.database.path.as_posix()!r})"
+    told = "print('open', flush=True); sys.stdin.read()"
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", f"{keep}; {told}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as other,
+        served(lake) as client,
+    ):
+        assert other.stdout.readline() == "open\n"
+        found = client.get("/")
+        other.stdin.close()
+        other.wait()
+        assert client.get("/").status_code == 200
+    assert found.status_code == 503
+    assert "CatalogUnavailable" in found.text
 
 
 def test_a_catalog_that_cannot_be_reached_is_one_error(page, monkeypatch):

@@ -65,7 +65,7 @@ def make_app(state: LakeState, guard: Guard) -> Starlette:
 
 def _answer(site: Site, page: Page, request: Request) -> Response:
     try:
-        with site.state.store.session():
+        with site.opened():
             return page(site, request)
     except ShelduckError as error:
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)

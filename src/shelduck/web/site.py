@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -66,6 +66,18 @@ class Site:
             }
         )
         return HTMLResponse(text, status)
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Open a DuckDB file once for all that a page asks; nothing to do on other databases.
+
+        Raises CatalogUnavailable if another process keeps the file.
+        """
+        with ExitStack() as stack:
+            # A session does not wait until another process closes the file, but a read does.
+            with self.state.store.read():
+                stack.enter_context(self.state.store.session())
+            yield
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Connection, Snapshot]]:

@@ -11,16 +11,22 @@ from starlette.responses import Response
 
 from shelduck.catalog.read import metadata, read
 from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
-from shelduck.catalog.read.overview.table_files import FileSums, by_layout, deletes, sizes
+from shelduck.catalog.read.overview.table_files import (
+    FileSums,
+    by_layout,
+    deletes,
+    live_files,
+    sizes,
+)
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import ShelduckError
 from shelduck.model.tables.table import TableVersion
-from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
+from shelduck.model.tables.writable import why_not_written
+from shelduck.operations.upkeep.compact import survey
+from shelduck.planning.compaction import Bin
 from shelduck.web.bars import bars
 from shelduck.web.overlap import Overlap, overlap, sort_column
 from shelduck.web.site import Site
-from shelduck.work.results import TableName
-from shelduck.work.upkeep_results import Compacted
 
 _KB, _MB, _GB = 10**3, 10**6, 10**9
 EDGES = (
@@ -61,7 +67,7 @@ def show(site: Site, request: Request) -> Response:
     compaction, why = None, ""
     if is_known or "plan" in request.query_params:
         try:
-            compaction = _compaction(site, TableName.of(table))
+            compaction = _compaction(site, table)
         except ShelduckError as error:
             why = str(error)
     return site.render(
@@ -95,12 +101,30 @@ def _overlap(connection: Connection, table: TableVersion) -> Overlap | None:
     field = sort_column(table)
     if field is None:
         return None
-    files = read.data_files(connection, table)
     stats = read.file_bounds(connection, table, [field.id])[field.id]
-    return overlap(field, stats, [f.id for f in files])
+    return overlap(field, stats, live_files(connection, table.id))
 
 
-def _compaction(site: Site, name: TableName) -> tuple[Compacted, Compacted]:
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Files that would become fewer or smaller ones; ``note`` says why they cannot."""
+
+    files: int
+    bytes: int
+    new_files: int
+    note: str = ""
+
+
+def _compaction(site: Site, table: TableVersion) -> tuple[Rewrite, Rewrite]:
     """Return what compacting small files would do, and rewriting those with many deletes."""
-    table = CatalogVerbs(site.state, None).table(str(name))
-    return table.compact(dry_run=True), table.rewrite_deletes(dry_run=True)
+    found = survey(site.state.store, table, site.state.layouts)
+    options = table.options
+    small = found.small(options.target_file_size)
+    dead = found.dead(options.rewrite_delete_threshold, options.target_file_size)
+    return _rewrite(table, small), _rewrite(table, dead)
+
+
+def _rewrite(table: TableVersion, bins: Sequence[Bin]) -> Rewrite:
+    why = why_not_written(table.columns, table.full_name) if bins else None
+    files, size = sum(len(b.files) for b in bins), sum(b.bytes for b in bins)
+    return Rewrite(files, size, len(bins), why or "")

@@ -80,6 +80,12 @@ def deletes(connection: Connection, table: int) -> DeleteSums:
     return DeleteSums(*row)
 
 
+def live_files(connection: Connection, table: int) -> list[int]:
+    """Return the ids of the live data files of a table; one statement."""
+    query = select(_file.c.data_file_id).where(_file.c.table_id == table, live(_file))
+    return list(connection.execute(query).scalars())
+
+
 def by_layout(connection: Connection, table: int) -> list[LayoutFiles]:
     """Return the live files by layout and name mapping, the layout of the newest file first.
 
