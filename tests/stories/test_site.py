@@ -12,8 +12,6 @@ import pytest
 from tests.support.documents import ROOT
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
-# Pictures that a program draws; the pages show their texts until then.
-DRAWN = "docs/pictures/"
 ASSET = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)="(https?://[^"]*)"')
 
 
@@ -28,8 +26,7 @@ def test_links_lead_to_files_and_headings(name):
     lost = []
     for path, anchor in LINK.findall((ROOT / name).read_text("utf-8")):
         target = ROOT / path if path else ROOT / name
-        drawn = path.startswith(DRAWN) and path.endswith(".png")
-        if (not target.exists() and not drawn) or (anchor and anchor not in anchors(target)):
+        if not target.exists() or (anchor and anchor not in anchors(target)):
             lost.append(f"{path}#{anchor}")
     assert lost == []
 

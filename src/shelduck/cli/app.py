@@ -16,7 +16,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 import shelduck
-from shelduck.cli import jobs, looks, schema, sql
+from shelduck.cli import jobs, looks, schema, sql, ui
 from shelduck.cli.lakes import config_file
 from shelduck.cli.options import console
 from shelduck.errors import ShelduckError
@@ -54,6 +54,7 @@ app.command(epilog=schema.SCHEMA_EXAMPLE)(schema.schema)
 app.command(epilog=looks.HISTORY_EXAMPLE)(looks.history)
 app.command(epilog=schema.PLAN_EXAMPLE)(schema.plan)
 app.command(epilog=schema.APPLY_EXAMPLE)(schema.apply)
+app.command(epilog=ui.EXAMPLE)(ui.ui)
 app.add_typer(jobs.app, name="jobs")
 
 
@@ -86,13 +87,15 @@ def options(
 def demo(
     rows: Annotated[int, typer.Option(help="rows to begin with")] = 5_000_000,
     keep: Annotated[Path | None, typer.Option(help="keep the lake in this new folder")] = None,
+    *,
+    show: Annotated[
+        bool, typer.Option("--ui", help="show the lake in a browser at the end, until Ctrl-C")
+    ] = False,
 ) -> None:
     """Change the type of a column of a large table while others write and read."""
     from shelduck.cli.demo import run_demo
 
-    url = run_demo(console, rows, keep)
-    if keep is not None:
-        console.print(f"The lake is kept. Try: shelduck history -c {url}", highlight=False)
+    run_demo(console, rows, keep, ui.show if show else None)
 
 
 def main() -> None:
