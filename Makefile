@@ -70,7 +70,7 @@ bench: setup java  ## measure, and print the table of results
 bench-peers: setup java jars $(VENV41)/.ready  ## measure every verb beside Delta Lake and Apache Iceberg
 	$(PY41) -m benchmarks peers --keep
 
-docs: setup java  ## run the code of README.md and of the guides, and build the site
+docs: setup java browser  ## run the code of README.md and of the guides, draw the pictures, and build the site
 	$(PY) -m pytest -m "not cluster and not connect" $(DOCUMENTS)
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build
 

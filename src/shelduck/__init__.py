@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from shelduck.work.upkeep_results import Expired as Expired
     from shelduck.work.upkeep_results import FilesDeleted as FilesDeleted
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {
     "shelduck.api.changes": (
