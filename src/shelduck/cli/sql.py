@@ -37,17 +37,20 @@ def sql(
     """Run SQL and print the rows of the last statement."""
     statements = _statements(text, file)
     with connect(catalog, data_path, conf or ()) as lake:
+        from shelduck.spark.stopping import stopped_on_error
         from shelduck.work.results import PlainRows
 
         found = lake.execute(statements)
         if isinstance(found, PlainRows):
             print_told(found.names, found.rows[:limit], as_json=json)
-        elif json:
-            line = "to_json(struct(*), map('ignoreNullFields', 'false')) AS line"
-            for row in found.limit(limit).selectExpr(line).collect():
-                typer.echo(row.line)
-        else:
-            found.show(limit, truncate=False)
+            return
+        with stopped_on_error(found.sparkSession):
+            if json:
+                line = "to_json(struct(*), map('ignoreNullFields', 'false')) AS line"
+                for row in found.limit(limit).selectExpr(line).collect():
+                    typer.echo(row.line)
+            else:
+                found.show(limit, truncate=False)
 
 
 def _statements(text: str | None, file: Path | None) -> str:

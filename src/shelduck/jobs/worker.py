@@ -50,6 +50,7 @@ from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow, known_shadows
 from shelduck.spark.named_errors import SparkError, first_line
 from shelduck.spark.session import AnalysisException
+from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.write.rewrite import at_once
 from shelduck.work.compaction import land
 from shelduck.work.results import Committed, TableName, Unchanged
@@ -85,7 +86,7 @@ class JobWorker:
     def run(self) -> Committed:
         """Run the job to its end; raises what `SchemaChangeJob.wait` raises."""
         try:
-            with self._at_work():
+            with self._at_work(), stopped_on_error(self._state.given_spark):
                 return self._run()
         except BaseException as error:
             job = self._look()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -9,7 +10,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
@@ -30,6 +31,7 @@ class SparkJobs:
         self._spark = spark if is_usable else None
         self._tag = f"shelduck-{uuid.uuid4()}"
         self._threads: list[Any] = []
+        self.ended = threading.Event()
 
     @contextmanager
     def joined(self) -> Iterator[None]:
@@ -62,6 +64,15 @@ class SparkJobs:
                 time.sleep(_PAUSE)
         wait(running)
 
+    def cancel(self) -> None:
+        """Cancel the jobs, also those that begin soon, until the call has ended."""
+        deadline = time.monotonic() + _SECONDS
+        with suppress(Py4JError, AttributeError):
+            while self._spark is not None and time.monotonic() < deadline:
+                self._spark.sparkContext.cancelJobsWithTag(self._tag)
+                if self.ended.wait(_PAUSE):
+                    return
+
     def _cancel(self) -> bool:
         """Cancel what runs now; return whether anything still did."""
         if self._spark is None:
@@ -87,16 +98,16 @@ _of_thread = threading.local()
 def stopped_on_error(spark: SparkSession | None) -> Iterator[SparkJobs]:
     """Yield the Spark jobs of a call; if it fails or Ctrl-C ends it, they are stopped.
 
-    PySpark's own handler of Ctrl-C cannot: it asks the JVM through the connection that waits for
-    the answer of the interrupted call. Over Spark Connect, PySpark interrupts the call itself.
-    A call inside of another one shares its jobs, and so does one without a session.
+    PySpark's own handler of Ctrl-C asks the JVM through the connection that waits for the answer
+    of the interrupted call, which fails; here another thread asks. Over Spark Connect, PySpark
+    interrupts the call itself. A call inside of another one shares its jobs.
     """
     outer: SparkJobs | None = getattr(_of_thread, "jobs", None)
     if outer is not None or spark is None:
         yield outer or SparkJobs(None)
         return
     jobs, handled = SparkJobs(spark), sys.exc_info()[1]
-    with jobs.joined():
+    with jobs.joined(), _told_of_interrupts(jobs):
         try:
             yield jobs
         except BaseException as error:
@@ -104,10 +115,12 @@ def stopped_on_error(spark: SparkSession | None) -> Iterator[SparkJobs]:
             if _hides_interrupt(error, handled):
                 raise KeyboardInterrupt from error
             raise
+        finally:
+            jobs.ended.set()
 
 
 def _hides_interrupt(error: BaseException | None, handled: BaseException | None) -> bool:
-    """Return whether Ctrl-C came first: what PySpark then tidies up fails because of it.
+    """Return whether Ctrl-C came first: PySpark's own cleaning up may fail after it.
 
     ``handled`` is an earlier error, in whose handler the call was made.
     """
@@ -116,6 +129,31 @@ def _hides_interrupt(error: BaseException | None, handled: BaseException | None)
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+@contextmanager
+def _told_of_interrupts(jobs: SparkJobs) -> Iterator[None]:
+    """Let Ctrl-C cancel the jobs from another thread, and raise KeyboardInterrupt in this one.
+
+    PySpark's cleaning up may wait for its job before anybody else learns of the interrupt. A
+    handler of the user's own stays.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if is_main else None
+    is_pysparks = getattr(before, "__module__", "").startswith("pyspark.")
+    if before is not signal.default_int_handler and not is_pysparks:
+        yield
+        return
+
+    def interrupt(*_: object) -> NoReturn:
+        threading.Thread(target=jobs.cancel, name="shelduck-cancel", daemon=True).start()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _is_at_work(spark: SparkSession, thread: Any) -> bool:
