@@ -27,11 +27,11 @@ from shelduck.errors import (
     OutcomeUnknown,
     ShelduckError,
 )
-from shelduck.evolution.alter import plan_alter
 from shelduck.jobs.endings import ending, left_open
+from shelduck.jobs.publication import publication
 from shelduck.jobs.rollup_builder import build_rollups, drop_unlisted, exchange
 from shelduck.leases.identity import is_gone, new_identity
-from shelduck.model.changes.change import AlterTable, Change
+from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
@@ -378,19 +378,6 @@ class JobWorker:
         except Exception:
             discard(table, paths)
             raise
-
-
-def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTable:
-    """Return the change that publishes a job, valid as long as ``files`` are all files.
-
-    The clauses of its statement are applied to the current table. Raises what `plan_alter` raises.
-    """
-    shadows = known_shadows(table, job.work.conversions)
-    if isinstance(shadows, str):
-        raise InvalidRequest(shadows)
-    change = plan_alter(table, job.work.clauses, job.work.conversions).change
-    assert change is not None
-    return replace(change, only_files=files)
 
 
 def _pauses() -> Iterator[float]:
