@@ -21,7 +21,7 @@ WALKS = {
     "append": (lambda _, table, rows: table.append(rows), 95),
     "read": (lambda _, table, __: table.read().where("id > 3").collect(), 56),
     "DELETE": (lambda _, table, __: table.delete("id = 7"), 96),
-    "a heavy change": (lambda lake, *_: convert(lake), 152),
+    "a heavy change": (lambda lake, *_: convert(lake), 153),
 }
 
 
