@@ -64,7 +64,8 @@ def snapshot(
         raise InvalidRequest("pass a version or a timestamp, not both")
     query = queries.newest_snapshot()
     if version is not None:
-        query = query.where(queries.t_snapshot.c.snapshot_id == version)
+        # No snapshot has a greater id, and no database takes a greater number.
+        query = query.where(queries.t_snapshot.c.snapshot_id == max(-1, min(version, 2**63 - 1)))
     if timestamp is not None:
         if timestamp.tzinfo is None:
             raise InvalidRequest(f"the timestamp {timestamp} needs a time zone")

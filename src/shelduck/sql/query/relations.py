@@ -300,7 +300,10 @@ class _Finder:
         alias_at = None if has_alias or not alias else self.tokens[behind - 1].end
         called = None
         if has_alias:
-            called = name_of(self.tokens[behind + (self._key(behind) == "AS")])
+            word = self.tokens[behind + (self._key(behind) == "AS")]
+            if not word.may_name:
+                raise self._failure(behind + 1, "an alias")
+            called = name_of(word)
         start = self.tokens[at].start
         name = TableName(parts)
         found = Found(
