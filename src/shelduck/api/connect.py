@@ -22,6 +22,7 @@ def connect(
     author: str | None = None,
     progress: bool | None = None,
     timestamp: Literal["ltz", "ntz"] = "ltz",
+    trust_views: bool = False,
 ) -> Lake:
     """Return the lake at a catalog address, and create it if there is none.
 
@@ -36,6 +37,8 @@ def connect(
         timestamp: What the type TIMESTAMP means in `Lake.sql` and `Lake.create_table`: an instant
             (``ltz``), as in Spark, or a time without a zone (``ntz``), as in DuckDB. Pass ``ntz``
             to run DuckDB's scripts as they are. TIMESTAMP_NTZ and TIMESTAMPTZ mean the same always.
+        trust_views: Let views call any function of your session and read any table or file. Pass it
+            only if you trust everybody who can write the catalog; see docs/security.md.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
@@ -48,6 +51,7 @@ def connect(
     with _closed_on_error(store):
         found = open_or_create_lake(store, data_path)
     state = LakeState(store, found, spark, author, show_progress=progress, ntz=timestamp == "ntz")
+    state.trust_views = trust_views
     return Lake(state)
 
 

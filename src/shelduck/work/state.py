@@ -27,6 +27,8 @@ class LakeState:
     show_progress: bool | None = None
     ntz: bool = False
     """Whether a bare TIMESTAMP in a declaration has no time zone, as in DuckDB."""
+    trust_views: bool = False
+    """Whether views may run whatever the catalog says; see `require_harmless`."""
     leases: Leases = field(init=False)
 
     def __post_init__(self) -> None:

@@ -10,9 +10,11 @@ from sqlglot.errors import ParseError
 def parse_trees(text: str, dialect: str) -> list[exp.Expr | None]:
     """Return the trees of the statements of a text.
 
-    Raises sqlglot's SqlglotError for a text that it cannot read, and for one that is nested deeper
-    than Python can follow.
+    Raises sqlglot's SqlglotError for a text that it cannot read, for one that is nested deeper than
+    Python can follow, and for one with ``${…}``, which Spark replaces wherever it stands.
     """
+    if "${" in text:
+        raise ParseError("Spark would put a setting in the place of ${...}")
     try:
         return list(sqlglot.parse(text, read=dialect))
     except RecursionError:
