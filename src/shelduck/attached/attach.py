@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from shelduck.api.connect import connect
@@ -49,11 +49,13 @@ def attach(
     default: bool = False,
     author: str | None = None,
     trust_views: bool = False,
+    allow: Collection[str] | None = None,
 ) -> Lake:
     """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
 
     ``spark.table``, ``df.writeTo`` and ``saveAsTable`` find its tables, too. Queries see the newest
-    snapshot. The lake runs what Spark lacks (UPDATE, MERGE, ALTER TABLE, CALL …).
+    snapshot. The lake runs what Spark lacks (UPDATE, MERGE, ALTER TABLE, CALL …). Returns the lake,
+    which `detach` closes.
 
     Args:
         spark: The session; nothing else in it is changed.
@@ -61,9 +63,7 @@ def attach(
         url, data_path: As for `connect`; by default the session's settings
             ``spark.sql.catalog.NAME.uri`` and ``.data-path``.
         default: Whether names without a catalog mean this one (``USE name.main``).
-        author, trust_views: As for `connect`.
-
-    Returns the lake, which `detach` closes.
+        author, trust_views, allow: As for `connect`.
 
     Raises:
         AlreadyExists: the session has a catalog of that name.
@@ -77,7 +77,7 @@ def attach(
     if default:
         _require_jvm(spark, name)
     where = _address(spark, name, url, data_path)
-    found = connect(*where, spark, author=author, trust_views=trust_views)
+    found = connect(*where, spark, author=author, trust_views=trust_views, allow=allow)
     attached = session.lakes[key] = AttachedLake(found, spark)
     try:
         if has_jvm(spark):
