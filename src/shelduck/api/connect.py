@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store, open_store
-from shelduck.catalog.schema.create import open_lake, open_or_create_lake
+from shelduck.catalog.schema.create import limited_to, open_lake, open_or_create_lake
 from shelduck.errors import InvalidRequest
 from shelduck.spark.session import SparkSession
 from shelduck.work.state import LakeState
@@ -23,6 +23,8 @@ def connect(
     progress: bool | None = None,
     timestamp: Literal["ltz", "ntz"] = "ltz",
     config: Mapping[str, str] | None = None,
+    trust_views: bool = False,
+    allow: Collection[str] | None = None,
 ) -> Lake:
     """Return the lake at a catalog address, and create it if there is none.
 
@@ -38,6 +40,10 @@ def connect(
             (``ltz``), as in Spark, or a time without a zone (``ntz``), as in DuckDB. Pass ``ntz``
             to run DuckDB's scripts as they are. TIMESTAMP_NTZ and TIMESTAMPTZ mean the same always.
         config: Settings of a session that is made, by their names in Spark.
+        trust_views: Let views call any function of your session and read any table or file. Pass it
+            only if you trust everybody who can write the catalog; see docs/security.md.
+        allow: Read files only below these places and below ``data_path``, if you pass it. By
+            default the catalog decides where the files of the lake are.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
@@ -49,8 +55,11 @@ def connect(
     store = open_store(url)
     with _closed_on_error(store):
         found = open_or_create_lake(store, data_path)
+        if allow is not None:
+            found = limited_to(found, allow, data_path)
     state = LakeState(store, found, spark, author, show_progress=progress, ntz=timestamp == "ntz")
     state.config.update(config or {})
+    state.trust_views = trust_views
     return Lake(state)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from shelduck.api.connect import connect
@@ -48,23 +48,22 @@ def attach(
     *,
     default: bool = False,
     author: str | None = None,
+    trust_views: bool = False,
+    allow: Collection[str] | None = None,
 ) -> Lake:
     """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
 
-    From then on ``spark.sql``, ``spark.table``, ``df.writeTo`` and ``saveAsTable`` find its tables;
-    queries see the newest snapshot when they are made. The lake runs what Spark's grammar and
-    interfaces lack (UPDATE, MERGE, ALTER TABLE, CALL …).
+    ``spark.table``, ``df.writeTo`` and ``saveAsTable`` find its tables, too. Queries see the newest
+    snapshot. The lake runs what Spark lacks (UPDATE, MERGE, ALTER TABLE, CALL …). Returns the lake,
+    which `detach` closes.
 
     Args:
         spark: The session; nothing else in it is changed.
         name: What the catalog is called: ``lake``, or as the settings of the session say.
-        url: The address of the lake, as `connect` takes it; by default the session's settings
+        url, data_path: As for `connect`; by default the session's settings
             ``spark.sql.catalog.NAME.uri`` and ``.data-path``.
-        data_path: Where files go, needed to make a lake.
-        default: Whether names without a catalog mean this one from now on (``USE name.main``).
-        author: Kept with every commit.
-
-    Returns the lake, which `detach` closes.
+        default: Whether names without a catalog mean this one (``USE name.main``).
+        author, trust_views, allow: As for `connect`.
 
     Raises:
         AlreadyExists: the session has a catalog of that name.
@@ -77,7 +76,8 @@ def attach(
         raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
     if default:
         _require_jvm(spark, name)
-    found = connect(*_address(spark, name, url, data_path), spark, author=author)
+    where = _address(spark, name, url, data_path)
+    found = connect(*where, spark, author=author, trust_views=trust_views, allow=allow)
     attached = session.lakes[key] = AttachedLake(found, spark)
     try:
         if has_jvm(spark):

@@ -29,6 +29,8 @@ class LakeState:
     """Whether a bare TIMESTAMP in a declaration has no time zone, as in DuckDB."""
     config: dict[str, str] = field(default_factory=dict)
     """Settings of the session if one is made."""
+    trust_views: bool = False
+    """Whether views may run whatever the catalog says; see `require_harmless`."""
     leases: Leases = field(init=False)
 
     def __post_init__(self) -> None:

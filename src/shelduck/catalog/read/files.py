@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.paths import hive_values, resolve
+from shelduck.catalog.read.paths import file_place, hive_values
 from shelduck.catalog.schema import own_tables
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_files import (
@@ -106,7 +106,9 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
     ) in rows:
         if key is not None or kind != "parquet":
             raise _unreadable(table, path, kind, key)
-        place = table.path + path if relative else path
+        # Most paths are plain names: nothing to look at.
+        is_plain = relative and ".." not in path
+        place = table.path + path if is_plain else file_place(table, path, relative)
         values: tuple[str | None, ...] = ()
         if mapping is not None:
             values = _partition_values(table, number, place, mappings[mapping], of_keys)
@@ -212,7 +214,7 @@ def _delete_files(connection: Connection, table: TableVersion) -> dict[int, Dele
                 f"data file {number} of {table.full_name} has two delete files,"
                 f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
             )
-        place = resolve(table.path, path, is_relative)
+        place = file_place(table, path, is_relative)
         found[number] = DeleteFile(place, shape, count, delete_id)
     return found
 

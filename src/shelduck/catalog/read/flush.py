@@ -10,7 +10,7 @@ from sqlalchemy import Connection, column, select
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.read.queries import inlined_delete_table
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT
@@ -63,7 +63,7 @@ def delete_file_versions(
             found[row.data_file_id].append(
                 DeleteFileVersion(
                     row.delete_file_id,
-                    resolve(table.path, row.path, row.path_is_relative),
+                    file_place(table, row.path, row.path_is_relative),
                     row.begin_snapshot,
                     row.format.lower() == "parquet" and row.encryption_key is None,
                     row.delete_count,

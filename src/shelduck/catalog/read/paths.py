@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from shelduck.model.files.place import joined
+from shelduck.errors import Unsupported
+from shelduck.model.files.place import joined, require_allowed, split_address
 from shelduck.model.tables.partition import NULL_DIRECTORY
+from shelduck.model.tables.table import TableVersion
+
+# Other people's servers, which no lake can write, and which a reader must not call for a stranger.
+_SERVERS = ("http", "https", "ftp", "ftps")
 
 
 def resolve(base: str, path: str | None, is_relative: object) -> str:
@@ -17,6 +22,22 @@ def resolve(base: str, path: str | None, is_relative: object) -> str:
     if path is None:
         return base
     return joined(base, path) if is_relative else path
+
+
+def file_place(table: TableVersion, path: str, is_relative: object) -> str:
+    """Return the absolute path of a file of a table that is about to be read.
+
+    Raises CorruptLake for a relative path that leaves the table's directory, InvalidRequest for a
+    file outside of the places that the user allows, and Unsupported for a file on a web server.
+    """
+    place = resolve(table.path, path, is_relative)
+    if split_address(place)[0] in _SERVERS:
+        raise Unsupported(
+            f"file {place!r} of {table.full_name} is on a web server, which Shelduck does not read;"
+            " copy it into the lake"
+        )
+    require_allowed(place, table.roots, f"file {place!r} of {table.full_name}")
+    return place
 
 
 def hive_values(path: str) -> dict[str, str | None]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata as distributions
 
@@ -16,19 +17,23 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
-from shelduck.model.files.place import normal, split_address
+from shelduck.model.files.place import normal, require_allowed, split_address
 
 VERSION = "1.0"
 
 
 @dataclass(frozen=True, slots=True)
 class LakeInfo:
-    """What the catalog says about the whole lake; ``data_path`` is absolute and ends in '/'."""
+    """What the catalog says about the whole lake; ``data_path`` is absolute and ends in '/'.
+
+    ``roots`` are the directories below which its user lets files be read, None for any.
+    """
 
     data_path: str
     version: str
     encrypted: bool
     created_by: str
+    roots: tuple[str, ...] | None = None
 
 
 def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
@@ -99,6 +104,16 @@ def open_or_create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
         return create_lake(store, data_path)
     except AlreadyExists:
         return open_lake(store, data_path)
+
+
+def limited_to(found: LakeInfo, allow: Collection[str], data_path: str | None) -> LakeInfo:
+    """Return a lake whose files are read only below these places, and below a given data path.
+
+    Raises InvalidRequest if the lake keeps its own files elsewhere.
+    """
+    roots = tuple(absolute_data_path(path) for path in (data_path, *allow) if path)
+    require_allowed(found.data_path, roots, f"the data path {found.data_path!r} of the lake")
+    return replace(found, roots=roots)
 
 
 def absolute_data_path(path: str) -> str:
