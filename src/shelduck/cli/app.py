@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from shelduck.api.connect import connect, connect_existing
-from shelduck.cli import jobs, schema
+from shelduck.cli import check, jobs, schema
 from shelduck.cli.demo import ROWS, run_demo
 from shelduck.cli.options import Catalog, Json, console, print_rows, print_told
 from shelduck.errors import ShelduckError
@@ -33,7 +33,7 @@ DataPath = Annotated[
     ),
 ]
 app.add_typer(jobs.app, name="jobs")
-for command in (schema.schema, schema.plan, schema.apply):
+for command in (schema.schema, schema.plan, schema.apply, check.check):
     app.command()(command)
 
 
