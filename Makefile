@@ -9,10 +9,16 @@ PY := $(VENV)/bin/python
 PY41 := $(VENV41)/bin/python
 PYTEST := -m pytest -n 2 --dist worksteal
 
+# What runs the code of README.md, of docs and of examples.
+DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.py site.py examples.py backup.py smoke.py)
+# Screenshots that the documents show.
+PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600-light.png \
+  jobs-1600-light.png story-1600-dark.png story-360-light.png)
+
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help setup demo check test test-all soak jars bench bench-peers docs coverage lock clean java
+.PHONY: help setup demo check test test-all browser chromium soak jars bench bench-peers docs reference coverage dist lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,17 +37,26 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 test: setup java  ## the fast tests
 	$(PY) $(PYTEST)
 	$(PY) -m pytest -m "connect and not slow"
+	@$(MAKE) --no-print-directory chromium
+	$(PY) -m pytest tests/web -m "browser and not slow"
 
 # Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
-test-all: setup java jars $(VENV41)/.ready  ## every test, the fast ones with compiled code, and Spark 4.1
+test-all: setup java chromium jars $(VENV41)/.ready  ## every test, the fast ones with compiled code, and Spark 4.1
 	SHELDUCK_TEST_SPARK=compiled $(PY) $(PYTEST)
-	$(PY) $(PYTEST) --durations=40 --durations-min=5 -m "slow and not soak and not cluster and not connect and not readers"
+	$(PY) $(PYTEST) --durations=40 --durations-min=5 -m "slow and not soak and not cluster and not connect and not readers and not browser"
 	$(PY) -m pytest -m cluster
 	$(PY) -m pytest -m connect
+	$(PY) -m pytest tests/web -m browser
 	$(PY41) $(PYTEST) -m spark41
 	$(PY41) -m pytest -m connect
 	$(PY41) -m pytest -m readers -s
 	SHELDUCK_TEST_ICEBERG=oldest $(PY41) -m pytest -m readers -s
+
+browser: setup chromium  ## test the page in a browser, and write docs/pictures
+	rm -rf build/pictures
+	SHELDUCK_PICTURES=build/pictures $(PY) -m pytest tests/web -m browser
+	mkdir -p docs/pictures
+	cp $(PICTURES) docs/pictures
 
 soak: setup java  ## long stories, the laws over many programs, all pairs on PostgreSQL, for hours
 	SHELDUCK_TEST_LAWS=soak $(PY) $(PYTEST) -m "soak or slow" tests/stories/test_mirror.py tests/properties tests/catalog/conflicts
@@ -55,11 +70,19 @@ bench: setup java  ## measure, and print the table of results
 bench-peers: setup java jars $(VENV41)/.ready  ## measure every verb beside Delta Lake and Apache Iceberg
 	$(PY41) -m benchmarks peers --keep
 
-docs: setup java  ## run the code of README.md, and the smoke story
-	$(PY) -m pytest tests/stories
+docs: setup java browser  ## run the code of README.md and of the guides, draw the pictures, and build the site
+	$(PY) -m pytest -m "not cluster and not connect" $(DOCUMENTS)
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build
+
+reference: setup  ## write docs/reference/cli.md from what --help says
+	$(VENV)/bin/typer shelduck.cli.app utils docs --name shelduck --output docs/reference/cli.md
 
 coverage: setup java  ## run the rows of docs/coverage, and write its pages
 	$(PY) -m pytest tests/coverage --ignore tests/coverage/test_pages.py -m "" --write-pages
+
+dist: setup  ## build the wheel and the source archive into dist/
+	rm -rf dist
+	$(PY) -m hatchling build
 
 lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
@@ -67,9 +90,18 @@ lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --constraint requirements-spark41.in --output-file requirements-spark41.lock
 
 clean:  ## remove environments, caches and what runs left behind
-	rm -rf $(VENV) $(VENV41) .jars build dist spark-warehouse metastore_db artifacts derby.log
+	rm -rf $(VENV) $(VENV41) .jars build dist site spark-warehouse metastore_db artifacts derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+chromium:
+	@if command -v chromium >/dev/null; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then \
+	  echo "No chromium found. The tests of the page need it: put chromium on your path, or run" \
+	    "apt-get install chromium as root." >&2; exit 1; \
+	fi; \
+	apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive \
+	  apt-get install --quiet=2 --yes --no-install-recommends chromium fonts-inter
 
 java:
 	@bin=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; \

@@ -24,6 +24,7 @@ from benchmarks import (
     rows,
     scan,
     storm,
+    ui,
 )
 from benchmarks.harness import duration
 from benchmarks.peers import measuring
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "keys": keys.run,
     "commits": commits.run,
     "storm": storm.run,
+    "ui": ui.run,
     "peers": measuring.run,
 }
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.

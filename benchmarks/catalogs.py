@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KINDS = ("SQLite", "PostgreSQL", "DuckDB file")
 
 # Ids that the copies of a file may take: `i` runs from 1 to :copies.
-_NUMBERS = {
+NUMBERS = {
     "sqlite": "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :copies)"
     " SELECT i FROM n)",
     "postgresql": "(SELECT i FROM generate_series(1, :copies) AS g(i))",
@@ -77,7 +77,7 @@ def multiply_only_file(url: str, files: int) -> None:
         if own_tables.file_layout.name in store.table_names(connection):
             statements.append(_COPY_LAYOUTS)
         for statement in statements:
-            asked = statement.format(numbers=_NUMBERS[connection.dialect.name])
+            asked = statement.format(numbers=NUMBERS[connection.dialect.name])
             values = {"copies": files - 1, "original": original}
             known = {name: value for name, value in values.items() if f":{name}" in asked}
             connection.execute(text(asked), known)

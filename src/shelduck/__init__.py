@@ -2,135 +2,143 @@
 
 import shelduck
 lake = shelduck.connect("sqlite:////data/lake.db", data_path="/data/files")
+
+Each name is imported when it is first used: ``import shelduck`` alone loads no Spark.
 """
 
 from __future__ import annotations
 
-from shelduck.api.changes import (
-    add_column,
-    change_type,
-    drop_column,
-    drop_default,
-    drop_not_null,
-    modify_column,
-    move_column,
-    order_columns,
-    rename_column,
-    reset_partitioning,
-    reset_sorting,
-    rewrite_files,
-    set_comment,
-    set_default,
-    set_not_null,
-    set_partitioning,
-    set_properties,
-    set_sorting,
-    unset_properties,
-)
-from shelduck.api.connect import connect
-from shelduck.api.lake import Lake
-from shelduck.api.transaction import Transaction
-from shelduck.attached.attach import attach, detach, register, session
-from shelduck.borders.report import Exported, ExportReport, FileRewrite, Loss
-from shelduck.errors import (
-    AlreadyExists,
-    CatalogUnavailable,
-    Conflict,
-    CorruptLake,
-    InvalidRequest,
-    NewerFormat,
-    NotFound,
-    OutcomeUnknown,
-    ShelduckError,
-    Unsupported,
-)
-from shelduck.evolution.alter_plan import AlterPlan, AlterStep
-from shelduck.jobs.jobs import SchemaChangeJob
-from shelduck.model.changes.job import JobState
-from shelduck.verbs.lake.delta_import import DeltaImported
-from shelduck.verbs.lake.keys import aggregate, duplicate, unique
-from shelduck.verbs.table.merge_clauses import (
-    when_matched_delete,
-    when_matched_update,
-    when_matched_update_all,
-    when_not_matched_by_source_delete,
-    when_not_matched_by_source_update,
-    when_not_matched_insert,
-    when_not_matched_insert_all,
-)
-from shelduck.verbs.table.restore import RestorePlan
-from shelduck.verbs.table.table import Table
-from shelduck.work.results import Committed, PlainRows, Snapshot, Staged, TableName, Unchanged
-from shelduck.work.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    # What type checkers and editors see; a test compares it with the table below.
+    from shelduck.api.changes import add_column as add_column
+    from shelduck.api.changes import change_type as change_type
+    from shelduck.api.changes import drop_column as drop_column
+    from shelduck.api.changes import drop_default as drop_default
+    from shelduck.api.changes import drop_not_null as drop_not_null
+    from shelduck.api.changes import modify_column as modify_column
+    from shelduck.api.changes import move_column as move_column
+    from shelduck.api.changes import order_columns as order_columns
+    from shelduck.api.changes import rename_column as rename_column
+    from shelduck.api.changes import reset_partitioning as reset_partitioning
+    from shelduck.api.changes import reset_sorting as reset_sorting
+    from shelduck.api.changes import rewrite_files as rewrite_files
+    from shelduck.api.changes import set_comment as set_comment
+    from shelduck.api.changes import set_default as set_default
+    from shelduck.api.changes import set_not_null as set_not_null
+    from shelduck.api.changes import set_partitioning as set_partitioning
+    from shelduck.api.changes import set_properties as set_properties
+    from shelduck.api.changes import set_sorting as set_sorting
+    from shelduck.api.changes import unset_properties as unset_properties
+    from shelduck.api.connect import connect as connect
+    from shelduck.api.lake import Lake as Lake
+    from shelduck.api.transaction import Transaction as Transaction
+    from shelduck.attached.attach import attach as attach
+    from shelduck.attached.attach import detach as detach
+    from shelduck.attached.attach import register as register
+    from shelduck.attached.attach import session as session
+    from shelduck.borders.report import Exported as Exported
+    from shelduck.borders.report import ExportReport as ExportReport
+    from shelduck.borders.report import FileRewrite as FileRewrite
+    from shelduck.borders.report import Loss as Loss
+    from shelduck.errors import AlreadyExists as AlreadyExists
+    from shelduck.errors import CatalogUnavailable as CatalogUnavailable
+    from shelduck.errors import Conflict as Conflict
+    from shelduck.errors import CorruptLake as CorruptLake
+    from shelduck.errors import InvalidRequest as InvalidRequest
+    from shelduck.errors import NewerFormat as NewerFormat
+    from shelduck.errors import NotFound as NotFound
+    from shelduck.errors import OutcomeUnknown as OutcomeUnknown
+    from shelduck.errors import ShelduckError as ShelduckError
+    from shelduck.errors import Unsupported as Unsupported
+    from shelduck.evolution.alter_plan import AlterPlan as AlterPlan
+    from shelduck.evolution.alter_plan import AlterStep as AlterStep
+    from shelduck.jobs.jobs import SchemaChangeJob as SchemaChangeJob
+    from shelduck.model.changes.job import JobState as JobState
+    from shelduck.verbs.lake.delta_import import DeltaImported as DeltaImported
+    from shelduck.verbs.lake.keys import aggregate as aggregate
+    from shelduck.verbs.lake.keys import duplicate as duplicate
+    from shelduck.verbs.lake.keys import unique as unique
+    from shelduck.verbs.table.merge_clauses import when_matched_delete as when_matched_delete
+    from shelduck.verbs.table.merge_clauses import when_matched_update as when_matched_update
+    from shelduck.verbs.table.merge_clauses import (
+        when_matched_update_all as when_matched_update_all,
+    )
+    from shelduck.verbs.table.merge_clauses import (
+        when_not_matched_by_source_delete as when_not_matched_by_source_delete,
+    )
+    from shelduck.verbs.table.merge_clauses import (
+        when_not_matched_by_source_update as when_not_matched_by_source_update,
+    )
+    from shelduck.verbs.table.merge_clauses import (
+        when_not_matched_insert as when_not_matched_insert,
+    )
+    from shelduck.verbs.table.merge_clauses import (
+        when_not_matched_insert_all as when_not_matched_insert_all,
+    )
+    from shelduck.verbs.table.restore import RestorePlan as RestorePlan
+    from shelduck.verbs.table.table import Table as Table
+    from shelduck.work.results import Committed as Committed
+    from shelduck.work.results import PlainRows as PlainRows
+    from shelduck.work.results import Snapshot as Snapshot
+    from shelduck.work.results import Staged as Staged
+    from shelduck.work.results import TableName as TableName
+    from shelduck.work.results import Unchanged as Unchanged
+    from shelduck.work.upkeep_results import Checkpointed as Checkpointed
+    from shelduck.work.upkeep_results import Compacted as Compacted
+    from shelduck.work.upkeep_results import Expired as Expired
+    from shelduck.work.upkeep_results import FilesDeleted as FilesDeleted
 
-__all__ = [
-    "AlreadyExists",
-    "AlterPlan",
-    "AlterStep",
-    "CatalogUnavailable",
-    "Checkpointed",
-    "Committed",
-    "Compacted",
-    "Conflict",
-    "CorruptLake",
-    "DeltaImported",
-    "Expired",
-    "ExportReport",
-    "Exported",
-    "FileRewrite",
-    "FilesDeleted",
-    "InvalidRequest",
-    "JobState",
-    "Lake",
-    "Loss",
-    "NewerFormat",
-    "NotFound",
-    "OutcomeUnknown",
-    "PlainRows",
-    "RestorePlan",
-    "SchemaChangeJob",
-    "ShelduckError",
-    "Snapshot",
-    "Staged",
-    "Table",
-    "TableName",
-    "Transaction",
-    "Unchanged",
-    "Unsupported",
-    "add_column",
-    "aggregate",
-    "attach",
-    "change_type",
-    "connect",
-    "detach",
-    "drop_column",
-    "drop_default",
-    "drop_not_null",
-    "duplicate",
-    "modify_column",
-    "move_column",
-    "order_columns",
-    "register",
-    "rename_column",
-    "reset_partitioning",
-    "reset_sorting",
-    "rewrite_files",
-    "session",
-    "set_comment",
-    "set_default",
-    "set_not_null",
-    "set_partitioning",
-    "set_properties",
-    "set_sorting",
-    "unique",
-    "unset_properties",
-    "when_matched_delete",
-    "when_matched_update",
-    "when_matched_update_all",
-    "when_not_matched_by_source_delete",
-    "when_not_matched_by_source_update",
-    "when_not_matched_insert",
-    "when_not_matched_insert_all",
-]
+__version__ = "0.2.0"
+
+_NAMES = {
+    "shelduck.api.changes": (
+        "add_column change_type drop_column drop_default drop_not_null modify_column "
+        "move_column order_columns rename_column reset_partitioning reset_sorting "
+        "rewrite_files set_comment set_default set_not_null set_partitioning set_properties "
+        "set_sorting unset_properties"
+    ),
+    "shelduck.api.connect": "connect",
+    "shelduck.api.lake": "Lake",
+    "shelduck.api.transaction": "Transaction",
+    "shelduck.attached.attach": "attach detach register session",
+    "shelduck.borders.report": "Exported ExportReport FileRewrite Loss",
+    "shelduck.errors": (
+        "AlreadyExists CatalogUnavailable Conflict CorruptLake InvalidRequest NewerFormat "
+        "NotFound OutcomeUnknown ShelduckError Unsupported"
+    ),
+    "shelduck.evolution.alter_plan": "AlterPlan AlterStep",
+    "shelduck.jobs.jobs": "SchemaChangeJob",
+    "shelduck.model.changes.job": "JobState",
+    "shelduck.verbs.lake.delta_import": "DeltaImported",
+    "shelduck.verbs.lake.keys": "aggregate duplicate unique",
+    "shelduck.verbs.table.merge_clauses": (
+        "when_matched_delete when_matched_update when_matched_update_all "
+        "when_not_matched_by_source_delete when_not_matched_by_source_update "
+        "when_not_matched_insert when_not_matched_insert_all"
+    ),
+    "shelduck.verbs.table.restore": "RestorePlan",
+    "shelduck.verbs.table.table": "Table",
+    "shelduck.work.results": "Committed PlainRows Snapshot Staged TableName Unchanged",
+    "shelduck.work.upkeep_results": "Checkpointed Compacted Expired FilesDeleted",
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = list(_MODULES)
+
+
+if not TYPE_CHECKING:  # type checkers would accept every name
+
+    def __getattr__(name: str) -> object:
+        """Return a public name; its module is imported with the first use."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module(_MODULES[name]), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -266,6 +266,19 @@ def test_what_other_readers_see_of_a_view_has_no_catalog(spark, lake, url):
         spark.sql("SELECT * FROM lake.main.w")
 
 
+def test_a_view_is_pinned_and_read_from_the_session(spark, lake, url):
+    spark.sql("CREATE VIEW lake.main.w AS SCHEMA VERSION 3 OF lake.main.t")
+    spark.sql("ALTER TABLE lake.main.t RENAME COLUMN w TO word, ALTER COLUMN id TYPE BIGINT")
+    assert spark.table("lake.main.w").dtypes == [("id", "int"), ("w", "string")]
+    wanted = [(1, "a"), (2, "b"), (3, None)]
+    assert rows(spark.sql("SELECT * FROM lake.main.w ORDER BY id")) == wanted
+    assert duck(url, "SELECT * FROM w") == wanted
+    assert rows(spark.sql("SHOW CREATE TABLE lake.main.w")) == [
+        ("CREATE VIEW main.w AS SCHEMA VERSION 3 OF main.t",)
+    ]
+    spark.sql("DROP VIEW lake.main.w")
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "statement",

@@ -464,6 +464,7 @@ APPENDS = {
         f.write.option("mergeSchema", "true").mode("append").saveAsTable(name)
     ),
     "arguments": lambda f, name: f.write.saveAsTable(name, None, "append", mergeSchema=True),
+    "evolve": lambda f, name: f.writeTo(name).option("evolve", "add, widen").append(),
 }
 
 
@@ -495,6 +496,28 @@ def test_columns_are_not_added_unasked(spark, lake, source):
     with pytest.raises(AnalysisException, match="already exists"):
         wider.write.option("mergeSchema", "true").saveAsTable("lake.main.t")
     assert newest(lake) == before
+
+
+def test_options_say_what_rows_change_and_where_the_rest_goes(spark, lake, url):
+    before = newest(lake)
+    odd = spark.createDataFrame([("many", 5, "e")], "n string, id int, extra string")
+    odd.writeTo("lake.main.t").option("rescuedDataColumn", "_rescued").append()
+    odd.write.options(evolve="add", rescuedDataColumn="_rescued").saveAsTable(
+        "lake.main.t", mode="append"
+    )
+    assert newest(lake) == before + 2
+    found = duck(
+        url, "SELECT id, n, _rescued, extra FROM t WHERE id = 5 ORDER BY extra NULLS FIRST"
+    )
+    assert found == [
+        (5, None, '{"n":"many","extra":"e"}', None),
+        (5, None, '{"n":"many"}', "e"),
+    ]
+    with pytest.raises(InvalidRequest, match="one or several of none, add, widen, all, not 'drop'"):
+        odd.writeTo("lake.main.t").option("evolve", "drop").append()
+    with pytest.raises(AnalysisException, match="CANNOT_SAFELY_CAST"):
+        odd.writeTo("lake.main.t").option("evolve", "none").append()
+    assert newest(lake) == before + 2
 
 
 @pytest.mark.slow
@@ -717,6 +740,10 @@ def test_a_stream_that_cannot_go_into_a_table_is_told(spark, lake, stream, tmp_p
         shelduck.Unsupported, match=r"does not support output mode 'update' for main.t"
     ):
         writer.outputMode("update").toTable("lake.main.t", checkpointLocation=f"{tmp_path}/kept")
+    with pytest.raises(InvalidRequest, match="replaces all rows and keeps the columns; leave out"):
+        stream("id int").option("evolve", "add").outputMode("complete").toTable(
+            "lake.main.t", checkpointLocation=f"{tmp_path}/kept"
+        )
     with pytest.raises(AnalysisException, match="no_lake"):
         stream("id int").toTable("no_lake.main.t", checkpointLocation=f"{tmp_path}/kept")
     assert newest(lake) == before

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import shelduck
-from shelduck.cli import main
+from shelduck.cli import jobs, main
 from shelduck.cli.app import app
+from tests.support.loaded import loaded_by_commands
 
 
 @pytest.fixture
@@ -52,20 +53,27 @@ def test_tables_are_listed(url):
     assert "odd [b]name[/b]" in run("tables", "-c", url)
 
 
+def test_commands_that_look_at_a_catalog_load_no_spark(url):
+    looks = (["tables"], ["schema", "t"], ["history", "t"], ["jobs", "list"])
+
+    assert loaded_by_commands(*([*words, "-c", url] for words in looks)) == ["sqlalchemy"]
+
+
 def test_the_catalog_may_come_from_the_environment(url, monkeypatch):
     monkeypatch.setenv("SHELDUCK_CATALOG", url)
 
     assert len(json_lines("tables")) == 2
 
 
-@pytest.mark.slow
 def test_a_schema_shows_ids_types_and_defaults(url):
     assert json_lines("schema", "t", "-c", url) == [
-        _column(1, "id", "int32", None) | {"nullable": False},
-        _column(2, "name", "varchar", "??"),
-        _column(3, "`a.b`", "array<int32>", None),
+        _column(1, "id", "INT", None) | {"nullable": False},
+        _column(2, "name", "STRING", "??"),
+        _column(3, "`a.b`", "ARRAY<INT>", None),
     ]
-    assert "varchar" in run("schema", "t", "-c", url)
+    ducklake = json_lines("schema", "t", "-c", url, "--ducklake")
+    assert [line["type"] for line in ducklake] == ["int32", "varchar", "array<int32>"]
+    assert "STRING" in run("schema", "t", "-c", url)
 
 
 def _column(number, name, kind, default):
@@ -216,3 +224,94 @@ def test_apply_refuses_what_was_not_planned(sqlite_url, data_path, tmp_path, mon
     assert "has no .sql file" in told
     told = fail(monkeypatch, capsys, "schema", "t", "-c", sqlite_url, "-o", empty)
     assert "--output belongs to schema pull" in told
+
+
+def test_the_version_is_told():
+    assert run("--version") == f"shelduck {shelduck.__version__}\n"
+
+
+def test_every_command_has_an_example():
+    for words in commands():
+        told = run(*words, "--help")
+        assert f"Example: {' '.join(['shelduck', *words])} " in told
+
+
+def commands():
+    """The words of each command."""
+    groups = {"": app.registered_commands, "jobs": jobs.app.registered_commands}
+    for group, listed in groups.items():
+        for command in listed:
+            yield [*filter(None, [group]), command.name or command.callback.__name__]
+
+
+def test_a_lake_has_a_name_in_a_file(url, tmp_path, monkeypatch):
+    place = tmp_path / "lakes.toml"
+    place.write_text(f'[lakes.prod]\ncatalog = "{url}"\nconf = {{ "spark.a" = "1" }}\n')
+
+    assert len(json_lines("--config", place, "tables", "-c", "prod")) == 2
+    monkeypatch.setenv("SHELDUCK_CONFIG", str(place))
+    monkeypatch.setenv("SHELDUCK_CATALOG", "prod")
+    assert len(json_lines("tables")) == 2
+    assert json_lines("sql", "SELECT count(*) AS n FROM t") == [{"n": 2}]
+
+
+def test_a_wrong_name_is_told_with_the_known_ones(url, tmp_path, monkeypatch, capsys):
+    place = tmp_path / "lakes.toml"
+    place.write_text(f'[lakes.prod]\ncatalog = "{url}"\n[lakes.test]\ncatalog = "{url}"\n')
+
+    assert fail(monkeypatch, capsys, "--config", place, "tables", "-c", "prd") == (
+        "NotFound: lake 'prd' does not exist; named lakes: 'prod', 'test', or use an address such"
+        " as sqlite:////data/lake.db\n"
+    )
+
+
+def test_settings_of_spark_reach_the_session_that_a_command_starts(url, spark, monkeypatch, capsys):
+    seen = {}
+    monkeypatch.setattr(
+        "shelduck.work.state.session_for", lambda given, config: seen.update(config) or spark
+    )
+    run("sql", "SELECT 1", "-c", url, "--conf", "spark.a = 1=2", "--conf", "spark.b=")
+    assert seen == {"spark.log.level": "OFF", "spark.a": "1=2", "spark.b": ""}
+
+    told = fail(monkeypatch, capsys, "sql", "SELECT 1", "-c", url, "--conf", "spark.a")
+    assert told == (
+        "InvalidRequest: --conf 'spark.a' is no setting; write key=value, such as"
+        " spark.driver.memory=4g\n"
+    )
+
+
+def test_statements_come_from_a_file_or_from_stdin(url, tmp_path, monkeypatch, capsys):
+    place = tmp_path / "all.sql"
+    place.write_text("ALTER TABLE t ADD COLUMN n INT;\nSHOW CREATE TABLE t;\n")
+    found = CliRunner().invoke(app, ["sql", "-", "-c", url, "--json"], input="SHOW TABLES;\n")
+
+    assert [json.loads(line)["tableName"] for line in found.stdout.splitlines()] == ["t"]
+    assert "n INT" in run("sql", "-f", place, "-c", url)
+    told = fail(monkeypatch, capsys, "sql", "-f", tmp_path / "none.sql", "-c", url)
+    assert told.startswith(f"InvalidRequest: cannot read {tmp_path}/none.sql: ")
+    for wrong in ([], ["SELECT 1", "-f", str(place)]):
+        found = CliRunner().invoke(app, ["sql", *wrong, "-c", url])
+        assert found.exit_code == 2
+        assert "only one of them" in found.stderr
+
+
+def test_the_shell_completes_names_of_lakes_and_tables(url, tmp_path):
+    place = tmp_path / "lakes.toml"
+    place.write_text(f'[lakes.prod]\ncatalog = "{url}"\n')
+
+    assert completed(f"shelduck --config {place} tables -c ") == ["prod"]
+    assert completed(f"shelduck --config {place} schema -c prod ") == ["t", "`odd [b]name[/b]`.t"]
+    assert completed("shelduck schema -c sqlite:///none.db ") == [""]
+    assert completed("shelduck jo") == ["jobs"]
+
+
+def completed(line):
+    """What bash offers for the last word."""
+    words = line.split(" ")
+    asked = {
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+        "_SHELDUCK_COMPLETE": "complete_bash",
+    }
+    found = CliRunner().invoke(app, [], env=asked, prog_name="shelduck")
+    return found.stdout.split("\n")[:-1]

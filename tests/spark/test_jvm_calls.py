@@ -18,7 +18,7 @@ MERGE = (
 )
 VERBS = {
     "read": (lambda lake, _: lake.table("t").read(), 10),
-    "append": (lambda lake, rows: lake.table("t").append(rows), 75),
+    "append": (lambda lake, rows: lake.table("t").append(rows), 78),
     "delete": (lambda lake, _: lake.table("t").delete("id = 7"), 85),
     "update": (lambda lake, _: lake.table("t").update({"a": "a + 1"}, where="id = 9"), 160),
     "merge": (lambda lake, _: lake.sql(MERGE), 880),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from decimal import Decimal
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 import shelduck
 from shelduck import Conflict, InvalidRequest, Unsupported
 from tests.support.lakes import rows
-from tests.support.oracle import DuckDBOracle
 
 
 @pytest.fixture
@@ -24,55 +22,6 @@ def lake(spark, sqlite_url, data_path):
 def text_of(lake, folder):
     [place] = lake.pull_schema(folder)
     return place.read_text(encoding="utf-8")
-
-
-def test_a_team_changes_files_while_writers_go_on(spark, lake, tmp_path, sqlite_url):
-    """The whole story: pull, edit, plan, apply a heavy change beside two writers."""
-    spark.range(2000).selectExpr("id", "'a' AS name", "cast(id AS int) AS n").createTempView("src")
-    try:
-        lake.sql("INSERT INTO t SELECT * FROM src")
-        folder = tmp_path / "schema"
-        text = text_of(lake, folder)
-        text = text.replace("name STRING", "label STRING").replace("n INT", "n STRING")
-        (folder / "main.t.sql").write_text(text, encoding="utf-8")
-        plan = lake.plan(folder)
-        assert plan.is_heavy
-        assert plan.lost == []
-        light, heavy = plan.as_json()["tables"]
-        assert [t["sql"] for t in (light, heavy)] == [
-            "ALTER TABLE main.t RENAME COLUMN name TO label",
-            "ALTER TABLE main.t ALTER COLUMN n TYPE varchar",
-        ]
-        assert [t["weight"] for t in (light, heavy)] == ["light", "heavy"]
-        assert heavy["steps"][0]["rows"] == 2000
-        assert heavy["estimated_from_jobs"] == 0
-        assert "| main.t |" in plan.markdown()
-        stop, landed = threading.Event(), []
-
-        def write(first):
-            at = first
-            while not stop.is_set():
-                # The type of n changes in the middle, so these rows leave it out.
-                lake.table("t").append(spark.createDataFrame([(at,)], "id bigint"))
-                landed.append(at)
-                at += 1
-
-        writers = [threading.Thread(target=write, args=(first,)) for first in (10_000, 20_000)]
-        for writer in writers:
-            writer.start()
-        [job] = plan.apply()
-        job.wait()
-        stop.set()
-        for writer in writers:
-            writer.join()
-        assert str(lake.plan(folder)) == "nothing differs"
-        found = lake.sql("SELECT count(*), count(DISTINCT id), count(n), min(label) FROM t")
-        total = 2000 + len(landed)
-        assert rows(found) == [(total, total, 2000, "a")]
-        with DuckDBOracle(sqlite_url) as oracle:
-            assert oracle.sql("SELECT count(*), max(n) FROM t WHERE id < 2000") == [(2000, "999")]
-    finally:
-        spark.catalog.dropTempView("src")
 
 
 def test_light_changes_of_all_tables_are_one_snapshot(lake, tmp_path):
@@ -249,6 +198,26 @@ def test_views_are_files_too(lake, tmp_path):
     assert lake.plan(tmp_path).is_empty
     lake.sql("INSERT INTO t VALUES (1, 'x', 42)")
     assert rows(lake.sql("SELECT * FROM b")) == [(42,)]
+
+
+def test_pinned_views_are_files_too(lake, tmp_path):
+    version = lake.snapshots()[-1].id
+    lake.pin("t", version, "old")
+    lake.pull_schema(tmp_path)
+    assert (tmp_path / "main.old.sql").read_text() == (
+        f"CREATE VIEW main.old AS SCHEMA VERSION {version} OF main.t;\n"
+    )
+    lake.execute("ALTER TABLE t RENAME COLUMN n TO m")
+    lake.pull_schema(tmp_path)
+    assert lake.plan(tmp_path).is_empty
+    now = lake.snapshots()[-1].id
+    (tmp_path / "main.old.sql").write_text(f"CREATE VIEW old AS SCHEMA VERSION {now} OF t")
+    (tmp_path / "main.new.sql").write_text("CREATE VIEW new AS SELECT m FROM t")
+    plan = lake.plan(tmp_path)
+    assert [t.action.value for t in plan.tables] == ["create view", "replace view"]
+    plan.apply()
+    assert lake.plan(tmp_path).is_empty
+    assert lake.sql("SELECT * FROM old").columns == ["id", "name", "m"]
 
 
 def test_options_are_in_files(lake, tmp_path):

@@ -26,7 +26,7 @@ class NoJavaError(Exception):
 def bare(base, monkeypatch):
     """A lake without a session, where none can be made; its catalog and its files."""
 
-    def fails(_):
+    def fails(*_):
         raise NoJavaError
 
     catalog, lake = base.copy()
@@ -52,6 +52,7 @@ def bare(base, monkeypatch):
         "BEGIN; DROP TABLE t; COMMIT",
         "CHECKPOINT",
         "SHOW TABLES",
+        "CREATE VIEW v AS SCHEMA VERSION 1 OF t",
     ],
 )
 def test_a_statement_commits_nothing_when_its_answer_cannot_be_made(bare, text):

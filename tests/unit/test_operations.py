@@ -10,8 +10,8 @@ from shelduck.statements.operations import OPERATIONS
 
 
 def test_every_statement_has_a_name_of_its_own():
-    # These are a MERGE inside, and to users what they wrote.
-    more = {UpdateFrom: "UPDATE", DeleteUsing: "DELETE"}
+    # The first two are a MERGE inside, and to users what they wrote.
+    more = {UpdateFrom: "UPDATE", DeleteUsing: "DELETE", st.PinView: "CREATE VIEW"}
     assert set(OPERATIONS) == {*get_args(st.Statement), *more}
     assert {kind: OPERATIONS[kind] for kind in more} == more
     assert len(set(OPERATIONS.values())) == len(OPERATIONS) - len(more)

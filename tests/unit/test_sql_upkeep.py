@@ -12,6 +12,7 @@ from shelduck.sql.statements.statements import (
     AlterView,
     CreateView,
     DropView,
+    PinView,
     RenameView,
     ViewColumn,
 )
@@ -136,6 +137,15 @@ STATEMENTS = [
         "CREATE VIEW IF NOT EXISTS v AS (SELECT 1)",
         CreateView(V, Query("(SELECT 1)"), "(SELECT 1)", if_not_exists=True),
     ),
+    ("CREATE VIEW v AS SCHEMA VERSION 3 OF main.t", PinView(V, TableName(("main", "t")), 3)),
+    (
+        "create or replace view v comment 'y' as schema version '3' of t;",
+        PinView(V, T, 3, or_replace=True, comment="y"),
+    ),
+    (
+        "CREATE VIEW IF NOT EXISTS v AS SCHEMA VERSION 3 OF t",
+        PinView(V, T, 3, if_not_exists=True),
+    ),
     ("DROP VIEW v", DropView(V)),
     ("DROP VIEW IF EXISTS main.v", DropView(TableName(("main", "v")), True)),
     ("ALTER VIEW v RENAME TO w", RenameView(V, TableName(("w",)))),
@@ -188,6 +198,9 @@ def test_numbers_of_a_call_keep_their_kinds():
         ("DESCRIBE HISTORY t LIMIT x", "expected a whole number at line 1, column 26"),
         ("CHECKPOINT t", "expected the end of the statement"),
         ("CREATE VIEW v", "expected AS at line 1, column 14"),
+        ("CREATE VIEW v AS SCHEMA VERSION OF t", "expected the id of a snapshot"),
+        ("CREATE VIEW v AS SCHEMA VERSION 3 t", "expected OF"),
+        ("CREATE VIEW v AS SCHEMA VERSION 3 OF t WHERE a = 1", "expected the end"),
         ("CREATE VIEW v () AS SELECT 1", "expected a column at line 1, column 16"),
         ("CREATE VIEW v (a, A) AS SELECT 1", "expected each column only once"),
         ("CREATE OR REPLACE VIEW IF NOT EXISTS v AS SELECT 1", "OR REPLACE and IF NOT EXISTS"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
@@ -22,6 +22,7 @@ def connect(
     author: str | None = None,
     progress: bool | None = None,
     timestamp: Literal["ltz", "ntz"] = "ltz",
+    config: Mapping[str, str] | None = None,
 ) -> Lake:
     """Return the lake at a catalog address, and create it if there is none.
 
@@ -36,6 +37,7 @@ def connect(
         timestamp: What the type TIMESTAMP means in `Lake.sql` and `Lake.create_table`: an instant
             (``ltz``), as in Spark, or a time without a zone (``ntz``), as in DuckDB. Pass ``ntz``
             to run DuckDB's scripts as they are. TIMESTAMP_NTZ and TIMESTAMPTZ mean the same always.
+        config: Settings of a session that is made, by their names in Spark.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
@@ -48,15 +50,18 @@ def connect(
     with _closed_on_error(store):
         found = open_or_create_lake(store, data_path)
     state = LakeState(store, found, spark, author, show_progress=progress, ntz=timestamp == "ntz")
+    state.config.update(config or {})
     return Lake(state)
 
 
-def connect_existing(url: str) -> Lake:
+def connect_existing(url: str, *, config: Mapping[str, str] | None = None) -> Lake:
     """Return the lake at a catalog address; NotFound when there is none: it is not created."""
     store = open_store(url)
     with _closed_on_error(store):
         found = open_lake(store)
-    return Lake(LakeState(store, found))
+    state = LakeState(store, found)
+    state.config.update(config or {})
+    return Lake(state)
 
 
 @contextmanager

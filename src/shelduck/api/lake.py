@@ -15,14 +15,14 @@ from shelduck.catalog.read import read as catalog_read
 from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
 from shelduck.model.changes.batch import Batch
 from shelduck.model.tables.options import OptionValue
-from shelduck.model.tables.table import Snapshot
+from shelduck.model.text.shown import html_table
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import run_plain, run_sql
 from shelduck.verbs.lake.check import LakeCheck, check_lake
 from shelduck.verbs.lake.delta_import import LakeBorders
 from shelduck.verbs.lake.options import Option, options, set_option
-from shelduck.work.results import PlainRows, Result, TableName
+from shelduck.work.results import PlainRows, Result, Snapshots, TableName
 from shelduck.work.state import LakeState
 from shelduck.work.turns import Turns
 from shelduck.work.unit import UnitOfWork
@@ -94,10 +94,10 @@ class Lake(LakeBorders):
         texts = target if isinstance(target, Mapping) else read_folder(Path(target))
         return plan_schema(self._state, texts)
 
-    def snapshots(self) -> list[Snapshot]:
+    def snapshots(self) -> Snapshots:
         """Return all snapshots of the lake, oldest first."""
         with self._state.store.read() as connection:
-            return catalog_read.snapshots(connection)
+            return Snapshots(catalog_read.snapshots(connection))
 
     def set_option(
         self,
@@ -146,7 +146,7 @@ class Lake(LakeBorders):
 
     def jobs(self) -> list[SchemaChangeJob]:
         """Return the jobs of heavy schema changes, also those that have ended, newest first."""
-        return [SchemaChangeJob(self._state, job.id) for job in jobs_of(self._state)]
+        return [SchemaChangeJob(self._state, job.id, job) for job in jobs_of(self._state)]
 
     def job(self, number: int) -> SchemaChangeJob:
         """Return a job by its id; NotFound lists the existing ones."""
@@ -206,3 +206,6 @@ class Lake(LakeBorders):
 
     def __repr__(self) -> str:
         return f"Lake({self._state.store.where!r}, data_path={self.data_path!r})"
+
+    def _repr_html_(self) -> str:
+        return html_table(("catalog", "data_path"), [(self._state.store.where, self.data_path)])

@@ -10,11 +10,12 @@ from urllib.parse import quote
 from shelduck.errors import InvalidRequest, ShelduckError
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import backticked, quote_name, quote_text
-from shelduck.statements.describe import create_statement
+from shelduck.statements.describe import create_statement, pinned_statement
 from shelduck.statements.relations import query_of
 from shelduck.statements.run_views import spark_text
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.lake.options import Option, options
+from shelduck.work.pins import pinned_shape
 from shelduck.work.results import TableName
 from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.state import LakeState
@@ -68,7 +69,7 @@ def views_of(state: LakeState, unit: UnitOfWork) -> Iterator[tuple[TableName, Vi
             if view is None:
                 continue
             try:
-                query_of(view)
+                query_of(unit, view, None)
             except ShelduckError:
                 continue
             yield TableName(schema, name), view
@@ -77,12 +78,14 @@ def views_of(state: LakeState, unit: UnitOfWork) -> Iterator[tuple[TableName, Vi
 def view_text(unit: UnitOfWork, view: ViewVersion) -> str:
     """Return the CREATE VIEW statement of a view."""
     made = view.definition
+    if made.pin is not None:
+        return pinned_statement(view, pinned_shape(unit, made.pin)[1])
     text = f"CREATE VIEW {view.full_name}"
     if made.columns:
         text += f" ({', '.join(map(quote_name, made.columns))})"
     if made.comment is not None:
         text += f" COMMENT {quote_text(made.comment)}"
-    query = query_of(view)
+    query = query_of(unit, view, None)
     for relation in query.relations:
         # A table's own name is its alias without saying so.
         named = f"{relation.placeholder} AS {backticked(relation.name.table)}"

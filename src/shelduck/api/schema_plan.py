@@ -12,6 +12,7 @@ from shelduck.errors import Conflict, InvalidRequest
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.table_change import TableChange
+from shelduck.model.text.shown import html_table, html_text
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import run_plain
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
@@ -80,7 +81,7 @@ class TablePlan:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SchemaPlan:
     """What leads from a lake to files of SQL; print it, then `apply` it.
 
@@ -110,6 +111,19 @@ class SchemaPlan:
         if self.is_empty:
             return "nothing differs"
         return "\n\n".join(_told(t) for t in self.tables)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        if self.is_empty:
+            return html_text(str(self))
+        names = ("table", "action", "weight", "statement", "other clients")
+        rows = [
+            (t.name, t.action.value, "heavy" if t.is_heavy else "light", t.text, "; ".join(t.felt))
+            for t in self.tables
+        ]
+        return html_table(names, rows)
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON."""

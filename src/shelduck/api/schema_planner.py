@@ -23,6 +23,7 @@ from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.names import split_name
 from shelduck.sql.ddl.render import has_text
 from shelduck.sql.schema_files import TableFile, ViewFile, read_schema_file
+from shelduck.sql.statements.statements import CreateView, PinView
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements.arguments import bind
 from shelduck.statements.calls.options import set_option
@@ -30,8 +31,7 @@ from shelduck.statements.relations import query_of
 from shelduck.statements.run_views import spark_text
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.lake.options import Option, options
-from shelduck.work.lookup import table_name
-from shelduck.work.results import TableName
+from shelduck.work.results import TableName, table_name
 from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
@@ -184,12 +184,28 @@ def _replacing(text: str) -> str:
 
 
 def _is_same(unit: UnitOfWork, view: ViewVersion, file: ViewFile) -> bool:
-    now, wanted = view.definition, file.view
-    schema = view.schema.name
+    now, wanted, schema = view.definition, file.view, view.schema.name
+    if isinstance(wanted, PinView) or now.pin is not None:
+        return _is_same_pin(unit, view, wanted)
     return (
         now.columns == tuple(c.name for c in wanted.columns)
         and now.comment == wanted.comment
-        and spark_text(unit, query_of(view), schema) == spark_text(unit, wanted.query, schema)
+        and spark_text(unit, query_of(unit, view, None), schema)
+        == spark_text(unit, wanted.query, schema)
+    )
+
+
+def _is_same_pin(unit: UnitOfWork, view: ViewVersion, wanted: CreateView | PinView) -> bool:
+    pin = view.definition.pin
+    if pin is None or not isinstance(wanted, PinView):
+        return False
+    name = table_name(wanted.table.parts[-2:], view.schema.name)
+    is_there = unit.workspace.has_table(name)
+    return (
+        is_there
+        and unit.workspace.table(name).id == pin.table_id
+        and wanted.version == pin.snapshot
+        and wanted.comment == view.definition.comment
     )
 
 
@@ -201,7 +217,8 @@ def _in_order(files: Mapping[_Key, tuple[TableName, ViewFile]]) -> list[_Key]:
         if key in ordered or key in above:
             return
         name, file = files[key]
-        for relation in file.view.query.relations:
+        read = file.view.query.relations if isinstance(file.view, CreateView) else ()
+        for relation in read:
             below = _key(table_name(relation.name.parts[-2:], name.schema))
             if below in files:
                 visit(below, (*above, key))

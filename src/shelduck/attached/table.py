@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from shelduck.model.changes.evolution import Evolution
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import quote_name
 from shelduck.operations.done import Done
@@ -56,7 +57,7 @@ class AttachedTable:
             keys = [quote_name(name) for name in partitioned_by]
             CatalogVerbs(self.state, None).create_table(self.name, columns, partitioned_by=keys)
 
-    def sink(self, *, replaces: bool, merge_schema: bool) -> Callable[[DataFrame, int], None]:
+    def sink(self, *, replaces: bool, evolution: Evolution) -> Callable[[DataFrame, int], None]:
         """Return a function for ``foreachBatch`` that writes each batch to it exactly once.
 
         With ``replaces``, a batch replaces all rows.
@@ -65,7 +66,7 @@ class AttachedTable:
         def write(table: Table, batch: DataFrame) -> object:
             if replaces:
                 return table.overwrite(batch)
-            return table.append(batch, merge_schema=merge_schema)
+            return table.append(batch, evolve=evolution.words, rescue=evolution.rescue)
 
         return Table(self.state, self.table).sink(write=write)
 
@@ -86,10 +87,12 @@ class AttachedTable:
         with told_as_sparks():
             Table(self.state, self.table).overwrite(rows, where=where)
 
-    def append(self, rows: DataFrame) -> None:
-        """Append rows by column name, and add the columns that the table lacks."""
+    def append(self, rows: DataFrame, evolution: Evolution) -> None:
+        """Append rows by column name, which may change the columns of the table."""
         with told_as_sparks():
-            Table(self.state, self.table).append(rows, merge_schema=True)
+            Table(self.state, self.table).append(
+                rows, evolve=evolution.words, rescue=evolution.rescue
+            )
 
     def overwrite_partitions(self, rows: DataFrame, *, by_position: bool) -> None:
         """Replace the partitions that rows are in."""

@@ -36,7 +36,7 @@ from shelduck.statements.run_macros import without_macros
 from shelduck.statements.runner import Runner
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import as_frame, run_statement, run_with_macros
-from shelduck.work.lookup import table_name
+from shelduck.work.results import table_name
 from shelduck.work.state import LakeState
 
 _TIMES = ("versionasof", "timestampasof")

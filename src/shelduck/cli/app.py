@@ -1,4 +1,7 @@
-"""``shelduck``: run SQL on a lake, look at it, see the demo."""
+"""``shelduck``: run SQL on a lake, look at it, see the demo.
+
+Each command loads its modules when it runs, so that ``--help`` and the shell's completion are fast.
+"""
 
 from __future__ import annotations
 
@@ -10,90 +13,90 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperGroup
 
-from shelduck.api.connect import connect, connect_existing
-from shelduck.cli import check, jobs, schema
-from shelduck.cli.demo import ROWS, run_demo
-from shelduck.cli.options import Catalog, Json, console, print_rows, print_told
+import shelduck
+from shelduck.cli import check, jobs, looks, schema, sql, ui
+from shelduck.cli.lakes import config_file
+from shelduck.cli.options import console
 from shelduck.errors import ShelduckError
-from shelduck.model.tables.table import Snapshot
-from shelduck.spark.session import PySparkException
-from shelduck.work.results import PlainRows
+
+EXAMPLE = """Example: shelduck sql "CREATE TABLE ducks (id INT)" -c sqlite:///lake.db -d files/
+
+Example: shelduck tables -c sqlite:///lake.db
+
+SHELDUCK_CATALOG can hold the address, and shelduck.toml names for addresses."""
+
+
+class Commands(TyperGroup):
+    """The commands; Ctrl-C tells what goes on, and the exit status is 130."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stopped:
+            told = str(stopped) or "interrupted"
+            Console(stderr=True).print(told, markup=False, highlight=False, soft_wrap=True)
+            raise
+
 
 app = typer.Typer(
+    cls=Commands,
     help="A lakehouse engine for Spark that changes the shape of tables while they are used.",
+    epilog=EXAMPLE,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-DataPath = Annotated[
-    str | None,
-    typer.Option(
-        "--data-path", "-d", envvar="SHELDUCK_DATA_PATH", help="where a new lake's files go"
-    ),
-]
+app.command(epilog=sql.EXAMPLE)(sql.sql)
+app.command(epilog=looks.TABLES_EXAMPLE)(looks.tables)
+app.command(epilog=schema.SCHEMA_EXAMPLE)(schema.schema)
+app.command(epilog=looks.HISTORY_EXAMPLE)(looks.history)
+app.command(epilog=schema.PLAN_EXAMPLE)(schema.plan)
+app.command(epilog=schema.APPLY_EXAMPLE)(schema.apply)
+app.command(epilog=check.EXAMPLE)(check.check)
+app.command(epilog=ui.EXAMPLE)(ui.ui)
 app.add_typer(jobs.app, name="jobs")
-for command in (schema.schema, schema.plan, schema.apply, check.check):
-    app.command()(command)
 
 
-@app.command()
-def sql(
-    text: Annotated[str, typer.Argument(help="one or more statements")],
-    catalog: Catalog,
-    data_path: DataPath = None,
-    limit: Annotated[int, typer.Option(help="maximum number of rows to print")] = 50,
-    json: Json = False,
-) -> None:
-    """Run SQL and print the rows of the last statement."""
-    with connect(catalog, data_path) as lake:
-        found = lake.execute(text)
-        if isinstance(found, PlainRows):
-            print_told(found.names, found.rows[:limit], as_json=json)
-        elif json:
-            text = "to_json(struct(*), map('ignoreNullFields', 'false')) AS line"
-            for row in found.limit(limit).selectExpr(text).collect():
-                typer.echo(row.line)
-        else:
-            found.show(limit, truncate=False)
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"shelduck {shelduck.__version__}")
+        raise typer.Exit
 
 
-@app.command()
-def tables(
-    catalog: Catalog,
-    in_schema: Annotated[str | None, typer.Option("--schema", help="only its tables")] = None,
-    json: Json = False,
-) -> None:
-    """List the tables of a lake."""
-    with connect_existing(catalog) as lake:
-        rows = [{"schema": t.schema, "table": t.name} for t in lake.tables(in_schema)]
-    print_rows(rows, ["schema", "table"], as_json=json)
-
-
-@app.command()
-def history(
-    catalog: Catalog,
-    table: Annotated[
-        str | None, typer.Argument(help="one table; by default the whole lake")
+@app.callback()
+def options(
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="SHELDUCK_CONFIG",
+            help="file with names of lakes; by default the shelduck.toml of this directory or"
+            " one above it, and that of ~/.config/shelduck",
+        ),
     ] = None,
-    json: Json = False,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="show the version"),
+    ] = False,
 ) -> None:
-    """Show the snapshots of a lake, or those that changed one table."""
-    with connect_existing(catalog) as lake:
-        found = lake.table(table).history() if table else lake.snapshots()
-    keys = ["snapshot", "time", "schema_version", "changes", "author", "message"]
-    print_rows([_snapshot_row(s) for s in found], keys, as_json=json)
+    """Remember what all commands share."""
+    config_file.set(config)
 
 
-@app.command()
+@app.command(epilog="Example: shelduck demo --keep my-lake/")
 def demo(
-    rows: Annotated[int, typer.Option(help="rows to begin with")] = ROWS,
+    rows: Annotated[int, typer.Option(help="rows to begin with")] = 5_000_000,
     keep: Annotated[Path | None, typer.Option(help="keep the lake in this new folder")] = None,
+    *,
+    show: Annotated[
+        bool, typer.Option("--ui", help="show the lake in a browser at the end, until Ctrl-C")
+    ] = False,
 ) -> None:
     """Change the type of a column of a large table while others write and read."""
-    url = run_demo(console, rows, keep)
-    if keep is not None:
-        console.print(f"The lake is kept. Try: shelduck history -c {url}", highlight=False)
+    from shelduck.cli.demo import run_demo
+
+    run_demo(console, rows, keep, ui.show if show else None)
 
 
 def main() -> None:
@@ -104,7 +107,11 @@ def main() -> None:
         app()
     except ShelduckError as error:
         _fail(error, str(error))
-    except PySparkException as error:
+    except Exception as error:
+        from shelduck.spark.session import PySparkException
+
+        if not isinstance(error, PySparkException):
+            raise
         # Spark appends its plan or a Java trace; the first line says what is wrong.
         _fail(error, str(error).strip().split("\n", 1)[0])
     finally:
@@ -115,14 +122,3 @@ def _fail(error: Exception, text: str) -> NoReturn:
     told = f"[bold red]{type(error).__name__}[/]: {escape(text)}"
     Console(stderr=True).print(told, highlight=False, soft_wrap=True)
     sys.exit(1)
-
-
-def _snapshot_row(found: Snapshot) -> dict[str, Any]:
-    return {
-        "snapshot": found.id,
-        "time": found.time.isoformat(sep=" "),
-        "schema_version": found.schema_version,
-        "changes": found.changes_made,
-        "author": found.author,
-        "message": found.commit_message,
-    }

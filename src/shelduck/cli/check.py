@@ -1,22 +1,20 @@
-"""``shelduck check``: what is wrong in a lake, without reading its rows."""
+"""``shelduck check``: what is wrong in a lake, without reading its rows; no Spark starts."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 
-from shelduck.api.connect import connect_existing
-from shelduck.cli.options import Catalog, Json, print_rows
+from shelduck.cli.options import Catalog, Json, TableOrAll, print_rows
+
+EXAMPLE = "Example: shelduck check -c sqlite:///lake.db --json"
 
 
-def check(
-    catalog: Catalog,
-    table: Annotated[str | None, typer.Argument(help="one table; by default the lake")] = None,
-    json: Json = False,
-) -> None:
+def check(catalog: Catalog, table: TableOrAll = None, json: Json = False) -> None:
     """Check a lake without reading rows; exit status 2 if something is wrong, 1 for an error."""
+    from shelduck.cli.lakes import connect_existing
+
     with connect_existing(catalog) as lake:
         found = lake.check(table)
     if json:

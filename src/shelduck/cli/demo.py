@@ -28,7 +28,6 @@ from shelduck.model.changes.job import JobState
 from shelduck.work.results import Committed
 
 T = TypeVar("T")
-ROWS = 5_000_000
 _FILES = 8
 _COLUMNS = {"id": "bigint", "user_id": "int", "amount": "string", "at": "timestamp"}
 _LOADED = (
@@ -40,10 +39,13 @@ _LOADED = (
 _LOOK = "SELECT count(*) || ' rows, amount is ' || typeof(any_value(amount)) FROM events"
 
 
-def run_demo(console: Console, rows: int, keep: Path | None) -> str:
-    """Tell the story on ``rows`` rows, print what happened, and return the catalog's address.
+def run_demo(
+    console: Console, rows: int, keep: Path | None, show: Callable[[str], None] | None = None
+) -> None:
+    """Tell the story on ``rows`` rows, and print what happened.
 
-    The lake is in ``keep``, or in a folder that is removed at the end.
+    The lake is in ``keep``, or in a folder that is removed at the end, after ``show`` has returned,
+    which gets its address.
     """
     if keep is not None and keep.exists():
         raise InvalidRequest(f"{keep} already exists; choose a new folder for the lake")
@@ -56,7 +58,12 @@ def run_demo(console: Console, rows: int, keep: Path | None) -> str:
         console.print(f"A new lake: [bold]{url}[/], its files are in {folder.absolute()}/files")
         with connect(url, str(folder.absolute() / "files"), progress=False) as lake:
             _Story(console, lake, url, rows).run()
-    return url
+        if show is not None:
+            show(url)
+        elif keep is not None:
+            console.print(f"The lake is kept. See it: shelduck ui -c {url}", highlight=False)
+        else:
+            console.print("See such a lake in your browser: shelduck demo --ui", highlight=False)
 
 
 class _Story:

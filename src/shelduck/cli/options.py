@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,12 +12,71 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from shelduck.cli.config import lake_names
+from shelduck.model.text.quoting import quote_name
+
 console = Console()
+
+
+def _complete_lakes(ctx: typer.Context) -> list[str]:
+    """Return the names of shelduck.toml for the shell."""
+    try:
+        return lake_names(_config(ctx))
+    except Exception:  # noqa: BLE001 - a shell that completes a word shows no error
+        return []
+
+
+def _complete_tables(ctx: typer.Context) -> list[str]:
+    """Return the tables of the lake that the options before them name, for the shell."""
+    from shelduck.cli.lakes import config_file
+    from shelduck.cli.reading import reading
+
+    try:
+        config_file.set(_config(ctx))
+        with reading(ctx.params["catalog"]) as lake:
+            names = lake.tables()
+        return [quote_name(t.name) if t.schema == "main" else str(t) for t in names]
+    except Exception:  # noqa: BLE001 - as above
+        return []
+
+
+def _config(ctx: typer.Context) -> Path | None:
+    found = ctx.find_root().params.get("config")
+    return None if found is None else Path(found)
+
 
 Catalog = Annotated[
     str,
     typer.Option(
-        "--catalog", "-c", envvar="SHELDUCK_CATALOG", help="catalog URL, such as sqlite:////a.db"
+        "--catalog",
+        "-c",
+        envvar="SHELDUCK_CATALOG",
+        help="address of the catalog, such as sqlite:////data/lake.db, or a name in shelduck.toml",
+        autocompletion=_complete_lakes,
+    ),
+]
+DataPath = Annotated[
+    str | None,
+    typer.Option(
+        "--data-path", "-d", envvar="SHELDUCK_DATA_PATH", help="where a new lake's files go"
+    ),
+]
+TableOrAll = Annotated[
+    str | None,
+    typer.Argument(
+        help="table or schema.table; by default the whole lake", autocompletion=_complete_tables
+    ),
+]
+OneTable = Annotated[
+    str,
+    typer.Argument(
+        help="table or schema.table, or pull with --output", autocompletion=_complete_tables
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf", metavar="KEY=VALUE", help="setting of the Spark session; can be repeated"
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON lines")]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json as json_text
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shelduck.api.connect import connect_existing
-from shelduck.api.schema_plan import SchemaPlan
-from shelduck.cli.options import Catalog, Json, console, print_rows
+from shelduck.cli.lakes import connect_existing
+from shelduck.cli.options import Catalog, Conf, Json, OneTable, console, print_rows
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.data_types import type_text
+
+if TYPE_CHECKING:
+    from shelduck.api.schema_plan import SchemaPlan
 
 PULL = "pull"
 CHANGES = 2
@@ -26,26 +29,39 @@ PlanFile = Annotated[
 ]
 
 
+SCHEMA_EXAMPLE = """Example: shelduck schema events -c sqlite:///lake.db
+
+Example: shelduck schema pull -o schema/ -c sqlite:///lake.db"""
+PLAN_EXAMPLE = "Example: shelduck plan schema/ -c sqlite:///lake.db --markdown"
+APPLY_EXAMPLE = "Example: shelduck apply schema/ -c sqlite:///lake.db --yes --wait"
+
+
 def schema(
-    table: Annotated[str, typer.Argument(help="table or schema.table, or pull with --output")],
+    table: OneTable,
     catalog: Catalog,
     output: Output = None,
+    ducklake: Annotated[
+        bool, typer.Option("--ducklake", help="show DuckLake's names of the types")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show a table's columns; `schema pull -o FOLDER` writes every table as a .sql file."""
-    with connect_existing(catalog) as lake:
-        if table == PULL and output is not None:
+    if table == PULL and output is not None:
+        with connect_existing(catalog) as lake:
             for place in lake.pull_schema(output):
                 console.print(str(place), markup=False, highlight=False, soft_wrap=True)
-            return
-        if output is not None:
-            raise InvalidRequest("--output belongs to schema pull, which writes all tables")
-        columns = lake.table(table).columns
+        return
+    if output is not None:
+        raise InvalidRequest("--output belongs to schema pull, which writes all tables")
+    from shelduck.cli.reading import reading
+
+    with reading(catalog) as found:
+        columns = found.table(table).columns
     rows = [
         {
             "id": f.id,
             "column": quote_name(f.name),
-            "type": str(f.type),
+            "type": str(f.type) if ducklake else type_text(f.type),
             "nullable": f.nullable,
             "initial_default": f.initial_default,
             "default": f.default.text if f.default else None,
@@ -91,9 +107,10 @@ def apply(
         bool, typer.Option("--allow-drop", help="drop tables and columns that no file has")
     ] = False,
     planned: PlanFile = None,
+    conf: Conf = None,
 ) -> None:
     """Make the lake what files of SQL say; light changes are one snapshot, heavy ones jobs."""
-    with connect_existing(catalog) as lake:
+    with connect_existing(catalog, conf or ()) as lake:
         found = lake.plan(folder)
         if planned is not None:
             _require_planned(found, planned)

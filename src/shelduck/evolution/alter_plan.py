@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.tables.schema import FieldId
+from shelduck.model.text.shown import html_table
 from shelduck.planning.shadows import Shadow
 
 
@@ -36,7 +37,7 @@ class AlterStep:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AlterPlan:
     """What an ALTER would do; printing it shows every step.
 
@@ -89,6 +90,20 @@ class AlterPlan:
             told = f"{self.estimated_seconds:.0f} s on {self.cores} core(s), {self.speed}"
             lines.append(f"  estimate: {told}")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        names = ("change", "weight", "reason", "files", "rows", "bytes", "note")
+        rows = [
+            (
+                *(s.change, s.weight, s.reason),
+                *(s.files_to_rewrite, s.rows_to_rewrite, s.bytes_to_rewrite, s.note),
+            )
+            for s in self.steps
+        ]
+        return html_table(names, rows, f"ALTER TABLE {self.table}")
 
     def rewriting(self, files: int, rows: int, size: int, cores: int, speed: Speed) -> AlterPlan:
         """Return the plan with what its heavy steps rewrite, and how fast."""

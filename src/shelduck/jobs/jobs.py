@@ -22,6 +22,7 @@ from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.shown import html_text
 from shelduck.operations.landing import require_files
 from shelduck.planning.shadows import Shadow, reservation
 from shelduck.spark.rows.shadow_rows import require_resolved
@@ -39,18 +40,21 @@ class SchemaChangeJob:
     converted.
     """
 
-    def __init__(self, state: LakeState, number: int) -> None:
+    def __init__(self, state: LakeState, number: int, seen: Job | None = None) -> None:
         self._state = state
         self.id = number
+        self._seen = seen
 
     def __repr__(self) -> str:
-        return f"SchemaChangeJob({self.id})"
+        # Not a question to the catalog: what was seen last, which `look` and `state` renew.
+        last = f", last seen as {_text(self._seen)!r}" if self._seen is not None else ""
+        return f"SchemaChangeJob({self.id}{last})"
+
+    def _repr_html_(self) -> str:
+        return html_text(repr(self))
 
     def __str__(self) -> str:
-        job = self.look()
-        told = f": {job.message}" if job.message else ""
-        count = f" {job.done}/{job.total} file(s)" if job.state is JobState.RUNNING else ""
-        return f"job {job.id} on {job.table_name}: {job.state.value}{count}{told}"
+        return _text(self.look())
 
     @property
     def state(self) -> JobState:
@@ -66,7 +70,8 @@ class SchemaChangeJob:
     def look(self) -> Job:
         """Return all that the catalog knows about it."""
         with self._state.store.read() as connection:
-            return catalog_jobs.job(connection, self.id)
+            self._seen = catalog_jobs.job(connection, self.id)
+        return self._seen
 
     def wait(self, *, progress: bool | None = None) -> Committed:
         """Convert what is left and publish; return the snapshot that shows the new types.
@@ -98,6 +103,12 @@ class SchemaChangeJob:
         catalog_jobs.cancel_job(self._state.store, self.id, message)
         if work.rollups:
             drop_unlisted(self._state, job)
+
+
+def _text(job: Job) -> str:
+    told = f": {job.message}" if job.message else ""
+    count = f" {job.done}/{job.total} file(s)" if job.state is JobState.RUNNING else ""
+    return f"job {job.id} on {job.table_name}: {job.state.value}{count}{told}"
 
 
 def submit(

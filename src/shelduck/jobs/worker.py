@@ -27,11 +27,11 @@ from shelduck.errors import (
     OutcomeUnknown,
     ShelduckError,
 )
-from shelduck.evolution.alter import plan_alter
-from shelduck.jobs.failures import ending
+from shelduck.jobs.endings import ending, left_open
+from shelduck.jobs.publication import publication
 from shelduck.jobs.rollup_builder import build_rollups, drop_unlisted, exchange
 from shelduck.leases.identity import is_gone, new_identity
-from shelduck.model.changes.change import AlterTable, Change
+from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
@@ -50,6 +50,7 @@ from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow, known_shadows
 from shelduck.spark.named_errors import SparkError, first_line
 from shelduck.spark.session import AnalysisException
+from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.write.rewrite import at_once
 from shelduck.work.compaction import land
 from shelduck.work.results import Committed, TableName, Unchanged
@@ -85,13 +86,15 @@ class JobWorker:
     def run(self) -> Committed:
         """Run the job to its end; raises what `SchemaChangeJob.wait` raises."""
         try:
-            with self._at_work():
+            with self._at_work(), stopped_on_error(self._state.given_spark):
                 return self._run()
         except BaseException as error:
             job = self._look()
             if job.state is JobState.CANCELLED:
                 kind = CorruptLake if isinstance(error, CorruptLake) else InvalidRequest
                 raise kind(f"job {job.id} was cancelled: {job.message}") from None
+            if isinstance(error, KeyboardInterrupt) and job.is_open:
+                raise KeyboardInterrupt(left_open(job, self._name)) from None
             raise
 
     @contextmanager
@@ -260,16 +263,16 @@ class JobWorker:
         bins = self._bins(found, left)
         name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
-        with bin_progress(name, bins, what, show=self._show) as report:
+        spark = self._state.spark
+        with bin_progress(spark, name, bins, what, show=self._show) as report:
             most = found.table.options.alter_tablet_worker_count
-            for lot in batches(bins, most or _LOT * at_once(self._state.spark)):
+            for lot in batches(bins, most or _LOT * at_once(spark)):
                 began = time.monotonic()
                 written = self._written(found, lot, shadows, report)
                 spent = round(1000 * (time.monotonic() - began))
                 # Files that others changed are left out, and converted again later.
                 land(written, partial(self._land, found.table))
-                cores = min(len(lot), at_once(self._state.spark))
-                speed = JobSpeed(sum(b.bytes for b in lot), spent, cores)
+                speed = JobSpeed(sum(b.bytes for b in lot), spent, min(len(lot), at_once(spark)))
                 self._step(JobState.RUNNING, _RUNNING, speed=speed)
                 now = self._look()
                 if not now.is_open or now.worker != self._name or now.is_late(datetime.now(UTC)):
@@ -375,19 +378,6 @@ class JobWorker:
         except Exception:
             discard(table, paths)
             raise
-
-
-def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTable:
-    """Return the change that publishes a job, valid as long as ``files`` are all files.
-
-    The clauses of its statement are applied to the current table. Raises what `plan_alter` raises.
-    """
-    shadows = known_shadows(table, job.work.conversions)
-    if isinstance(shadows, str):
-        raise InvalidRequest(shadows)
-    change = plan_alter(table, job.work.clauses, job.work.conversions).change
-    assert change is not None
-    return replace(change, only_files=files)
 
 
 def _pauses() -> Iterator[float]:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from shelduck.spark.bridge.jvm import has_jvm
+from shelduck.spark.start import start_session
 
 __all__ = [
     "AnalysisException",
@@ -52,12 +53,4 @@ def session_for(
     if "SPARK_REMOTE" not in os.environ:
         # Python workers must be the interpreter that has pyarrow, not the machine's python3.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("shelduck")
-    quiet = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-    }
-    for key, value in (quiet | dict(config or {})).items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    return start_session(config or {})

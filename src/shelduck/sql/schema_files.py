@@ -17,7 +17,13 @@ from shelduck.model.tables.schema import Default, Path, path_text
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Struct
 from shelduck.sql.parse import parse, pieces
-from shelduck.sql.statements.statements import AlterRollups, AlterTable, CreateTable, CreateView
+from shelduck.sql.statements.statements import (
+    AlterRollups,
+    AlterTable,
+    CreateTable,
+    CreateView,
+    PinView,
+)
 from shelduck.sql.tokens.lexer import Token, tokenize
 from shelduck.sql.tokens.parts import Call
 
@@ -47,10 +53,10 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class ViewFile:
-    """A file that declares a view; ``text`` is its statement."""
+    """A file that declares a view, or one that is pinned to a table; ``text`` is its statement."""
 
     text: str
-    view: CreateView
+    view: CreateView | PinView
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ def _read(text: str) -> SchemaFile:
     match others:
         case [] if options:
             return OptionsFile(options)
-        case [CreateView() as view] if not options:
+        case [CreateView() | PinView() as view] if not options:
             return ViewFile(pieces(text)[0].strip(), view)
         case [CreateTable(as_query=None) as created, *more]:
             texts = [p for p, s in zip(pieces(text), statements, strict=True) if s not in options]

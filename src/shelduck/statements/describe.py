@@ -9,10 +9,11 @@ from shelduck.evolution.rollups import spec_of
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import named_keys
 from shelduck.model.tables.properties import shown_properties
-from shelduck.model.tables.schema import Field, Path, path_text
+from shelduck.model.tables.schema import Field, Path, Schema, path_text
 from shelduck.model.tables.sorting import parse_sort_key
 from shelduck.model.tables.table import PartitionColumn, TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.tables.view import ViewVersion
+from shelduck.model.text.quoting import quote_name, quote_text
 from shelduck.model.types.data_types import Text, type_text
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.render import create_table_text, key_clauses
@@ -99,6 +100,24 @@ def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]
         ("initial_default", found.initial_default),
         ("default", found.default.text if found.default else None),
     ]
+
+
+def pinned_rows(view: ViewVersion, shape: Schema, table: TableVersion) -> list[Row]:
+    """Return name and Spark type of each column of a pinned view, and what it is pinned to."""
+    pin = view.definition.pin
+    assert pin is not None
+    rows: list[Row] = [(f.name, spark_text(f), None) for f in shape]
+    rows += [("", "", ""), ("# Pinned Schema", "", "")]
+    return [*rows, ("Table", table.full_name, None), ("Schema Version", str(pin.snapshot), None)]
+
+
+def pinned_statement(view: ViewVersion, table: TableVersion) -> str:
+    """Return the statement that makes a pinned view."""
+    made = view.definition
+    assert made.pin is not None
+    comment = "" if made.comment is None else f" COMMENT {quote_text(made.comment)}"
+    of = f"AS SCHEMA VERSION {made.pin.snapshot} OF {table.full_name}"
+    return f"CREATE VIEW {view.full_name}{comment} {of}"
 
 
 def create_statement(

@@ -56,6 +56,15 @@ ALTER TABLE t DROP ROLLUP r""",
         "ALTER TABLE t RENAME TO u",
     ),
     Topic(
+        "CREATE VIEW AS SCHEMA VERSION",
+        """CREATE [OR REPLACE] VIEW [IF NOT EXISTS] v [COMMENT text] AS SCHEMA VERSION n OF t
+
+The view shows today's rows of t in the columns that t had at snapshot n: renames are undone,
+dropped columns show their default, newer columns are left out, and values are cast back. A value
+that the older type does not hold fails the query. The view follows later changes of t.""",
+        "CREATE VIEW old AS SCHEMA VERSION 3 OF t",
+    ),
+    Topic(
         "SHOW ALTER TABLE",
         """SHOW ALTER TABLE {COLUMN | ROLLUP} [FROM schema] [WHERE condition] [ORDER BY c] [LIMIT n]
 

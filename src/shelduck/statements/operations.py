@@ -18,6 +18,7 @@ OPERATIONS: dict[type, str] = {
     st.RenameTable: "RENAME TABLE",
     st.AlterRollups: "ALTER ROLLUPS",
     st.CreateView: "CREATE VIEW",
+    st.PinView: "CREATE VIEW",
     st.AlterView: "ALTER VIEW",
     st.RenameView: "RENAME VIEW",
     st.CommentView: "COMMENT ON VIEW",

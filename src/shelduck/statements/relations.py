@@ -17,8 +17,8 @@ from shelduck.sql.query.translate import spark_query
 from shelduck.sql.statements import statements as st
 from shelduck.verbs.table.metadata_tables import TABLES, metadata_table
 from shelduck.work.instants import instant
-from shelduck.work.lookup import table_name
-from shelduck.work.results import TableName
+from shelduck.work.pins import pinned_query
+from shelduck.work.results import TableName, table_name
 from shelduck.work.rollups.answering import Reading, read_any
 from shelduck.work.unit import UnitOfWork
 
@@ -96,7 +96,7 @@ def view_frame(
         )
     scope = Scope(view.schema.name, version, (*views, me))
     try:
-        query = query_of(view)
+        query = query_of(unit, view, version)
         found = frame_of(unit, query, scope)
     except ShelduckError as error:
         if views:
@@ -124,10 +124,15 @@ def text_over(query: st.Query, frames: Mapping[str, DataFrame]) -> str:
     return query.without({word: virtual_columns(frames[word]) for word in named})
 
 
-def query_of(view: ViewVersion) -> st.Query:
-    """Return the query of a view as Spark understands it, or raise Unsupported."""
+def query_of(unit: UnitOfWork, view: ViewVersion, version: int | None) -> st.Query:
+    """Return the query of a view as Spark understands it, or raise Unsupported.
+
+    That of a pinned view is for the columns which its table has at ``version``, None for now.
+    """
     made = view.definition
     text = made.spark_sql or (made.sql if view.dialect == "spark" else None)
+    if made.pin is not None:
+        text = pinned_query(unit, made.pin, None if version is None else view.snapshot)
     if text is not None:
         statements = parse(text)
         if len(statements) != 1 or not isinstance(statements[0], st.Query):

@@ -28,8 +28,7 @@ from shelduck.sql.statements import macro_statements as ms
 from shelduck.sql.statements import statements as st
 from shelduck.statements.run_show import is_like
 from shelduck.statements.runner import Answer, Runner
-from shelduck.work.lookup import table_name
-from shelduck.work.results import PlainRows, Result, TableName, Unchanged
+from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.work.unit import UnitOfWork, carry_out
 
 

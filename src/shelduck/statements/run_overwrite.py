@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.operations.done import Done
@@ -26,7 +27,7 @@ from shelduck.statements.describe import spark_text
 from shelduck.statements.runner import Runner
 from shelduck.work.lookup import few_deletes
 from shelduck.work.results import Result
-from shelduck.work.rows.evolving import evolved_rows
+from shelduck.work.rows.evolving import evolved_rows, telling_plan
 from shelduck.work.rows.keyed import folds, load, settled_rows
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork
@@ -46,18 +47,18 @@ def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
             " list the columns"
         )
 
+    evolution = FULL_EVOLUTION if statement.schema_evolution else NO_EVOLUTION
+
     def prepare(unit: UnitOfWork) -> Done | Loaded:
         inside = Runner(runner.state, unit)
         rows = settled_rows(unit, inside.name(statement.name))
         new = _named(statement, rows.table, _values(inside, source))
-        alter = None
         if statement.mode == "append" and folds(rows.table):
-            name, evolves = inside.name(statement.name), statement.schema_evolution
-            alone = runner.unit is None
-            return load(unit, name, new, merge_schema=evolves, alone=alone)
-        if statement.schema_evolution:
-            rows, alter = evolved_rows(rows, new.schema)
-        done = _written(runner, inside, statement, rows, new)
+            name, alone = inside.name(statement.name), runner.unit is None
+            return load(unit, name, new, evolution=evolution, alone=alone)
+        rows, alter = evolved_rows(rows, new.schema, evolution)
+        with telling_plan(runner.state, rows.table, new.schema, evolution):
+            done = _written(runner, inside, statement, rows, new)
         return done if done.is_nothing else replace(done, alter=alter)
 
     return carry_out_rows(runner.state, runner.unit, prepare)

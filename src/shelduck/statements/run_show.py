@@ -6,8 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from shelduck.errors import NotFound
 from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.rollup import rollup_of
+from shelduck.model.tables.schema import Schema
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.view import ViewVersion
 from shelduck.spark.bridge.analyzed import analyzed_plan
 from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
@@ -15,8 +19,12 @@ from shelduck.sql.statements import statements as st
 from shelduck.statements import describe as described
 from shelduck.statements.help import topics
 from shelduck.statements.runner import Answer, Runner
+from shelduck.work.pins import pinned_shape
 from shelduck.work.results import PlainRows
 from shelduck.work.rollup_tables import rollups_of
+from shelduck.work.unit import UnitOfWork
+
+_DESCRIBED = "col_name string, data_type string, comment string"
 
 
 def query(runner: Runner, statement: st.Query) -> DataFrame:
@@ -69,8 +77,12 @@ def show_columns(runner: Runner, statement: st.ShowColumns) -> PlainRows:
 
 
 def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> PlainRows:
-    """SHOW CREATE TABLE."""
-    found, view = runner.version(statement.name), runner.view()
+    """SHOW CREATE TABLE, also of a pinned view."""
+    found = _table_or_pinned(runner, statement.name)
+    view = runner.view()
+    if isinstance(found, ViewVersion):
+        text = described.pinned_statement(found, _pinned(view, found)[1])
+        return PlainRows("createtab_stmt string", [(text,)])
     text = described.create_statement(found, list(rollups_of(view, found)))
     return PlainRows("createtab_stmt string", [(text,)])
 
@@ -87,8 +99,11 @@ def show_properties(runner: Runner, statement: st.ShowProperties) -> PlainRows:
 
 
 def describe(runner: Runner, statement: st.Describe) -> PlainRows:
-    """DESCRIBE a table or a column, with the columns that Spark gives."""
-    found = runner.version(statement.name)
+    """DESCRIBE a table, a column or a pinned view, with the columns that Spark gives."""
+    found = _table_or_pinned(runner, statement.name)
+    if isinstance(found, ViewVersion):
+        shown = described.pinned_rows(found, *_pinned(runner.view(), found))
+        return PlainRows(_DESCRIBED, shown)
     if statement.indexes:
         view = runner.view()
         rollups = [(spec.name, t) for t in rollups_of(view, found) if (spec := rollup_of(t))]
@@ -99,8 +114,26 @@ def describe(runner: Runner, statement: st.Describe) -> PlainRows:
         return PlainRows("info_name string, info_value string", rows)
     changes = runner.table(statement.name).type_changes() if statement.extended else None
     lines = described.table_rows(found, changes)
-    columns = "col_name string, data_type string, comment string"
-    return PlainRows(columns, lines)
+    return PlainRows(_DESCRIBED, lines)
+
+
+def _table_or_pinned(runner: Runner, name: st.TableName) -> TableVersion | ViewVersion:
+    """Return a table, or a view that is pinned to one; NotFound for all else."""
+    try:
+        return runner.version(name)
+    except NotFound:
+        view = runner.view().workspace.view(runner.name(name))
+        if view is None or view.definition.pin is None:
+            raise
+        return view
+
+
+def _pinned(unit: UnitOfWork, view: ViewVersion) -> tuple[Schema, TableVersion]:
+    assert view.definition.pin is not None
+    try:
+        return pinned_shape(unit, view.definition.pin)
+    except NotFound as error:
+        raise NotFound(f"view {view.full_name}: {error}") from error
 
 
 def help_(_: Runner, statement: st.Help) -> PlainRows:

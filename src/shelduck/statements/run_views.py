@@ -16,8 +16,8 @@ from shelduck.statements.run_show import is_like
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.metadata_tables import TABLES
 from shelduck.work.instants import instant
-from shelduck.work.lookup import table_name
-from shelduck.work.results import PlainRows, Result, TableName, Unchanged
+from shelduck.work.pins import pin_view
+from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.work.unit import UnitOfWork, carry_out
 
 
@@ -40,6 +40,20 @@ def create_view(runner: Runner, statement: st.CreateView) -> Result:
         definition,
         replaces=statement.or_replace,
         if_not_exists=statement.if_not_exists,
+    )
+
+
+def pin(runner: Runner, statement: st.PinView) -> Result:
+    """CREATE VIEW … AS SCHEMA VERSION n OF t."""
+    return pin_view(
+        runner.state,
+        runner.unit,
+        runner.name(statement.table),
+        statement.version,
+        runner.name(statement.name),
+        replaces=statement.or_replace,
+        if_not_exists=statement.if_not_exists,
+        comment=statement.comment,
     )
 
 
@@ -225,6 +239,7 @@ def _moment(text: str) -> str:
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.CreateView: create_view,
+    st.PinView: pin,
     st.AlterView: alter_view,
     st.RenameView: rename_view,
     st.CommentView: comment_view,

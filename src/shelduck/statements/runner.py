@@ -25,8 +25,7 @@ from shelduck.statements.relations import Scope, relation_frame, text_over
 from shelduck.statements.session import SqlSession
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table.table import Table
-from shelduck.work.lookup import table_name
-from shelduck.work.results import PlainRows, Result, TableName
+from shelduck.work.results import PlainRows, Result, TableName, table_name
 from shelduck.work.rollups.answering import without_hint
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of

@@ -46,7 +46,7 @@ def rewrite(
         return Compacted(name, files, size, len(bins), dry_run=dry_run)
     landed: list[RewrittenBin] = []
     snapshots: list[int] = []
-    with bin_progress(name, bins, what, show=state.show_progress) as report:
+    with bin_progress(state.spark, name, bins, what, show=state.show_progress) as report:
         for lot in batches(bins):
             written = write_bins(state.spark, found.rows, lot, report=report)
             for snapshot, parts in land(written, partial(_commit, state, f"{what} {name}")):

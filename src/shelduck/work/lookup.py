@@ -7,7 +7,7 @@ from datetime import datetime
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.running import jobs as catalog_jobs
-from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.errors import Conflict, NotFound, Unsupported
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.rows import TableRows, table_rows
@@ -90,12 +90,3 @@ def _same_table(unit: UnitOfWork, name: TableName, known: TableVersion) -> Table
     except NotFound:
         return None
     return found if found.id == known.id else None
-
-
-def table_name(parts: tuple[str, ...], default_schema: str) -> TableName:
-    """Return the schema and name that ``table`` or ``schema.table`` refers to."""
-    if len(parts) == 1:
-        return TableName(default_schema, parts[0])
-    if len(parts) == 2:
-        return TableName(parts[0], parts[1])
-    raise InvalidRequest(f"{'.'.join(parts)!r} has too many parts; write table or schema.table")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.shown import Shown, html_table
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+@dataclass(frozen=True, slots=True, repr=False)
+class Committed(Shown):
     """A successful commit, and what it changed.
 
     ``snapshot`` is the id for time travel. ``rows`` counts the inserted, updated and deleted rows;
@@ -29,8 +31,8 @@ class Committed:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+@dataclass(frozen=True, slots=True, repr=False)
+class Unchanged(Shown):
     """Nothing was done and no snapshot was made; ``note`` says why if something was left undone."""
 
     snapshot: int
@@ -43,8 +45,8 @@ class Unchanged:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+@dataclass(frozen=True, slots=True, repr=False)
+class Staged(Shown):
     """Work that waits for the end of its transaction."""
 
     rows: int = 0
@@ -56,6 +58,28 @@ class Staged:
 
 
 Result = Committed | Unchanged | Staged
+
+
+class Snapshots(list[Snapshot]):
+    """A list of snapshots, which shows each in a line."""
+
+    def __repr__(self) -> str:
+        return "\n".join("  ".join(str(v) for v in row if v is not None) for row in self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(("snapshot", "time", "changes", "author", "message"), self._rows())
+
+    def _rows(self) -> list[tuple[object, ...]]:
+        return [
+            (
+                s.id,
+                s.time.isoformat(sep=" ", timespec="seconds"),
+                s.changes_made,
+                s.author,
+                s.commit_message,
+            )
+            for s in self
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +111,23 @@ class TableName:
         return f"{quote_name(self.schema)}.{quote_name(self.name)}"
 
 
-__all__ = ["Committed", "PlainRows", "Result", "Snapshot", "Staged", "TableName", "Unchanged"]
+def table_name(parts: tuple[str, ...], default_schema: str) -> TableName:
+    """Return the schema and name that ``table`` or ``schema.table`` refers to."""
+    if len(parts) == 1:
+        return TableName(default_schema, parts[0])
+    if len(parts) == 2:
+        return TableName(parts[0], parts[1])
+    raise InvalidRequest(f"{'.'.join(parts)!r} has too many parts; write table or schema.table")
+
+
+__all__ = [
+    "Committed",
+    "PlainRows",
+    "Result",
+    "Snapshot",
+    "Snapshots",
+    "Staged",
+    "TableName",
+    "Unchanged",
+    "table_name",
+]

@@ -27,6 +27,8 @@ class LakeState:
     show_progress: bool | None = None
     ntz: bool = False
     """Whether a bare TIMESTAMP in a declaration has no time zone, as in DuckDB."""
+    config: dict[str, str] = field(default_factory=dict)
+    """Settings of the session if one is made."""
     leases: Leases = field(init=False)
 
     def __post_init__(self) -> None:
@@ -36,7 +38,7 @@ class LakeState:
     def spark(self) -> SparkSession:
         """The session that the user passed, otherwise the active one, otherwise a new local one."""
         if self.given_spark is None:
-            self.given_spark = session_for(None)
+            self.given_spark = session_for(None, self.config)
         if is_stopped(self.given_spark):
             raise InvalidRequest(
                 "the Spark session of this lake was stopped; connect again with a running one"

@@ -8,6 +8,7 @@ from shelduck.model.changes.change import AlterTable, Change, CreateTable, DropT
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.schema import spent
 from shelduck.model.tables.table import TableVersion
+from shelduck.work.results import TableName
 
 
 @dataclass
@@ -19,6 +20,11 @@ class TableWork:
     excludes_inserts: bool = False
     rows: StagedRows = field(default_factory=StagedRows)
     dropped: bool = False
+
+    def is_called(self, name: TableName) -> bool:
+        """Return whether the table has this name now, in any case."""
+        now = (self.current.schema.name.lower(), self.current.name.lower())
+        return not self.dropped and now == (name.schema.lower(), name.name.lower())
 
     def changes(self) -> list[Change]:
         """Return what a commit must contain for the table."""

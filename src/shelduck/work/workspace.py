@@ -15,15 +15,12 @@ from shelduck.catalog.read import macros as read_macros
 from shelduck.catalog.read import read
 from shelduck.catalog.read import views as read_views
 from shelduck.catalog.read.read import Connection
+from shelduck.catalog.running.pinned_shapes import table_of
 from shelduck.catalog.upkeep.options import read_table_options
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.evolution.alter import altered
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
-from shelduck.model.changes.change import (
-    AlterTable,
-    Change,
-    RowChange,
-)
+from shelduck.model.changes.change import AlterTable, Change, RowChange
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.macro import MacroBody, MacroKind, MacroVersion
@@ -111,7 +108,7 @@ class Workspace:
     def table(self, name: TableName) -> TableVersion:
         """Return a table as this transaction left it, or raise NotFound."""
         for work in self._tables.values():
-            if _is_named(work.current, name) and not work.dropped:
+            if work.is_called(name):
                 return work.current
         with self.reading() as connection:
             if self._schemas.has_made(name.schema):
@@ -135,6 +132,14 @@ class Workspace:
         except NotFound:
             return False
         return True
+
+    def table_of(self, number: TableId) -> TableVersion | None:
+        """Return a table by its id as this transaction left it, None if it is gone."""
+        work = self._tables.get(number)
+        if work is not None:
+            return None if work.dropped else work.current
+        with self.reading() as connection:
+            return table_of(connection, number, self.base, self._state.info)
 
     def view(self, name: TableName) -> ViewVersion | None:
         """Return a view as this transaction left it, None if there is none."""
@@ -390,10 +395,3 @@ class Workspace:
 def _require_name(kind: str, name: str) -> None:
     if not name:
         raise InvalidRequest(f"a {kind} needs a name")
-
-
-def _is_named(table: TableVersion, name: TableName) -> bool:
-    return (table.schema.name.lower(), table.name.lower()) == (
-        name.schema.lower(),
-        name.name.lower(),
-    )

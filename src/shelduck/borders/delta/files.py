@@ -21,6 +21,7 @@ from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.types.literals import blob_text, canonical_text
 from shelduck.model.types.promotions import Verdict, promotion
+from shelduck.operations.progress import counted
 from shelduck.operations.upkeep.adopt import constant_stats
 from shelduck.planning.adoption import Adopted, holds_widened, match_file
 from shelduck.spark.files.file_systems import filesystem
@@ -90,10 +91,14 @@ class DeltaFiles:
     )
 
     @classmethod
-    def read(cls, spark: SparkSession, sizes: Mapping[str, int]) -> DeltaFiles:
+    def read(
+        cls, spark: SparkSession, sizes: Mapping[str, int], *, show: bool | None = None
+    ) -> DeltaFiles:
         """Read the footers of these files, in parallel."""
         found = [FoundFile(path, size) for path, size in sizes.items()]
-        return cls({file.path: file for file in read_foreign(spark, found)})
+        told = "reading files of the Delta table"
+        foreign = counted(read_foreign(spark, found), told, len(found), show=show)
+        return cls({file.path: file for file in foreign})
 
     def rows(self, path: str) -> int:
         """Return how many rows a file holds, including deleted ones."""

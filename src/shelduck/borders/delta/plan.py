@@ -41,7 +41,12 @@ class ImportPlan:
 
 
 def plan_import(
-    spark: SparkSession, log: DeltaLog, known: Imported | None, *, own_path: str
+    spark: SparkSession,
+    log: DeltaLog,
+    known: Imported | None,
+    *,
+    own_path: str,
+    show_progress: bool | None = None,
 ) -> ImportPlan:
     """Return what to commit so that a table has every version of the log.
 
@@ -53,7 +58,8 @@ def plan_import(
     if known is not None:
         _require_told(log, known)
     start = first if known is None else max(first, known.version + 1)
-    planner = Planner(log, start, _read_files(spark, log, start, known, own_path))
+    sizes = _sizes(log, start, known, own_path)
+    planner = Planner(log, start, DeltaFiles.read(spark, sizes, show=show_progress))
     steps = tuple(planner.steps(known))
     _require_fit(log, planner.files)
     oldest = log.steps[0].version if known is None else known.version + 1
@@ -165,10 +171,8 @@ def _lack(state: State, gone: set[str]) -> str | None:
     return None if fields else "has no columns"
 
 
-def _read_files(
-    spark: SparkSession, log: DeltaLog, start: int, known: Imported | None, own_path: str
-) -> DeltaFiles:
-    """Read the footers of files that must be matched to columns of versions from ``start`` on."""
+def _sizes(log: DeltaLog, start: int, known: Imported | None, own_path: str) -> dict[str, int]:
+    """Return the files that must be matched to columns of versions from ``start`` on."""
     wanted: dict[str, Added] = {}
     before: dict[str, Added] = {}
     schema: str | None = None
@@ -191,8 +195,7 @@ def _read_files(
             f"{inside} is below the lake's data path {own_path}, where maintenance deletes files"
             " that no snapshot uses; move the Delta table elsewhere"
         )
-    sizes = {path: size for path, size in sizes_of(list(wanted)).items() if size is not None}
-    return DeltaFiles.read(spark, sizes)
+    return {path: size for path, size in sizes_of(list(wanted)).items() if size is not None}
 
 
 def _require_fit(log: DeltaLog, files: DeltaFiles) -> None:

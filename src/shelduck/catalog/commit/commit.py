@@ -19,6 +19,7 @@ from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.kinds.kinds import fold, kinds_of
 from shelduck.catalog.commit.names import Names, check_names
+from shelduck.catalog.commit.pins import follow_pins
 from shelduck.catalog.commit.rebase import rebased
 from shelduck.catalog.commit.recorded_layouts import record_layouts
 from shelduck.catalog.commit.settled import Settled, settle
@@ -144,6 +145,8 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo
     check_names(draft.connection, names)
     for kind in kinds:
         kind.write(draft, work)
+    if draft.has_schema_change:
+        follow_pins(draft, work)
     if draft.layouts:
         record_layouts(draft.store, draft.connection, draft.layouts)
     return Landed(draft.finish(info), draft.table_ids, draft.schema_ids)

@@ -17,6 +17,7 @@ from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT, TEXT
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import CorruptLake
+from shelduck.model.tables.pin import PINNED, STORED_PIN
 from shelduck.model.tables.schema import SchemaId, SnapshotId
 from shelduck.model.tables.table import SchemaInfo, Snapshot
 from shelduck.model.tables.view import SPARK_SQL, ViewDefinition, ViewVersion
@@ -53,6 +54,7 @@ def view(
             column_names(row.column_aliases),
             tags.get(SPARK_SQL),
             tags.get("comment"),
+            STORED_PIN.read(tags[PINNED], f"view {row.view_name}") if PINNED in tags else None,
         ),
         at,
         SnapshotId(row.begin_snapshot),
@@ -125,6 +127,6 @@ def _tags() -> Select[Any]:
     t = tables.tag
     return select(t.c.key, t.c.value).where(
         t.c.object_id == bindparam("view", type_=BIGINT),
-        t.c.key.in_(["comment", SPARK_SQL]),
+        t.c.key.in_(["comment", SPARK_SQL, PINNED]),
         visible(t, bindparam("snapshot", type_=BIGINT)),
     )

@@ -330,7 +330,7 @@ INSERTS = frozenset({Verb.INSERTED_INTO_TABLE, Verb.INLINED_INSERT})
 DELETES = frozenset({Verb.DELETED_FROM_TABLE, Verb.INLINED_DELETE})
 COMPACTIONS = frozenset({Verb.MERGE_ADJACENT, Verb.REWRITE_DELETE, Verb.COMPACTED_TABLE})
 
-_ALIASES = {"flushed_inlined": Verb.INLINE_FLUSH}
+_VERBS = {verb.value: verb for verb in Verb} | {"flushed_inlined": Verb.INLINE_FLUSH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +381,4 @@ def parse_entries(text: str | None) -> list[Entry]:
 
 
 def _verb(word: str) -> Verb | None:
-    if word in _ALIASES:
-        return _ALIASES[word]
-    return next((v for v in Verb if v.value == word), None)
+    return _VERBS.get(word)

@@ -9,13 +9,14 @@ from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.shown import Shown
 
 DEFAULT_SCHEMA = "main"
 """The schema that every lake has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+@dataclass(frozen=True, slots=True, repr=False)
+class Snapshot(Shown):
     """One commit. ``changes_made`` is the catalog's text, None if there was nothing to record."""
 
     id: SnapshotId

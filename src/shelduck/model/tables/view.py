@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shelduck.model.tables.pin import Pin
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import SchemaInfo, Snapshot
 from shelduck.model.text.quoting import quote_name
@@ -17,13 +18,15 @@ class ViewDefinition:
     """The definition of a view: ``sql`` is DuckDB's text, ``spark_sql`` Spark's, or None.
 
     ``columns`` are the names that it gives to its query's columns, empty if they keep their own
-    names.
+    names. A view with a ``pin`` shows a table in the columns of an older snapshot: the commit
+    writes its texts, and again whenever the table changes.
     """
 
     sql: str
     columns: tuple[str, ...] = ()
     spark_sql: str | None = None
     comment: str | None = None
+    pin: Pin | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.bounds import bound, bound_text
 from shelduck.model.types.data_types import FLOATS
 from shelduck.model.types.literals import canonical_text
+from shelduck.operations.progress import counted
 from shelduck.planning.adoption import Adopted, match_file
 from shelduck.spark.files.foreign import ForeignFile, column_places, foreign_stats, read_foreign
 from shelduck.spark.files.listing import find_parquet
@@ -43,6 +44,7 @@ def adopt_files(
     *,
     known: Collection[str],
     own_path: str,
+    show_progress: bool | None = None,
 ) -> tuple[NewDataFile, ...]:
     """Return the files at these paths, checked against the table and ready for a commit.
 
@@ -63,7 +65,9 @@ def adopt_files(
             " that no snapshot uses; move it elsewhere, or read it and append the rows"
         )
     work = _Adoption(table, rules)
-    made = [work.adopt(file) for file in read_foreign(spark, files)]
+    told = f"adding files to {table.full_name}"
+    foreign = counted(read_foreign(spark, files), told, len(files), show=show_progress)
+    made = [work.adopt(file) for file in foreign]
     work.raise_problems(len(files))
     return tuple(file for file in made if file is not None)
 

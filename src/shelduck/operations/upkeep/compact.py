@@ -32,6 +32,7 @@ from shelduck.planning.compaction import (
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.stopping import SparkJobs, stopped_on_error
 from shelduck.spark.write.placing import directory_beside, place_files
 from shelduck.spark.write.rewrite import (
     at_once,
@@ -154,13 +155,15 @@ def write_bins(
         groups, write = [[one] for one in bins], _write_arranged
     else:
         groups, write = _groups(spark, bins), partial(_write_together, derived=derived)
-    with ThreadPoolExecutor(at_once(spark)) as pool:
-        running = [pool.submit(_write, spark, rows, group, write, report) for group in groups]
+    with ThreadPoolExecutor(at_once(spark)) as pool, stopped_on_error(spark) as jobs:
+        parts = partial(_write, spark, rows, write=write, report=report, jobs=jobs)
+        running = [pool.submit(parts, group) for group in groups]
         try:
             return [done for future in running for done in future.result()]
         except BaseException:
             for future in running:
                 future.cancel()
+            jobs.stop([future for future in running if not future.cancelled()])
             for future in running:
                 if not future.cancelled() and future.exception() is None:
                     for part in future.result():
@@ -182,11 +185,15 @@ def _write(
     spark: SparkSession,
     rows: TableRows,
     group: Sequence[Bin],
+    *,
     write: WriteBins,
     report: Report | None,
+    jobs: SparkJobs,
 ) -> list[RewrittenBin]:
     found: list[RewrittenBin] = []
-    for one, results in zip(group, write(spark, rows, group), strict=True):
+    with jobs.joined():
+        written = write(spark, rows, group)
+    for one, results in zip(group, written, strict=True):
         sources = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in one.files)
         change = RewriteFiles(rows.table, sources, results, one.keeps_history)
         counts = Counts(files=len(results), bytes=sum(f.file_size_bytes for f in results))

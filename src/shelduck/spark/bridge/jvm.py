@@ -91,6 +91,17 @@ def current_thread(spark: SparkSession) -> Any:
     return java_class(spark, "java.lang.Thread").currentThread()
 
 
+def stages_of(spark: SparkSession, tag: str) -> list[Any]:
+    """Return Spark's counters of the stages that jobs with this tag have begun."""
+    context = spark.sparkContext
+    tracker, store = context.statusTracker(), context._jsc.sc().statusStore()  # noqa: SLF001
+    # Python has no way to jobs by their tag, and to the counters of a stage.
+    numbers = context._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001
+    jobs = [tracker.getJobInfo(number) for number in numbers]
+    stages = [stage for job in jobs if job is not None for stage in job.stageIds]
+    return [store.lastStageAttempt(s) for s in stages if tracker.getStageInfo(s) is not None]
+
+
 def field_of(java: Any, name: str) -> Any:
     """Return a field of a Java object or of a superclass; it has no public getter."""
     kind = java.getClass()

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.changes.evolution import Evolution, evolution_of
 
 MERGE_SCHEMA = "mergeSchema"
+EVOLVE = "evolve"
+RESCUE = "rescuedDataColumn"
+EVOLUTION = (MERGE_SCHEMA, EVOLVE, RESCUE)
 OVERWRITE_SCHEMA = "overwriteSchema"
 OVERWRITE_MODE = "partitionOverwriteMode"
 REPLACE_WHERE = "replaceWhere"
@@ -25,6 +29,8 @@ _INSTEAD = {
     "txnversion": "use lake.transaction(once=(series, number)) to write exactly once",
     "replacewhere": "use df.writeTo(name).overwrite(condition), or INSERT INTO … REPLACE WHERE",
     "mergeschema": "use df.writeTo(name).append() or lake.table(name).append",
+    "evolve": "use df.writeTo(name).append() or lake.table(name).append",
+    "rescueddatacolumn": "use df.writeTo(name).append() or lake.table(name).append",
     "overwriteschema": "use df.write.mode('overwrite').saveAsTable(name), which replaces columns",
     "partitionoverwritemode": "use df.writeTo(name).overwritePartitions()",
     "start-snapshot-id": 'use .option("readChangeFeed", "true").option("startingVersion", n)',
@@ -66,12 +72,25 @@ def is_true(value: object, name: str) -> bool:
     return text == "true"
 
 
+def evolution_asked(given: Mapping[str, str]) -> Evolution:
+    """Return what the options of a writer let its rows change in the columns of the table.
+
+    ``mergeSchema`` is Spark's option, ``rescuedDataColumn`` Databricks', and ``evolve`` has the
+    words of `Table.append`, with commas between several.
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    words = values.get(EVOLVE)
+    merges = is_true(values.get(MERGE_SCHEMA.lower(), "false"), MERGE_SCHEMA)
+    evolve = None if words is None else words.split(",")
+    return evolution_of(evolve, values.get(RESCUE.lower()), merges=merges)
+
+
 def refuse_made(given: Mapping[str, str], what: str) -> None:
     """Raise InvalidRequest for an option of a table that is created or replaced.
 
     The table gets all columns of its rows anyway.
     """
-    schemas = (MERGE_SCHEMA.lower(), OVERWRITE_SCHEMA.lower())
+    schemas = (MERGE_SCHEMA.lower(), EVOLVE, OVERWRITE_SCHEMA.lower())
     refuse_written({n: v for n, v in given.items() if n.lower() not in schemas}, what)
 
 
@@ -82,6 +101,7 @@ def refuse_written(given: Mapping[str, str], what: str) -> None:
     """
     harmless = {
         MERGE_SCHEMA.lower(): "false",
+        EVOLVE: "none",
         OVERWRITE_SCHEMA.lower(): "false",
         OVERWRITE_MODE.lower(): "static",
     }

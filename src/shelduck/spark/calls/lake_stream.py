@@ -10,7 +10,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.jvm import field_of, java_class, options_of
-from shelduck.spark.calls.lake_options import MERGE_SCHEMA, is_true, refuse_others
+from shelduck.spark.calls.lake_options import EVOLUTION, evolution_asked, refuse_others
 from shelduck.spark.calls.lake_table import LakeTable
 from shelduck.spark.calls.lake_writer import given_by_name
 
@@ -37,15 +37,21 @@ def to_table(
     options = {n.lower(): v for n, v in options_of(writer._jwrite).items()}  # noqa: SLF001
     refuse_others(
         options_of(writer._jwrite),  # noqa: SLF001
-        (_LOCATION, MERGE_SCHEMA, _NAME),
+        (_LOCATION, *EVOLUTION, _NAME),
         f"a stream into {table.name}",
     )
     _check(writer, table, mode, options)
-    merges = is_true(options.get(MERGE_SCHEMA.lower(), "false"), MERGE_SCHEMA)
+    evolution = evolution_asked(options)
+    if mode == "complete" and not evolution.is_none:
+        raise InvalidRequest(
+            f"a stream into {table.name} with output mode 'complete' replaces all rows and keeps"
+            f" the columns; leave out {', '.join(EVOLUTION)}",
+            about="option",
+        )
     keys = _taken_keys(writer)
     if not table.is_there:
         table.create(writer._df.schema, keys)  # noqa: SLF001
-    function = table.sink(replaces=mode == "complete", merge_schema=merges)
+    function = table.sink(replaces=mode == "complete", evolution=evolution)
     return writer.foreachBatch(function).start()
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from shelduck.model.changes.evolution import Evolution
 from shelduck.spark.calls.lake_options import ReadOptions
 from shelduck.spark.merge.merge_clauses import MergeClause
 
@@ -34,10 +35,10 @@ class LakeTable(Protocol):
     def create(self, columns: StructType, partitioned_by: Sequence[str]) -> None:
         """Create it; each file has one value of each of these columns."""
 
-    def sink(self, *, replaces: bool, merge_schema: bool) -> Callable[[DataFrame, int], None]:
+    def sink(self, *, replaces: bool, evolution: Evolution) -> Callable[[DataFrame, int], None]:
         """Return a function for ``foreachBatch`` that writes each batch to it once.
 
-        ``replaces`` says that a batch replaces all rows.
+        ``replaces`` says that a batch replaces all rows, ``evolution`` what it may do to columns.
         """
 
     def read(self, version: int | None, timestamp: str | None) -> DataFrame:
@@ -49,8 +50,8 @@ class LakeTable(Protocol):
     def overwrite(self, rows: DataFrame, where: str) -> None:
         """Replace the rows for which a condition is true."""
 
-    def append(self, rows: DataFrame) -> None:
-        """Append rows by the names of their columns, and add missing columns."""
+    def append(self, rows: DataFrame, evolution: Evolution) -> None:
+        """Append rows by the names of their columns, which they may change."""
 
     def overwrite_partitions(self, rows: DataFrame, *, by_position: bool) -> None:
         """Replace the partitions of the rows."""

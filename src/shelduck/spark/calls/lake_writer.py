@@ -1,7 +1,8 @@
 """``df.writeTo`` and ``df.write`` of a table of a lake, if Spark's own writers are not enough.
 
-The lake itself replaces partitions and adds columns (``mergeSchema``). To replace partitions, Spark
-would need writers in the JVM. And it compares columns before the catalog sees any rows.
+The lake itself replaces partitions, and lets rows change columns (``mergeSchema``, ``evolve``). To
+replace partitions, Spark would need writers in the JVM. And it compares columns before the catalog
+sees any rows.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2
 from shelduck.errors import Unsupported
 from shelduck.spark.bridge.jvm import options_of
 from shelduck.spark.calls.lake_options import (
-    MERGE_SCHEMA,
+    EVOLUTION,
     OVERWRITE_MODE,
     REPLACE_WHERE,
-    is_true,
+    evolution_asked,
     refuse_others,
     refuse_written,
 )
@@ -36,7 +37,7 @@ class LakeWriter(DataFrameWriterV2):
         self._given: dict[str, str] = {}
 
     def option(self, key: str, value: Any) -> DataFrameWriterV2:
-        """Set an option; ``mergeSchema`` is for `append`."""
+        """Set an option; ``mergeSchema``, ``evolve`` and ``rescuedDataColumn`` are for `append`."""
         self._given[key] = _text(value)
         return super().option(key, value)
 
@@ -46,10 +47,11 @@ class LakeWriter(DataFrameWriterV2):
         return super().options(**options)
 
     def append(self) -> None:
-        """Append the rows; with ``mergeSchema``, missing columns are added to the table."""
-        if _takes_columns(self._given):
+        """Append the rows, which may change the columns of the table if an option says so."""
+        evolution = evolution_asked(self._given)
+        if not evolution.is_none:
             _refuse_rest(self._given, self._table)
-            self._table.append(self._df)
+            self._table.append(self._df, evolution)
         else:
             super().append()
 
@@ -69,9 +71,10 @@ def save_as_table(
     writer.options(**given)
     told = options_of(writer._jwrite)  # noqa: SLF001 - nothing else tells them
     is_there, mode = table.is_there, _mode(writer)
-    if is_there and mode == "APPEND" and _takes_columns(told):
+    evolution = evolution_asked(told)
+    if is_there and mode == "APPEND" and not evolution.is_none:
         _refuse_rest(told, table)
-        table.append(writer._df)  # noqa: SLF001 - Spark's, as the lake needs it
+        table.append(writer._df, evolution)  # noqa: SLF001 - Spark's, as the lake needs it
         return
     where = _value(told, REPLACE_WHERE)
     if where is not None and mode == "OVERWRITE" and is_there:
@@ -106,13 +109,9 @@ def _wants_partitions(given: Mapping[str, str]) -> bool:
     return str(_value(given, OVERWRITE_MODE)).upper() == "DYNAMIC"
 
 
-def _takes_columns(given: Mapping[str, str]) -> bool:
-    value = _value(given, MERGE_SCHEMA)
-    return value is not None and is_true(value, MERGE_SCHEMA)
-
-
 def _refuse_rest(given: Mapping[str, str], table: LakeTable) -> None:
-    rest = {name: value for name, value in given.items() if name.lower() != MERGE_SCHEMA.lower()}
+    ours = {name.lower() for name in EVOLUTION}
+    rest = {name: value for name, value in given.items() if name.lower() not in ours}
     refuse_written(rest, f"a write into {table.name}")
 
 

@@ -3,49 +3,123 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.errors import Unsupported
+from shelduck.model.changes.evolution import Evolution
 from shelduck.model.changes.schema_change import AddColumn, ChangeType, SchemaChange
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
-from shelduck.model.types.data_types import DataType
+from shelduck.model.types.data_types import DataType, List, Map, Struct
+from shelduck.model.types.promotions import promotion
+from shelduck.model.types.supertypes import common_type
 from shelduck.spark.types import data_type_of, spark_type
 
 Widens = Callable[[DataType, DataType], bool]
 
 
-def schema_changes(columns: Schema, given: T.StructType, widens: Widens) -> list[SchemaChange]:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A column or field of rows that the table does not have, or that has another type there.
+
+    ``field`` is None if the table does not have it.
+    """
+
+    path: Path
+    field: Field | None
+    given: T.DataType
+
+    @property
+    def type(self) -> DataType:
+        """The type that a lake has for the values; Unsupported if there is none."""
+        return data_type_of(self.given, path_text(self.path))
+
+    @property
+    def change(self) -> AddColumn | ChangeType:
+        """What a table needs to hold all values: a new column, or another type.
+
+        Raises Unsupported if a lake has no type for the values.
+        """
+        if self.field is None:
+            return AddColumn(self.path, self.type)
+        return ChangeType(self.path, self.wider or self.type)
+
+    @property
+    def wider(self) -> DataType | None:
+        """The type that holds the values of the table and of the rows; None if there is none."""
+        assert self.field is not None
+        if isinstance(self.field.shape, Kind) or not isinstance(self.given, T.AtomicType):
+            return None
+        wanted = self.type
+        assert not isinstance(wanted, Struct | List | Map)
+        return common_type(self.field.shape, wanted)
+
+
+def differences(columns: Schema, given: T.StructType) -> Iterator[Difference]:
+    """Yield what rows have and a table has not, at any depth; names are compared without case.
+
+    A type that the column's type holds anyway is no difference.
+    """
+    return _members(columns.fields, given, ())
+
+
+def schema_changes(
+    columns: Schema, given: T.StructType, evolution: Evolution, widens: Widens
+) -> list[SchemaChange]:
     """Return the columns and struct fields to add, and the types to widen, at any depth.
 
-    Names are compared without case. A type is widened if ``widens`` allows it. If it does not, or
-    if the column's type already holds the values, the type stays. Raises Unsupported for a new
-    column of a type that DuckLake does not have.
+    A type is widened if ``widens`` allows it; otherwise it stays. Raises Unsupported for a new
+    column of a type that DuckLake does not have, unless there is a rescue column for its values.
     """
-    return list(_members(columns.fields, given, (), widens))
+    found: list[SchemaChange] = []
+    for difference in differences(columns, given):
+        field = difference.field
+        if field is None:
+            if evolution.adds and (evolution.rescue is None or _has_type(difference)):
+                found.append(difference.change)
+        elif evolution.widens:
+            wider = difference.wider
+            if wider is not None and widens(field.type, wider):
+                found.append(ChangeType(difference.path, wider))
+    return found
 
 
-def _members(
-    fields: tuple[Field, ...], given: T.StructType, path: Path, widens: Widens
-) -> Iterator[SchemaChange]:
+def _has_type(difference: Difference) -> bool:
+    try:
+        return difference.type is not None
+    except Unsupported:
+        return False
+
+
+def _members(fields: tuple[Field, ...], given: T.StructType, path: Path) -> Iterator[Difference]:
     known = {f.name.lower(): f for f in fields}
     for member in given.fields:
         field = known.get(member.name.lower())
-        place = (*path, member.name)
         if field is None:
-            yield AddColumn(place, data_type_of(member.dataType, path_text(place)))
+            yield Difference((*path, member.name), None, member.dataType)
         else:
-            yield from _below(field, member.dataType, (*path, field.name), widens)
+            yield from _below(field, member.dataType, (*path, field.name))
 
 
-def _below(field: Field, given: T.DataType, path: Path, widens: Widens) -> Iterator[SchemaChange]:
+def _below(field: Field, given: T.DataType, path: Path) -> Iterator[Difference]:
     if field.shape is Kind.STRUCT and isinstance(given, T.StructType):
-        yield from _members(field.children, given, path, widens)
+        yield from _members(field.children, given, path)
     elif field.shape is Kind.LIST and isinstance(given, T.ArrayType):
-        yield from _below(field.children[0], given.elementType, (*path, "element"), widens)
+        yield from _below(field.children[0], given.elementType, (*path, "element"))
     elif field.shape is Kind.MAP and isinstance(given, T.MapType):
-        yield from _below(field.children[0], given.keyType, (*path, "key"), widens)
-        yield from _below(field.children[1], given.valueType, (*path, "value"), widens)
-    elif field.is_leaf and isinstance(given, T.AtomicType) and given != spark_type(field.type):
-        wanted = data_type_of(given, path_text(path))
-        if widens(field.type, wanted):
-            yield ChangeType(path, wanted)
+        yield from _below(field.children[0], given.keyType, (*path, "key"))
+        yield from _below(field.children[1], given.valueType, (*path, "value"))
+    elif not isinstance(given, T.NullType) and not _holds(field, given, path):
+        yield Difference(path, field, given)
+
+
+def _holds(field: Field, given: T.DataType, path: Path) -> bool:
+    if not field.is_leaf:
+        return False
+    if given == spark_type(field.type):
+        return True
+    try:
+        return promotion(data_type_of(given, path_text(path)), field.type).is_light
+    except Unsupported:
+        return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +14,7 @@ from pyspark.sql.types import StructType
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.layout import Layout
-from shelduck.model.files.place import place_below
+from shelduck.model.files.place import Place, place_below
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
@@ -31,6 +32,7 @@ from shelduck.spark.files.storage import (
     spark_path,
 )
 from shelduck.spark.rows.assign import failure_of
+from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.types import same_type, struct_type
 from shelduck.spark.write.bridge_write import write_by_bridge
 from shelduck.spark.write.changes import (
@@ -96,20 +98,30 @@ def write_files(
     parts = (clustering.arranged(spark, df, spreads=spreads), physical, clustering)
     directory = fresh_name(table)
     place = table.path + directory
-    try:
+    with _removed_on_error(spark, place_below(table.path, directory)):
         listed = _write(spark, *parts, place=place, options=options, changes=changes)
         origins = _origins(spark, f"{place}/", listed) if changes else None
         written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
         written = replace(_in_partitions(clustering, directory, written), origins=origins)
-    except BaseException as error:
-        delete_directory(place_below(table.path, directory))
-        found = failure_of(error)
-        if found is None:
-            raise
-        raise found from error
     if not written.files:
         delete_directory(place_below(table.path, directory))
     return written
+
+
+@contextmanager
+def _removed_on_error(spark: SparkSession, directory: Place) -> Iterator[None]:
+    """Remove the directory of a write that fails or is interrupted; say what failed."""
+    with stopped_on_error(spark) as jobs:
+        try:
+            yield
+        except BaseException as error:
+            # Tasks that still run would write files that nobody removes.
+            jobs.stop()
+            delete_directory(directory)
+            found = failure_of(error)
+            if found is None:
+                raise
+            raise found from error
 
 
 def _physical(

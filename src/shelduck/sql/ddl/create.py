@@ -23,6 +23,7 @@ from shelduck.sql.statements.statements import (
     DropSchema,
     DropTable,
     DropView,
+    PinView,
 )
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind
@@ -45,7 +46,7 @@ _CLAUSES = {
 
 def read_create(
     cursor: Cursor,
-) -> CreateSchema | CreateTable | CreateView | CreateMacro | AlterRollups:
+) -> CreateSchema | CreateTable | CreateView | PinView | CreateMacro | AlterRollups:
     """Read the statement behind ``CREATE``."""
     if cursor.accept_any(*SCHEMA_WORDS):
         return _create_schema(cursor)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from shelduck.sql.query.query import read_query
+from shelduck.sql.query.travel import read_version
 from shelduck.sql.statements.statements import (
     AlterView,
     CreateView,
     DropView,
+    PinView,
     RenameView,
     ViewColumn,
 )
@@ -27,7 +29,7 @@ _ACTIONS = {
 }
 
 
-def read_create_view(cursor: Cursor, or_replace: bool) -> CreateView:
+def read_create_view(cursor: Cursor, or_replace: bool) -> CreateView | PinView:
     """Read the statement behind ``CREATE VIEW``."""
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     if if_not_exists and or_replace:
@@ -42,6 +44,17 @@ def read_create_view(cursor: Cursor, or_replace: bool) -> CreateView:
     if word in _CLAUSES:
         raise cursor.refusal(f"CREATE VIEW ... {word}", _CLAUSES[word])
     cursor.expect("AS")
+    if cursor.accept("SCHEMA", "VERSION"):
+        if columns:
+            raise cursor.refusal(
+                f"a list of columns for pinned view {name}",
+                "leave it out: the columns are those of the table at that snapshot",
+            )
+        version = read_version(cursor)
+        cursor.expect("OF")
+        table = cursor.table_name()
+        cursor.end()
+        return PinView(name, table, version, if_not_exists, or_replace, comment)
     query, text = _query(cursor)
     return CreateView(name, query, text, columns, if_not_exists, or_replace, comment)
 

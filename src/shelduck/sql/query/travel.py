@@ -24,7 +24,7 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
     if cursor.peek(ahead + 1).key == "AS" and cursor.peek(ahead + 2).key == "OF":
         if word in ("VERSION", "SYSTEM_VERSION"):
             cursor.at += ahead + 3
-            return _version(cursor), None
+            return read_version(cursor), None
         if word in ("TIMESTAMP", "SYSTEM_TIME"):
             cursor.at += ahead + 3
             return None, _timestamp(cursor)
@@ -90,13 +90,14 @@ def _duckdb(cursor: Cursor) -> tuple[int | None, str | None]:
     cursor.expect("AT", "(")
     by_version = cursor.accept_any("VERSION", "TIMESTAMP") == "VERSION"
     cursor.expect("=>")
-    version = _version(cursor) if by_version else None
+    version = read_version(cursor) if by_version else None
     timestamp = None if by_version else _timestamp(cursor)
     cursor.expect(")")
     return version, timestamp
 
 
-def _version(cursor: Cursor) -> int:
+def read_version(cursor: Cursor) -> int:
+    """Take the id of a snapshot."""
     token = cursor.peek()
     text = string_of(token) if token.kind is Kind.STRING else token.text
     if token.kind not in (Kind.STRING, Kind.NUMBER) or not text.isascii() or not text.isdigit():

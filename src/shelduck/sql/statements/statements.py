@@ -54,6 +54,7 @@ __all__ = [
     "DropView",
     "Explain",
     "Insert",
+    "PinView",
     "Query",
     "Relation",
     "RenameTable",
@@ -201,6 +202,18 @@ class CreateView:
 
 
 @dataclass(frozen=True, slots=True)
+class PinView:
+    """CREATE VIEW … AS SCHEMA VERSION n OF t: a table in its columns of that snapshot."""
+
+    name: TableName
+    table: TableName
+    version: int
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AlterView:
     """ALTER VIEW ... AS: another query for a view that is there."""
 
@@ -320,6 +333,7 @@ Statement = (
     | AlterRollups
     | RenameTable
     | CreateView
+    | PinView
     | AlterView
     | RenameView
     | CommentView

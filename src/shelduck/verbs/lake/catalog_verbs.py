@@ -19,8 +19,8 @@ from shelduck.sql.ddl.partitioning import partition_keys
 from shelduck.sql.ddl.sorting import sort_keys
 from shelduck.verbs.lake.keys import with_aggregates
 from shelduck.verbs.table.table import Table
-from shelduck.work.lookup import table_name
-from shelduck.work.results import Result, TableName
+from shelduck.work.pins import pin_view
+from shelduck.work.results import Result, TableName, table_name
 from shelduck.work.rollups.shape import drop_with_rollups
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, carry_out, view_of
@@ -146,6 +146,27 @@ class CatalogVerbs:
             drop_with_rollups(unit, unit.workspace.table(wanted))
 
         return carry_out(self._state, self._unit, stage)
+
+    def pin(self, table: str, version: int, name: str, *, replace: bool = False) -> Result:
+        """Make a view that shows today's rows of a table in the columns of an older snapshot.
+
+        Old clients read it and keep their columns, whatever happens to the table: renames are
+        undone, dropped columns show their default, newer ones are left out, and values are cast
+        back. A value that the older type cannot hold fails the query. Every change of the table
+        brings the view up to date, in Spark and in DuckDB.
+
+        Args:
+            table: ``"t"`` or ``"schema.t"``.
+            version: A snapshot id, as in `Table.read`; the snapshot may expire afterwards.
+            name: The view, ``"v"`` or ``"schema.v"``.
+            replace: Replace the view if it exists; otherwise that is AlreadyExists.
+
+        Raises:
+            NotFound: there is no such table, or it did not exist at that snapshot.
+            Unsupported: Spark and DuckDB cannot show the table in these columns alike.
+        """
+        wanted = self._name(table), version, self._name(name)
+        return pin_view(self._state, self._unit, *wanted, replaces=replace)
 
     def create_schema(self, name: str, *, if_not_exists: bool = False) -> Result:
         """Create a schema, which is a namespace for tables.

@@ -17,6 +17,7 @@ from shelduck.model.changes.change import AlterTable, CommitInfo
 from shelduck.model.files.data_files import DataFile
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Done
+from shelduck.operations.progress import counted
 from shelduck.verbs.lake.upkeep import LakeUpkeep
 from shelduck.work.results import Committed, TableName
 from shelduck.work.rows.row_work import carry_out_rows
@@ -85,15 +86,21 @@ class _Import:
     def run(self) -> DeltaImported:
         log = read_log(self.root)
         own_path = self.state.info.data_path
-        plan = plan_import(self.state.spark, log, self._known(), own_path=own_path)
+        plan = plan_import(
+            self.state.spark,
+            log,
+            self._known(),
+            own_path=own_path,
+            show_progress=self.state.show_progress,
+        )
         return self._carry_out(plan)
 
     def _carry_out(self, plan: ImportPlan) -> DeltaImported:
         snapshots: dict[int, int] = {}
         files = rows = 0
-        for step in plan.steps:
-            if step.is_nothing:
-                continue
+        steps = [step for step in plan.steps if not step.is_nothing]
+        told, show = f"importing {self.name}", self.state.show_progress
+        for step in counted(steps, told, len(steps), unit="version(s)", show=show):
 
             def prepare(unit: UnitOfWork, step: ImportStep = step) -> Done:
                 return self._prepare(unit, step)

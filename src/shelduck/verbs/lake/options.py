@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from shelduck.catalog.upkeep.options import owner_names, read_settings, write_setting
 from shelduck.model.tables.options import OptionSetting, OptionValue, Scope, option_text
 from shelduck.model.text.names import split_name
-from shelduck.work.lookup import table_name
-from shelduck.work.results import Unchanged
+from shelduck.work.results import Unchanged, table_name
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
 

@@ -64,6 +64,7 @@ class AdoptVerbs(RowVerbs):
             rules,
             known=self._known_paths(planned),
             own_path=self._state.info.data_path,
+            show_progress=self._state.show_progress,
         )
         if not files:
             return land(self._state, self._unit, Done(planned))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
 from shelduck.operations.done import Done
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.delete import delete_rows, truncate_rows
@@ -19,12 +20,12 @@ from shelduck.operations.write.update import update_rows
 from shelduck.spark.merge.merge_clauses import Merge, MergeClause, evolving_columns
 from shelduck.spark.rows.assignments import Value
 from shelduck.spark.scan.matching import Column, Condition, Where
-from shelduck.spark.session import DataFrame
+from shelduck.spark.session import DataFrame, StructType
 from shelduck.verbs.table.merge_clauses import assignments
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import few_deletes
 from shelduck.work.results import Result
-from shelduck.work.rows.evolving import evolved_rows
+from shelduck.work.rows.evolving import evolved_rows, telling_plan
 from shelduck.work.rows.keyed import changed_rows, few_rows, settled_rows
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.state import LakeState
@@ -210,19 +211,21 @@ def merge_into(
     state: LakeState, unit: UnitOfWork | None, rows: TableRows, source: DataFrame, merge: Merge
 ) -> Done:
     """Merge into rows as one statement of ``unit``, with the columns that the merge asks for."""
-    alter = None
+    evolution, given = NO_EVOLUTION, StructType()
     if merge.schema_evolution:
-        rows, alter = evolved_rows(rows, evolving_columns(merge, source.schema))
+        evolution, given = FULL_EVOLUTION, evolving_columns(merge, source.schema)
+    rows, alter = evolved_rows(rows, given, evolution)
     few = 0 if alter else few_deletes(state, unit, rows)
-    done = merge_rows(
-        state.spark,
-        rows,
-        source,
-        merge,
-        few=few,
-        few_rows=few_rows(few, rows.table),
-        show_progress=state.show_progress,
-    )
+    with telling_plan(state, rows.table, given, evolution):
+        done = merge_rows(
+            state.spark,
+            rows,
+            source,
+            merge,
+            few=few,
+            few_rows=few_rows(few, rows.table),
+            show_progress=state.show_progress,
+        )
     return done if done.is_nothing else replace(done, alter=alter)
 
 

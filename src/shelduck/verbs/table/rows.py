@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.changes.evolution import evolution_of
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.work.handle import TableHandle
 from shelduck.work.results import Result
@@ -63,6 +64,8 @@ class RowVerbs(TableHandle):
         df: DataFrame,
         *,
         by_position: bool = False,
+        evolve: str | Collection[str] | None = None,
+        rescue: str | None = None,
         merge_schema: bool = False,
         delete_sign: str | None = None,
     ) -> Result:
@@ -75,24 +78,31 @@ class RowVerbs(TableHandle):
             df: The rows. docs/types.md lists the types that a column accepts; no value is truncated
                 or rounded.
             by_position: Match columns by position instead; struct fields always match by name.
-            merge_schema: Add columns and struct fields that the table lacks, and widen types where
-                the rows are wider, in the same snapshot.
+            evolve: What the rows may change in the columns of the table, in the same snapshot:
+                ``"add"`` adds columns and struct fields that the table does not have, ``"widen"``
+                makes types wider, ``"all"`` does both. A list combines words; by default, and with
+                ``"none"``, the columns stay. See docs/guides/evolving-loads.md.
+            rescue: A column for values that do not fit: for each row a JSON object of these values
+                under their names, NULL if all fit. It is added if the table does not have it.
+            merge_schema: Spark's name for ``evolve="all"``.
             delete_sign: For a UNIQUE table, the column of ``df`` that is true if the row of that
                 key is to be deleted. A column ``__DORIS_DELETE_SIGN__`` is used automatically.
 
         Raises:
             InvalidRequest: columns or types do not fit, found before any work; or a value does not
                 (NULL in a NOT NULL column, overflow), found while writing. The table is unchanged.
+                With ``evolve``, the message has the ALTER TABLE that would help, and its cost.
             Unsupported: the table has a type, partition key or sort order that Spark cannot write.
             Conflict: while rows were written, one of their columns was dropped, or they no longer
                 fit: the message has both schemas. Rows are adapted to other changes of the table.
             OutcomeUnknown: look for the rows before appending them again.
         """
         self._require_frame(df, "append to")
-        if merge_schema and by_position:
+        evolution = evolution_of(evolve, rescue, merges=merge_schema)
+        if by_position and not evolution.is_none:
             raise InvalidRequest(
-                f"cannot append to {self.name} by_position with merge_schema: a schema is merged by"
-                " the names of columns; leave out one of them"
+                f"cannot append to {self.name} by_position with evolve, merge_schema or rescue:"
+                " they go by the names of columns; leave out one of them"
             )
-        how = Manner(by_position, merge_schema, delete_sign)
+        how = Manner(by_position, evolution, delete_sign)
         return append(self._state, self._unit, self.name, df, how)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import Conflict, Unsupported
 from shelduck.evolution.alter import plan_alter
-from shelduck.evolution.alter_plan import AlterPlan, Speed
+from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
 from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.upkeep.compact import survey
 from shelduck.work.compaction import refuse_in_transaction
 from shelduck.work.handle import TableHandle
+from shelduck.work.plan_cost import with_cost
 from shelduck.work.results import Committed, Result
 from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.rollups.alter import names_rollup, parted, plan_with_rollups
@@ -120,24 +118,7 @@ class ShapeVerbs(TableHandle):
         view = self._view()
         table = view.workspace.table(self.name)
         plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)
-        if not plan.is_heavy:
-            return plan
-        found = survey(self._state.store, table, self._state.layouts)
-        files = found.rows.files
-        # A job that converts values flushes what the catalog keeps, and converts that too.
-        flushed = found.in_catalog if plan.shadows else ()
-        rows = sum((f.record_count or 0) - f.dead_rows for f in files) + sum(flushed)
-        size = sum(f.file_size_bytes for f in files)
-        cores = os.cpu_count() or 1
-        return plan.rewriting(len(files) + len(flushed), rows, size, cores, self._speed())
-
-    def _speed(self) -> Speed:
-        """Return how fast jobs of this lake were."""
-        with self._state.store.read() as connection:
-            known = catalog_jobs.speeds(connection).values()
-        spent = sum(s.milliseconds * s.cores for s in known) / 1000
-        size = sum(s.bytes for s in known)
-        return Speed(size / spent, len(known)) if spent and size else Speed()
+        return with_cost(self._state, table, plan)
 
     def rename(self, new_name: str) -> Result:
         """Rename the table inside its schema; this object follows, and files stay where they are.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Self
 
@@ -13,11 +13,13 @@ from shelduck.catalog.read.changes import dropped_in, touches
 from shelduck.catalog.running.jobs import first_conversion
 from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.model.changes.batch import Batch
+from shelduck.model.changes.evolution import evolution_of
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.cursor import Cursor
 from shelduck.spark.session import DataFrame
 from shelduck.spark.streaming import query_id_of, run_id_of
 from shelduck.verbs.table.rows import RowVerbs
+from shelduck.work.rows.appending import Manner, append
 from shelduck.work.table_changes import changes_of
 from shelduck.work.unit import UnitOfWork
 
@@ -34,6 +36,9 @@ class StreamVerbs(RowVerbs):
         self,
         query_id: str | None = None,
         write: Callable[[Self, DataFrame], object] | None = None,
+        *,
+        evolve: str | Collection[str] | None = None,
+        rescue: str | None = None,
     ) -> Callable[[DataFrame, int], None]:
         """Return a function for ``foreachBatch`` that writes each batch to the table exactly once.
 
@@ -50,6 +55,7 @@ class StreamVerbs(RowVerbs):
             write: What to do with a batch; by default `append`. It gets the table, in a
                 transaction, and the batch: ``lambda table, batch: table.append(batch)``. It may run
                 again after a conflict with another commit.
+            evolve, rescue: What batches may change, and where the rest goes, as in `append`.
 
         The function raises InvalidRequest for a batch older than the newest one that landed, and
         for one that the same run of the query has already landed, and what writing raises. It does
@@ -60,13 +66,20 @@ class StreamVerbs(RowVerbs):
                 "a sink makes its own transactions; use lake.table(...) outside of the transaction"
             )
 
+        how = Manner(evolution=evolution_of(evolve, rescue))
+        if write is not None and not how.evolution.is_none:
+            raise InvalidRequest(
+                f"the sink of {self.name} has a function that writes its batches; pass evolve and"
+                " rescue to table.append in it"
+            )
+
         def land(batch: DataFrame, batch_id: int) -> None:
             query = query_id or query_id_of(batch)
             if query is None:
                 raise InvalidRequest(
                     "outside of a streaming query, a sink needs a query id; use table.sink('name')"
                 )
-            with_retries(lambda: self._land(batch, query, batch_id, write), lost=Conflict)
+            with_retries(lambda: self._land(batch, query, batch_id, write, how), lost=Conflict)
 
         return land
 
@@ -126,6 +139,7 @@ class StreamVerbs(RowVerbs):
         query: str,
         batch_id: int,
         write: Callable[[Self, DataFrame], object] | None,
+        how: Manner,
     ) -> None:
         unit = UnitOfWork(self._state, self._state.commit_info())
         number = unit.workspace.table(self.name).id
@@ -142,7 +156,7 @@ class StreamVerbs(RowVerbs):
         table = type(self)(self._state, self.name, unit)
         try:
             if write is None:
-                table.append(batch)
+                append(self._state, unit, self.name, batch, how)
             else:
                 write(table, batch)
             unit.commit()

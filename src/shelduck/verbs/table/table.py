@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.model.tables.schema import Schema
-from shelduck.model.tables.table import Snapshot
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.shown import html_table, html_text
+from shelduck.model.types.data_types import type_text
 from shelduck.spark.session import StructType
 from shelduck.spark.types import struct_type
 from shelduck.verbs.table.adoption import AdoptVerbs
@@ -17,6 +19,7 @@ from shelduck.verbs.table.shape import ShapeVerbs
 from shelduck.verbs.table.streams import StreamVerbs
 from shelduck.verbs.table.upkeep import UpkeepVerbs
 from shelduck.verbs.table.widening import WideningVerbs
+from shelduck.work.results import Snapshots
 from shelduck.work.table_changes import ChangeVerbs
 
 
@@ -50,8 +53,25 @@ class Table(
         """The columns with their ids, DuckLake types and defaults."""
         return self._version().columns
 
-    def history(self) -> list[Snapshot]:
+    def history(self) -> Snapshots:
         """Return the snapshots that changed this table, newest first."""
         table = self._version()
         with self._state.store.read() as connection:
-            return catalog_read.table_history(connection, table)
+            return Snapshots(catalog_read.table_history(connection, table))
+
+    def _repr_html_(self) -> str:
+        """Return the columns; the name alone if the catalog does not answer."""
+        try:
+            table = self._version()
+        except Exception:  # noqa: BLE001 - a notebook shows the object, not its error
+            return html_text(repr(self))
+        rows = [
+            (
+                *(f.id, quote_name(f.name), type_text(f.type), "yes" if f.nullable else "no"),
+                f.default.text if f.default else None,
+                table.comments.get(f.id),
+            )
+            for f in table.columns
+        ]
+        names = ("id", "column", "type", "nullable", "default", "comment")
+        return html_table(names, rows, table.full_name)

@@ -12,6 +12,7 @@ from shelduck.catalog.databases.retry import tries
 from shelduck.errors import Conflict
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
+from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution
 from shelduck.model.tables.keys import DELETE_SIGN
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
@@ -21,10 +22,11 @@ from shelduck.operations.write.inlining import inline_limit
 from shelduck.operations.write.load import Loaded
 from shelduck.planning.rebase import moved
 from shelduck.spark.rows.named_rows import NamedRows
+from shelduck.spark.rows.rescuing import rescue_rows
 from shelduck.spark.session import DataFrame
 from shelduck.work.lookup import table_of_id, version_at
 from shelduck.work.results import Result, Staged, TableName
-from shelduck.work.rows.evolving import evolved
+from shelduck.work.rows.evolving import evolved, telling_plan
 from shelduck.work.rows.keyed import is_plain, load
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.state import LakeState
@@ -36,7 +38,7 @@ class Manner:
     """How rows are appended: the arguments of `Table.append`."""
 
     by_position: bool = False
-    merge_schema: bool = False
+    evolution: Evolution = NO_EVOLUTION
     delete_sign: str | None = None
     in_one_task: bool = False
 
@@ -104,22 +106,25 @@ def land(
 
 
 def _append(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
-    planned, alter = rows.planned, None
-    if how.merge_schema:
-        planned, alter = evolved(planned, rows.df.schema)
+    planned, alter = evolved(rows.planned, rows.df.schema, how.evolution)
+    fitting, given = rows.df, rows.given
+    if how.evolution.rescue is not None:
+        fitting, kept = rescue_rows(fitting, planned, how.evolution.rescue)
+        given |= {kept}
     writer = Writer(state.store, state.leases) if unit is None else unit.writer
     try:
-        done = append_rows(
-            state.spark,
-            rows.df,
-            planned,
-            by_position=rows.by_position,
-            in_one_task=how.in_one_task,
-            show_progress=state.show_progress,
-            inline_limit=0 if unit or alter else inline_limit(state.store, planned),
-            register=writer.register,
-        )
-        return land(state, unit, replace(done, alter=alter), writer, rows.given)
+        with telling_plan(state, planned, rows.df.schema, how.evolution):
+            done = append_rows(
+                state.spark,
+                fitting,
+                planned,
+                by_position=rows.by_position,
+                in_one_task=how.in_one_task,
+                show_progress=state.show_progress,
+                inline_limit=0 if unit or alter else inline_limit(state.store, planned),
+                register=writer.register,
+            )
+        return land(state, unit, replace(done, alter=alter), writer, given)
     finally:
         if unit is None:
             writer.give_up()
@@ -135,7 +140,7 @@ def _load(
             name,
             meant.df,
             by_position=meant.by_position,
-            merge_schema=how.merge_schema,
+            evolution=how.evolution,
             delete_sign=how.delete_sign,
             alone=unit is None,
             in_one_task=how.in_one_task,

@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, ShelduckError
 from shelduck.evolution.alter import altered, plan_alter
 from shelduck.model.changes.change import AlterTable
-from shelduck.model.changes.schema_change import AddColumn
+from shelduck.model.changes.evolution import Evolution
+from shelduck.model.changes.schema_change import AddColumn, SchemaChange
 from shelduck.model.tables.keys import KeyModel, table_keys
 from shelduck.model.tables.properties import widens_by_itself
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.operations.read.rows import TableRows
-from shelduck.spark.rows.evolving import schema_changes
+from shelduck.spark.rows.evolving import Difference, differences, schema_changes
 from shelduck.spark.session import StructType
+from shelduck.work.plan_cost import with_cost
+from shelduck.work.state import LakeState
+
+_TEXT = Primitive("varchar")
 
 
-def evolved(table: TableVersion, given: StructType) -> tuple[TableVersion, AlterTable | None]:
+def evolved(
+    table: TableVersion, given: StructType, evolution: Evolution
+) -> tuple[TableVersion, AlterTable | None]:
     """Return a table with the columns and wider types that rows of ``given`` need, and the change.
 
-    The change is None if the table already has them all. Raises what `plan_alter` raises, and
-    InvalidRequest for a new column of an AGGREGATE table, whose aggregation is unknown.
+    The change is None if the table already has them all, or ``evolution`` allows none. Raises what
+    `plan_alter` raises, and InvalidRequest for a new column of an AGGREGATE table, whose
+    aggregation is unknown, and for a rescue column that cannot hold texts.
     """
-    changes = schema_changes(table.columns, given, partial(widens_by_itself, table.properties))
+    if evolution.is_none:
+        return table, None
+    widens = partial(widens_by_itself, table.properties)
+    changes = schema_changes(table.columns, given, evolution, widens)
     keys = table_keys(table)
-    if keys is not None and keys.model is KeyModel.AGGREGATE:
+    is_aggregate = keys is not None and keys.model is KeyModel.AGGREGATE
+    if evolution.rescue is not None:
+        if is_aggregate:
+            raise InvalidRequest(
+                f"cannot rescue values of rows for {table.full_name}: an AGGREGATE KEY table"
+                " combines rows, and has no row for each of them; leave out the rescue column"
+            )
+        changes += _rescue_column(table, given, evolution.rescue)
+    if is_aggregate:
         for change in changes:
             if isinstance(change, AddColumn) and len(change.path) == 1:
                 raise InvalidRequest(
@@ -37,10 +60,75 @@ def evolved(table: TableVersion, given: StructType) -> tuple[TableVersion, Alter
     return (table, None) if alter is None else (altered(table, alter), alter)
 
 
-def evolved_rows(rows: TableRows, given: StructType) -> tuple[TableRows, AlterTable | None]:
+def evolved_rows(
+    rows: TableRows, given: StructType, evolution: Evolution
+) -> tuple[TableRows, AlterTable | None]:
     """Return the rows of the evolved table, and the change of its columns."""
-    table, change = evolved(rows.table, given)
+    table, change = evolved(rows.table, given, evolution)
     if change is None:
         return rows, None
     unsafe = rows.unsafe_bounds | change.unsafe_bounds
     return replace(rows, table=table, unsafe_bounds=unsafe), change
+
+
+@contextmanager
+def telling_plan(
+    state: LakeState, table: TableVersion, given: StructType, evolution: Evolution
+) -> Iterator[None]:
+    """Add to an error about rows that do not fit the ALTER TABLE that would make them fit.
+
+    Only for writers that let rows change the columns: others want the columns as they are.
+    """
+    try:
+        yield
+    except InvalidRequest as error:
+        if not (evolution.adds or evolution.widens):
+            raise
+        lines = [_line(state, table, one) for one in differences(table.columns, given)]
+        if not lines:
+            raise
+        listed = "".join(f"\n  - {line}" for line in lines)
+        raise InvalidRequest(
+            f'{error}\ncast the rows, append them with rescue="_rescued", or change the'
+            f" table:{listed}"
+        ) from error
+
+
+def _rescue_column(table: TableVersion, given: StructType, name: str) -> list[SchemaChange]:
+    if any(member.lower() == name.lower() for member in given.names):
+        raise InvalidRequest(
+            f"the rows for {table.full_name} already have a column {quote_name(name)}; choose"
+            " another name for the rescue column"
+        )
+    found = table.columns.find((name,))
+    if found is None:
+        return [AddColumn((name,), _TEXT)]
+    if found.type != _TEXT:
+        raise InvalidRequest(
+            f"column {quote_name(found.name)} of {table.full_name} cannot hold rescued values: it"
+            f" is {type_text(found.type)}, not STRING; choose another name for the rescue column"
+        )
+    return []
+
+
+def _line(state: LakeState, table: TableVersion, one: Difference) -> str:
+    """Return the statement that makes a difference fit, what it costs, and why."""
+    path, kind = path_text(one.path), one.given.simpleString().upper()
+    if one.field is None:
+        told = f"{path} of the rows is {kind}, the table does not have it"
+    else:
+        told = f"{path} of the rows is {kind}, of the table {type_text(one.field.type)}"
+    if one.field is not None and one.field.type == _TEXT:
+        return f"{told}: cast it to STRING"
+    try:
+        change = one.change
+        verb = "ADD COLUMN {} {}" if isinstance(change, AddColumn) else "ALTER COLUMN {} TYPE {}"
+        clause = verb.format(path, type_text(change.type))
+        plan = with_cost(state, table, plan_alter(table, [change]))
+    except ShelduckError as error:
+        return f"{told}: {error}"
+    [step] = plan.steps
+    cost = step.weight
+    if plan.is_heavy:
+        cost += f", {step.files_to_rewrite} file(s) with {step.rows_to_rewrite} row(s)"
+    return f"{told}: ALTER TABLE {table.full_name} {clause} ({cost}: {step.reason})"

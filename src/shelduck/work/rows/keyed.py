@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from shelduck.catalog.commit.settled import is_settled, settled_at
 from shelduck.errors import InvalidRequest
+from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution
 from shelduck.model.changes.settled import Settling
 from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, table_keys
 from shelduck.model.tables.properties import require_known
@@ -20,11 +21,12 @@ from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.load import Loaded, fold_rows, load_rows
 from shelduck.spark.merge.load_rows import ordered
 from shelduck.spark.rows.assign import assign
-from shelduck.spark.session import DataFrame
+from shelduck.spark.rows.rescuing import rescue_rows
+from shelduck.spark.session import DataFrame, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
 from shelduck.work.lookup import few_deletes, rows_of
 from shelduck.work.results import TableName
-from shelduck.work.rows.evolving import evolved_rows
+from shelduck.work.rows.evolving import evolved_rows, telling_plan
 from shelduck.work.rows.following import feed_since, stage_followed
 from shelduck.work.unit import UnitOfWork
 
@@ -115,7 +117,7 @@ def load(
     df: DataFrame,
     *,
     by_position: bool = False,
-    merge_schema: bool = False,
+    evolution: Evolution = NO_EVOLUTION,
     delete_sign: str | None = None,
     in_one_task: bool = False,
     alone: bool = False,
@@ -126,39 +128,58 @@ def load(
     """
     rows = settled_rows(unit, name)
     df, sign = _with_sign_last(df, rows.table, delete_sign)
-    alter = None
-    if merge_schema:
-        plain = df if sign is None else df.drop(sign)
-        rows, alter = evolved_rows(rows, plain.schema)
+    given = StructType()
+    if not evolution.is_none:
+        given = (df if sign is None else df.drop(sign)).schema
+    rows, alter = evolved_rows(rows, given, evolution)
+    if evolution.rescue is not None:
+        apart = () if sign is None else (sign,)
+        df, _ = rescue_rows(df, rows.table, evolution.rescue, keep=apart)
+    with telling_plan(unit.state, rows.table, given, evolution):
+        how = _Landing(by_position, in_one_task, alone and alter is None, sign)
+        loaded = _loaded(unit, rows, df, how)
+    done = loaded.done
+    return loaded if done.is_nothing else replace(loaded, done=replace(done, alter=alter))
+
+
+@dataclass(frozen=True, slots=True)
+class _Landing:
+    """How fitting rows are loaded."""
+
+    by_position: bool
+    in_one_task: bool
+    alone: bool
+    sign: str | None
+
+
+def _loaded(unit: UnitOfWork, rows: TableRows, df: DataFrame, how: _Landing) -> Loaded:
     if not folds(rows.table):
         done = append_rows(
             unit.state.spark,
             df,
             rows.table,
-            by_position=by_position,
-            in_one_task=in_one_task,
+            by_position=how.by_position,
+            in_one_task=how.in_one_task,
             show_progress=unit.state.show_progress,
         )
-        return Loaded(done if done.is_nothing else replace(done, alter=alter))
+        return Loaded(done)
     fitting = assign(
         df,
         rows.table,
         render_expression=expression_for_spark,
-        by_position=by_position,
-        keep=() if sign is None else (sign,),
+        by_position=how.by_position,
+        keep=() if how.sign is None else (how.sign,),
     )
-    most = few_deletes(unit.state, None if alone and alter is None else unit, rows)
+    most = few_deletes(unit.state, None if how.alone else unit, rows)
     few = few_rows(most, rows.table)
-    loaded = load_rows(
+    return load_rows(
         unit.state.spark,
         rows,
-        ordered(fitting, sign),
+        ordered(fitting, how.sign),
         few=few,
         few_rows=few,
         show_progress=unit.state.show_progress,
     )
-    done = loaded.done
-    return loaded if done.is_nothing else replace(loaded, done=replace(done, alter=alter))
 
 
 def _with_sign_last(

@@ -8,6 +8,7 @@ from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict
 from shelduck.operations.done import Done
 from shelduck.operations.write.load import Loaded
+from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.unknown_columns import unknown_columns
 from shelduck.work.results import Result, Staged
 from shelduck.work.rows.following import stage_followed
@@ -29,7 +30,7 @@ def carry_out_rows(
     """
     if unit is not None:
         unit.require_open()
-        with unit.statement(), unknown_columns():
+        with unit.statement(), unknown_columns(), stopped_on_error(state.given_spark):
             done = stage_followed(unit, prepare(unit))
         return Staged(**counted(done.counts))
     if not again:
@@ -40,7 +41,7 @@ def carry_out_rows(
 def _alone(state: LakeState, prepare: Prepare) -> Result:
     own = UnitOfWork(state, state.commit_info())
     try:
-        with unknown_columns():
+        with unknown_columns(), stopped_on_error(state.given_spark):
             stage_followed(own, prepare(own))
         return own.commit()
     except BaseException:

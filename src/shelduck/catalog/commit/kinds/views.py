@@ -24,6 +24,7 @@ from shelduck.model.changes.change import (
     Verb,
 )
 from shelduck.model.changes.conflict import describe
+from shelduck.model.tables.pin import PINNED, STORED_PIN
 from shelduck.model.tables.view import SPARK_SQL
 
 _INSERT = insert(tables.view)
@@ -116,7 +117,8 @@ def _create(draft: Draft, changes: Sequence[CreateView]) -> None:
                 "column_aliases": column_names_text(made.columns),
             }
         )
-        kept = {SPARK_SQL: made.spark_sql, "comment": made.comment}
+        pin = None if made.pin is None else STORED_PIN.write(made.pin)
+        kept = {SPARK_SQL: made.spark_sql, "comment": made.comment, PINNED: pin}
         tags += [
             {
                 "object_id": number,

@@ -1,6 +1,8 @@
-"""Which errors end a job, and which may be temporary."""
+"""How the work on a job ends: why an error ends the job, and what Ctrl-C leaves behind."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime
 
 from shelduck.errors import OutcomeUnknown, ShelduckError
 from shelduck.model.changes.job import Job
@@ -19,3 +21,13 @@ def ending(error: Exception, job: Job) -> str | None:
         what = "rows cannot be combined" if combines else "an expression cannot be evaluated"
         return f"{what}: {first_line(error)}"
     return data_fault(error)
+
+
+def left_open(job: Job, worker: str) -> str:
+    """Return what becomes of an open job when its worker stops, or no longer waits for another."""
+    if job.is_held(datetime.now(UTC)) and job.worker != worker:
+        return f"job {job.id} goes on: another process runs it"
+    return (
+        f"job {job.id} is not finished; continue with lake.job({job.id}).wait() or shelduck jobs"
+        " run"
+    )

@@ -1,0 +1,92 @@
+"""Pinned views follow their tables: a commit writes their queries again when a table changes.
+
+It runs behind everything else of the commit, under its lock, so it sees the tables as they will be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.rows.ending import ending
+from shelduck.catalog.commit.work import Work
+from shelduck.catalog.read.queries import live
+from shelduck.catalog.running.pinned_shapes import shape_of, table_of
+from shelduck.catalog.schema import tables
+from shelduck.errors import CorruptLake, NewerFormat, Unsupported
+from shelduck.model.changes.change import CreateView, Entry, Verb
+from shelduck.model.tables.pin import PINNED, STORED_PIN, Pin
+from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.view import SPARK_SQL
+from shelduck.sql.pins.pins import pin_texts
+from shelduck.sql.query.translate import refusal_query
+
+_v, _t = tables.view, tables.tag
+_PINS = (
+    select(_v, _t.c.value.label("pin"))
+    .join(_t, _t.c.object_id == _v.c.view_id)
+    .where(_t.c.key == PINNED, live(_t), live(_v))
+)
+_END = ending(_v, "view_id")
+
+
+def follow_pins(draft: Draft, work: Work) -> None:
+    """Write the queries of views that are pinned to tables which the commit changes.
+
+    One statement if there are none. A query that SQL cannot express, or whose table is gone,
+    becomes one that fails and says why.
+    """
+    changed = {t.id for t in work.existing() if t.columns or t.new_name or t.dropped}
+    made = [c.definition.pin for c in work.of(CreateView)]
+    changed |= {pin.table_id for pin in made if pin is not None}
+    if not changed:
+        return
+    for row in draft.connection.execute(_PINS).mappings().all():
+        try:
+            pin = STORED_PIN.read(row["pin"], f"view {row['view_name']}")
+        except (NewerFormat, CorruptLake):
+            continue
+        if pin.table_id in changed:
+            _follow(draft, dict(row), pin)
+
+
+def _follow(draft: Draft, row: dict[str, Any], pin: Pin) -> None:
+    sql, spark_sql = _texts(draft, pin, row["view_name"])
+    if sql == row["sql"]:
+        return
+    number = row["view_id"]
+    if row["begin_snapshot"] == draft.id:
+        draft.connection.execute(update(_v).where(_v.c.view_id == number, live(_v)).values(sql=sql))
+    else:
+        draft.connection.execute(_END, {"in_view_id": [number], "ended": draft.id})
+        kept = {column.name: row[column.name] for column in _v.c}
+        draft.connection.execute(
+            insert(_v), kept | {"sql": sql, "begin_snapshot": draft.id, "end_snapshot": None}
+        )
+        draft.entries.append(Entry(Verb.ALTERED_VIEW, number))
+        draft.has_schema_change = True
+    mine = (_t.c.object_id == number, _t.c.key == SPARK_SQL, live(_t))
+    draft.connection.execute(delete(_t).where(*mine, _t.c.begin_snapshot == draft.id))
+    draft.connection.execute(update(_t).where(*mine).values(end_snapshot=draft.id))
+    if spark_sql is not None:
+        tag = {"object_id": number, "begin_snapshot": draft.id, "end_snapshot": None}
+        draft.connection.execute(insert(_t), tag | {"key": SPARK_SQL, "value": spark_sql})
+
+
+def _texts(draft: Draft, pin: Pin, view: str) -> tuple[str, str | None]:
+    """Return the view's query for DuckDB and for Spark, as the table will be."""
+    at = replace(draft.head, id=draft.id)
+    shape = shape_of(draft.connection, pin, at, draft.lake)
+    now = table_of(draft.connection, TableId(pin.table_id), at, draft.lake)
+    names = shape.names if shape is not None else ["gone"]
+    if shape is None or now is None:
+        told = f"view {view} is pinned to a table that was dropped"
+        return refusal_query(names, told), None
+    try:
+        found = pin_texts(pin, shape, now)
+    except Unsupported as error:
+        return refusal_query(names, f"view {view}: {error}"), None
+    return found.duckdb, found.spark

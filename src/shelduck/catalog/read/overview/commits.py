@@ -1,0 +1,163 @@
+"""The log of snapshots: commits per day, and snapshots by table, author and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from sqlalchemy import Connection, Select, case, func, or_, select
+
+from shelduck.catalog.read import queries, read
+from shelduck.catalog.schema import tables
+from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb
+from shelduck.model.tables.table import Snapshot
+
+_snapshot, _changes = tables.snapshot.c, tables.snapshot_changes.c
+_AT_ONCE = 200
+
+KINDS: dict[str, frozenset[Verb]] = {
+    "rows added": INSERTS,
+    "rows deleted": DELETES,
+    "columns": frozenset({Verb.ALTERED_TABLE}),
+    "tables made or dropped": frozenset({Verb.CREATED_TABLE, Verb.DROPPED_TABLE}),
+    "files rewritten": COMPACTIONS | {Verb.INLINE_FLUSH},
+    "schemas, views, macros": frozenset(
+        v
+        for v in Verb
+        if v.value.endswith(("_schema", "_view", "_macro")) or v is Verb.ALTERED_VIEW
+    ),
+}
+"""What snapshots do, in the words of the page; each kind with its verbs."""
+
+
+def commits_between(connection: Connection, edges: Sequence[datetime]) -> list[int]:
+    """Return how many snapshots were committed from each edge to the next; one statement.
+
+    The edges are in order; each span includes its beginning and not its end.
+    """
+    spans = list(pairwise(edges))
+    if not spans:
+        return []
+    number = case(*((_snapshot.snapshot_time < end, at) for at, (_, end) in enumerate(spans)))
+    dated = (
+        select(number.label("span"))
+        .where(_snapshot.snapshot_time >= edges[0], _snapshot.snapshot_time < edges[-1])
+        .subquery()
+    )
+    counted: Any = func.count()
+    rows = connection.execute(select(dated.c.span, counted).group_by(dated.c.span))
+    found = {row[0]: row[1] for row in rows}
+    return [found.get(at, 0) for at in range(len(spans))]
+
+
+def count_snapshots(connection: Connection) -> int:
+    """Return the number of snapshots that the lake still has; one statement."""
+    return connection.execute(select(func.count()).select_from(tables.snapshot)).scalar() or 0
+
+
+def times_of(connection: Connection, snapshots: Iterable[int]) -> dict[int, datetime]:
+    """Return when snapshots were committed, without those that have expired; one statement."""
+    query = select(_snapshot.snapshot_id, _snapshot.snapshot_time)
+    rows = connection.execute(query.where(_snapshot.snapshot_id.in_(sorted(set(snapshots)))))
+    return {row[0]: row[1] for row in rows}
+
+
+def authors(connection: Connection, most: int = 200) -> list[str]:
+    """Return the authors of snapshots, by name, at most so many; one statement."""
+    query = select(_changes.author).where(_changes.author.is_not(None)).distinct()
+    return list(connection.execute(query.order_by(_changes.author).limit(most)).scalars())
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """Which snapshots of the log are wanted; None and "" mean all."""
+
+    table: int | None = None
+    author: str = ""
+    kind: str = ""
+    before: int | None = None
+
+
+def log(connection: Connection, wanted: LogFilter, most: int) -> list[tuple[Snapshot, list[Entry]]]:
+    """Return the newest snapshots that match, with what they did; at most so many.
+
+    The database compares texts; entries are compared after that, as names may contain anything.
+    """
+    names = {} if wanted.table is None else _names(connection, wanted.table)
+    found: list[tuple[Snapshot, list[Entry]]] = []
+    for snapshot in _newest_first(connection, _query(wanted, names), wanted.before):
+        entries = read.entries_of(snapshot)
+        if _matches(snapshot, entries, wanted, names):
+            found.append((snapshot, entries))
+        if len(found) == most:
+            break
+    return found
+
+
+def _names(connection: Connection, table: int) -> dict[int, tuple[str, str]]:
+    rows = connection.execute(queries.names_of_table(table))
+    return {begin: (schema, name) for begin, schema, name in rows}
+
+
+def _query(wanted: LogFilter, names: Iterable[int]) -> Select[Any]:
+    query = queries.every_snapshot().order_by(None).order_by(_snapshot.snapshot_id.desc())
+    made = _changes.changes_made
+    if wanted.author:
+        query = query.where(_changes.author == wanted.author)
+    if wanted.table is not None:
+        named = made.like(f"%:{wanted.table}") | made.like(f"%:{wanted.table},%")
+        query = query.where(or_(named, _snapshot.snapshot_id.in_(sorted(names))))
+    if wanted.kind:
+        verbs = KINDS.get(wanted.kind, frozenset())
+        query = query.where(or_(*(made.contains(v.value, autoescape=True) for v in verbs)))
+    return query
+
+
+def _newest_first(
+    connection: Connection, query: Select[Any], before: int | None
+) -> Iterator[Snapshot]:
+    while True:
+        some = query if before is None else query.where(_snapshot.snapshot_id < before)
+        rows = connection.execute(some.limit(_AT_ONCE)).all()
+        yield from map(read.as_snapshot, rows)
+        if len(rows) < _AT_ONCE:
+            return
+        before = rows[-1].snapshot_id
+
+
+def _matches(
+    snapshot: Snapshot,
+    entries: Iterable[Entry],
+    wanted: LogFilter,
+    names: dict[int, tuple[str, str]],
+) -> bool:
+    mine = list(entries)
+    if wanted.table is not None:
+        name = names.get(snapshot.id)
+        mine = [
+            e
+            for e in mine
+            if e.id == wanted.table or (e.verb is Verb.CREATED_TABLE and e.names == name)
+        ]
+    verbs = KINDS.get(wanted.kind) if wanted.kind else None
+    return bool(mine or wanted.table is None) and (
+        verbs is None or any(e.verb in verbs for e in mine)
+    )
+
+
+def names_of_tables(connection: Connection, ids: Collection[int]) -> dict[int, str]:
+    """Return the newest name of each table, dropped ones too, with its schema; one statement."""
+    t, s = tables.table.c, tables.schema.c
+    query = (
+        select(t.table_id, t.begin_snapshot, s.schema_name, t.table_name)
+        .outerjoin_from(tables.table, tables.schema, t.schema_id == s.schema_id)
+        .where(t.table_id.in_(sorted(ids)))
+    )
+    rows = sorted(
+        (begin, number, f"{schema}.{name}")
+        for number, begin, schema, name in (connection.execute(query))
+    )
+    return {number: name for _, number, name in rows}

@@ -1,0 +1,240 @@
+"""The tables of a lake with their files, rows and bytes, at any snapshot."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    Table,
+    and_,
+    cast,
+    column,
+    func,
+    literal,
+    select,
+    union_all,
+)
+from sqlalchemy import table as sql_table
+
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import visible
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.errors import CorruptLake
+from shelduck.model.changes.change import Verb, parse_entries
+from shelduck.model.tables.schema import TableId
+
+_file, _delete = tables.data_file, tables.delete_file
+_t, _s = tables.table.c, tables.schema.c
+
+# SQLite joins no more than 500 queries.
+_AT_ONCE = 200
+# Snapshots whose log is read at once, the newest first.
+_LOG_LINES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class TableNumbers:
+    """A table at one snapshot: its files, their rows and deletes, and the bytes of both.
+
+    ``rows`` includes ``deleted`` ones; both leave out what the catalog itself keeps.
+    """
+
+    id: TableId
+    schema: str
+    name: str
+    files: int
+    rows: int
+    bytes: int
+    deleted: int
+
+    @property
+    def full_name(self) -> str:
+        """Return schema and name as people read them."""
+        return f"{self.schema}.{self.name}"
+
+
+def tables_at(connection: Connection, at: int, search: str = "") -> list[TableNumbers]:
+    """Return the tables of a snapshot whose name contains a text, whatever the case, by name.
+
+    Files that also have rows of later snapshots count with all their rows; the newest snapshot has
+    no such files. One statement.
+    """
+    files = _sums(_file, at, _file.c.record_count)
+    deletes = _sums(_delete, at, _delete.c.delete_count)
+    query = (
+        _named(at)
+        .add_columns(*(files.c[n] for n in ("files", "rows", "bytes")))
+        .add_columns(deletes.c.bytes, deletes.c.rows)
+        .outerjoin(files, files.c.table_id == _t.table_id)
+        .outerjoin(deletes, deletes.c.table_id == _t.table_id)
+    )
+    if search:
+        name = func.lower(_s.schema_name + "." + _t.table_name)
+        query = query.where(name.contains(search.lower(), autoescape=True))
+    found = []
+    for number, schema, name, files_, rows, size, more, deleted in connection.execute(query):
+        numbers = (files_ or 0, rows or 0, (size or 0) + (more or 0), deleted or 0)
+        found.append(TableNumbers(TableId(number), schema, name, *numbers))
+    return found
+
+
+def named_tables(connection: Connection, at: int) -> dict[int, str]:
+    """Return the tables of a snapshot by id, with schema and name as people read them.
+
+    By name; one statement.
+    """
+    rows = connection.execute(_named(at))
+    return {number: f"{schema}.{name}" for number, schema, name in rows}
+
+
+def _named(at: int) -> Select[Any]:
+    return (
+        select(_t.table_id, _s.schema_name, _t.table_name)
+        .join_from(tables.table, tables.schema, _t.schema_id == _s.schema_id)
+        .where(visible(tables.table, at), visible(tables.schema, at), queries.has_columns(at))
+        .order_by(_s.schema_name, _t.table_name)
+    )
+
+
+def _sums(source: Table, at: int, rows: ColumnElement[Any]) -> Subquery:
+    counted: ColumnElement[Any] = func.count()
+    return (
+        select(
+            source.c.table_id,
+            counted.label("files"),
+            total(rows).label("rows"),
+            total(source.c.file_size_bytes).label("bytes"),
+        )
+        .where(visible(source, at))
+        .group_by(source.c.table_id)
+        .subquery()
+    )
+
+
+def total(what: Any) -> ColumnElement[Any]:
+    """Return a sum as a whole number, 0 for nothing."""
+    return cast(func.coalesce(func.sum(what), 0), BigInteger)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """What the catalog itself keeps of a table: rows, and deleted positions of its files."""
+
+    rows: int = 0
+    deleted: int = 0
+
+
+def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, KeptRows]:
+    """Return the live rows and the deletes that the catalog keeps, by table; NotFound never.
+
+    Three statements, and one more for each two hundred tables of rows.
+    """
+    if not ids:
+        return {}
+    c = tables.inlined_data_tables.c
+    registered = connection.execute(select(c.table_id, c.table_name).where(c.table_id.in_(ids)))
+    of_rows = {name: number for number, name in registered}
+    of_deletes = {queries.inlined_delete_table(number): number for number in ids}
+    present: set[str] = set()
+    for some in chunks([*of_rows, *of_deletes], _AT_ONCE * 10):
+        present |= queries.present_tables(connection, some)
+    asked = [
+        *(
+            _count(name, number, is_rows=True)
+            for name, number in of_rows.items()
+            if name in present
+        ),
+        *(
+            _count(name, number, is_rows=False)
+            for name, number in of_deletes.items()
+            if name in present
+        ),
+    ]
+    rows: dict[int, int] = defaultdict(int)
+    deleted: dict[int, int] = defaultdict(int)
+    for lot in chunks(asked, _AT_ONCE):
+        for number, is_rows, count in connection.execute(union_all(*lot)):
+            (rows if is_rows else deleted)[number] += count
+    return {number: KeptRows(rows[number], deleted[number]) for number in ids}
+
+
+def _count(name: str, number: int, *, is_rows: bool) -> Select[Any]:
+    end = column("end_snapshot", BIGINT)
+    asked: list[ColumnElement[Any]] = [
+        literal(number, BIGINT),
+        literal(int(is_rows), BIGINT),
+        func.count(),
+    ]
+    found = select(*asked).select_from(sql_table(name, end))
+    return found.where(end.is_(None)) if is_rows else found
+
+
+def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, int]:
+    """Return the newest snapshot that changed each table, according to the log of snapshots.
+
+    Reads the log from its end, until all tables are found; a table whose snapshots have expired is
+    left out. A statement for each five hundred snapshots, and one for names.
+    """
+    missing = set(wanted)
+    c = tables.snapshot_changes.c
+    found: dict[int, int] = {}
+    before: int | None = None
+    while missing:
+        query = select(c.snapshot_id, c.changes_made).order_by(c.snapshot_id.desc())
+        if before is not None:
+            query = query.where(c.snapshot_id < before)
+        lines = connection.execute(query.limit(_LOG_LINES)).all()
+        for number, text in lines:
+            touched = _of_log(number, text) & missing
+            found.update(dict.fromkeys(touched, number))
+            missing -= touched
+        if len(lines) < _LOG_LINES:
+            break
+        before = lines[-1][0]
+    return _with_names(connection, found, wanted)
+
+
+def _of_log(number: int, text: str | None) -> set[int]:
+    try:
+        return {e.id for e in parse_entries(text) if e.id is not None and e.verb in _OF_TABLES}
+    except CorruptLake as error:
+        raise CorruptLake(f"snapshot {number}: {error}") from error
+
+
+_OF_TABLES = frozenset(
+    {
+        Verb.INSERTED_INTO_TABLE,
+        Verb.DELETED_FROM_TABLE,
+        Verb.ALTERED_TABLE,
+        Verb.INLINED_INSERT,
+        Verb.INLINED_DELETE,
+        Verb.INLINE_FLUSH,
+        Verb.MERGE_ADJACENT,
+        Verb.REWRITE_DELETE,
+        Verb.COMPACTED_TABLE,
+    }
+)
+
+
+def _with_names(
+    connection: Connection, found: dict[int, int], wanted: Iterable[int]
+) -> dict[int, int]:
+    """Return the same with the snapshots that made or renamed a table: the log names no id."""
+    known = select(_t.table_id, func.max(_t.begin_snapshot)).group_by(_t.table_id)
+    there = select(func.min(tables.snapshot.c.snapshot_id)).scalar_subquery()
+    named = connection.execute(known.where(and_(_t.begin_snapshot >= there)))
+    chosen = set(wanted)
+    for number, begin in named:
+        if number in chosen:
+            found[number] = max(begin, found.get(number, begin))
+    return found

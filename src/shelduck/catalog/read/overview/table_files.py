@@ -1,0 +1,119 @@
+"""The live files of a table in numbers: by size, by layout, by share of deleted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, case, func, null, select
+
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.overview.lake_tables import total
+from shelduck.catalog.read.queries import live
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.model.files.layout import Layout
+
+_file, _delete = tables.data_file, tables.delete_file
+
+
+@dataclass(frozen=True, slots=True)
+class FileSums:
+    """A group of data files: how many, their rows and bytes."""
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSums:
+    """The delete files of a table: data files that have one, and the rows deleted by them."""
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutFiles:
+    """The files of one layout and one name mapping, with the snapshots in which they began.
+
+    ``layout`` is None for files whose layout the catalog does not know.
+    """
+
+    layout_id: int | None
+    mapping_id: int | None
+    layout: Layout | None
+    sums: FileSums
+    first: int
+    last: int
+
+
+def sizes(connection: Connection, table: int, edges: Sequence[int]) -> list[FileSums]:
+    """Return the live files below the first edge, between edges, and from the last; one statement.
+
+    Edges are bytes, in order; a file of exactly an edge belongs above it.
+    """
+    c = _file.c
+    place = case(
+        *((c.file_size_bytes < edge, at) for at, edge in enumerate(edges)), else_=len(edges)
+    )
+    sized = (
+        select(place.label("place"), c.record_count, c.file_size_bytes)
+        .where(c.table_id == table, live(_file))
+        .subquery()
+    )
+    counted: ColumnElement[Any] = func.count()
+    query = select(
+        sized.c.place, counted, total(sized.c.record_count), total(sized.c.file_size_bytes)
+    ).group_by(sized.c.place)
+    found = {row[0]: FileSums(*row[1:]) for row in connection.execute(query)}
+    return [found.get(at, FileSums()) for at in range(len(edges) + 1)]
+
+
+def deletes(connection: Connection, table: int) -> DeleteSums:
+    """Return what the live delete files of a table delete; one statement."""
+    c = _delete.c
+    query = select(func.count(), total(c.delete_count), total(c.file_size_bytes))
+    row = connection.execute(query.where(c.table_id == table, live(_delete))).one()
+    return DeleteSums(*row)
+
+
+def live_files(connection: Connection, table: int) -> list[int]:
+    """Return the ids of the live data files of a table; one statement."""
+    query = select(_file.c.data_file_id).where(_file.c.table_id == table, live(_file))
+    return list(connection.execute(query).scalars())
+
+
+def by_layout(connection: Connection, table: int) -> list[LayoutFiles]:
+    """Return the live files by layout and name mapping, the layout of the newest file first.
+
+    Three statements.
+    """
+    c, known = _file.c, own_tables.file_layout
+    is_known = bool(queries.present_tables(connection, [known.name]))
+    layout_id: Any = known.c.layout_id if is_known else null()
+    counted: ColumnElement[Any] = func.count()
+    query = select(
+        *(layout_id.label("layout"), c.mapping_id, counted),
+        *(total(c.record_count), total(c.file_size_bytes)),
+        *(func.min(c.begin_snapshot), func.max(c.begin_snapshot), func.max(c.data_file_id)),
+    ).where(and_(c.table_id == table, live(_file)))
+    if is_known:
+        query = query.outerjoin_from(_file, known, c.data_file_id == known.c.data_file_id)
+        query = query.group_by(known.c.layout_id, c.mapping_id)
+    else:
+        query = query.group_by(c.mapping_id)
+    rows = sorted(connection.execute(query).all(), key=lambda row: row[7], reverse=True)
+    ids = {row[0] for row in rows} - {None}
+    texts: dict[int, str] = {}
+    if ids:
+        texts.update((row[0], row[1]) for row in connection.execute(queries.layouts(ids)))
+    return [
+        LayoutFiles(
+            *(number, mapping, Layout.from_json(texts[number]) if number in texts else None),
+            *(FileSums(files, records, size), first, last),
+        )
+        for number, mapping, files, records, size, first, last, _ in rows
+    ]

@@ -1,0 +1,74 @@
+"""The columns that a pinned view shows, under the ids that they have today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from shelduck.catalog.read import read
+from shelduck.catalog.running.jobs import jobs
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.errors import NotFound
+from shelduck.model.tables.pin import Pin
+from shelduck.model.tables.schema import Field, FieldId, Schema, SnapshotId, TableId
+from shelduck.model.tables.table import Snapshot, TableVersion
+
+
+def table_of(
+    connection: Connection, table: TableId, at: Snapshot, lake: LakeInfo
+) -> TableVersion | None:
+    """Return a table at a snapshot by its id, None if it does not exist there.
+
+    The snapshot may have expired: columns of a table stay in the catalog as long as the table.
+    """
+    name = read.name_at(connection, table, at)
+    if name is None:
+        return None
+    try:
+        found = read.table(connection, at, *name, lake)
+    except NotFound:
+        return None
+    return found if found.id == table else None
+
+
+def shape_of(connection: Connection, pin: Pin, at: Snapshot, lake: LakeInfo) -> Schema | None:
+    """Return the columns to which a view is pinned, None if the catalog has forgotten them.
+
+    A job that converts a column gives it new ids. The ids are those at the snapshot ``at``.
+    """
+    then = table_of(connection, pin.table_id, replace(at, id=pin.snapshot), lake)
+    if then is None:
+        return None
+    ids = {f.id: f.id for f in then.columns.walk()}
+    done = [j for j in jobs(connection) if j.table_id == pin.table_id and j.published is not None]
+    for job in reversed(done):
+        published = SnapshotId(job.published or 0)
+        if not job.is_understood or not pin.snapshot < published <= at.id:
+            continue
+        before = table_of(connection, pin.table_id, replace(at, id=SnapshotId(published - 1)), lake)
+        after = table_of(connection, pin.table_id, replace(at, id=published), lake)
+        if before is None or after is None:
+            continue
+        new: dict[FieldId, FieldId] = {}
+        for one in job.work.conversions:
+            old, shadow = before.columns.by_id(one.column_id), after.columns.by_id(one.shadow_id)
+            if old is not None and shadow is not None:
+                new.update(_pairs(old, shadow))
+        ids = {first: new.get(last, last) for first, last in ids.items()}
+    return Schema(tuple(_renumbered(f, ids) for f in then.columns))
+
+
+def _pairs(old: Field, new: Field) -> Iterator[tuple[FieldId, FieldId]]:
+    """Yield the ids of a column and its parts, before and after a job converted it."""
+    yield old.id, new.id
+    for child in old.children:
+        after = new.child(child.name) if old.shape is new.shape else None
+        if after is not None:
+            yield from _pairs(child, after)
+
+
+def _renumbered(field: Field, ids: Mapping[FieldId, FieldId]) -> Field:
+    children = tuple(_renumbered(c, ids) for c in field.children)
+    return replace(field, id=ids[field.id], children=children)

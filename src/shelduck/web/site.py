@@ -1,0 +1,98 @@
+"""One served lake: its state, its guard, and templates made into responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from shelduck.catalog.read import read
+from shelduck.catalog.read.read import Connection
+from shelduck.errors import NotFound
+from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.web import wording
+from shelduck.web.guard import Guard
+from shelduck.web.links import here
+from shelduck.web.pace import Pace
+from shelduck.work.state import LakeState
+
+HERE = Path(__file__).parent
+ASSETS = HERE / "assets"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A lake and who may see it; ``version`` is part of the addresses of assets."""
+
+    state: LakeState
+    guard: Guard
+    version: str = field(default="")
+    pace: Pace = field(default_factory=Pace, repr=False)
+
+    @cached_property
+    def _templates(self) -> Environment:
+        made = Environment(
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        words = (
+            *(wording.number, wording.plural, wording.size, wording.share),
+            *(wording.day, wording.short_day, wording.moment, wording.ago, wording.lasting),
+        )
+        made.filters.update({word.__name__: word for word in words})
+        return made
+
+    def render(
+        self, request: Request, template: str, status: int = 200, **values: Any
+    ) -> HTMLResponse:
+        """Return a page; every value is escaped."""
+        text = self._templates.get_template(template).render(
+            values
+            | {
+                "catalog": self.state.store.where,
+                "here": here(request),
+                "may_change": self.guard.may_change(request),
+                "version": self.version,
+            }
+        )
+        return HTMLResponse(text, status)
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Open a DuckDB file once for all that a page asks; nothing to do on other databases.
+
+        Raises CatalogUnavailable if another process keeps the file.
+        """
+        with ExitStack() as stack:
+            # A session does not wait until another process closes the file, but a read does.
+            with self.state.store.read():
+                stack.enter_context(self.state.store.session())
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Connection, Snapshot]]:
+        """Provide one state of the catalog, and its newest snapshot."""
+        with self.state.store.read() as connection:
+            yield connection, read.snapshot(connection)
+
+    def table(self, connection: Connection, at: Snapshot, number: int) -> TableVersion:
+        """Return a table at a snapshot by its id; NotFound if it is not there."""
+        name = read.name_at(connection, number, at)
+        if name is not None:
+            found = read.table(connection, at, *name, self.state.info)
+            if found.id == number:
+                return found
+        raise NotFound(
+            f"table {number} does not exist at snapshot {at.id}; look for it on the first page",
+            about="table",
+        )

@@ -1,0 +1,72 @@
+"""Numbers, sizes and times as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"), (12, "month"), (0, "year"))
+
+
+def number(value: float) -> str:
+    """Return a whole number with thousands apart: ``1,234,567``."""
+    return f"{value:,.0f}"
+
+
+def plural(count: int, noun: str, more: str = "") -> str:
+    """Return a count with its noun: ``1 file``, ``2 files``; ``more`` is an unusual plural."""
+    return f"{number(count)} {noun if count == 1 else more or noun + 's'}"
+
+
+def size(count: float) -> str:
+    """Return bytes in the unit that suits them, with a decimal below ten: ``1.4 MB``."""
+    at = 0
+    while count >= 999.5 and at < len(_UNITS) - 1:
+        count, at = count / 1000, at + 1
+    if at == 0:
+        return f"{count:.0f} {'byte' if count == 1 else _UNITS[0]}"
+    return f"{count:.1f} {_UNITS[at]}" if count < 9.95 else f"{count:.0f} {_UNITS[at]}"
+
+
+def share(part: float, whole: float) -> str:
+    """Return a part in percent; ``<0.1%`` rather than nothing for something."""
+    if not whole or not part:
+        return "0%"
+    percent = 100 * part / whole
+    if percent < 0.1:
+        return "<0.1%"
+    if 99.9 < percent < 100:
+        return ">99.9%"
+    return f"{percent:.1f}%" if percent < 10 else f"{percent:.0f}%"
+
+
+def day(time: datetime) -> str:
+    """Return the date of an instant, in UTC: ``3 Mar 2026``."""
+    told = time.astimezone(UTC)
+    return f"{told.day} {told:%b %Y}"
+
+
+def short_day(time: datetime) -> str:
+    """Return day and month of an instant, in UTC: ``3 Mar``."""
+    told = time.astimezone(UTC)
+    return f"{told.day} {told:%b}"
+
+
+def moment(time: datetime) -> str:
+    """Return an instant to the second, in UTC."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def ago(time: datetime, now: datetime | None = None) -> str:
+    """Return how long ago an instant was: ``3 days ago``."""
+    return f"{lasting((now or datetime.now(UTC)) - time)} ago"
+
+
+def lasting(span: timedelta) -> str:
+    """Return a length of time in its largest unit: ``3 days``."""
+    left = max(0.0, span.total_seconds())
+    for length, noun in _STEPS:
+        if not length or left < length:
+            return plural(int(left), noun)
+        left /= length
+    raise AssertionError("years have no length")

@@ -1,0 +1,58 @@
+"""Progress of work by Spark: rows and bytes while tasks write them."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+
+import pytest
+from rich.console import Console
+
+from shelduck.operations import progress
+from shelduck.spark.write import write
+
+STATEMENTS = [
+    "CALL set_option('data_inlining_row_limit', '0')",
+    "CREATE TABLE t (id BIGINT)",
+]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """What a terminal shows; work is long at once."""
+    shown = io.StringIO()
+    monkeypatch.setattr(progress, "_BEGIN", 0.05)
+    monkeypatch.setattr(progress, "_BEAT", 0.05)
+    monkeypatch.setattr(
+        progress, "Console", lambda **_: Console(file=shown, force_terminal=True, width=200)
+    )
+    return shown
+
+
+@pytest.mark.spark41
+def test_an_append_shows_what_its_tasks_have_written(lake, spark, terminal, monkeypatch):
+    real = write._look_at
+
+    def later(*args, **kwargs):
+        # Tasks are done, and nobody has read their files yet.
+        time.sleep(0.5)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(write, "_look_at", later)
+    lake.table("t").append(spark.range(0, 40, 1, 4))
+
+    told = terminal.getvalue()
+    assert re.search(r"writing main.t: 40 rows, [\d.]+ \w+, [\d.]+ \w+/s, \d+ s", told)
+    assert re.search(r"writing main.t: 40 rows, [1-4] file\(s\), .* in \d+ s\n", told)
+
+
+def test_a_compaction_shows_the_time_that_is_left(lake, spark, terminal):
+    for _ in range(3):
+        lake.table("t").append(spark.range(20))
+    terminal.truncate(0)
+    lake.table("t").compact()
+
+    told = terminal.getvalue()
+    assert "compact main.t: 0 of 1 file(s)" in told
+    assert re.search(r"compact main.t: 60 of 60 rows, 1 of 1 file\(s\), .* in \d+ s\n", told)

@@ -1,0 +1,50 @@
+"""The code of README.md and of the guides, executed as a reader would."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import psycopg
+import pytest
+
+from tests.support.documents import DOCS, README, Reader, outputs
+
+TEAM = DOCS / "guides" / "team.md"
+# These take seconds, on lines that other tests reach.
+SLOW = ("coming-from", "streaming", "upkeep")
+PAGES = [README, DOCS / "index.md", *sorted(set((DOCS / "guides").glob("*.md")) - {TEAM})]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in SLOW else [])
+        for page in PAGES
+    ],
+)
+def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, here):
+    assert Reader(page).read() == outputs(page)
+
+
+@pytest.fixture
+def team_url(postgres_server):
+    """The address of an empty database; the roles that the page makes are gone afterwards."""
+    with postgres_server.fresh_database() as url:
+        yield url
+    roles = "olga, wim, rosa, lake_owner, lake_writer, lake_reader"
+    with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"DROP ROLE IF EXISTS {roles}")
+
+
+def test_three_roles_of_postgresql_may_do_what_the_page_says(here, team_url):
+    def run(text):
+        with psycopg.connect(team_url, autocommit=True) as connection:
+            connection.execute(text)
+
+    database, _, socket = team_url.partition("@/")[2].partition("?host=")
+    server = {
+        "@db.example/lake": f"@/{database}?host={socket}",
+        "host=db.example dbname=lake": f"host={unquote(socket)} dbname={database}",
+    }
+
+    assert Reader(TEAM, places=server, postgres=run).read() == outputs(TEAM)

@@ -1,0 +1,230 @@
+"""The page in a real browser: every page at two widths, in light and dark. `make browser`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from shelduck.web.app import make_app
+from shelduck.web.guard import Guard
+from shelduck.web.serving import listening
+from shelduck.work.state import LakeState
+from tests.support.shown_lake import make
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+PICTURES = os.environ.get("SHELDUCK_PICTURES")
+"""A folder for screenshots, if they are wanted."""
+WIDE, NARROW = 1600, 360
+STORY = "/tables/1?open=5"
+PAGES = {
+    "lake": "/",
+    "story": STORY,
+    "moult": "/tables/1/moult",
+    "files": "/tables/6/files",
+    "partitions": "/tables/7/files",
+    "snapshots": "/snapshots",
+    "compare": "/snapshots/compare?a=40&b=1500",
+    "jobs": "/jobs",
+    "plan": "/plan?sql=ALTER+TABLE+events+ALTER+COLUMN+amount+TYPE+STRING",
+    "error": "/tables/99",
+}
+SERIOUS = {"serious", "critical"}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> Iterator[str]:
+    """A served lake with 30 tables, 2,000 snapshots and a running job; changes are allowed."""
+    shown = make(tmp_path_factory.mktemp("shown"))
+    # What pictures show as the address of the catalog.
+    shown.files.store.where = "sqlite:///lake.db"
+    listener = listening(0)
+    guard = Guard(listener.getsockname()[1], allow_changes=True)
+    app = make_app(LakeState(shown.files.store, shown.files.info), guard)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield guard.address
+    server.should_exit = True
+    thread.join()
+    shown.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = shutil.which("chromium")
+    assert found, "no chromium on the path; run make chromium"
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser, address, request) -> Iterator[Page]:
+    """A page that has opened the address; a message on its console fails the test."""
+    width, scheme = getattr(request, "param", (WIDE, "light"))
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,
+        base_url=address.partition("?")[0],
+        reduced_motion="reduce",
+    )
+    made = context.new_page()
+    told: list[str] = []
+    made.on("console", lambda message: told.append(f"{message.type}: {message.text}"))
+    made.on("pageerror", lambda error: told.append(str(error)))
+    made.on("requestfailed", lambda failed: told.append(f"{failed.failure}: {failed.url}"))
+    made.goto(address)
+    yield made
+    context.close()
+    # The page of an error has its status on the console.
+    assert [t for t in told if "404 (Not Found)" not in t and "ERR_ABORTED" not in t] == []
+
+
+def views():
+    # The other two have no lines of their own.
+    quick = {(WIDE, "light"), (NARROW, "dark")}
+    return [
+        pytest.param(
+            *(view,),
+            id=f"{view[0]}-{view[1]}",
+            marks=() if view in quick else pytest.mark.slow,
+        )
+        for view in ((w, s) for w in (WIDE, NARROW) for s in ("light", "dark"))
+    ]
+
+
+@pytest.mark.parametrize("page", views(), indirect=True)
+def test_every_page_is_whole_and_nothing_keeps_people_out(page, request):
+    axe = Axe()
+    view = request.node.callspec.id
+    for name, path in PAGES.items():
+        page.goto(path)
+        over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert over <= 0, f"{name} is {over} pixels too wide"
+        found = axe.run(page).response["violations"]
+        wrong = [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in SERIOUS]
+        assert wrong == [], name
+        if PICTURES:
+            page.screenshot(path=Path(PICTURES) / f"{name}-{view}.png", full_page=True)
+
+
+def test_the_picture_of_the_readme_is_whole(browser, address):
+    context = browser.new_context(
+        viewport={"width": 1160, "height": 900},
+        device_scale_factor=2,
+        base_url=address.partition("?")[0],
+    )
+    made = context.new_page()
+    made.goto(f"{STORY}&at=986")
+    card = made.locator("section.story")
+    assert card.evaluate("e => e.querySelector('.story-scroll').scrollWidth - e.clientWidth") < 0
+    if PICTURES:
+        card.screenshot(path=Path(PICTURES) / "story.png")
+    context.close()
+
+
+def test_a_click_on_a_snapshot_shows_it_without_leaving_the_page(page):
+    page.goto(STORY)
+    page.evaluate("window.here = true")
+    page.locator("#at-349").click(position={"x": 8, "y": 300})
+    expect(page.locator("#event-h")).to_have_text("Snapshot 349")
+    expect(page.locator("#story")).to_contain_text("renamed at to seen_at")
+    expect(page.locator("#story")).to_contain_text("One name for times everywhere")
+    expect(page.locator("#schema-h")).to_have_text("The schema at snapshot 349")
+    page.locator("#newer").click()
+    expect(page.locator("#event-h")).to_have_text("Snapshot 491")
+    page.locator("#fold-5").click()
+    expect(page.locator("#fold-5")).to_contain_text("Unfold")
+    page.locator("#scale-changes").click()
+    expect(page.locator("#scale-changes")).to_have_attribute("aria-current", "true")
+    assert page.evaluate("window.here") is True
+    page.go_back()
+    expect(page.locator("#scale-snapshots")).to_have_attribute("aria-current", "true")
+
+
+def test_the_picture_is_where_its_numbers_say(page):
+    page.goto(f"{STORY}&scale=snapshots")
+    svg = page.locator(".story-svg").bounding_box()
+    step = page.locator("#at-986").bounding_box()
+    bar = page.locator(".story-svg .seg", has_text="decimal").bounding_box()
+    # Snapshots 1 to 1999: snapshot 986 begins after 985 of them.
+    place = svg["x"] + svg["width"] * 985 / 1999
+    assert step["x"] == pytest.approx(place, abs=0.6)
+    assert bar["x"] == pytest.approx(place, abs=0.6)
+    assert bar["x"] + bar["width"] == pytest.approx(svg["x"] + svg["width"], abs=0.6)
+    labels = [box.bounding_box()["y"] for box in page.locator(".lanes li").all()]
+    bars = [g.locator("rect.body").first.bounding_box()["y"] for g in page.locator("g.lane").all()]
+    assert len(labels) == len(bars) == 14
+    for label, drawn in zip(labels, bars, strict=True):
+        assert drawn - label == pytest.approx(5, abs=0.6)
+
+
+def test_the_keyboard_reaches_everything(page):
+    page.goto("/")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    expect(page.locator(".skip")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type("shipm")
+    expect(page.locator("#tables tbody tr")).to_have_count(1)
+    expect(page.locator("#q")).to_be_focused()
+    assert page.url.endswith("q=shipm&sort=name")
+
+    page.goto(STORY)
+    page.locator("#at-228").focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    outline = page.locator("#at-228").evaluate("e => getComputedStyle(e).outlineWidth")
+    assert outline == "3px"
+    page.keyboard.press("Enter")
+    expect(page.locator("#event-h")).to_have_text("Snapshot 228")
+    expect(page.locator("#at-228")).to_be_focused()
+
+
+def test_a_plan_is_made_without_leaving_the_page(page):
+    page.goto("/plan?table=1")
+    page.evaluate("window.here = true")
+    area = page.locator("#sql")
+    area.fill("ALTER TABLE main.events ADD COLUMN note STRING")
+    page.get_by_role("button", name="Plan").click()
+    expect(page.locator("#plan")).to_contain_text("Metadata only")
+    area.fill("ALTER TABLE main.events DROP COLUMN nothing")
+    page.get_by_role("button", name="Plan").click()
+    expect(page.locator("#plan")).to_contain_text("This cannot be planned")
+    assert page.evaluate("window.here") is True
+
+
+def test_jobs_are_live_and_one_is_cancelled(page):
+    page.goto("/jobs")
+    expect(page.locator("#jobs")).to_contain_text("7 of 20 files")
+    with page.expect_request(lambda r: r.headers.get("hx-request") == "true", timeout=4000):
+        pass
+    asked: list[str] = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    button = page.get_by_role("button", name="Cancel job 3")
+    button.click()
+    expect(page.locator("#jobs")).to_contain_text("RUNNING")
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+    button.click()
+    expect(page.locator("#jobs")).to_contain_text("cancelled on the page")
+    assert asked == ["Cancel job 3 on main.customers? The table stays as it is."] * 2
+    expect(button).to_have_count(0)
