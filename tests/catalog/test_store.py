@@ -105,7 +105,7 @@ def test_exception_rolls_everything_back_and_passes_through(store):
 
 
 def test_store_works_on_after_a_fault_of_a_statement(store):
-    with pytest.raises(DBAPIError):
+    with pytest.raises(CorruptLake, match="cannot answer a statement"):
         write(store, adding(1), running(NONSENSE))
     write(store, adding(2))
 

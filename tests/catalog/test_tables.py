@@ -90,6 +90,7 @@ def test_python_types_are_the_same_in_every_database(lake_url, data_path):
     create_lake(store, data_path)
     at = datetime(2026, 11, 20, 8, 3, 32, 970510, tzinfo=UTC)
     identity = "39b0ac40-7996-4de1-adb2-ccecdd6abf98"
+    other = "50a9cbbe-8aa3-4fd9-9e0e-7e0a3a4cd1e6"
     with store.write() as connection:
         connection.execute(
             insert(tables.snapshot), {"snapshot_id": 1, "snapshot_time": at, "schema_version": 1}
@@ -98,8 +99,8 @@ def test_python_types_are_the_same_in_every_database(lake_url, data_path):
             insert(tables.table),
             [
                 {"table_id": 1, "table_uuid": identity, "path_is_relative": True},
-                {"table_id": 2, "table_uuid": None, "path_is_relative": False},
-                {"table_id": 3, "table_uuid": None, "path_is_relative": None},
+                {"table_id": 2, "table_uuid": other, "path_is_relative": False},
+                {"table_id": 3, "table_uuid": other, "path_is_relative": None},
             ],
         )
 
@@ -116,7 +117,7 @@ def test_python_types_are_the_same_in_every_database(lake_url, data_path):
     store.close()
 
     assert times == [(at,)]
-    assert rows == [(1, identity, True), (2, None, False), (3, None, None)]
+    assert rows == [(1, identity, True), (2, other, False), (3, other, None)]
     assert [type(value) for value in rows[0]] == [int, str, bool]
     assert by_uuid == by_flag == [(1,)]
 

@@ -19,6 +19,7 @@ from shelduck.model.text.shown import html_table
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import run_plain, run_sql
+from shelduck.verbs.lake.check import LakeCheck, check_lake
 from shelduck.verbs.lake.delta_import import LakeBorders
 from shelduck.verbs.lake.options import Option, options, set_option
 from shelduck.work.results import PlainRows, Result, Snapshots, TableName
@@ -131,6 +132,17 @@ class Lake(LakeBorders):
         """
         with Turns() as turns:
             return self._flushed(turns, self.tables())
+
+    def check(self, table: str | None = None) -> LakeCheck:
+        """Return what is wrong in the lake, or in one table, without reading rows; print it.
+
+        Looks at every row of the catalog, at the files of the newest snapshot (they exist, have
+        their size, and footers that agree), and for orphans. Nothing is changed.
+
+        Args:
+            table: ``"t"`` or ``"schema.t"``; by default all tables.
+        """
+        return check_lake(self._state, table)
 
     def jobs(self) -> list[SchemaChangeJob]:
         """Return the jobs of heavy schema changes, also those that have ended, newest first."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, bindparam, cast, exists, func, insert, select
 
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.column_types import BIGINT
@@ -15,7 +16,7 @@ from shelduck.model.files.layout import Layout
 _KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(
     own_tables.layout.c.digest.in_(bindparam("digests", expanding=True))
 )
-_NEWEST = select(func.max(own_tables.layout.c.layout_id))
+_NEWEST = select(or_null(func.max(own_tables.layout.c.layout_id)))
 _INSERT_LAYOUTS = insert(own_tables.layout)
 # Two processes may have read the layout of the same file; the first one to record it wins.
 _FILE = bindparam("file", type_=BIGINT)

@@ -16,7 +16,7 @@ class Failure(Enum):
     UNAVAILABLE = "it cannot be reached, opened or written; nothing was written"
     OUTCOME_UNKNOWN = "the connection broke during COMMIT"
     CORRUPT = "the database file is damaged or is not a database"
-    OTHER = "an error of the statement itself, passed on unchanged"
+    OTHER = "an error of the statement itself, or of the caller"
 
 
 class Contention(CatalogUnavailable):

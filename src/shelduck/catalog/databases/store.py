@@ -8,7 +8,7 @@
 
 A unit of work raises errors of `shelduck.errors` instead of the driver's, chosen by error class or
 code, never by message: `Contention` (run it again), `CatalogUnavailable`, `OutcomeUnknown`,
-`CorruptLake`. A fault of a statement itself stays SQLAlchemy's error.
+`CorruptLake`, also for a statement that the database refuses: all statements fit a sound catalog.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from shelduck.catalog.databases.address import Address, parse_address
 from shelduck.catalog.databases.failures import Contention, Failure
 from shelduck.catalog.databases.known import DATABASES, EXPECTED
+from shelduck.catalog.dialects.checked import BrokenValue
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.errors import (
     CatalogUnavailable,
@@ -148,6 +149,8 @@ class Store:
             try:
                 yield connection
             except BaseException as error:
+                if isinstance(error, BrokenValue):
+                    error.locate(connection)
                 self._roll_back(connection)
                 self._translate(error)
                 raise
@@ -247,9 +250,14 @@ class Store:
         """Raise the error that the caller should see, or return if it is the caller's own."""
         failure = self._classify(error, committing=committing)
         self._address.hide_in(error)
-        if failure is Failure.OTHER:
-            return
         cause = error.orig if isinstance(error, DBAPIError) else error
+        if failure is Failure.OTHER:
+            if not isinstance(error, DBAPIError):
+                return
+            raise CorruptLake(
+                f"catalog {self.where} cannot answer a statement: {cause}; its tables are not those"
+                " of DuckLake 1.0, or hold a value that is not valid: restore it from a backup"
+            ) from error
         raise _ERRORS[failure](f"catalog {self.where}: {failure.value} ({cause})") from error
 
     def _count(self, *_event: object) -> None:

@@ -63,4 +63,6 @@ class BooleanAsBigint(TypeDecorator[bool]):
         return None if value is None else int(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> bool | None:  # noqa: ARG002
+        if value not in (None, 0, 1):
+            raise ValueError(value)
         return None if value is None else bool(value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Select, and_, or_, select, type_coerce, union
+from sqlalchemy import Connection, Select, and_, or_, select, union
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.chunks import chunks
@@ -194,7 +194,7 @@ def _deletes(
     span: Span,
 ) -> dict[int, tuple[FeedDeletes, ...]]:
     query: Select[Any] = select(
-        *(_d.data_file_id, _d.path, type_coerce(_d.path_is_relative, Integer), _d.format),
+        *(_d.data_file_id, _d.path, _d.path_is_relative, _d.format),
         *(_d.delete_count, _d.encryption_key, _d.delete_file_id, _d.begin_snapshot),
     ).where(
         _d.table_id == table.id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -41,7 +41,15 @@ def schema_of(rows: Iterable[Any], table: str) -> Schema:
         if parent is not None and parent not in ids:
             names = ", ".join(repr(r.column_name) for r in children)
             raise CorruptLake(f"{table} has {names} below column id {parent}, which does not exist")
-    return Schema(_fields(below, None, table))
+        counts = Counter(row.column_name.lower() for row in children)
+        twice = next((name for name, count in counts.items() if count > 1), None)
+        if twice is not None:
+            raise CorruptLake(f"{table} has two columns {twice!r} in one snapshot")
+    found = Schema(_fields(below, None, table))
+    if len(list(found.walk())) != len(ids):
+        lost = sorted(ids - {f.id for f in found.walk()})
+        raise CorruptLake(f"{table} has column id {lost[0]} below itself")
+    return found
 
 
 def _fields(

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from shelduck.catalog.dialects.checked import RESTORE, refuse_row
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.file_checks import (
+    refuse_bounds,
+    require_deletable,
+    require_distinct,
+    require_known,
+    require_sound,
+)
 from shelduck.catalog.read.paths import file_place, hive_values
-from shelduck.catalog.schema import own_tables
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema.rules import MOST
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_files import (
     ColumnStats,
@@ -19,7 +28,7 @@ from shelduck.model.files.data_files import (
     MappedName,
     NameMapping,
 )
-from shelduck.model.files.layout import Layout
+from shelduck.model.files.layout import Layout, text_digest
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 
@@ -43,16 +52,20 @@ def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
     rows = connection.execute(query).all()
     if not rows:
         return []
-    mappings = name_mappings(connection, {row[7] for row in rows} - {None})
+    of_mappings, of_layouts = require_sound(rows)
+    mappings = name_mappings(connection, of_mappings)
     known = _Known(
         _delete_files(connection, table),
         _inlined_deletes(connection, inlined, at) if inlined in present else {},
-        _layouts(connection, {row[11] for row in rows} - {None}),
+        _layouts(connection, of_layouts),
         mappings,
         _values_of_keys(connection, table, rows, mappings),
     )
     files = _files(table, rows, known)
-    _require_distinct(table, files)
+    if known.deletes or known.positions:
+        strays = (known.deletes.keys() | known.positions.keys()) - {f.id for f in files}
+        require_known(connection, table, strays)
+    require_distinct(table, files)
     return files
 
 
@@ -68,8 +81,9 @@ def data_files_of(
     if ids is not None:
         query = query.where(queries.t_file.c.data_file_id.in_(sorted(ids)))
     rows = connection.execute(query).all()
-    layouts = _layouts(connection, {row[11] for row in rows} - {None})
-    mappings = name_mappings(connection, {row[7] for row in rows} - {None})
+    of_mappings, of_layouts = require_sound(rows)
+    layouts = _layouts(connection, of_layouts)
+    mappings = name_mappings(connection, of_mappings)
     values = _values_of_keys(connection, table, rows, mappings)
     return _files(table, rows, _Known({}, {}, layouts, mappings, values))
 
@@ -103,44 +117,26 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
         key,
         kept,
         spec,
+        _,
     ) in rows:
         if key is not None or kind != "parquet":
             raise _unreadable(table, path, kind, key)
         # Most paths are plain names: nothing to look at.
-        is_plain = relative and ".." not in path
+        is_plain = relative == 1 and ".." not in path
         place = table.path + path if is_plain else file_place(table, path, relative)
         values: tuple[str | None, ...] = ()
         if mapping is not None:
             values = _partition_values(table, number, place, mappings[mapping], of_keys)
         deleted = deletes.get(number) if deletes else None
         gone = positions.get(number, ()) if positions else ()
+        if (deleted is not None or gone) and records is not None:
+            require_deletable(table, number, records, deleted, gone)
         made = (
             *(number, place, size, records, first, begin, mapping, partial),
             *(deleted, gone, values, layouts.get(kept), spec),
         )
         files.append(tuple.__new__(DataFile, made))
     return files
-
-
-def _require_distinct(table: TableVersion, files: Iterable[DataFile]) -> None:
-    """Raise CorruptLake if two rows of the catalog name one file: its rows would count twice."""
-    _require_apart(table, "data", [(f.id, f.path) for f in files])
-    deletes = [(f.id, f.delete_file.path) for f in files if f.delete_file is not None]
-    _require_apart(table, "delete", deletes)
-
-
-def _require_apart(table: TableVersion, kind: str, named: Sequence[tuple[int, str]]) -> None:
-    if len({path for _, path in named}) == len(named):
-        return
-    seen: dict[str, int] = {}
-    for number, path in named:
-        other = seen.setdefault(path, number)
-        if other != number:
-            raise CorruptLake(
-                f"data files {other} and {number} of {table.full_name} have the same {kind} file"
-                f" {path} at snapshot {table.snapshot.id}; correct the wrong path in"
-                f" ducklake_{kind}_file, or set an end_snapshot there"
-            )
 
 
 def file_bounds(
@@ -159,8 +155,29 @@ def file_bounds(
         return found
     for row in connection.execute(queries.bounds_of(table.id, column_ids, file_ids)).all():
         column, number, size, values, nulls, low, high, nan = row
-        if values is not None and nulls is not None:
-            found[column][number] = ColumnStats(column, size or 0, values, nulls, low, high, nan)
+        if values is None or nulls is None:
+            continue
+        if (
+            number.__class__ is not int
+            or values.__class__ is not int
+            or not 0 <= values <= MOST
+            or nulls.__class__ is not int
+            or not 0 <= nulls <= MOST
+            or (low is not None and low.__class__ is not str)
+            or (high is not None and high.__class__ is not str)
+            or (nan is not None and nan not in (0, 1))
+            or (size is not None and size.__class__ is not int)
+        ):
+            refuse_bounds(row)
+        of_column = found[column]
+        if number in of_column:
+            raise CorruptLake(
+                f"ducklake_file_column_stats has two rows for data file {number} and column id"
+                f" {column} of {table.full_name}; delete one of them"
+            )
+        flag = None if nan is None else bool(nan)
+        made = (column, size or 0, values, nulls, low, high, flag)
+        of_column[number] = tuple.__new__(ColumnStats, made)
     return found
 
 
@@ -181,13 +198,29 @@ def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, Nam
         return {}
     nodes: dict[int, list[Any]] = defaultdict(list)
     for row in connection.execute(queries.mapping_rows(ids)):
+        if row.column_id is not None or row.source_name is not None:
+            refuse_row(tables.name_mapping, {n: getattr(row, n) for n in _NODE})
         if row.type != "map_by_name":
             raise Unsupported(f"column mapping {row.mapping_id} has the unknown type {row.type!r}")
         nodes[row.mapping_id].append(row)
     missing = sorted(set(ids) - set(nodes))
     if missing:
         raise CorruptLake(f"data files refer to column mapping {missing[0]}, which does not exist")
+    for number, rows in nodes.items():
+        places = {row.column_id for row in rows}
+        if len(places) < len(rows) or any(
+            row.parent_column not in places | {None} or row.parent_column == row.column_id
+            for row in rows
+            if row.column_id is not None
+        ):
+            raise CorruptLake(
+                f"ducklake_name_mapping has a node of column mapping {number} twice, or below one"
+                f" that does not exist; {RESTORE}"
+            )
     return {number: NameMapping(number, _names(rows, None)) for number, rows in nodes.items()}
+
+
+_NODE = ("mapping_id", "column_id", "source_name", "target_field_id", "parent_column")
 
 
 def _names(rows: Iterable[Any], parent: int | None) -> tuple[MappedName, ...]:
@@ -207,7 +240,7 @@ def _names(rows: Iterable[Any], parent: int | None) -> tuple[MappedName, ...]:
 def _delete_files(connection: Connection, table: TableVersion) -> dict[int, DeleteFile]:
     found: dict[int, DeleteFile] = {}
     for row in connection.execute(queries.delete_files_at(table.id, table.snapshot.id)).all():
-        number, path, is_relative, kind, count, key, delete_id = row
+        number, path, is_relative, kind, count, key, delete_id, _ = row
         shape = delete_format(table, path, kind, key)
         if number in found:
             raise CorruptLake(
@@ -237,7 +270,9 @@ def _layouts(connection: Connection, ids: set[int]) -> dict[int | None, Layout]:
     if not ids:
         return {}
     rows = connection.execute(queries.layouts(ids))
-    found = ((number, Layout.from_json(text)) for number, text in rows)
+    # A text that was changed is worth nothing: the footers tell the same.
+    kept = ((number, text) for number, text, digest in rows if digest == text_digest(text))
+    found = ((number, Layout.from_json(text)) for number, text in kept)
     return {number: layout for number, layout in found if layout is not None}
 
 

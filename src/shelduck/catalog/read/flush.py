@@ -6,14 +6,12 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, column, select
-from sqlalchemy import table as sql_table
+from sqlalchemy import Connection, select
 
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.paths import file_place
-from shelduck.catalog.read.queries import inlined_delete_table
+from shelduck.catalog.read.queries import inlined_delete_table, inlined_deletes
 from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.model.tables.table import TableVersion
 
 _d = tables.delete_file.c
@@ -41,8 +39,7 @@ def inlined_positions(
     statement.
     """
     found: dict[int, dict[int, int]] = defaultdict(dict)
-    names = [column(n, BIGINT) for n in ("file_id", "row_id", "begin_snapshot")]
-    source = sql_table(inlined_delete_table(table.id), *names)
+    source = inlined_deletes(inlined_delete_table(table.id))
     for part in chunks(sorted(files)):
         chosen = select(*source.c).where(
             source.c.file_id.in_(part), source.c.begin_snapshot <= table.snapshot.id

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal as Number
 from typing import Any
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Connection,
     Select,
     TableClause,
+    and_,
     cast,
     column,
     exists,
@@ -29,12 +31,15 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
+from shelduck.catalog.dialects.checked import RESTORE
 from shelduck.catalog.dialects.dialect import Dialect
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
+from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.schema.column_types import TEXT
 from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
+from shelduck.catalog.schema.rules import MOST
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import InlinedHistory, InlinedRows
 from shelduck.model.files.duckdb_text import parse_nested
@@ -121,6 +126,7 @@ def _stored(
     if not registry:
         return []
     names = [name for name, _ in registry]
+    require_inlined_tables(table.id, names)
     missing = sorted(set(names) - queries.present_tables(connection, names))
     if missing:
         raise CorruptLake(f"{table.full_name} has rows in {missing[0]}, which does not exist")
@@ -213,7 +219,8 @@ def _source(name: str) -> TableClause:
 
 def _is_shown(source: TableClause, snapshot: int) -> Conditions:
     end = source.c.end_snapshot
-    return source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot)
+    shown = and_(source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot))
+    return (or_(shown, is_broken(source)),)
 
 
 def _fetch(
@@ -235,8 +242,38 @@ def _fetch(
             raise CorruptLake(f"{name} has the columns {stored}, expected {wanted}")
         if stored != wanted:
             places = [stored.index(n) for n in wanted]
-            return [tuple(row[n] for n in places) for row in result]
-    return list(result)
+            return _sound(name, [tuple(row[n] for n in places) for row in result])
+    return _sound(name, list(result))
+
+
+def _sound(name: str, rows: list[Any]) -> list[Any]:
+    """Return rows whose own columns are numbers and an interval, or raise CorruptLake."""
+    for row in rows:
+        number, begin, end = row[0], row[1], row[2]
+        if (
+            (number.__class__, begin.__class__) != (int, int)
+            or not (0 <= number <= MOST and 0 <= begin <= MOST)
+            or (end is not None and (end.__class__ is not int or not begin <= end <= MOST))
+        ):
+            raise CorruptLake(
+                f"{name} has a row with row_id {number!r}, from snapshot {begin!r} to {end!r};"
+                f" {RESTORE}"
+            )
+    return rows
+
+
+def require_inlined_tables(table_id: int, names: Sequence[str]) -> None:
+    """Raise CorruptLake if tables of inlined rows are registered twice, or are not a table's own.
+
+    Their rows would count twice, and an expired table's tables are dropped.
+    """
+    for name, count in Counter(names).items():
+        if count > 1 or not re.fullmatch(rf"ducklake_inlined_data_{table_id}_\d+", name):
+            what = "twice" if count > 1 else "which is not one of its own"
+            raise CorruptLake(
+                f"ducklake_inlined_data_tables has {name!r} for table_id {table_id}, {what};"
+                f" {RESTORE}"
+            )
 
 
 def _query(

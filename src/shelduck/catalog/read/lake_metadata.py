@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
     Select,
     Table,
     and_,
-    cast,
     func,
     select,
 )
 
+from shelduck.catalog.dialects.checked import or_null, sum_of
 from shelduck.catalog.read.metadata import with_deletes
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import visible
@@ -65,8 +64,7 @@ def table_rows(connection: Connection, at: Snapshot) -> list[tuple[Any, ...]]:
 
 def _sums(files: Table, at: Snapshot) -> list[ColumnElement[Any]]:
     mine = and_(files.c.table_id == tables.table.c.table_id, visible(files, at.id))
-    total = cast(func.coalesce(func.sum(files.c.file_size_bytes), 0), BigInteger)
-    counted: list[ColumnElement[Any]] = [func.count(), total]
+    counted: list[ColumnElement[Any]] = [func.count(), sum_of(files.c.file_size_bytes)]
     return [select(c).select_from(files).where(mine).scalar_subquery() for c in counted]
 
 
@@ -85,6 +83,7 @@ def listed_files(connection: Connection, table: TableVersion) -> list[tuple[Any,
 
 def _files(table_id: int, at: int) -> Select[Any]:
     f, d = _file.c, _delete.c
-    parts = [(c.path, c.path_is_relative, c.file_size_bytes, c.footer_size) for c in (f, d)]
-    columns = select(*parts[0], f.encryption_key, *parts[1], d.encryption_key)
+    of_file = (f.path, f.path_is_relative, f.file_size_bytes, f.footer_size, f.encryption_key)
+    of_deletes = (or_null(d.path), d.path_is_relative, or_null(d.file_size_bytes), d.footer_size)
+    columns = select(*of_file, *of_deletes, d.encryption_key)
     return with_deletes(columns, table_id, at)

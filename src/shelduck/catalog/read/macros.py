@@ -9,8 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, bindparam, select
 
+from shelduck.catalog.dialects.checked import or_null
+from shelduck.catalog.read.intervals import begin_of
 from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.queries import visible
+from shelduck.catalog.read.queries import shown_or_broken, visible
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.catalog.schema.create import LakeInfo
@@ -87,15 +89,15 @@ def _bodies() -> Select[Any]:
     i, p = tables.macro_impl.c, tables.macro_parameters.c
     return (
         select(
-            *(m.macro_id, m.macro_name, m.begin_snapshot),
+            *(m.macro_id, m.macro_name, begin_of(tables.macro)),
             *(s.schema_id, s.schema_name, s.path, s.path_is_relative),
             *(i.impl_id, i.dialect, i.sql, i.type),
-            *(p.parameter_name, p.parameter_type, p.default_value, p.default_value_type),
+            *(or_null(p.parameter_name), p.parameter_type, p.default_value, p.default_value_type),
         )
         .join_from(tables.macro, tables.schema, m.schema_id == s.schema_id)
         .join(tables.macro_impl, i.macro_id == m.macro_id)
         .outerjoin(tables.macro_parameters, and_(p.macro_id == i.macro_id, p.impl_id == i.impl_id))
-        .where(visible(tables.macro, snapshot), visible(tables.schema, snapshot))
+        .where(shown_or_broken(tables.macro, snapshot), visible(tables.schema, snapshot))
         .order_by(m.macro_id, i.impl_id, p.column_id)
     )
 

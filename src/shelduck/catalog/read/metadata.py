@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Select, and_, cast, func, select
+from sqlalchemy import Connection, Select, and_, func, select
 
+from shelduck.catalog.dialects.checked import or_null, sum_of
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import visible
@@ -74,7 +75,8 @@ def _files_at(table_id: int, at: int) -> Select[Any]:
     return with_deletes(
         select(
             *(f.data_file_id, f.path, f.file_format, f.record_count, f.file_size_bytes),
-            *(f.partition_id, d.path, d.delete_count, f.path_is_relative, d.path_is_relative),
+            *(f.partition_id, or_null(d.path), or_null(d.delete_count)),
+            *(f.path_is_relative, d.path_is_relative),
             *(f.row_id_start, f.begin_snapshot, f.end_snapshot, f.mapping_id, f.partial_max),
         ),
         table_id,
@@ -178,7 +180,7 @@ def changed_snapshots(connection: Connection, table: TableVersion) -> list[Chang
 
 def _first_columns(table_id: int) -> Select[Any]:
     c = tables.column.c
-    return select(func.min(c.begin_snapshot)).where(c.table_id == table_id)
+    return select(or_null(func.min(c.begin_snapshot))).where(c.table_id == table_id)
 
 
 def _sums(table_id: int, edge: str) -> Select[Any]:
@@ -187,8 +189,8 @@ def _sums(table_id: int, edge: str) -> Select[Any]:
         select(
             at,
             func.count(),
-            cast(func.coalesce(func.sum(_file.c.record_count), 0), BigInteger),
-            cast(func.coalesce(func.sum(_file.c.file_size_bytes), 0), BigInteger),
+            sum_of(_file.c.record_count),
+            sum_of(_file.c.file_size_bytes),
         )
         .where(_file.c.table_id == table_id, at.is_not(None))
         .group_by(at)
@@ -276,10 +278,7 @@ def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple
         select(
             s.column_id,
             func.count(),
-            *(
-                cast(func.coalesce(func.sum(c), 0), BigInteger)
-                for c in (s.column_size_bytes, s.value_count, s.null_count)
-            ),
+            *map(sum_of, (s.column_size_bytes, s.value_count, s.null_count)),
         )
         .join_from(_file, tables.file_column_stats, _file.c.data_file_id == s.data_file_id)
         .where(_file.c.table_id == table.id, visible(_file, table.snapshot.id))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from shelduck.errors import Unsupported
-from shelduck.model.files.place import joined, require_allowed, split_address
+from shelduck.catalog.dialects.checked import RESTORE
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.files.place import is_absolute, joined, require_allowed, split_address
 from shelduck.model.tables.partition import NULL_DIRECTORY
 from shelduck.model.tables.table import TableVersion
 
@@ -17,11 +18,19 @@ def resolve(base: str, path: str | None, is_relative: object) -> str:
     """Return ``path`` below ``base``, which ends in '/', unless it is already absolute.
 
     Clients that know only DuckLake's page about queries give schemas and tables no path: their
-    files are below ``base`` itself. Raises CorruptLake for a relative path that leaves ``base``.
+    files are below ``base`` itself. Raises CorruptLake for a relative path that leaves ``base``,
+    and for one that is neither relative nor absolute.
     """
     if path is None:
         return base
-    return joined(base, path) if is_relative else path
+    if is_relative:
+        return joined(base, path)
+    if is_relative is None or not is_absolute(path):
+        raise CorruptLake(
+            f"the path {path!r} in the catalog is not absolute, and path_is_relative is"
+            f" {'NULL' if is_relative is None else 'false'}; {RESTORE}"
+        )
+    return path
 
 
 def file_place(table: TableVersion, path: str, is_relative: object) -> str:

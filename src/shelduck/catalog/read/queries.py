@@ -13,32 +13,29 @@ from typing import Any
 
 from sqlalchemy import (
     BindParameter,
-    CompoundSelect,
     Connection,
-    Integer,
     Select,
     Table,
+    TableClause,
     and_,
     bindparam,
-    cast,
     column,
     exists,
     func,
-    literal,
     null,
     or_,
     select,
     text,
-    type_coerce,
-    union_all,
 )
 from sqlalchemy import table as sql_table
 from sqlalchemy.sql.elements import ColumnElement
 
+from shelduck.catalog.dialects.checked import or_null, unchecked
 from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.read.intervals import begin_of, is_broken
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.column_types import BIGINT, TEXT
-from shelduck.model.tables.options import OPTION_NAMES
+from shelduck.catalog.schema.rules import checked_numbers
 
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes
@@ -53,6 +50,11 @@ def visible(source: Table, snapshot: int | BindParameter[int]) -> ColumnElement[
     """Return the condition that a versioned row is visible at a snapshot."""
     end = source.c.end_snapshot
     return and_(source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot))
+
+
+def shown_or_broken(source: Table, snapshot: int | BindParameter[int]) -> ColumnElement[bool]:
+    """Return the condition that a row is visible or broken; select `begin_of` to refuse those."""
+    return or_(visible(source, snapshot), is_broken(source))
 
 
 def live(source: Table) -> ColumnElement[bool]:
@@ -95,12 +97,14 @@ def newest_snapshot() -> Select[Any]:
 
 def range_of_snapshots() -> Select[Any]:
     """Ask for the ids of the oldest and the newest snapshot."""
-    return select(func.min(t_snapshot.c.snapshot_id), func.max(t_snapshot.c.snapshot_id))
+    number = t_snapshot.c.snapshot_id
+    return select(or_null(func.min(number)), or_null(func.max(number)))
 
 
 def next_snapshot(snapshot: int) -> Select[Any]:
     """Ask for the id of the oldest snapshot after this one."""
-    return select(func.min(t_snapshot.c.snapshot_id)).where(t_snapshot.c.snapshot_id > snapshot)
+    number = t_snapshot.c.snapshot_id
+    return select(or_null(func.min(number))).where(number > snapshot)
 
 
 def changes_since(snapshot: int) -> Select[Any]:
@@ -127,8 +131,8 @@ def schemas_at(snapshot: int) -> Select[Any]:
     """Ask for the schemas at a snapshot."""
     c = t_schema.c
     return (
-        select(c.schema_id, c.schema_name, c.path, c.path_is_relative)
-        .where(visible(t_schema, snapshot))
+        select(c.schema_id, c.schema_name, c.path, c.path_is_relative, begin_of(t_schema))
+        .where(shown_or_broken(t_schema, snapshot))
         .order_by(c.schema_id)
     )
 
@@ -136,8 +140,9 @@ def schemas_at(snapshot: int) -> Select[Any]:
 def table_names_at(snapshot: int, schema_id: int) -> Select[Any]:
     """Ask for the names of a schema's tables."""
     return (
-        select(t_table.c.table_name)
-        .where(t_table.c.schema_id == schema_id, visible(t_table, snapshot), has_columns(snapshot))
+        select(t_table.c.table_name, begin_of(t_table))
+        .where(t_table.c.schema_id == schema_id, shown_or_broken(t_table, snapshot))
+        .where(has_columns(snapshot))
         .order_by(t_table.c.table_name)
     )
 
@@ -150,14 +155,16 @@ def table_called() -> Select[Any]:
     return (
         select(
             *(t.table_id, t.table_uuid, t.table_name, t.path, t.path_is_relative),
-            t.begin_snapshot,
+            begin_of(t_table),
             s.schema_id,
             s.schema_name,
             s.path.label("schema_path"),
             s.path_is_relative.label("schema_path_is_relative"),
+            begin_of(t_schema).label("schema_begins"),
         )
         .join_from(t_table, t_schema, t.schema_id == s.schema_id)
-        .where(visible(t_table, snapshot), visible(t_schema, snapshot), has_columns(snapshot))
+        .where(shown_or_broken(t_table, snapshot), shown_or_broken(t_schema, snapshot))
+        .where(has_columns(snapshot))
         .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
         .where(func.lower(t.table_name) == func.lower(bindparam("name", type_=TEXT)))
     )
@@ -171,95 +178,40 @@ def columns_at() -> Select[Any]:
         partition_by=t_column.c.column_id,
         order_by=(t_column.c.begin_snapshot, t_column.c.end_snapshot),
     )
+    unused = ("begin_snapshot", "table_id", "default_value_dialect")
+    known = [begin_of(t_column), *(c for c in t_column.c if c.name not in unused)]
     ranked = (
-        select(*t_column.c, version.label("version"), visible(t_column, snapshot).label("shown"))
+        select(*known, version.label("version"), visible(t_column, snapshot).label("shown"))
         .where(t_column.c.table_id == bindparam("table", type_=BIGINT))
         .subquery()
     )
-    return select(ranked).where(or_(ranked.c.version == 1, ranked.c.shown))
+    found = or_(ranked.c.version == 1, ranked.c.shown, ranked.c.begin_snapshot.is_(None))
+    return select(ranked).where(found)
 
 
 def column_versions(table_id: int) -> Select[Any]:
     """Ask for every version of every column of a table."""
-    return select(t_column).where(t_column.c.table_id == table_id)
-
-
-@cache
-def traits_at() -> CompoundSelect[Any]:
-    """Ask for tags, partition and sort keys and options of :table at :snapshot, in one query.
-
-    Rows are (what, column_id, position, text, owner); a tag is ``tag key``, its text the value; an
-    option of :table, of :schema or of all is ``option table``, ``option schema`` or ``option``, its
-    text ``name=value``.
-    """
-    table_id = bindparam("table", type_=BIGINT)
-    snapshot = bindparam("snapshot", type_=BIGINT)
-    tag, column_tag = tables.tag, tables.column_tag
-    info, key = tables.partition_info, tables.partition_column
-    sort, expression = tables.sort_info, tables.sort_expression
-    nothing = cast(null(), BIGINT)
-    tags = select(
-        (literal("tag ") + tag.c.key).label("what"),
-        nothing.label("column_id"),
-        nothing.label("position"),
-        tag.c.value.label("text"),
-        nothing.label("owner"),
-    ).where(tag.c.object_id == table_id, visible(tag, snapshot))
-    column_comment = select(
-        literal("tag comment"), column_tag.c.column_id, nothing, column_tag.c.value, nothing
-    ).where(
-        column_tag.c.table_id == table_id,
-        column_tag.c.key == "comment",
-        visible(column_tag, snapshot),
-    )
-    partition = (
-        select(
-            *(literal("partition"), key.c.column_id, key.c.partition_key_index),
-            *(key.c.transform, key.c.partition_id),
-        )
-        .join_from(info, key, info.c.partition_id == key.c.partition_id)
-        .where(info.c.table_id == table_id, visible(info, snapshot))
-    )
-    words = func.replace(expression.c.null_order, "_", " ")
-    sorting = (
-        select(
-            *(literal("sort"), nothing, expression.c.sort_key_index),
-            expression.c.expression + " " + expression.c.sort_direction + " " + words,
-            sort.c.sort_id,
-        )
-        .join_from(sort, expression, sort.c.sort_id == expression.c.sort_id)
-        .where(sort.c.table_id == table_id, visible(sort, snapshot))
-    )
-    return union_all(tags, column_comment, partition, sorting, _options_of(table_id))
-
-
-def _options_of(table_id: BindParameter[int]) -> Select[Any]:
-    o, nothing = tables.metadata.c, cast(null(), BIGINT)
-    of_this = or_(
-        o.scope.is_(None),
-        and_(o.scope == "table", o.scope_id == table_id),
-        and_(o.scope == "schema", o.scope_id == bindparam("schema", type_=BIGINT)),
-    )
-    scope = func.coalesce(literal(" ") + o.scope, "")
-    return select(
-        *(literal("option") + scope, nothing, nothing, o.key + "=" + o.value, o.scope_id)
-    ).where(o.key.in_(OPTION_NAMES), of_this)
+    known = [begin_of(t_column), *(c for c in t_column.c if c.name != "begin_snapshot")]
+    return select(*known).where(t_column.c.table_id == table_id)
 
 
 def data_files_at(table_id: int, snapshot: int, *, with_layouts: bool) -> Select[Any]:
     """Ask for the data files at a snapshot; the last but one is the layout's id, if it is known."""
-    return every_data_file(table_id, with_layouts=with_layouts).where(visible(t_file, snapshot))
+    return every_data_file(table_id, with_layouts=with_layouts).where(
+        shown_or_broken(t_file, snapshot)
+    )
 
 
 def every_data_file(table_id: int, *, with_layouts: bool) -> Select[Any]:
     """Ask for all data files that a table ever had, as `data_files_at` does."""
     c, known = t_file.c, own_tables.file_layout
     base = select(
-        *(c.data_file_id, c.path, type_coerce(c.path_is_relative, Integer), c.file_size_bytes),
-        *(c.record_count, c.row_id_start, c.begin_snapshot, c.mapping_id, c.partial_max),
-        *(c.file_format, c.encryption_key),
-        known.c.layout_id if with_layouts else null(),
-        c.partition_id,
+        *map(unchecked, (c.data_file_id, c.path, c.path_is_relative, c.file_size_bytes)),
+        *map(unchecked, (c.record_count, c.row_id_start)),
+        unchecked(c.begin_snapshot),
+        *map(unchecked, (c.mapping_id, c.partial_max, c.file_format, c.encryption_key)),
+        unchecked(known.c.layout_id) if with_layouts else null(),
+        *map(unchecked, (c.partition_id, c.end_snapshot)),
     ).where(c.table_id == table_id)
     if with_layouts:
         base = base.outerjoin_from(t_file, known, c.data_file_id == known.c.data_file_id)
@@ -270,9 +222,9 @@ def delete_files_at(table_id: int, snapshot: int) -> Select[Any]:
     """Ask for the delete files at a snapshot."""
     c = t_delete.c
     return select(
-        *(c.data_file_id, c.path, type_coerce(c.path_is_relative, Integer), c.format),
-        *(c.delete_count, c.encryption_key, c.delete_file_id),
-    ).where(c.table_id == table_id, visible(t_delete, snapshot))
+        *(c.data_file_id, c.path, c.path_is_relative, c.format),
+        *(c.delete_count, c.encryption_key, c.delete_file_id, begin_of(t_delete)),
+    ).where(c.table_id == table_id, shown_or_broken(t_delete, snapshot))
 
 
 def inlined_delete_table(table_id: int) -> str:
@@ -280,26 +232,35 @@ def inlined_delete_table(table_id: int) -> str:
     return f"ducklake_inlined_delete_{table_id}"
 
 
+def inlined_deletes(name: str) -> TableClause:
+    """Return a table with deleted positions, for statements."""
+    return sql_table(
+        name, *(column(n, kind) for n, kind in checked_numbers(name, _POSITION).items())
+    )
+
+
+_POSITION = ("file_id", "row_id", "begin_snapshot")
+
+
 def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
     """Ask for the deleted positions in the catalog itself, by data file."""
-    source = sql_table(
-        name, column("file_id", BIGINT), column("row_id", BIGINT), column("begin_snapshot", BIGINT)
-    )
+    source = inlined_deletes(name)
     return (
         select(source.c.file_id, source.c.row_id)
-        .where(source.c.begin_snapshot <= snapshot)
+        .where(or_(source.c.begin_snapshot <= snapshot, source.c.begin_snapshot.is_(None)))
         .order_by(source.c.file_id, source.c.row_id)
     )
 
 
 def inlined_deletes_with_snapshots(name: str, snapshot: int) -> Select[Any]:
     """Ask for the same as `inlined_deletes_at`, each position with the snapshot that deleted it."""
-    return inlined_deletes_at(name, snapshot).add_columns(column("begin_snapshot", BIGINT))
+    begin = inlined_deletes(name).c.begin_snapshot
+    return inlined_deletes_at(name, snapshot).add_columns(column("begin_snapshot", begin.type))
 
 
 def inlined_delete_counts(name: str) -> Select[Any]:
     """Ask for the number of deleted positions in the catalog itself, by data file."""
-    number = column("file_id", BIGINT)
+    number = column("file_id", inlined_deletes(name).c.file_id.type)
     counted: ColumnElement[Any] = func.count()
     return select(number, counted).select_from(sql_table(name, number)).group_by(number)
 
@@ -307,7 +268,7 @@ def inlined_delete_counts(name: str) -> Select[Any]:
 def layouts(ids: Iterable[int]) -> Select[Any]:
     """Ask for layouts by id."""
     c = own_tables.layout.c
-    return select(c.layout_id, c.layout).where(c.layout_id.in_(sorted(ids)))
+    return select(c.layout_id, c.layout, c.digest).where(c.layout_id.in_(sorted(ids)))
 
 
 def bounds_of(
@@ -316,8 +277,8 @@ def bounds_of(
     """Ask for the statistics of some columns in some files, or in all that the table ever had."""
     c = tables.file_column_stats.c
     found = select(
-        *(c.column_id, c.data_file_id, c.column_size_bytes, c.value_count, c.null_count),
-        *(c.min_value, c.max_value, c.contains_nan),
+        *map(unchecked, (c.column_id, c.data_file_id, c.column_size_bytes, c.value_count)),
+        *map(unchecked, (c.null_count, c.min_value, c.max_value, c.contains_nan)),
     ).where(c.table_id == table_id, c.column_id.in_(sorted(column_ids)))
     return found if file_ids is None else found.where(c.data_file_id.in_(sorted(file_ids)))
 
@@ -343,8 +304,9 @@ def mapping_rows(ids: Iterable[int]) -> Select[Any]:
     kind, node = tables.column_mapping, tables.name_mapping
     return (
         select(
-            *(kind.c.mapping_id, kind.c.type, node.c.column_id, node.c.source_name),
-            *(node.c.target_field_id, node.c.parent_column, node.c.is_partition),
+            *(kind.c.mapping_id, kind.c.type),
+            *(or_null(c) for c in (node.c.column_id, node.c.source_name, node.c.target_field_id)),
+            *(node.c.parent_column, node.c.is_partition),
         )
         .outerjoin_from(kind, node, kind.c.mapping_id == node.c.mapping_id)
         .where(kind.c.mapping_id.in_(sorted(ids)))
@@ -376,7 +338,7 @@ def names_of_table(table_id: int) -> Select[Any]:
     """Ask for the names that a table ever had, with their schema's name and the first snapshot."""
     s, t = t_schema.c, t_table.c
     return (
-        select(t.begin_snapshot, s.schema_name, t.table_name)
+        select(t.begin_snapshot, or_null(s.schema_name), t.table_name)
         .outerjoin_from(t_table, t_schema, t.schema_id == s.schema_id)
         .where(t.table_id == table_id)
     )

@@ -7,7 +7,6 @@ one state. Files and inlined rows of a table are in `shelduck.catalog.read.files
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -19,16 +18,17 @@ from shelduck.catalog.read.files import data_files, file_bounds, identity_values
 from shelduck.catalog.read.inlined import inlined_rows
 from shelduck.catalog.read.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.views import view
+from shelduck.catalog.read.traits import traits_of
+from shelduck.catalog.read.views import require_distinct, view
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
 from shelduck.model.files.place import require_allowed
 from shelduck.model.tables.lengths import limited
-from shelduck.model.tables.options import OptionSetting, Scope, table_options
+from shelduck.model.tables.options import table_options
 from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, TableId
-from shelduck.model.tables.table import PartitionColumn, SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
 
 __all__ = [
     "Connection",
@@ -159,7 +159,9 @@ def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[Schema
 
 def table_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
     """Return the names of a schema's tables at a snapshot, sorted."""
-    return list(connection.execute(queries.table_names_at(at.id, schema.id)).scalars())
+    found = list(connection.execute(queries.table_names_at(at.id, schema.id)).scalars())
+    require_distinct("table", schema.name, found)
+    return found
 
 
 def table(
@@ -186,27 +188,24 @@ def table(
     schema_path = resolve(lake.data_path, row.schema_path, row.schema_path_is_relative)
     path = resolve(schema_path, row.path, row.path_is_relative)
     require_allowed(path, lake.roots, f"the directory {path!r} of {full_name}")
-    traits = connection.execute(queries.traits_at(), mine | {"schema": row.schema_id}).all()
-    partition = _in_order(traits, "partition")
-    properties = _properties(traits)
+    traits = traits_of(connection, mine | {"schema": row.schema_id}, full_name)
     return TableVersion(
         id=TableId(row.table_id),
         uuid=str(row.table_uuid),
         schema=SchemaInfo(SchemaId(row.schema_id), row.schema_name, schema_path),
         name=row.table_name,
         path=path,
-        columns=limited(shown, properties, full_name),
+        columns=limited(shown, traits.properties, full_name),
         snapshot=at,
         begin_snapshot=SnapshotId(row.begin_snapshot),
         max_column_id=max(c.column_id for c in columns),
         first_names={FieldId(c.column_id): c.column_name for c in columns if c.version == 1},
-        comments=_comments(traits),
-        # RESET PARTITIONED BY leaves a spec without columns, to which new files do not refer.
-        partition_id=partition[0].owner if partition else None,
-        partition=tuple(PartitionColumn(FieldId(p.column_id), p.text) for p in partition),
-        sort=tuple(s.text for s in _in_order(traits, "sort")),
-        properties=properties,
-        options=table_options(_settings(traits), schema_id=row.schema_id, table_id=row.table_id),
+        comments=traits.comments,
+        partition_id=traits.partition_id,
+        partition=traits.partition,
+        sort=traits.sort,
+        properties=traits.properties,
+        options=table_options(traits.options, schema_id=row.schema_id, table_id=row.table_id),
         has_reserved=any(c.begin_snapshot == c.end_snapshot for c in columns),
         roots=lake.roots,
     )
@@ -297,35 +296,3 @@ def _no_such_table(
         )
     names = table_names(connection, at, home)
     return NotFound.named("table", name, names, where=f"schema {home.name!r}")
-
-
-def _comments(traits: Iterable[Any]) -> dict[FieldId | None, str]:
-    return {
-        None if row.column_id is None else FieldId(row.column_id): row.text
-        for row in traits
-        if row.what == "tag comment" and row.text is not None
-    }
-
-
-def _properties(traits: Iterable[Any]) -> dict[str, str]:
-    """Return the table's tags, without its comment."""
-    tags = ((row.what.partition(" "), row) for row in traits if row.column_id is None)
-    return {
-        key: row.text
-        for (what, _, key), row in tags
-        if what == "tag" and key != "comment" and row.text is not None
-    }
-
-
-def _settings(traits: Iterable[Any]) -> list[OptionSetting]:
-    found = []
-    for row in traits:
-        what, _, scope = row.what.partition(" ")
-        if what == "option":
-            name, _, value = row.text.partition("=")
-            found.append(OptionSetting(name, value, Scope(scope or None), row.owner))
-    return found
-
-
-def _in_order(traits: Iterable[Any], what: str) -> list[Any]:
-    return sorted((row for row in traits if row.what == what), key=lambda row: row.position)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, select
 
+from shelduck.catalog.read.intervals import begin_of
 from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.queries import visible
+from shelduck.catalog.read.queries import shown_or_broken, visible
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT, TEXT
 from shelduck.catalog.schema.create import LakeInfo
@@ -63,11 +66,22 @@ def view_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list
     """Return the names of a schema's views at a snapshot, sorted; one statement."""
     v = tables.view.c
     query = (
-        select(v.view_name)
-        .where(v.schema_id == schema.id, visible(tables.view, at.id))
+        select(v.view_name, begin_of(tables.view))
+        .where(v.schema_id == schema.id, shown_or_broken(tables.view, at.id))
         .order_by(v.view_name)
     )
-    return list(connection.execute(query).scalars())
+    found = list(connection.execute(query).scalars())
+    require_distinct("view", schema.name, found)
+    return found
+
+
+def require_distinct(kind: str, schema: str, names: Sequence[str]) -> None:
+    """Raise CorruptLake if two tables or views of a schema have one name."""
+    for one, other in pairwise(sorted(names, key=str.lower)):
+        if one.lower() == other.lower():
+            raise CorruptLake(
+                f"ducklake_{kind} has two rows of {schema}.{one} for one snapshot; end one of them"
+            )
 
 
 def column_names(text: str | None) -> tuple[str, ...]:
@@ -99,10 +113,10 @@ def _view_called() -> Select[Any]:
     return (
         select(
             *(v.view_id, v.view_uuid, v.view_name, v.dialect, v.sql, v.column_aliases),
-            *(v.begin_snapshot, s.schema_id, s.schema_name, s.path, s.path_is_relative),
+            *(begin_of(tables.view), s.schema_id, s.schema_name, s.path, s.path_is_relative),
         )
         .join_from(tables.view, tables.schema, v.schema_id == s.schema_id)
-        .where(visible(tables.view, snapshot), visible(tables.schema, snapshot))
+        .where(shown_or_broken(tables.view, snapshot), visible(tables.schema, snapshot))
         .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
         .where(func.lower(v.view_name) == func.lower(bindparam("name", type_=TEXT)))
     )

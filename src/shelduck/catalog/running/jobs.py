@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Select, func, insert, or_, select, update
 
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.errors import (
@@ -151,7 +152,7 @@ def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snap
             f" {new.table_name}",
             about="job",
         )
-    number = (connection.execute(select(func.max(_c.job_id))).scalar() or 0) + 1
+    number = (connection.execute(select(or_null(func.max(_c.job_id)))).scalar() or 0) + 1
     row = {
         "job_id": number,
         "table_id": new.table_id,

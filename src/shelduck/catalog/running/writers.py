@@ -13,6 +13,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.running.jobs import open_job, step_job
 from shelduck.catalog.schema import own_tables, tables
@@ -74,7 +75,7 @@ def at_work_since(connection: Connection) -> dict[str, datetime]:
         return {}
     snapshot, table = tables.snapshot.c, tables.table.c
     query = (
-        select(table.table_uuid, snapshot.snapshot_time)
+        select(table.table_uuid, or_null(snapshot.snapshot_time))
         .join_from(_TABLE, tables.table, _c.table_id == table.table_id)
         .outerjoin(tables.snapshot, _c.snapshot_id == snapshot.snapshot_id)
         .where(_c.expires > datetime.now(UTC))

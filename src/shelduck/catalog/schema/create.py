@@ -14,6 +14,7 @@ from sqlalchemy.schema import CreateTable
 
 from shelduck.catalog.databases.failures import Contention
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.dialects.checked import RESTORE
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
@@ -170,12 +171,20 @@ def _read_options(store: Store) -> dict[str, str]:
                 f"there is no lake in {store.where}: it has no table ducklake_metadata",
                 about="lake",
             )
-        rows = connection.execute(select(t.key, t.value).where(t.scope.is_(None)))
-        return {row.key: row.value for row in rows}
+        found: dict[str, str] = {}
+        for row in connection.execute(select(t.key, t.value).where(t.scope.is_(None))):
+            if found.setdefault(row.key, row.value) != row.value:
+                raise CorruptLake(
+                    f"ducklake_metadata in {store.where} has two values of {row.key!r},"
+                    f" {found[row.key]!r} and {row.value!r}; delete the wrong one"
+                )
+        return found
 
 
 def _required_path(store: Store, path: str) -> str:
     """Return a stored data path; Unsupported for keys of an object store that Spark cannot name."""
+    if not path:
+        raise CorruptLake(f"ducklake_metadata in {store.where} has an empty data_path; {RESTORE}")
     scheme, host, key = split_address(path)
     if scheme and normal(path) != f"{scheme}://{host}/{key}":
         raise Unsupported(

@@ -11,6 +11,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT, KEY_TEXT, TEXT, TIMESTAMP
+from shelduck.catalog.schema.rules import check_columns
 
 OWN = MetaData()
 
@@ -99,6 +100,8 @@ settled = Table(
     Column("table_id", BIGINT, primary_key=True, autoincrement=False),
     Column("snapshot_id", BIGINT),
 )
+
+check_columns(OWN)
 
 _INDEXED = (
     (tables.column, ("table_id",)),

@@ -12,6 +12,7 @@ from sqlalchemy import Column, MetaData, Table
 from sqlalchemy.types import TypeEngine
 
 from shelduck.catalog.schema.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
+from shelduck.catalog.schema.rules import check_columns
 
 DUCKLAKE = MetaData()
 
@@ -269,3 +270,5 @@ sort_expression = Table(
     *_int("sort_id", "table_id", "sort_key_index"),
     *_text("expression", "dialect", "sort_direction", "null_order"),
 )
+
+check_columns(DUCKLAKE)

@@ -38,6 +38,7 @@ from shelduck.catalog.commit.settled import carry_over
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.inlined import require_inlined_tables
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables, tables
@@ -207,8 +208,11 @@ def _purge_tables(connection: Connection, purged: Sequence[int]) -> None:
     """Delete all rows about tables, and the tables with their inlined rows."""
     registered = tables.inlined_data_tables.c
     for ids in chunks(purged):
-        query = select(registered.table_name).where(registered.table_id.in_(ids))
-        names = list(connection.execute(query).scalars())
+        query = select(registered.table_id, registered.table_name)
+        names = []
+        for table, name in connection.execute(query.where(registered.table_id.in_(ids))):
+            require_inlined_tables(table, [name])
+            names.append(name)
         names += [inlined_delete_table(TableId(n)) for n in ids]
         quote = connection.dialect.identifier_preparer.quote
         for name in sorted(present_tables(connection, names)):

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from shelduck.catalog.commit.kept_places import name_to_set
 from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.traits import setting_of
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT, TEXT
 from shelduck.model.tables.options import (
@@ -34,14 +35,14 @@ def read_settings(connection: Connection) -> list[OptionSetting]:
     """Return every option that is set, in any scope; one statement."""
     known = _SETTINGS.where(_c.key.in_(OPTION_NAMES)).order_by(_c.key, _c.scope, _c.scope_id)
     rows = connection.execute(known)
-    return [OptionSetting(r.key, r.value, Scope(r.scope), r.scope_id) for r in rows]
+    return [setting_of(*row) for row in rows]
 
 
 def read_table_options(connection: Connection, table: TableVersion) -> TableOptions:
     """Return what applies to a table; one statement."""
     keys = {"schema": table.schema.id, "of_table": table.id}
     rows = connection.execute(_FOR_TABLE, keys)
-    settings = [OptionSetting(r.key, r.value, Scope(r.scope), r.scope_id) for r in rows]
+    settings = [setting_of(*row) for row in rows]
     return table_options(settings, schema_id=table.schema.id, table_id=table.id)
 
 

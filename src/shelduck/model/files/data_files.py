@@ -10,11 +10,11 @@ from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import FieldId, Schema
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnStats:
+class ColumnStats(NamedTuple):
     """Statistics of one leaf column in one file, bounds as DuckLake writes them.
 
-    ``value_count`` counts the non-null values; ``contains_nan`` is None except for floats.
+    ``value_count`` counts the non-null values; ``contains_nan`` is None except for floats. This is
+    a named tuple for the reason that `DataFile` is one.
     """
 
     column_id: FieldId
@@ -79,7 +79,7 @@ def without_bounds(file: NewDataFile, columns: Collection[FieldId]) -> NewDataFi
     if not columns:
         return file
     stats = tuple(
-        replace(s, min_value=None, max_value=None) if s.column_id in columns else s
+        s._replace(min_value=None, max_value=None) if s.column_id in columns else s
         for s in file.stats
     )
     return replace(file, stats=stats)

@@ -72,7 +72,12 @@ class Layout:
 
     def digest(self) -> str:
         """Return a short name of the layout: equal layouts have equal digests."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:32]
+        return text_digest(self.to_json())
+
+
+def text_digest(text: str) -> str:
+    """Return the digest of a layout from its text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 # The positions in a row are the stored format. New positions come last. If older code must not

@@ -62,7 +62,7 @@ def place_of_stranger(path: str) -> Place:
 
     Raises CorruptLake if the path is not absolute or not in its plain spelling.
     """
-    if normal(path) != path or not (path.startswith("/") or _ADDRESS.match(path)):
+    if normal(path) != path or not is_absolute(path):
         raise CorruptLake(f"{path!r} is not an absolute, normalized path")
     directory, slash, name = path.rpartition("/")
     return Place(directory + slash, name)
@@ -85,6 +85,11 @@ def joined(base: str, path: str) -> str:
     A path that is already plain, like all paths that writers make, costs next to nothing.
     """
     return base + (_below(base, path) if _ODD.search(path) else path)
+
+
+def is_absolute(path: str) -> bool:
+    """Return whether a path begins at the root of a file system, or has a scheme."""
+    return path.startswith("/") or _ADDRESS.match(path) is not None
 
 
 def normal(path: str) -> str:

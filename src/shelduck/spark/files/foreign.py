@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.parquet
@@ -109,7 +109,7 @@ def _counted(field: Field, stored: PhysicalField, chunks: list[Any]) -> ColumnSt
     bounded = _means_the_same(field, stored) and not _wraps(stored, chunks)
     stats = column_stats(field, chunks, with_bounds=bounded)
     if stats is not None and str(field.shape) in FLOATS and stats.value_count > 0:
-        return replace(stats, contains_nan=True)
+        return stats._replace(contains_nan=True)
     return stats
 
 

@@ -65,7 +65,14 @@ def parse_footer(footer: bytes) -> Layout:
 
 def _read_layout(path: str, known_size: int | None) -> Layout:
     files, name = filesystem(path)
-    with files.open_input_file(name) as file:
+    try:
+        opened = files.open_input_file(name)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        raise CorruptLake(
+            f"data file {path} does not exist; restore the file, or correct its path in"
+            " ducklake_data_file"
+        ) from error
+    with opened as file:
         size = file.size()
         if known_size is not None and size > known_size:
             # Files never grow, so this is not the file that the catalog means.

@@ -13,7 +13,16 @@ from shelduck.errors import NotFound
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements import run_transactions
 from shelduck.statements.arguments import bind
-from shelduck.statements.calls import adoption, delta, export, flush, functions, options, upkeep
+from shelduck.statements.calls import (
+    adoption,
+    check,
+    delta,
+    export,
+    flush,
+    functions,
+    options,
+    upkeep,
+)
 from shelduck.statements.runner import Answer, Runner
 
 Procedure = Callable[..., Answer]
@@ -27,6 +36,7 @@ PROCEDURES: dict[str, Procedure] = {
     **run_transactions.PROCEDURES,
     **functions.PROCEDURES,
     **upkeep.PROCEDURES,
+    **check.PROCEDURES,
 }
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.schema import CreateTable
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
+from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
@@ -36,7 +37,7 @@ _NEWEST = (
     select(
         _c.table_name,
         _c.schema_version,
-        select(func.max(_version.schema_version))
+        select(or_null(func.max(_version.schema_version)))
         .where(_version.table_id == _c.table_id)
         .scalar_subquery()
         .label("altered"),

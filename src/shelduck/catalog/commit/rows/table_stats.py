@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, column, delete, func, insert, select, update
+from sqlalchemy import bindparam, column, delete, func, insert, select, type_coerce, update
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.draft import Draft
@@ -18,6 +18,7 @@ from shelduck.catalog.commit.rows.stats import (
     stats_of_files,
 )
 from shelduck.catalog.commit.work import TableWork
+from shelduck.catalog.dialects.checked import sum_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.schema import tables
@@ -65,9 +66,9 @@ _LEAF_TYPES = select(
     func.lower(tables.column.c.column_type).not_in([kind.value for kind in Kind]),
 )
 _TOTALS_OF_FILES = select(
-    func.coalesce(func.sum(_file.record_count), 0),
-    func.coalesce(func.max(_file.row_id_start + _file.record_count), 0),
-    func.coalesce(func.sum(_file.file_size_bytes), 0),
+    sum_of(_file.record_count),
+    type_coerce(func.coalesce(func.max(_file.row_id_start + _file.record_count), 0), BIGINT),
+    sum_of(_file.file_size_bytes),
     func.count(),
 ).where(_file.table_id == bindparam("of_table"))
 

@@ -1,0 +1,259 @@
+"""A look at every row of a catalog: what reads of a table do not see, because they choose rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Table,
+    and_,
+    exists,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    text,
+)
+from sqlalchemy import table as sql_table
+
+from shelduck.catalog.dialects.checked import RESTORE, BrokenValue, row_text
+from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.read.intervals import is_broken
+from shelduck.catalog.read.queries import present_tables
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.errors import CorruptLake
+from shelduck.model.changes.change import parse_entries
+from shelduck.model.tables.problem import Problem
+
+_SHOWN = 20
+"""How many rows with one fault are listed."""
+_EVERY = (*tables.DUCKLAKE.tables.values(), *own_tables.OWN.tables.values())
+_VERSIONED = [t for t in tables.DUCKLAKE.tables.values() if "end_snapshot" in t.c]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A column whose values are ids of rows of other tables."""
+
+    column: Column[int]
+    targets: tuple[Column[int], ...]
+
+
+def _references() -> tuple[_Reference, ...]:
+    t = tables
+    table, file, macro = t.table.c.table_id, t.data_file.c.data_file_id, t.macro.c.macro_id
+    schema = t.schema.c.schema_id
+    of_table = (
+        *(t.column, t.column_tag, t.data_file, t.delete_file, t.partition_info, t.sort_info),
+        *(t.table_stats, t.table_column_stats, t.inlined_data_tables, t.file_column_stats),
+    )
+    of_file = (t.delete_file, t.file_column_stats, t.file_partition_value)
+    objects = (table, schema, t.view.c.view_id, macro)
+    return (
+        *(_Reference(one.c.table_id, (table,)) for one in of_table),
+        *(_Reference(one.c.data_file_id, (file,)) for one in of_file),
+        *(_Reference(one.c.schema_id, (schema,)) for one in (t.table, t.view, t.macro)),
+        _Reference(t.tag.c.object_id, objects),
+        _Reference(t.macro_impl.c.macro_id, (macro,)),
+        _Reference(t.macro_parameters.c.macro_id, (macro,)),
+        _Reference(t.data_file.c.partition_id, (t.partition_info.c.partition_id,)),
+        _Reference(t.data_file.c.mapping_id, (t.column_mapping.c.mapping_id,)),
+        _Reference(t.name_mapping.c.mapping_id, (t.column_mapping.c.mapping_id,)),
+        _Reference(t.sort_expression.c.sort_id, (t.sort_info.c.sort_id,)),
+        _Reference(t.partition_column.c.partition_id, (t.partition_info.c.partition_id,)),
+    )
+
+
+_REFERENCES = _references()
+# Tables without a primary key, and what tells their rows apart.
+_ONLY_ONES: tuple[tuple[Table, tuple[str, ...]], ...] = (
+    (tables.metadata, ("key", "scope", "scope_id")),
+    (tables.table_stats, ("table_id",)),
+    (tables.table_column_stats, ("table_id", "column_id")),
+    (tables.file_column_stats, ("data_file_id", "column_id")),
+    (tables.file_partition_value, ("data_file_id", "partition_key_index")),
+    (tables.inlined_data_tables, ("table_id", "schema_version")),
+    (tables.column_mapping, ("mapping_id",)),
+    (tables.name_mapping, ("mapping_id", "column_id")),
+    (tables.schema_versions, ("table_id", "schema_version")),
+    (tables.macro_impl, ("macro_id", "impl_id")),
+    (tables.macro_parameters, ("macro_id", "impl_id", "column_id")),
+    (tables.files_scheduled_for_deletion, ("path",)),
+)
+_KEYS = (
+    (tables.partition_column, "partition_id", "partition_key_index"),
+    (tables.sort_expression, "sort_id", "sort_key_index"),
+)
+_IDENTITIES: tuple[tuple[Table, tuple[str, ...]], ...] = (
+    (tables.schema, ("schema_id",)),
+    (tables.table, ("table_id",)),
+    (tables.view, ("view_id",)),
+    (tables.macro, ("macro_id",)),
+    (tables.column, ("table_id", "column_id")),
+    (tables.partition_info, ("table_id",)),
+    (tables.sort_info, ("table_id",)),
+    (tables.tag, ("object_id", "key")),
+    (tables.column_tag, ("table_id", "column_id", "key")),
+)
+
+
+def audit_rows(connection: Connection) -> list[Problem]:
+    """Return what is wrong in the rows of a catalog, in all snapshots.
+
+    A few statements for each table of the catalog; all rows are read.
+    """
+    present = present_tables(connection, [source.name for source in _EVERY])
+    missing = [t.name for t in tables.DUCKLAKE.tables.values() if t.name not in present]
+    if missing:
+        remedy = "restore the catalog from a backup"
+        return [Problem("", "table", name, "the table is missing", remedy) for name in missing]
+    found = [p for source in _EVERY if source.name in present for p in _values(connection, source)]
+    if found:
+        # Statements that compare values need numbers where numbers belong.
+        return found
+    checks = (_intervals, _versions, _twice, _dangling, _unregistered, _numbers, _logs)
+    return [problem for check in checks for problem in check(connection)]
+
+
+def _values(connection: Connection, source: Table) -> Iterator[Problem]:
+    """Return one problem for each column with a wrong value."""
+    try:
+        for _ in connection.execute(select(source)):
+            pass
+    except BrokenValue:
+        for column in source.c:
+            try:
+                for _ in connection.execute(select(column)):
+                    pass
+            except BrokenValue as error:
+                error.locate(connection)
+                wrong, _, remedy = str(error).partition("; ")
+                yield Problem("", "value", f"{source.name}.{column.name}", wrong, remedy)
+
+
+def _intervals(connection: Connection) -> Iterator[Problem]:
+    newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
+    for source in _VERSIONED:
+        c = source.c
+        beyond = or_(c.begin_snapshot > newest, c.end_snapshot > newest)
+        for row in _rows(connection, source, or_(is_broken(source), beyond)):
+            wrong = f"it goes from snapshot {row['begin_snapshot']} to {row['end_snapshot']}"
+            yield _problem("interval", source, row, wrong)
+
+
+def _versions(connection: Connection) -> Iterator[Problem]:
+    """Find objects with two rows for one snapshot."""
+    for source, names in _IDENTITIES:
+        c = source.c
+        begins = func.lead(c.begin_snapshot).over(
+            partition_by=[c[n] for n in names], order_by=(c.begin_snapshot, c.end_snapshot)
+        )
+        known = select(*c, begins.label("next_begins")).subquery()
+        end, after = known.c.end_snapshot, known.c.next_begins
+        twice = and_(after.is_not(None), or_(end.is_(None), end > after))
+        query = select(known).where(twice).limit(_SHOWN)
+        for row in connection.execute(query).mappings():
+            wrong = f"another row has the same {', '.join(names)} in the same snapshots"
+            yield _problem("interval", source, dict(row), wrong)
+
+
+def _twice(connection: Connection) -> Iterator[Problem]:
+    """Find rows that must be the only one of their kind."""
+    for source, names in _ONLY_ONES:
+        keys = [source.c[n] for n in names]
+        count = func.count().label("rows")
+        query = select(*keys, count).group_by(*keys).having(func.count() > 1).limit(_SHOWN)
+        for row in connection.execute(query).mappings():
+            yield _problem("row", source, dict(row), f"there are {row['rows']} rows")
+    for source, owner, place in _KEYS:
+        number, last = source.c[owner], func.max(source.c[place])
+        gaps = select(number).group_by(number).having(last != func.count() - 1).limit(_SHOWN)
+        for row in connection.execute(gaps).mappings():
+            yield _problem("row", source, dict(row), f"{place} does not count from 0 on")
+
+
+def _dangling(connection: Connection) -> Iterator[Problem]:
+    for reference in _REFERENCES:
+        column = reference.column
+        known = or_(*(exists().where(target == column) for target in reference.targets))
+        for row in _rows(connection, column.table, and_(column.is_not(None), not_(known))):
+            wrong = f"{column.name} {row[column.name]} does not exist"
+            yield _problem("reference", column.table, row, wrong)
+
+
+def _numbers(connection: Connection) -> Iterator[Problem]:
+    """Find counters that would give an id or a row id a second time."""
+    s, f, d, total = (
+        tables.snapshot.c, tables.data_file.c, tables.delete_file.c, tables.table_stats.c
+    )  # fmt: skip
+    last = select(s.next_file_id, s.next_catalog_id).order_by(s.snapshot_id.desc()).limit(1)
+    row = connection.execute(last).first()
+    if row is None:
+        yield Problem("", "number", "ducklake_snapshot", "the lake has no snapshot", RESTORE)
+        return
+    for column in (f.data_file_id, d.delete_file_id):
+        for used in _rows(connection, column.table, column >= literal(row.next_file_id)):
+            wrong = f"the newest snapshot has next_file_id {row.next_file_id}"
+            yield _problem("number", column.table, used, wrong)
+    for source, name in ((tables.table, "table_id"), (tables.schema, "schema_id")):
+        for used in _rows(connection, source, source.c[name] >= literal(row.next_catalog_id)):
+            wrong = f"the newest snapshot has next_catalog_id {row.next_catalog_id}"
+            yield _problem("number", source, used, wrong)
+    yield from _early(connection)
+    reused = exists().where(
+        total.table_id == f.table_id, f.row_id_start + f.record_count > total.next_row_id
+    )
+    for used in _rows(connection, tables.data_file, reused.correlate(tables.data_file)):
+        yield _problem("number", tables.data_file, used, "it has row ids from next_row_id on")
+
+
+def _unregistered(connection: Connection) -> Iterator[Problem]:
+    """Find tables of inlined rows that hold rows, and that no row registers."""
+    names = set(connection.execute(text(dialect_of(connection).tables)).scalars())
+    registered = connection.execute(select(tables.inlined_data_tables.c.table_name)).scalars()
+    for name in sorted(names - set(registered)):
+        if re.fullmatch(r"ducklake_inlined_data_\d+_\d+", name):
+            count = connection.execute(select(func.count()).select_from(sql_table(name))).scalar()
+            if count:
+                wrong = f"it has {count} row(s), and ducklake_inlined_data_tables has no row of it"
+                yield Problem("", "reference", name, wrong, RESTORE)
+
+
+def _early(connection: Connection) -> Iterator[Problem]:
+    """Find rows of a table that begin before the table, and columns that it never had."""
+    table, column, stats = tables.table.c, tables.column.c, tables.file_column_stats.c
+    for source in (tables.data_file, tables.delete_file, tables.column):
+        made = select(func.min(table.begin_snapshot)).where(table.table_id == source.c.table_id)
+        before = source.c.begin_snapshot < made.scalar_subquery()
+        for row in _rows(connection, source, before):
+            yield _problem("interval", source, row, "it begins before its table")
+    known = exists().where(column.table_id == stats.table_id, column.column_id == stats.column_id)
+    for row in _rows(connection, tables.file_column_stats, not_(known)):
+        yield _problem("reference", tables.file_column_stats, row, "its table has no such column")
+
+
+def _logs(connection: Connection) -> Iterator[Problem]:
+    c = tables.snapshot_changes.c
+    told = exists().where(c.snapshot_id == tables.snapshot.c.snapshot_id)
+    for row in _rows(connection, tables.snapshot, not_(told)):
+        yield _problem("log", tables.snapshot, row, "ducklake_snapshot_changes has no row of it")
+    for number, made in connection.execute(select(c.snapshot_id, c.changes_made)):
+        try:
+            parse_entries(made)
+        except CorruptLake as error:
+            name = f"ducklake_snapshot_changes (snapshot_id {number})"
+            yield Problem("", "log", name, str(error), RESTORE)
+
+
+def _rows(connection: Connection, source: Table, condition: object) -> list[dict[str, object]]:
+    query = select(source).where(condition).limit(_SHOWN)  # type: ignore[arg-type]
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _problem(kind: str, source: Table, row: dict[str, object], wrong: str) -> Problem:
+    return Problem("", kind, f"{source.name} ({row_text(row)})", wrong, RESTORE)

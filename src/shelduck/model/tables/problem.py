@@ -1,0 +1,24 @@
+"""What is wrong in a lake, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem: in which table, with what, what is wrong, and what you can do.
+
+    ``table`` is the full name of a table of the lake, or empty for the catalog as a whole. ``kind``
+    is ``value``, ``interval``, ``row``, ``reference``, ``number``, ``log``, ``table``, ``file``,
+    ``footer`` or ``orphan``.
+    """
+
+    table: str
+    kind: str
+    object: str
+    wrong: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.object}: {self.wrong}; {self.remedy}"

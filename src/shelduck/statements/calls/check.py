@@ -1,0 +1,25 @@
+"""CALL check: what is wrong in a lake or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shelduck.sql.tokens.parts import Argument
+from shelduck.statements import arguments as read
+from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.lake.check import check_lake
+from shelduck.work.compaction import refuse_in_transaction
+from shelduck.work.results import PlainRows
+
+_COLUMNS = "table string, kind string, object string, wrong string, remedy string"
+
+
+def check(runner: Runner, table: Argument = None) -> PlainRows:
+    """Check a lake, or one table; one row for each problem."""
+    refuse_in_transaction(runner.unit, "check()")
+    found = check_lake(runner.state, None if table is None else read.text(table, "table"))
+    rows = [(p.table or None, p.kind, p.object, p.wrong, p.remedy) for p in found.problems]
+    return PlainRows(_COLUMNS, rows)
+
+
+PROCEDURES: dict[str, Callable[..., Answer]] = {"check": check}

@@ -1,0 +1,166 @@
+"""``check``: what is wrong in a lake, without reading its rows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import shelduck
+from shelduck.cli.app import app
+from tests.support.lake import Lake
+
+
+@pytest.fixture
+def lake(sqlite_url, data_path):
+    made = Lake(sqlite_url, data_path)
+    made.create("t", id="bigint")
+    made.append("t", [{"id": 1}])
+    made.append("t", [{"id": 2}, {"id": 3}])
+    made.create("u", id="bigint")
+    yield made
+    made.store.close()
+
+
+def change(lake, statement):
+    lake.store.close()
+    with closing(sqlite3.connect(lake.url.removeprefix("sqlite:///"))) as connection, connection:
+        connection.execute(statement)
+
+
+def check(lake, table=None):
+    with shelduck.connect(lake.url) as opened:
+        return opened.check(table)
+
+
+def found(lake, table=None):
+    """Table, kind, the last part of the object's path, and what is wrong."""
+    return [
+        (p.table, p.kind, p.object.rpartition("/")[2], p.wrong) for p in check(lake, table).problems
+    ]
+
+
+def test_a_sound_lake_has_no_problem(lake):
+    assert str(check(lake)) == "2 table(s), 2 file(s): no problem(s)"
+    assert check(lake).is_sound
+
+
+def test_files_exist_with_their_size_their_rows_and_their_columns(lake):
+    first, second = (Path(f.path) for f in lake.files("t"))
+    first.unlink()
+    change(lake, "UPDATE ducklake_data_file SET record_count = 5 WHERE data_file_id = 1")
+    rows = [
+        ("main.t", "file", first.name, "it is missing"),
+        ("main.t", "footer", second.name, "it has 2 rows, and the catalog says 5"),
+    ]
+
+    assert found(lake, "t") == rows
+    # The second file has no row ids left, either.
+    number = "ducklake_data_file (data_file_id 1, table_id 1, begin_snapshot 3)"
+    assert found(lake) == [("", "number", number, "it has row ids from next_row_id on"), *rows]
+
+
+def test_a_file_of_another_size_and_another_layout(lake):
+    first, second = (Path(f.path) for f in lake.files("t"))
+    size = second.stat().st_size
+    change(
+        lake,
+        "UPDATE shelduck_layout SET layout = '[]', digest = '4f53cda18c2baa0c0354bb5f9a3ecbe5'",
+    )
+    change(
+        lake, f"UPDATE ducklake_data_file SET file_size_bytes = {size + 1} WHERE data_file_id = 1"
+    )
+
+    assert found(lake, "t") == [
+        ("main.t", "file", second.name, f"it has {size} bytes instead of {size + 1}"),
+        (
+            "main.t",
+            "footer",
+            first.name,
+            "its columns are not those of its layout in shelduck_layout",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "wrong"),
+    [
+        (
+            "UPDATE ducklake_data_file SET table_id = 77 WHERE data_file_id = 0",
+            "reference",
+            "table_id 77 does not exist",
+        ),
+        (
+            "UPDATE ducklake_data_file SET begin_snapshot = 99 WHERE data_file_id = 0",
+            "interval",
+            "it goes from snapshot 99 to None",
+        ),
+        (
+            "UPDATE ducklake_snapshot SET next_file_id = 1",
+            "number",
+            "the newest snapshot has next_file_id 1",
+        ),
+        (
+            "DELETE FROM ducklake_snapshot_changes WHERE snapshot_id = 2",
+            "log",
+            "ducklake_snapshot_changes has no row of it",
+        ),
+        (
+            "INSERT INTO ducklake_table_stats SELECT * FROM ducklake_table_stats LIMIT 1",
+            "row",
+            "there are 2 rows",
+        ),
+    ],
+)
+def test_rows_that_no_read_would_notice(lake, statement, kind, wrong):
+    change(lake, statement)
+
+    assert (kind, wrong) in [(k, w) for _, k, _, w in found(lake)]
+
+
+def test_a_wrong_value_is_told_once_for_each_column(lake):
+    change(lake, "UPDATE ducklake_table_stats SET next_row_id = 'x', record_count = -1")
+
+    assert [(p.kind, p.object) for p in check(lake).problems][:2] == [
+        ("value", "ducklake_table_stats.record_count"),
+        ("value", "ducklake_table_stats.next_row_id"),
+    ]
+
+
+def test_check_is_a_statement_and_a_command_with_exit_codes(lake):
+    lake.store.close()
+    run = CliRunner()
+    sound = run.invoke(app, ["check", "-c", lake.url])
+    Path(lake.files("t")[0].path).unlink()
+    lake.store.close()
+    broken = run.invoke(app, ["check", "t", "-c", lake.url, "--json"])
+    with shelduck.connect(lake.url) as opened:
+        [row] = opened.execute("CALL check('t')").rows
+        assert opened.execute("CALL check('u')").rows == []
+
+    assert (sound.exit_code, sound.output) == (0, "2 table(s), 2 file(s): no problem(s)\n")
+    assert broken.exit_code == 2
+    assert json.loads(broken.output) == {
+        "table": "main.t",
+        "kind": "file",
+        "object": row[2],
+        "wrong": "it is missing",
+        "remedy": "restore the file, or correct its row in the catalog",
+    }
+    assert row[:2] == ("main.t", "file")
+
+
+def test_a_check_changes_nothing(lake, data_path):
+    lake.store.close()
+    path = Path(lake.url.removeprefix("sqlite:///"))
+    before = path.read_bytes()
+    shutil.rmtree(data_path)
+    assert len(check(lake).problems) == 2
+
+    assert path.read_bytes() == before
+    assert not Path(data_path).exists()
