@@ -3,13 +3,14 @@
 Spark's own parser runs every query, so the text has to be cut exactly where Spark cuts it: nested
 comments, ``''`` and backslash escapes, raw and dollar-quoted strings, typed numbers.
 
-The limits of what is read are here too: `DEPTH` and `LENGTH`. Whoever walks over tokens can recurse
-into brackets and convert numbers without checks of its own.
+The limits of what is read are here too: `DEPTH`, `LENGTH` and `DIGITS`. Whoever walks over
+tokens can recurse into brackets and convert numbers without checks of its own.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -77,7 +78,11 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 DEPTH = 200
 """How deep brackets may be nested."""
 LENGTH = 1000
-"""How many characters a name or a number may have."""
+"""How many characters a name may have."""
+DIGITS = 300
+"""How many characters a number may have: Python's floats take a whole number of so many digits."""
+
+_LONGEST = {Kind.NUMBER: DIGITS, Kind.STRING: sys.maxsize}
 
 
 def tokenize(text: str) -> list[Token]:
@@ -105,7 +110,7 @@ def tokenize(text: str) -> list[Token]:
         kind = _KINDS[group or "symbol"]
         if kind is Kind.SYMBOL:
             depth = 0 if written == ";" else max(0, depth + _BRACKETS.get(written, 0))
-        if depth > DEPTH or (len(written) > LENGTH and kind is not Kind.STRING):
+        if depth > DEPTH or len(written) > _LONGEST.get(kind, LENGTH):
             raise _excess(kind, text, start)
         key = written.upper() if kind in (Kind.WORD, Kind.SYMBOL) else ""
         tokens.append(Token(kind, written, start, at, key))
@@ -207,7 +212,8 @@ def _excess(kind: Kind, text: str, at: int) -> InvalidRequest:
             about="text",
         )
     what = "number" if kind is Kind.NUMBER else "name"
+    most = _LONGEST.get(kind, LENGTH)
     return InvalidRequest(
-        f"the {what} at {place(text, at)} is longer than {LENGTH} characters; use a shorter one",
+        f"the {what} at {place(text, at)} is longer than {most} characters; use a shorter one",
         about="text",
     )
