@@ -42,6 +42,7 @@ from shelduck.errors import (
     NotFound,
     OutcomeUnknown,
     ShelduckError,
+    StorageUnavailable,
     Unsupported,
 )
 from shelduck.evolution.alter_plan import AlterPlan, AlterStep
@@ -94,6 +95,7 @@ __all__ = [
     "ShelduckError",
     "Snapshot",
     "Staged",
+    "StorageUnavailable",
     "Table",
     "TableName",
     "Transaction",

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store, open_store
-from shelduck.catalog.schema.create import open_lake, open_or_create_lake
-from shelduck.errors import InvalidRequest
+from shelduck.catalog.schema.create import (
+    LakeInfo,
+    absolute_data_path,
+    open_lake,
+    open_or_create_lake,
+)
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.files.storage_settings import StorageSettings, storage_settings
+from shelduck.spark.files.reaching import (
+    reach,
+    require_connector,
+    require_folder,
+    require_known,
+    require_place,
+)
 from shelduck.spark.session import SparkSession
 from shelduck.work.state import LakeState
 
@@ -22,6 +35,7 @@ def connect(
     author: str | None = None,
     progress: bool | None = None,
     timestamp: Literal["ltz", "ntz"] = "ltz",
+    storage: Mapping[str, object] | None = None,
 ) -> Lake:
     """Return the lake at a catalog address, and create it if there is none.
 
@@ -36,19 +50,58 @@ def connect(
         timestamp: What the type TIMESTAMP means in `Lake.sql` and `Lake.create_table`: an instant
             (``ltz``), as in Spark, or a time without a zone (``ntz``), as in DuckDB. Pass ``ntz``
             to run DuckDB's scripts as they are. TIMESTAMP_NTZ and TIMESTAMPTZ mean the same always.
+        storage: How to reach an object store, for Python and for Spark: ``endpoint``, ``region``,
+            ``access_key``, ``secret_key``, ``session_token``, ``path_style``, ``anonymous``. What
+            it leaves open, the session's settings ``fs.s3a.*`` say, and then ``AWS_*`` in the
+            environment and the user's profile. It is stored nowhere.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
         CatalogUnavailable: the database cannot be reached.
-        Unsupported: the lake has another DuckLake version, or is encrypted.
+        StorageUnavailable: the files cannot be reached; the message says what is wrong: the bucket,
+            the endpoint or the credentials.
+        Unsupported: the lake has another DuckLake version, or is encrypted; or the session has no
+            connector for the storage.
     """
     if timestamp not in ("ltz", "ntz"):
         raise InvalidRequest(f"timestamp must be 'ltz' or 'ntz', not {timestamp!r}")
+    settings = storage_settings(storage)
     store = open_store(url)
     with _closed_on_error(store):
-        found = open_or_create_lake(store, data_path)
-    state = LakeState(store, found, spark, author, show_progress=progress, ntz=timestamp == "ntz")
+        found = _opened(store, data_path, settings, spark)
+        state = LakeState(
+            store,
+            found,
+            spark,
+            author,
+            show_progress=progress,
+            storage=settings,
+            ntz=timestamp == "ntz",
+        )
+        if spark is not None:
+            state.require_spark_reaches(spark)
+        require_place(found.data_path)
     return Lake(state)
+
+
+def _opened(
+    store: Store, data_path: str | None, settings: StorageSettings, spark: SparkSession | None
+) -> LakeInfo:
+    """Return the lake; one that does not exist is made once it is known where files can go."""
+    try:
+        found = open_lake(store, data_path)
+    except NotFound:
+        if data_path is not None:
+            path = absolute_data_path(data_path)
+            require_known(data_path, settings)
+            require_folder(data_path)
+            reach(path, settings, spark)
+            if spark is not None:
+                require_connector(spark, path)
+            require_place(path)
+        return open_or_create_lake(store, data_path)
+    require_known(found.data_path, settings)
+    return found
 
 
 def connect_existing(url: str) -> Lake:

@@ -48,6 +48,7 @@ def attach(
     *,
     default: bool = False,
     author: str | None = None,
+    storage: Mapping[str, object] | None = None,
 ) -> Lake:
     """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
 
@@ -63,6 +64,8 @@ def attach(
         data_path: Where files go, needed to make a lake.
         default: Whether names without a catalog mean this one from now on (``USE name.main``).
         author: Kept with every commit.
+        storage: How to reach an object store, as `connect` takes it. Other reads and writes of the
+            session do not see it.
 
     Returns the lake, which `detach` closes.
 
@@ -77,7 +80,7 @@ def attach(
         raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
     if default:
         _require_jvm(spark, name)
-    found = connect(*_address(spark, name, url, data_path), spark, author=author)
+    found = connect(*_address(spark, name, url, data_path), spark, author=author, storage=storage)
     attached = session.lakes[key] = AttachedLake(found, spark)
     try:
         if has_jvm(spark):
@@ -243,6 +246,7 @@ def session(
     *,
     name: str = "lake",
     config: Mapping[str, str] | None = None,
+    storage: Mapping[str, object] | None = None,
 ) -> SparkSession:
     """Return a Spark session with a lake attached and in use: ``spark.sql("SHOW TABLES")``.
 
@@ -253,9 +257,10 @@ def session(
         data_path: Where files go, needed to make a lake.
         name: What the catalog is called.
         config: Settings of a session that is made, by their names in Spark.
+        storage: How to reach an object store, as `connect` takes it.
 
     Raises what `attach` raises.
     """
     spark = session_for(None, config)
-    attach(spark, name, url, data_path, default=True)
+    attach(spark, name, url, data_path, default=True, storage=storage)
     return spark

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -48,6 +48,7 @@ from shelduck.spark.bridge.jvm import (
     java_session,
 )
 from shelduck.spark.reader_options import READER_OPTIONS
+from shelduck.spark.stores.homes import listed_path, spark_options
 
 Lister = Callable[[list[str]], Iterable[FileEntry]]
 Measurer = Callable[[list[list[str]]], list[str | None] | None]
@@ -131,6 +132,7 @@ class Bridge:
         *,
         with_deletes: bool,
         size_in_bytes: int,
+        places: Iterable[str] = (),
         root: str | None = None,
         table: str | None = None,
         untrusted: Sequence[str] = (),
@@ -149,7 +151,8 @@ class Bridge:
         entry may have any.
         ``wants_deleted`` does the opposite: only the deleted rows are read. Messages about damaged
         files call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
-        ``size_in_bytes`` is the planner's estimate for the scan. ``explain`` shows ``root`` as
+        ``size_in_bytes`` is the planner's estimate for the scan. ``places`` are paths of the files,
+        which say what Spark must know to reach them. ``explain`` shows ``root`` as
         their location. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
         COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files, or with None.
         """
@@ -160,7 +163,8 @@ class Bridge:
         let_java_call(java_gateway(self.spark))
         self._answer_by_metadata(measurer)
         hidden = _DELETES if with_deletes else StructType()
-        options = READER_OPTIONS | _own_options(table, untrusted, wants_deleted=wants_deleted)
+        options = READER_OPTIONS | spark_options(places)
+        options |= _own_options(table, untrusted, wants_deleted=wants_deleted)
         found = self.plans.relation(
             java_session(self.spark),
             StructType(constants.fields + hidden.fields).json(),
@@ -243,12 +247,23 @@ class _Listing:
             if len(entry.constants) != self._constants:
                 message = f"{entry.path} has {len(entry.constants)} constants"
                 raise ValueError(f"{message}, the relation has {self._constants}")
-            yield entry
+            yield _for_spark(entry)
 
     class Java:
         """Declares to py4j which Java interfaces this object implements."""
 
         implements: ClassVar[list[str]] = ["java.util.function.Function"]
+
+
+def _for_spark(entry: FileEntry) -> FileEntry:
+    """Return a file under the paths that Spark has for it and its deletes."""
+    path, deletes = listed_path(entry.path), entry.deletes
+    if deletes is not None and deletes.file is not None:
+        file = listed_path(deletes.file)
+        deletes = deletes if file == deletes.file else replace(deletes, file=file)
+    if path == entry.path and deletes is entry.deletes:
+        return entry
+    return replace(entry, path=path, deletes=deletes)
 
 
 def let_java_call(gateway: Any) -> None:

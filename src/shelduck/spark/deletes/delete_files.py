@@ -26,9 +26,10 @@ from shelduck.spark.deletes.position_files import (
     write_position_files,
 )
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.storage import delete_directory, spark_path
+from shelduck.spark.files.storage import delete_directory
 from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.read import Origin
+from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.write.write import fresh_name
 
 _THREADS = 16
@@ -251,9 +252,10 @@ class _Work:
         """Write delete files that also list the older positions; return them by data file id."""
         if not touched:
             return {}
-        place = spark_path(self.table.path + self.directories[0])
-        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint").options(**EXACT_PATH)
-        fresh = written.parquet(place).where(F.col(FILE).isin([f.id for f in touched]))
+        place = self.table.path + self.directories[0]
+        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint")
+        written = written.options(**EXACT_PATH, **spark_options([place]))
+        fresh = written.parquet(spark_path(place)).where(F.col(FILE).isin([f.id for f in touched]))
         both = fresh.select(FILE, POSITION).unionAll(
             stored_positions(self.spark, touched, self.table)
         )

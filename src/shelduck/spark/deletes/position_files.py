@@ -20,8 +20,9 @@ from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.footers import read_footers
 from shelduck.spark.files.physical import FIELD_ID, SNAPSHOT_COLUMN
-from shelduck.spark.files.storage import delete_directory, list_data_files, spark_path
+from shelduck.spark.files.storage import delete_directory, list_data_files
 from shelduck.spark.scan.public_read import deleted_positions
+from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.write.plain_write import write_plain_parts
 
 PATH, POSITION, FILE = "file_path", "pos", "file"
@@ -94,6 +95,7 @@ def stored_positions(
         with_deletes=True,
         wants_deleted=True,
         size_in_bytes=sum(f.file_size_bytes for f in files),
+        places=(path for f in files for path in f.paths),
         table=table.full_name,
     )
     return rows.select(FILE, F.col("_metadata.row_index").alias(POSITION))
@@ -156,8 +158,9 @@ def dead_positions(
 def _save(spark: SparkSession, rows: DataFrame, place: str, ids: Mapping[str, int]) -> None:
     bridge = bridge_for(spark)
     if bridge is None:
-        write_plain_parts(spark, rows, FILE, spark_path(place), _COMPRESSION)
+        write_plain_parts(spark, rows, FILE, place, _COMPRESSION)
         return
     options = bridge.id_options({(name,): number for name, number in ids.items()})
     writer = rows.write.format(bridge.write_format).partitionBy(FILE)
+    options |= spark_options([place])
     writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **options).save(spark_path(place))

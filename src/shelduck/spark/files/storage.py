@@ -34,11 +34,6 @@ class Listed:
     size: int
 
 
-def spark_path(path: str) -> str:
-    """Return a path of a lake for Spark: a path without a scheme is local."""
-    return f"file://{path}" if path.startswith("/") else path
-
-
 def local_path(path: str) -> str | None:
     """Return the plain path of a local file or directory, None for other storage."""
     scheme, _, key = split_address(path)

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from shelduck.model.tables.options import TableOptions
 from shelduck.spark.bridge import Bridge, Named, select_named
 from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema
+from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.write.changes import MARKS
 from shelduck.spark.write.clustering import Clustering
 from shelduck.spark.write.encoding import spark_settings
@@ -34,4 +35,5 @@ def write_by_bridge(
         writer = writer.options(**bridge.change_options)
     # Every row has another id, so a search for repetitions takes time and finds none.
     writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
-    writer.partitionBy(*clustering.columns).save(place)
+    writer = writer.options(**spark_options([place]))
+    writer.partitionBy(*clustering.columns).save(spark_path(place))

@@ -28,7 +28,6 @@ from shelduck.spark.files.storage import (
     delete_directory,
     delete_file,
     list_data_files,
-    spark_path,
 )
 from shelduck.spark.rows.assign import failure_of
 from shelduck.spark.types import same_type, struct_type
@@ -164,12 +163,12 @@ def _write(
     bridge = bridge_for(spark)
     parts = (rows, physical, clustering)
     if bridge is not None:
-        write_by_bridge(bridge, *parts, place=spark_path(place), options=options, changes=changes)
+        write_by_bridge(bridge, *parts, place=place, options=options, changes=changes)
     elif physical.has_repeated:
         is_written = write_by_arrow(*parts, place=place, options=options)
         return list_data_files(place) if is_written else []
     else:
-        write_plain(spark, *parts, place=spark_path(place), options=options)
+        write_plain(spark, *parts, place=place, options=options)
     listed = list_data_files(place)
     # Without partitions, even an empty DataFrame leaves a file.
     if not listed and not (clustering.keys and rows.isEmpty()):
