@@ -204,6 +204,8 @@ def running_s3(*, checks_keys: bool = False, tells: bool = True) -> Iterator[S3S
             made.make_bucket()
             yield made
     finally:
+        # The buckets of all servers of a process are the same.
+        urllib.request.urlopen(f"{endpoint}/moto-api/reset", data=b"").read()
         forget_homes()
         server.shutdown()
         thread.join()

@@ -78,9 +78,6 @@ def connect(
             storage=settings,
             ntz=timestamp == "ntz",
         )
-        if spark is not None:
-            state.require_spark_reaches(spark)
-        require_place(found.data_path)
     return Lake(state)
 
 
@@ -92,16 +89,21 @@ def _opened(
         found = open_lake(store, data_path)
     except NotFound:
         if data_path is not None:
-            path = absolute_data_path(data_path)
-            require_known(data_path, settings)
             require_folder(data_path)
-            reach(path, settings, spark)
-            if spark is not None:
-                require_connector(spark, path)
-            require_place(path)
+            _require_reached(absolute_data_path(data_path), settings, spark)
         return open_or_create_lake(store, data_path)
-    require_known(found.data_path, settings)
+    _require_reached(found.data_path, settings, spark)
     return found
+
+
+def _require_reached(data_path: str, settings: StorageSettings, spark: SparkSession | None) -> None:
+    """Raise an error that says what is wrong if Python or Spark cannot reach the data path."""
+    require_known(data_path, settings)
+    reach(data_path, settings, spark)
+    if spark is not None:
+        # A session that is not given is looked at when it is needed.
+        require_connector(spark, data_path)
+    require_place(data_path)
 
 
 def connect_existing(url: str) -> Lake:

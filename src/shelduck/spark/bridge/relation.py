@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import uuid
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -11,7 +13,7 @@ from weakref import WeakSet
 
 from py4j.protocol import Py4JError
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -28,6 +30,7 @@ from pyspark.sql.types import (
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.classes import PACKAGE, loaded
 from shelduck.spark.bridge.codec import (
+    NULL,
     FileEntry,
     failure,
     field_rows,
@@ -48,7 +51,7 @@ from shelduck.spark.bridge.jvm import (
     java_session,
 )
 from shelduck.spark.reader_options import READER_OPTIONS
-from shelduck.spark.stores.homes import listed_path, spark_options
+from shelduck.spark.stores.homes import listed_path, spark_options, spark_path
 
 Lister = Callable[[list[str]], Iterable[FileEntry]]
 Measurer = Callable[[list[list[str]]], list[str | None] | None]
@@ -70,6 +73,7 @@ _MEASURES = "\\N\n"
 _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
 _UNTRUSTED = "shelduck.untrusted"
+_REPORTS = "shelduck.reports"
 _starting = threading.Lock()
 # Sessions whose optimizer has the rule of metadata answers.
 _answering: WeakSet[SparkSession] = WeakSet()
@@ -116,6 +120,20 @@ class Bridge:
     def change_options(self) -> dict[str, str]:
         """Return the option of a write of changed rows; see `shelduck.spark.write.changes`."""
         return {"shelduck.changes": "true"}
+
+    def save(self, writer: DataFrameWriter, place: str) -> dict[str, bytes | None]:
+        """Write by `write_format` into a directory; return the footer of each file by its name.
+
+        Nothing else in the directory is a result: it may be of tasks that failed. A footer is None
+        if this Spark does not show it.
+        """
+        name = uuid.uuid4().hex
+        options = {_REPORTS: name, **spark_options([place])}
+        try:
+            writer.options(**options).save(spark_path(place))
+        finally:
+            reports = field_rows(str(self.plans.reports(name)))
+        return {file: None if text == NULL else b64decode(text) for file, text in reports}
 
     def bucket_hash(self, value: Column) -> Column:
         """Return DuckDB's hash for buckets, a 31-bit int, of a column of bigint, double or binary.

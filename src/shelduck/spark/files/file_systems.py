@@ -63,6 +63,8 @@ def _s3(bucket: str, settings: StorageSettings, attempts: int) -> pyarrow.fs.Fil
         "session_token": settings.session_token,
         "anonymous": bool(settings.anonymous),
         "force_virtual_addressing": settings.path_style is False,
+        # A small file is one request instead of three.
+        "allow_delayed_open": True,
         "connect_timeout": _CONNECT_SECONDS,
         "request_timeout": _ANSWER_SECONDS,
         "retry_strategy": pyarrow.fs.AwsStandardS3RetryStrategy(max_attempts=attempts),

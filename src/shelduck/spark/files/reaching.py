@@ -24,7 +24,7 @@ from shelduck.spark.files.session_settings import (
 from shelduck.spark.files.storage import delete_file, write_text
 from shelduck.spark.files.store_errors import told_of_storage
 from shelduck.spark.stores.environment import settings_of_environment
-from shelduck.spark.stores.homes import S3, S3A, Home, own_home, put_home
+from shelduck.spark.stores.homes import S3, S3A, Home, home_of, own_home, put_home
 
 _REMOTE = (*S3, "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 _PROBE = ".shelduck-probe-"
@@ -34,7 +34,7 @@ _ARTIFACTS = {
     **dict.fromkeys(("abfs", "abfss"), "org.apache.hadoop:hadoop-azure:{}"),
     "gs": "com.google.cloud.bigdataoss:gcs-connector",
 }
-_written: set[str] = set()
+_written: set[tuple[str, Home]] = set()
 
 
 def require_known(data_path: str, given: StorageSettings) -> None:
@@ -79,12 +79,14 @@ def reach(data_path: str, given: StorageSettings, spark: SparkSession | None) ->
     """Let Python and Spark reach files below a data path, and whatever its lake adopts.
 
     What ``given`` leaves open, the settings of the session say, and then the environment. A session
-    that speaks for itself is left alone if nothing is given.
+    that speaks for itself is left alone if nothing is given. Without ``spark``, the active session
+    counts, if there is one.
     """
     scheme, bucket, _ = split_address(data_path)
     if scheme not in S3:
         return
     environment = settings_of_environment()
+    spark = spark or SparkSession.getActiveSession()
     if spark is None:
         put_home(data_path, own_home(bucket, given.over(environment)))
         return
@@ -133,15 +135,17 @@ def require_place(data_path: str) -> None:
             raise OSError(f"bucket {bucket!r} not found")
 
 
-def require_writable(data_path: str) -> None:
-    """Write and delete a small object at a data path, once in each process.
+def require_writable(directory: str) -> None:
+    """Write and delete a small object in a directory, once for each bucket and its settings.
 
     Raises StorageUnavailable, which says what is wrong.
     """
-    if not split_address(data_path)[0] or data_path in _written:
+    scheme, host, _ = split_address(directory)
+    key = host, home_of(directory)
+    if not scheme or key in _written:
         return
     name = f"{_PROBE}{uuid.uuid4().hex}"
-    with told_of_storage(data_path):
-        write_text(data_path + name, "")
-        delete_file(place_below(data_path, name))
-    _written.add(data_path)
+    with told_of_storage(directory):
+        write_text(directory + name, "")
+        delete_file(place_below(directory, name))
+    _written.add(key)

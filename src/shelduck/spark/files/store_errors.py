@@ -26,6 +26,10 @@ _MEANINGS = {
         "{endpoint} refuses {who} for bucket {bucket!r}; check access_key and secret_key, and what"
         " they may do"
     ),
+    r"(?:code|status)\W{1,3}400\b|Bad ?Request": (
+        "{endpoint} refuses {who} for bucket {bucket!r} with status 400, as it does when they have"
+        " expired or the region is wrong; connect again, and repeat what failed"
+    ),
     r"SLOW_?DOWN|SERVICE_?UNAVAILABLE|(?:code|status)\W{1,3}503\b|reduce your|THROTTL": (
         "bucket {bucket!r} at {endpoint} is too busy and refused every try; wait, and repeat what"
         " failed"
@@ -42,23 +46,27 @@ _MEANINGS = {
     ),
 }
 _FROM_STORE = re.compile(r"AWS Error|\.s3a\.|awssdk|AWSBadRequest|AWSService|AWSClientIO|S3Exc")
-_KEY = re.compile(r"(?:key|object) '([^']*)'|s3[a-z0-9-]*://[^/\s]+/([^\s:,]+)")
+_KEY = re.compile(r"(?:key|object) '([^']*)'")
+_FILE = re.compile(r"(?:\w[\w+.-]*://[^/\s]+/)?(\S+\.(?:parquet|puffin|json|avro))\b")
+_CALL = re.compile(r"\s+at \S+\(")
 
 
 @contextmanager
 def told_of_storage(path: str, what: str = "") -> Iterator[None]:
     """Raise an error of an object store as StorageUnavailable: what it is about, and what to do.
 
-    A file that does not exist, and errors of local disks, stay as they are.
+    ``path`` is in the storage, and ``what`` is the work. A file that does not exist, errors of
+    local disks and errors about other things stay as they are.
     """
     try:
         yield
-    except (ShelduckError, FileNotFoundError):
+    except FileNotFoundError:
         raise
-    except OSError as error:
-        if not split_address(path)[0]:
+    except Exception as error:
+        failed = storage_failure(error, path, what)
+        if failed is None:
             raise
-        raise StorageUnavailable(_sentence(str(error), path, what), about="storage") from error
+        raise failed from error
 
 
 def storage_failure(error: BaseException, path: str, what: str) -> StorageUnavailable | None:
@@ -66,8 +74,9 @@ def storage_failure(error: BaseException, path: str, what: str) -> StorageUnavai
 
     ``path`` is in the storage; ``what`` is the table that the work is for.
     """
-    is_ours = isinstance(error, ShelduckError)
-    if is_ours or not split_address(path)[0] or not _FROM_STORE.search(str(error)):
+    if isinstance(error, ShelduckError) or not split_address(path)[0]:
+        return None
+    if not isinstance(error, OSError) and not _FROM_STORE.search(str(error)):
         return None
     return StorageUnavailable(_sentence(str(error), path, what), about="storage")
 
@@ -81,6 +90,8 @@ def _sentence(text: str, path: str, what: str) -> str:
         "endpoint": settings.endpoint or f"{scheme}://{bucket}",
         "who": "these credentials" if has else "a request without credentials",
     }
+    # Spark's errors end with the calls of Java, whose names mean nothing here.
+    text = "\n".join(line for line in text.splitlines() if not _CALL.match(line))
     about = "".join(f"{part}: " for part in (what, _file_in(text)) if part)
     for pattern, meaning in _MEANINGS.items():
         if re.search(pattern, text, re.IGNORECASE):
@@ -90,6 +101,5 @@ def _sentence(text: str, path: str, what: str) -> str:
 
 
 def _file_in(text: str) -> str:
-    found = _KEY.search(text)
-    name = "" if found is None else found[1] or found[2]
-    return name if "." in name.rpartition("/")[2].lstrip(".") else ""
+    found = _KEY.search(text) or _FILE.search(text)
+    return "" if found is None else found[1]

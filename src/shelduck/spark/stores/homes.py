@@ -23,12 +23,13 @@ from shelduck.spark.stores.environment import settings_of_environment
 S3 = ("s3", "s3a", "s3n")
 S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 _PROVIDERS = "org.apache.hadoop.fs.s3a"
-# Bounds of retries: an object store that does not answer fails a job within minutes.
+# Bounds of retries, of Amazon's client inside those of Hadoop: a request that never succeeds fails
+# within a minute.
 _BOUNDS = {
-    "attempts.maximum": "5",
-    "retry.limit": "5",
+    "attempts.maximum": "2",
+    "retry.limit": "4",
     "retry.interval": "200ms",
-    "retry.throttle.limit": "8",
+    "retry.throttle.limit": "5",
     "retry.throttle.interval": "200ms",
     "connection.establish.timeout": "10s",
 }

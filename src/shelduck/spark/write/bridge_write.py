@@ -7,7 +7,6 @@ from pyspark.sql import DataFrame
 from shelduck.model.tables.options import TableOptions
 from shelduck.spark.bridge import Bridge, Named, select_named
 from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema
-from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.write.changes import MARKS
 from shelduck.spark.write.clustering import Clustering
 from shelduck.spark.write.encoding import spark_settings
@@ -22,8 +21,8 @@ def write_by_bridge(
     place: str,
     options: TableOptions,
     changes: bool = False,
-) -> None:
-    """Write the rows below ``place``, each partition in its own directory.
+) -> dict[str, bytes | None]:
+    """Write the rows below ``place``, each partition in its own directory; see `Bridge.save`.
 
     ``changes``: the rows are those of `shelduck.spark.write.changes`.
     """
@@ -35,5 +34,4 @@ def write_by_bridge(
         writer = writer.options(**bridge.change_options)
     # Every row has another id, so a search for repetitions takes time and finds none.
     writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
-    writer = writer.options(**spark_options([place]))
-    writer.partitionBy(*clustering.columns).save(spark_path(place))
+    return bridge.save(writer.partitionBy(*clustering.columns), place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,16 +20,13 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.text.names import write_directory
 from shelduck.spark.bridge import bridge_for
-from shelduck.spark.files.footers import read_footers
 from shelduck.spark.files.layouts import layout_of
 from shelduck.spark.files.physical import PhysicalSchema, physical_schema
+from shelduck.spark.files.reaching import require_writable
+from shelduck.spark.files.results import Results, results
 from shelduck.spark.files.stats import file_stats
-from shelduck.spark.files.storage import (
-    Listed,
-    delete_directory,
-    delete_file,
-    list_data_files,
-)
+from shelduck.spark.files.storage import delete_directory, delete_file
+from shelduck.spark.files.store_errors import storage_failure
 from shelduck.spark.rows.assign import failure_of
 from shelduck.spark.types import same_type, struct_type
 from shelduck.spark.write.bridge_write import write_by_bridge
@@ -95,17 +93,22 @@ def write_files(
     parts = (clustering.arranged(spark, df, spreads=spreads), physical, clustering)
     directory = fresh_name(table)
     place = table.path + directory
+    require_writable(table.path)
     try:
-        listed = _write(spark, *parts, place=place, options=options, changes=changes)
-        origins = _origins(spark, f"{place}/", listed) if changes else None
-        written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
+        found = _write(spark, *parts, place=place, options=options, changes=changes)
+        origins = None
+        if changes:
+            found, origins = _origins(spark, found)
+        written = _look_at(spark, clustering, directory, found, progress, extra=len(lineage))
         written = replace(_in_partitions(clustering, directory, written), origins=origins)
     except BaseException as error:
-        delete_directory(place_below(table.path, directory))
-        found = failure_of(error)
-        if found is None:
+        # If the storage is what fails, remove_orphans finds the files later.
+        with suppress(OSError):
+            delete_directory(place_below(table.path, directory))
+        failed = failure_of(error) or storage_failure(error, place, f"write to {table.full_name}")
+        if failed is None:
             raise
-        raise found from error
+        raise failed from error
     if not written.files:
         delete_directory(place_below(table.path, directory))
     return written
@@ -131,13 +134,15 @@ def _physical(
     return physical
 
 
-def _origins(spark: SparkSession, place: str, listed: list[Listed]) -> Origins:
-    """Read and delete the files of a write that list origins, and take them out of the list."""
-    files = [f for f in listed if is_origins(f)]
+def _origins(spark: SparkSession, found: Results) -> tuple[Results, Origins]:
+    """Read and delete the files of a write that list origins; return the others too."""
+    of_origins = replace(found, files=tuple(f for f in found.files if is_origins(f)))
+    rows = [f for f in found.files if not is_origins(f)]
+    count = sum(footer.metadata.num_rows for _, footer in of_origins.with_footers(spark))
+    names = [f.name for f in of_origins.files]
     # Inserted rows get their ids last.
-    listed[:] = sorted((f for f in listed if not is_origins(f)), key=lambda f: not has_row_ids(f))
-    count = sum(footer.metadata.num_rows for footer in read_footers(spark, place, files))
-    return taken_origins(spark, place, [f.name for f in files], count)
+    others = replace(found, files=tuple(sorted(rows, key=lambda f: not has_row_ids(f))))
+    return others, taken_origins(spark, found.directory, names, count)
 
 
 def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) -> WrittenFiles:
@@ -158,30 +163,32 @@ def _write(
     place: str,
     options: TableOptions,
     changes: bool,
-) -> list[Listed]:
+) -> Results:
     """Write the rows and return the files that are found there."""
     bridge = bridge_for(spark)
     parts = (rows, physical, clustering)
+    reports = None
     if bridge is not None:
-        write_by_bridge(bridge, *parts, place=place, options=options, changes=changes)
+        reports = write_by_bridge(bridge, *parts, place=place, options=options, changes=changes)
     elif physical.has_repeated:
-        is_written = write_by_arrow(*parts, place=place, options=options)
-        return list_data_files(place) if is_written else []
+        if not write_by_arrow(*parts, place=place, options=options):
+            return Results(f"{place}/", (), {})
+        return results(place, None)
     else:
         write_plain(spark, *parts, place=place, options=options)
-    listed = list_data_files(place)
+    found = results(place, reports)
     # Without partitions, even an empty DataFrame leaves a file.
-    if not listed and not (clustering.keys and rows.isEmpty()):
+    if not found.files and not (clustering.keys and rows.isEmpty()):
         # Spark and Shelduck do not look in the same place.
         raise CorruptLake(f"Spark wrote to {place}, but there is no file")
-    return listed
+    return found
 
 
 def _look_at(
     spark: SparkSession,
     clustering: Clustering,
     directory: str,
-    listed: list[Listed],
+    found: Results,
     progress: Progress | None,
     *,
     extra: int,
@@ -192,7 +199,7 @@ def _look_at(
     layouts: dict[int, Layout] = {}
     rows = size = 0
     place = f"{table.path}{directory}/"
-    for file, footer in zip(listed, read_footers(spark, place, listed), strict=True):
+    for file, footer in found.with_footers(spark):
         metadata = footer.metadata
         if metadata.num_rows == 0:
             delete_file(place_below(place, file.name))
@@ -201,7 +208,7 @@ def _look_at(
         # Every file of one write has the schema of the first with the same lineage.
         if lineage not in layouts:
             layouts[lineage] = layout_of(metadata)
-        found = NewDataFile(
+        made = NewDataFile(
             path=f"{directory}/{file.name}",
             record_count=metadata.num_rows,
             file_size_bytes=file.size,
@@ -209,7 +216,7 @@ def _look_at(
             stats=file_stats(metadata, leaves, lineage),
             layout=layouts[lineage],
         )
-        files.append(clustering.told(found))
+        files.append(clustering.told(made))
         rows += metadata.num_rows
         size += file.size
         if progress is not None:
