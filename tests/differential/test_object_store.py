@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from tests.support.lakes import catalog_files
-from tests.support.odd_names import FEW
+from tests.support.odd_names import FEW, ODD
 from tests.support.oracle import EXTENSIONS, duckdb_attach_string, duckdb_with
 from tests.support.s3 import BUCKET, KEY, SECRET, running_s3
 
@@ -32,6 +32,9 @@ def read_by_duckdb(url: str, address: str) -> list[list[object]]:
         found = connection.execute("SELECT id, city FROM lake.t ORDER BY id").fetchall()
         some = connection.execute("SELECT id FROM lake.t WHERE city = 'A+B'").fetchall()
         assert len(some) == sum(value == "A+B" for _, value in CHANGED)
+        for n, value in enumerate(ODD):
+            query = "SELECT id FROM lake.odd WHERE city IS NOT DISTINCT FROM ?"
+            assert connection.execute(query, [value]).fetchall() == [(n,)], value
         return [list(row) for row in found]
 
 
@@ -52,6 +55,7 @@ def test_partitions_of_any_name_are_written_changed_compacted_and_cleaned(tmp_pa
         assert seen["compacted"] == CHANGED
         assert seen["orphans"] == []
         assert seen["deleted"]
+        assert seen["odd"] == [[n, value] for n, value in enumerate(ODD)]
         named = {"main/a.txt"} | catalog_files(catalog, live=True)
         assert s3.keys("lake/") == sorted(f"lake/{path}" for path in named)
         assert read_by_duckdb(url, s3.address) == CHANGED
