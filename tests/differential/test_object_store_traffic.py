@@ -77,10 +77,10 @@ def test_a_fault_that_stays_is_one_clear_error_and_changes_nothing(seen, name, t
 
 def test_a_job_waits_until_the_store_is_back(seen):
     assert "too busy" in seen["faults"]["job: slow for ever"]["error"]
-    assert seen["job before"] == ["RUNNING"]
+    assert seen["faults"]["job before"] == ["RUNNING"]
     assert seen["faults"]["job again"]["error"] is None
     assert seen["faults"]["job again"]["rows"] == [80, 1560]
-    assert seen["job after"] == ["FINISHED"]
+    assert seen["faults"]["job after"] == ["FINISHED"]
 
 
 def test_a_cleanup_that_failed_is_repeated(seen):

@@ -102,6 +102,8 @@ class _Traffic:
     def __call__(self, environ, start_response):
         if environ["PATH_INFO"] == _CONTROL:
             return self._controlled(environ, start_response)
+        if environ["PATH_INFO"].startswith("/moto-api/"):
+            return self.app(environ, start_response)
         kind = _kind(environ)
         path = unquote(environ["PATH_INFO"])
         with self.lock:

@@ -58,10 +58,8 @@ def connect(
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
         CatalogUnavailable: the database cannot be reached.
-        StorageUnavailable: the files cannot be reached; the message says what is wrong: the bucket,
-            the endpoint or the credentials.
-        Unsupported: the lake has another DuckLake version, or is encrypted; or the session has no
-            connector for the storage.
+        StorageUnavailable: the files cannot be reached; the message says why.
+        Unsupported: another DuckLake version, an encrypted lake, or a session without a connector.
     """
     if timestamp not in ("ltz", "ntz"):
         raise InvalidRequest(f"timestamp must be 'ltz' or 'ntz', not {timestamp!r}")

@@ -64,8 +64,7 @@ def attach(
         data_path: Where files go, needed to make a lake.
         default: Whether names without a catalog mean this one from now on (``USE name.main``).
         author: Kept with every commit.
-        storage: How to reach an object store, as `connect` takes it. Other reads and writes of the
-            session do not see it.
+        storage: How to reach an object store, as `connect` takes it; nothing else sees it.
 
     Returns the lake, which `detach` closes.
 
@@ -75,13 +74,10 @@ def attach(
         Unsupported: ``default`` over Spark Connect, where only ``spark.sql`` finds the lake.
     """
     name = name or (_named_by_settings(spark) if url is None else "lake")
-    key, session = name.lower(), _session(spark)
-    if key in session.lakes or _setting(spark, name) not in (None, CLASS):
-        raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
-    if default:
-        _require_jvm(spark, name)
+    _require_free(spark, name, default=default)
     found = connect(*_address(spark, name, url, data_path), spark, author=author, storage=storage)
-    attached = session.lakes[key] = AttachedLake(found, spark)
+    key = name.lower()
+    attached = _session(spark).lakes[key] = AttachedLake(found, spark)
     try:
         if has_jvm(spark):
             _tokens[_id(spark), key] = name, put_catalog(spark, name, attached.answer)
@@ -93,6 +89,13 @@ def attach(
         detach(spark, name)
         raise
     return found
+
+
+def _require_free(spark: SparkSession, name: str, *, default: bool) -> None:
+    if name.lower() in _session(spark).lakes or _setting(spark, name) not in (None, CLASS):
+        raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
+    if default:
+        _require_jvm(spark, name)
 
 
 def register(spark: SparkSession) -> None:

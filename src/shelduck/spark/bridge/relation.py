@@ -166,28 +166,24 @@ class Bridge:
         may have matching rows. An error in it fails that query with its message. Constants are
         integers, dates (days since 1970), strings, binary or boolean; filters on them are applied
         here too. ``with_deletes`` drops the rows that the entries name as deleted; without it no
-        entry may have any.
-        ``wants_deleted`` does the opposite: only the deleted rows are read. Messages about damaged
-        files call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
-        ``size_in_bytes`` is the planner's estimate for the scan. ``places`` are paths of the files,
-        which say what Spark must know to reach them. ``explain`` shows ``root`` as
-        their location. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
-        COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files, or with None.
+        entry may have any. ``wants_deleted`` does the opposite: only the deleted rows are read.
+        Messages about damaged files call the table ``table``. Footers of the columns ``untrusted``
+        skip no row group. ``size_in_bytes`` is the planner's estimate for the scan. Spark gets what
+        it needs to reach ``places``, the paths. ``explain`` shows ``root`` as their location.
+        ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of COUNT, MIN or MAX and a
+        column, or COUNT alone; it answers for all files, or with None.
         """
         _check(read_schema, constants)
-        columns = read_schema.json()
-        if "${" in columns:
-            _check_settings(self.spark, columns)
+        _check_settings(self.spark, columns := read_schema.json())
         let_java_call(java_gateway(self.spark))
         self._answer_by_metadata(measurer)
         hidden = _DELETES if with_deletes else StructType()
-        options = READER_OPTIONS | spark_options(places)
-        options |= _own_options(table, untrusted, wants_deleted=wants_deleted)
+        options = _own_options(table, untrusted, wants_deleted=wants_deleted)
         found = self.plans.relation(
             java_session(self.spark),
             StructType(constants.fields + hidden.fields).json(),
             columns,
-            rows_of(options.items()),
+            rows_of((READER_OPTIONS | spark_options(places) | options).items()),
             rows_of([hidden.names] if with_deletes else []),
             root,
             size_in_bytes,
@@ -313,6 +309,8 @@ def _check(read_schema: StructType, constants: StructType) -> None:
 
 def _check_settings(spark: SparkSession, schema: str) -> None:
     """Refuse names that Spark would read as others: schemas pass through a Hadoop configuration."""
+    if "${" not in schema:
+        return
     hadoop = java_session(spark).sessionState().newHadoopConf()
     hadoop.set("shelduck.schema", schema)
     if hadoop.get("shelduck.schema") != schema:

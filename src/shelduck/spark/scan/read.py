@@ -234,9 +234,7 @@ def _bridged(
             for file, texts in zip(group.files, group.values, strict=True)
             if kept is None or file.id in kept
         ]
-        known: Mapping[int, tuple[Any, ...]] = {}
-        if keys and values is not None:
-            known = values(group, [file for file, _ in chosen])
+        known = values(group, [f for f, _ in chosen]) if keys and values is not None else {}
         for file, texts in chosen:
             yield FileEntry(
                 file.path,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -94,24 +94,32 @@ def write_files(
     directory = fresh_name(table)
     place = table.path + directory
     require_writable(table.path)
-    try:
+    with _removed_if_failed(table, directory):
         found = _write(spark, *parts, place=place, options=options, changes=changes)
         origins = None
         if changes:
             found, origins = _origins(spark, found)
         written = _look_at(spark, clustering, directory, found, progress, extra=len(lineage))
         written = replace(_in_partitions(clustering, directory, written), origins=origins)
+    if not written.files:
+        delete_directory(place_below(table.path, directory))
+    return written
+
+
+@contextmanager
+def _removed_if_failed(table: TableVersion, directory: str) -> Iterator[None]:
+    """Delete the directory of a write that fails, and raise what is wrong in our words."""
+    try:
+        yield
     except BaseException as error:
         # If the storage is what fails, remove_orphans finds the files later.
         with suppress(OSError):
             delete_directory(place_below(table.path, directory))
-        failed = failure_of(error) or storage_failure(error, place, f"write to {table.full_name}")
+        what = f"write to {table.full_name}"
+        failed = failure_of(error) or storage_failure(error, table.path, what)
         if failed is None:
             raise
         raise failed from error
-    if not written.files:
-        delete_directory(place_below(table.path, directory))
-    return written
 
 
 def _physical(
