@@ -16,6 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 SOURCE = f"{Path(shelduck.__file__).parent}/"
 
 # What each walk does, and how many files it enters at most: a longer way needs a reason.
+# Writes first ask how the storage is reached: homes.py, reaching.py, results.py.
 WALKS = {
     "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 81),
     "append": (lambda _, table, rows: table.append(rows), 97),

@@ -18,7 +18,7 @@ from shelduck.catalog.dialects.checked import RESTORE
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
-from shelduck.model.files.place import normal, require_allowed, split_address
+from shelduck.model.files.place import normal, require_allowed, split_address, storage_path
 
 VERSION = "1.0"
 
@@ -87,7 +87,7 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
             " DuckDB to a lake without encryption"
         )
     stored = absolute_data_path(_required_path(store, _option(store, options, "data_path")))
-    if data_path and absolute_data_path(data_path) != stored:
+    if data_path and storage_path(absolute_data_path(data_path)) != storage_path(stored):
         raise InvalidRequest(
             f"the lake in {store.where} has its files in {stored!r}, not in"
             f" {absolute_data_path(data_path)!r}; leave out data_path"
