@@ -55,14 +55,12 @@ def connect(
             (``ltz``), as in Spark, or a time without a zone (``ntz``), as in DuckDB. Pass ``ntz``
             to run DuckDB's scripts as they are. TIMESTAMP_NTZ and TIMESTAMPTZ mean the same always.
         config: Settings of a session that is made, by their names in Spark.
-        trust_views: Let views call any function of your session and read any table or file. Pass it
-            only if you trust everybody who can write the catalog; see docs/security.md.
-        allow: Read files only below these places and below ``data_path``, if you pass it. By
-            default the catalog decides where the files of the lake are.
-        storage: How to reach an object store, for Python and for Spark: ``endpoint``, ``region``,
-            ``access_key``, ``secret_key``, ``session_token``, ``path_style``, ``anonymous``. What
-            it leaves open, the session's settings ``fs.s3a.*`` say, and then ``AWS_*`` in the
-            environment and the user's profile. It is stored nowhere.
+        trust_views: Let views call any function of your session and read any table or file, as you
+            may if you trust everybody who can write the catalog; see docs/security.md.
+        allow: Read files only below these places and ``data_path``; by default the catalog decides.
+        storage: ``endpoint``, ``region``, ``access_key``, ``secret_key``, ``session_token``,
+            ``path_style``, ``anonymous`` of an object store. The session's ``fs.s3a.*`` and then
+            ``AWS_*`` in the environment say what it leaves open. It is stored nowhere.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
@@ -78,17 +76,9 @@ def connect(
         found = _opened(store, data_path, settings, spark)
         if allow is not None:
             found = limited_to(found, allow, data_path)
-        state = LakeState(
-            store,
-            found,
-            spark,
-            author,
-            show_progress=progress,
-            storage=settings,
-            ntz=timestamp == "ntz",
-            config=dict(config or {}),
-            trust_views=trust_views,
-        )
+        state = LakeState(store, found, spark, author, show_progress=progress, storage=settings)
+    state.ntz, state.trust_views = timestamp == "ntz", trust_views
+    state.config.update(config or {})
     return Lake(state)
 
 

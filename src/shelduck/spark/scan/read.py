@@ -239,8 +239,7 @@ def _bridged(
             for file, texts in zip(group.files, group.values, strict=True)
             if kept is None or file.id in kept
         ]
-        files = [file for file, _ in chosen]
-        _require_sizes(table, files)
+        files = _of_true_sizes(table, [file for file, _ in chosen])
         known = values(group, files) if keys and values is not None else {}
         for file, texts in chosen:
             yield FileEntry(
@@ -266,8 +265,8 @@ def _bridged(
     )
 
 
-def _require_sizes(table: TableVersion, files: Sequence[DataFile]) -> None:
-    """Raise CorruptLake for a file that is much smaller than the catalog says.
+def _of_true_sizes(table: TableVersion, files: Sequence[DataFile]) -> Sequence[DataFile]:
+    """Return the files; raise CorruptLake for one that is much smaller than the catalog says.
 
     Spark would plan a task for each part of it that does not exist.
     """
@@ -278,6 +277,7 @@ def _require_sizes(table: TableVersion, files: Sequence[DataFile]) -> None:
             f"data files of {table.full_name} are not those of the catalog: {named(wrong)}; restore"
             " them, or correct file_size_bytes in ducklake_data_file"
         )
+    return files
 
 
 def _has_partitions(spark: SparkSession, group: ScanGroup) -> bool:
