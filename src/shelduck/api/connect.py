@@ -45,10 +45,9 @@ def connect(
 
     Args:
         url: ``sqlite:////file.db``, ``postgresql://user@host/database`` or ``duckdb:////file``.
-        data_path: Where files go: a folder or a URL such as ``s3a://bucket/lake``. Needed to make a
+        data_path: Where files go: a folder or a URL such as ``s3://bucket/lake``. Needed to make a
             lake (a DuckDB file has a default); an existing lake knows its own.
-        spark: The session that moves rows, used as it is. By default the active session, or a local
-            one that is created when it is first needed.
+        spark: The session that moves rows; by default the active one, or a new local one.
         author: Kept with every commit.
         progress: Show progress of long work; by default only on a terminal.
         timestamp: What the type TIMESTAMP means in `Lake.sql` and `Lake.create_table`: an instant
@@ -77,8 +76,7 @@ def connect(
         if allow is not None:
             found = limited_to(found, allow, data_path)
         state = LakeState(store, found, spark, author, show_progress=progress, storage=settings)
-    state.ntz, state.trust_views = timestamp == "ntz", trust_views
-    state.config.update(config or {})
+    state.ntz, state.trust_views, state.config = timestamp == "ntz", trust_views, {**(config or {})}
     return Lake(state)
 
 
