@@ -6,8 +6,10 @@ import sqlite3
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 import shelduck
+from shelduck.cli.app import app
 from shelduck.errors import InvalidRequest, StorageUnavailable, Unsupported
 from shelduck.model.files.storage_settings import StorageSettings, storage_settings
 from shelduck.spark.files.session_settings import settings_of_session, speaks_for_itself
@@ -54,6 +56,28 @@ def test_storage_is_enough_for_python(s3, tmp_path):
     with connect(tmp_path, **settings(s3)):
         write_text(f"{HOME}a#b", "there")
     assert s3.keys("lake/") == ["lake/a#b"]
+
+
+def test_a_named_lake_has_the_settings_of_its_store(s3, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THE_SECRET", SECRET)
+    (tmp_path / "shelduck.toml").write_text(
+        f"""[lakes.prod]
+        catalog = "sqlite:///lake.db"
+        data_path = "{HOME}"
+        [lakes.prod.storage]
+        endpoint = "{s3.endpoint}"
+        access_key = "{KEY}"
+        secret_key = "${{THE_SECRET}}"
+        """
+    )
+    made = CliRunner().invoke(app, ["sql", "CREATE TABLE t (id INT)", "-c", "prod"])
+    assert made.exit_code == 0, made.output
+    # A worker opens the lake without a check, and reaches its files all the same.
+    forget_homes()
+    assert CliRunner().invoke(app, ["jobs", "run", "--once", "-c", "prod"]).exit_code == 0
+    assert home_of(HOME).settings.endpoint == s3.endpoint
+    assert home_of(HOME).settings.secret_key == SECRET
 
 
 def test_the_environment_is_enough(s3, tmp_path, monkeypatch):

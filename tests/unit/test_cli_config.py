@@ -70,6 +70,7 @@ def test_paths_are_relative_to_the_file_and_variables_are_filled(home, monkeypat
         catalog = "sqlite:///lake.db"
         data_path = "files"
         conf = { "spark.driver.memory" = "4g", "spark.x" = true, "spark.y" = 3 }
+        storage = { endpoint = "http://minio:9000", path_style = true }
         [lakes.there]
         catalog = "postgresql://me:${PASSWORD}@host/lake"
         data_path = "s3a://bucket/lake"
@@ -82,6 +83,7 @@ def test_paths_are_relative_to_the_file_and_variables_are_filled(home, monkeypat
     assert here.catalog == f"sqlite:///{home}/project/lake.db"
     assert here.data_path == f"{home}/project/files"
     assert here.conf == {"spark.driver.memory": "4g", "spark.x": "true", "spark.y": "3"}
+    assert here.storage == {"endpoint": "http://minio:9000", "path_style": "true"}
     assert there.catalog == "postgresql://me:s3cret@host/lake"
     assert there.data_path == "s3a://bucket/lake"
     assert "s3cret" not in repr(there)
@@ -99,7 +101,7 @@ def test_paths_are_relative_to_the_file_and_variables_are_filled(home, monkeypat
         ("[lakes.prod]\ncatalog = ['s']", "lakes.prod.catalog must be text, not a list"),
         (
             "[lakes.prod]\nurl = 'secret'",
-            "lakes.prod.url is not a known key; the keys are catalog, data_path and conf",
+            "lakes.prod.url is not a known key; the keys are catalog, data_path, conf and storage",
         ),
         (
             "[lakes.prod]\ncatalog = 'x://y'\ndata_path = true",

@@ -105,13 +105,20 @@ def _require_reached(data_path: str, settings: StorageSettings, spark: SparkSess
     require_place(data_path)
 
 
-def connect_existing(url: str, *, config: Mapping[str, str] | None = None) -> Lake:
+def connect_existing(
+    url: str,
+    *,
+    config: Mapping[str, str] | None = None,
+    storage: Mapping[str, object] | None = None,
+) -> Lake:
     """Return the lake at a catalog address; NotFound when there is none: it is not created."""
     store = open_store(url)
     with _closed_on_error(store):
         found = open_lake(store)
-        reach(found.data_path, storage_settings(None), None)
-    state = LakeState(store, found)
+        settings = storage_settings(storage)
+        require_known(found.data_path, settings)
+        reach(found.data_path, settings, None)
+    state = LakeState(store, found, storage=settings)
     state.config.update(config or {})
     return Lake(state)
 

@@ -20,11 +20,15 @@ _IN_A_FILE = re.compile(r"(sqlite|duckdb):///([^/].*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class NamedLake:
-    """A lake of a file: its address, where its files go, and settings of the Spark session."""
+    """A lake of a file: its address, where its files go, and how to reach them.
+
+    ``conf`` are settings of the Spark session, ``storage`` those of `connect`.
+    """
 
     catalog: str = field(repr=False)
     data_path: str | None = None
     conf: dict[str, str] = field(default_factory=dict, repr=False)
+    storage: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 def named_lake(name: str, given: Path | None = None) -> NamedLake:
@@ -84,7 +88,7 @@ def _read(place: Path) -> dict[str, dict[str, Any]]:
 def _check(place: Path, key: str, entry: Mapping[str, Any]) -> None:
     for part, value in entry.items():
         if part not in _PARTS:
-            known = "catalog, data_path and conf"
+            known = "catalog, data_path, conf and storage"
             raise _wrong(place, f"{key}.{part}", f"is not a known key; the keys are {known}")
         _PARTS[part](place, f"{key}.{part}", value)
     if "catalog" not in entry:
@@ -118,6 +122,7 @@ _PARTS: dict[str, Callable[[Path, str, object], None]] = {
     "catalog": _text,
     "data_path": _text,
     "conf": _settings,
+    "storage": _settings,
 }
 _KINDS = {bool: "true or false", int: "a number", float: "a number", list: "a list"}
 
@@ -162,11 +167,13 @@ class _Entry:
         if data_path is not None:
             data_path = self._filled("data_path", data_path)
             data_path = data_path if "://" in data_path else self._beside(data_path)
-        conf = {
-            key: self._filled(f'conf."{key}"', _setting(value))
-            for key, value in self._entry.get("conf", {}).items()
+        return NamedLake(catalog, data_path, self._settings("conf"), self._settings("storage"))
+
+    def _settings(self, part: str) -> dict[str, str]:
+        return {
+            key: self._filled(f'{part}."{key}"', _setting(value))
+            for key, value in self._entry.get(part, {}).items()
         }
-        return NamedLake(catalog, data_path, conf)
 
     def _beside(self, path: str) -> str:
         return str(self._place.absolute().parent / path)

@@ -37,7 +37,8 @@ def connect(catalog: str, data_path: str | None = None, conf: Sequence[str] = ()
     settings = _settings(conf)
     wanted = wanted_lake(catalog)
     place = data_path or wanted.data_path
-    return api.connect(wanted.catalog, place, config=_QUIET | wanted.conf | settings)
+    config = _QUIET | wanted.conf | settings
+    return api.connect(wanted.catalog, place, config=config, storage=wanted.storage)
 
 
 def connect_existing(catalog: str, conf: Sequence[str] = ()) -> Lake:
@@ -46,7 +47,8 @@ def connect_existing(catalog: str, conf: Sequence[str] = ()) -> Lake:
 
     settings = _settings(conf)
     wanted = wanted_lake(catalog)
-    return api.connect_existing(wanted.catalog, config=_QUIET | wanted.conf | settings)
+    config = _QUIET | wanted.conf | settings
+    return api.connect_existing(wanted.catalog, config=config, storage=wanted.storage)
 
 
 def _settings(conf: Sequence[str]) -> dict[str, str]:
