@@ -18,6 +18,6 @@ def test_no_tasks_are_planned_for_a_terabyte_that_is_not_there(copied):
         connection.execute("UPDATE ducklake_data_file SET file_size_bytes = 1000000000000")
 
     with pytest.raises(
-        CorruptLake, match="data files of main.t are not those .* bytes instead of 1000000000000"
+        CorruptLake, match=r"data files of main.t are not those .* bytes instead of 1000000000000"
     ):
         lake.sql("SELECT sum(id) FROM t").collect()

@@ -19,7 +19,7 @@ SOURCE = f"{Path(shelduck.__file__).parent}/"
 WALKS = {
     "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 80),
     "append": (lambda _, table, rows: table.append(rows), 97),
-    "read": (lambda _, table, __: table.read().where("id > 3").collect(), 56),
+    "read": (lambda _, table, __: table.read().where("id > 3").collect(), 58),
     "DELETE": (lambda _, table, __: table.delete("id = 7"), 96),
     "a heavy change": (lambda lake, *_: convert(lake), 157),
 }

@@ -146,7 +146,7 @@ def test_bounds_that_lost_their_meaning_are_left_out():
     wide = after("SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
     now = after("ALTER COLUMN f TYPE DOUBLE", of=wide)
     [found] = moved(T, now).files([file(stats(2), stats(3))])
-    assert found.stats == (stats(2), replace(stats(3), min_value=None, max_value=None))
+    assert found.stats == (stats(2), stats(3)._replace(min_value=None, max_value=None))
 
 
 def test_rows_for_the_catalog_take_their_new_places():
