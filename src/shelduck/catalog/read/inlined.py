@@ -61,7 +61,15 @@ def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRow
     each schema version with rows. Columns are those of the version with which the rows were
     written; their ids identify the current columns.
     """
-    return _find(connection, table, lambda source: _is_shown(source, table.snapshot.id))
+    found = _find(connection, table, lambda source: _is_shown(source, table.snapshot.id))
+    for part in found:
+        twice = [n for n, count in Counter(part.row_ids).items() if count > 1]
+        if twice:
+            raise CorruptLake(
+                f"{table.full_name} has row_id {twice[0]} twice in the catalog at snapshot"
+                f" {table.snapshot.id}; {RESTORE}"
+            )
+    return found
 
 
 def inlined_changes(
@@ -293,15 +301,22 @@ def _query(
 
 def _converted(dialect: Dialect, columns: Schema, rows: list[Any], *, by_end: bool) -> InlinedRows:
     converters = [_converter(dialect, f) for f in columns]
-    return InlinedRows(
-        columns,
-        tuple(
-            tuple(
+
+    def values(row: Any) -> tuple[object, ...]:
+        try:
+            return tuple(
                 None if value is None else convert(value)
                 for convert, value in zip(converters, row[len(SYSTEM_COLUMNS) :], strict=True)
             )
-            for row in rows
-        ),
+        except (ArithmeticError, TypeError, ValueError) as error:
+            raise CorruptLake(
+                f"the catalog has a row with row_id {row[0]} and a value that is not one of its"
+                f" column ({error}); {RESTORE}"
+            ) from error
+
+    return InlinedRows(
+        columns,
+        tuple(map(values, rows)),
         tuple(row[0] for row in rows),
         tuple(row[2 if by_end else 1] for row in rows),
     )
