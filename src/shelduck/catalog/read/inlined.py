@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal as Number
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -330,13 +331,34 @@ def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
     if name == "blob":
         return lambda value: value.encode() if isinstance(value, str) else bytes(value)
     if name == "boolean":
-        return lambda value: "true" if value in (True, "true") else "false"
+        return _flag
+    if _INTEGER.fullmatch(name):
+        return partial(_whole, name)
     if name in FLOATS:
         shape = field.shape
         return lambda v: float_text(shape, v) if isinstance(v, float) else str(v)
     if name == "interval":
         return _interval
     return _text
+
+
+_INTEGER = re.compile(r"u?int\d+")
+
+
+def _flag(value: Any) -> str:
+    if value not in (0, 1, "true", "false"):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return "true" if value in (1, "true") else "false"
+
+
+def _whole(kind: str, value: Any) -> str:
+    """Return the text of an integer; ValueError if it is none of this type."""
+    text = _text(value)
+    unsigned, bits = kind.startswith("u"), int(kind.lstrip("uint"))
+    least, most = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if not least <= int(text) <= most:
+        raise ValueError(f"{text} is beyond {kind}")
+    return text
 
 
 def _text(value: Any) -> str:

@@ -135,8 +135,8 @@ def _inlined_deletes(connection: Connection, table: TableVersion) -> Mapping[int
     name = queries.inlined_delete_table(table.id)
     if name not in queries.present_tables(connection, [name]):
         return {}
-    found = set(map(tuple, connection.execute(queries.inlined_deletes_at(name, table.snapshot.id))))
-    return Counter(number for number, _ in found)
+    rows = connection.execute(queries.inlined_deletes_at(name, table.snapshot.id))
+    return Counter(number for number, _ in {(row.file_id, row.row_id) for row in rows})
 
 
 class ChangedSnapshot(NamedTuple):
