@@ -8,6 +8,7 @@ ShelduckError
 │   └── NewerFormat     a newer Shelduck made it: upgrade
 ├── Conflict            another commit got in between: read the new snapshot and try again
 ├── CatalogUnavailable  the catalog database cannot be reached or is locked: try again later
+├── StorageUnavailable  the storage of the files does not answer or refuses: see what it says
 ├── OutcomeUnknown      the connection broke during COMMIT: look before acting, delete no files
 └── CorruptLake         the catalog or a file contradicts itself: no request mends it
 """
@@ -77,6 +78,10 @@ class Conflict(ShelduckError):
 
 class CatalogUnavailable(ShelduckError):
     """The catalog database cannot be reached, is locked, or refused the connection."""
+
+
+class StorageUnavailable(ShelduckError, OSError):
+    """The storage of the files cannot be reached, is too busy, or refused the request."""
 
 
 class OutcomeUnknown(ShelduckError):

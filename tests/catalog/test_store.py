@@ -256,8 +256,8 @@ def test_file_that_is_no_database_is_a_corrupt_lake(tmp_path):
 @pytest.mark.parametrize(
     "url",
     [
-        "sqlite:////no/such/folder/lake.db",
-        "duckdb:////no/such/folder/lake.ducklake",
+        "sqlite:////proc/lake.db",
+        "duckdb:////proc/lake.ducklake",
         "postgresql://nobody@127.0.0.1:1/lake",
     ],
 )
@@ -490,3 +490,17 @@ def test_session_is_free_of_effects_elsewhere(store):
 def test_address_that_is_no_catalog_is_refused(url):
     with pytest.raises(InvalidRequest, match=r"sqlite|duckdb"):
         open_store(url)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_file_in_no_folder_and_a_folder_are_refused_with_what_to_do(kind, tmp_path):
+    with pytest.raises(InvalidRequest, match=r"folder .*/none of the .* does not exist; create it"):
+        open_store(f"{kind}:///{tmp_path}/none/lake.db")
+    with pytest.raises(InvalidRequest, match="is a folder; name a file in it"):
+        open_store(f"{kind}:///{tmp_path}")
+
+
+@pytest.mark.parametrize("port", [0, 65536, 10**12])
+def test_a_port_that_does_not_exist_is_refused(port):
+    with pytest.raises(InvalidRequest, match="no valid port; use 1 to 65535"):
+        open_store(f"postgresql://u@h:{port}/db")

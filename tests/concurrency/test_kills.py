@@ -30,7 +30,7 @@ _FILL = "INSERT INTO {} SELECT n, n % 4, 0 FROM range({}, {}) AS r(n)"
 _WRITTEN = "shelduck.spark.write.write.write_files"
 _DELETED = "shelduck.spark.deletes.delete_files.write_delete_files"
 _REWRITTEN = "shelduck.spark.write.rewrite.write_together"
-_MOVED = "shelduck.spark.files.storage.move_file"
+_MOVED = "shelduck.spark.files.storage.carry_file"
 _PLACED = "shelduck.spark.write.placing.place_files"
 
 APPEND = "INSERT INTO {} SELECT id, id % 4, 1 FROM range(400, 600)"

@@ -11,7 +11,7 @@ import pytest
 import shelduck
 from shelduck.spark.scan import read
 from tests.support.lakes import catalog_files, rows
-from tests.support.odd_names import VALUES
+from tests.support.odd_names import LONG, VALUES
 from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,9 @@ NAMES = [
     v for v in VALUES if not set("/:") & set(v) and v not in ("", ".", "..") and v[0] not in "._"
 ]
 FOLDER = "a b#c%2B+d?e[f]{g}'\"h`:i&j;k=l,m\\n😀" + unicodedata.normalize("NFD", "é")
-WRITTEN = [(start + n, value) for start in (0, 1000) for n, value in enumerate([*VALUES, None])]
+WRITTEN = [
+    (start + n, value) for start in (0, 1000) for n, value in enumerate([*VALUES, None, LONG])
+]
 CHANGED = sorted(
     (n + 5000 if n < 1000 and n % 3 == 0 else n, value) for n, value in WRITTEN if n < 1000 or n % 2
 )

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import pytest
 
 from shelduck.errors import Unsupported
-from shelduck.spark.bridge import bridge_for, classes
+from shelduck.spark.bridge import bridge_for, classes, private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +48,35 @@ def test_a_cache_that_cannot_be_written_is_gone_around(
     jar = classes._jar(spark, "shelduck-bridge-test.jar")
     assert zipfile.is_zipfile(jar)
     assert not jar.is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["shelduck", "shelduck/shelduck-bridge-test.jar", "."])
+def test_a_cache_that_others_can_write_is_gone_around(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(classes, "_compiled", lambda spark: {"x": b"ours"})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    planted = tmp_path / "shelduck" / "shelduck-bridge-test.jar"
+    planted.parent.mkdir(mode=0o700)
+    planted.write_bytes(b"of somebody else")
+    planted.chmod(0o600)
+    assert classes._jar(spark, planted.name) == planted
+    (tmp_path / path).chmod(0o777)
+    jar = classes._jar(spark, planted.name)
+    assert not jar.is_relative_to(tmp_path)
+    assert zipfile.is_zipfile(jar)
+
+
+def test_a_cache_of_another_user_is_gone_around(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(classes, "_compiled", lambda spark: {"x": b"ours"})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert classes._jar(spark, "test.jar").is_relative_to(tmp_path)
+    # As if root had made it and we were somebody else, and the other way round.
+    monkeypatch.setattr(private.os, "geteuid", lambda: (tmp_path.stat().st_uid or 65533) + 1)
+    monkeypatch.setattr(private, "_ROOT", -1)
+    assert not classes._jar(spark, "test.jar").is_relative_to(tmp_path)
 
 
 def test_one_application_gets_one_jar(spark: SparkSession) -> None:

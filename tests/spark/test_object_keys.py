@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import text
 
+import shelduck
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.place import place_below
+from shelduck.model.text.names import write_directory
+from shelduck.spark.files import s3_requests
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.listing import find_parquet
 from shelduck.spark.files.storage import (
+    carry_file,
     copy_file,
     delete_directory,
     delete_file,
@@ -18,13 +25,12 @@ from shelduck.spark.files.storage import (
     list_data_files,
     list_everything,
     list_names,
-    move_file,
     read_tail,
     read_text,
     write_new_text,
     write_text,
 )
-from tests.support.s3 import BUCKET, running_s3
+from tests.support.s3 import BUCKET, counted, running_s3
 
 # Keys that a URI parser takes for something else, or apart.
 ODD = [
@@ -72,9 +78,10 @@ def test_every_verb_takes_keys_letter_for_letter(s3):
 def test_files_move_and_are_copied_between_odd_keys(s3):
     for value in ODD[::3]:
         write_text(f"{HOME}w/{value}.parquet", value)
-        move_file(f"{HOME}w/{value}.parquet", f"{HOME}t/city={value}/0.parquet")
+        carry_file(f"{HOME}w/{value}.parquet", f"{HOME}t/city={value}/0.parquet")
         copy_file(f"{HOME}t/city={value}/0.parquet", f"{HOME}t/city={value}/1.parquet")
         assert read_text(f"{HOME}t/city={value}/1.parquet") == value
+    delete_directory(below("w"))
     assert s3.keys("lake/") == sorted(
         f"lake/t/city={value}/{n}.parquet" for value in ODD[::3] for n in (0, 1)
     )
@@ -98,6 +105,53 @@ def test_a_deletion_takes_nothing_but_what_it_names(s3, value):
     delete_files([below("t/city=A B/0.parquet"), below("t/missing")])
     assert f"lake/t/city={value}/0.parquet" not in s3.keys("lake/")
     assert "lake/t/0.parquet" in s3.keys("lake/")
+
+
+def test_a_thousand_files_are_deleted_by_one_request(s3):
+    names = [f"t/city={ODD[n % len(ODD)]}/{n}.parquet" for n in range(1001)]
+    for name in (*names[::40], "t/stays.parquet"):
+        s3.put(f"lake/{name}", b"")
+    counted(s3.endpoint)
+    delete_files([*map(below, names), below("t/missing")])
+    assert counted(s3.endpoint) == {"DELETE_MANY": 2}
+    assert s3.keys("lake/") == ["lake/t/stays.parquet"]
+
+
+def test_without_boto3_files_are_deleted_one_by_one(s3, monkeypatch):
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    s3_requests._client.cache_clear()
+    try:
+        s3.put("lake/a#b", b"")
+        s3.put("lake/c", b"")
+        delete_files([below("a#b"), below("c"), below("missing")])
+        assert s3.keys("lake/") == []
+        assert list(s3_requests.unfinished_uploads(HOME)) == []
+    finally:
+        s3_requests._client.cache_clear()
+
+
+def test_a_small_file_is_one_request(s3):
+    counted(s3.endpoint)
+    write_text(f"{HOME}small", "text")
+    assert counted(s3.endpoint) == {"PUT": 1}
+
+
+def test_uploads_that_never_ended_are_orphans(s3, tmp_path):
+    other = write_directory(str(uuid4()), 0, 0)
+    with shelduck.connect(f"sqlite:///{tmp_path}/lake.db", HOME) as lake:
+        lake.execute("CREATE TABLE t (id INT)")
+        with lake._state.store.read() as connection:
+            unique = connection.execute(text("SELECT table_uuid FROM ducklake_table")).scalar()
+        write = write_directory(unique, 0, 0)
+        for name in (f"{write}/part-0.parquet", f"{other}/part-0.parquet", "of-somebody.bin"):
+            s3.client.create_multipart_upload(Bucket=BUCKET, Key=f"lake/main/t/{name}")
+        # The server says of every upload that it began in 2010.
+        found = lake.remove_orphans(older_than="0 seconds", dry_run=True)
+        assert found.files == (f"{HOME}main/t/{write}/part-0.parquet",)
+        assert lake.remove_orphans(older_than="0 seconds").files == found.files
+        assert lake.remove_orphans(older_than="0 seconds").files == ()
+        left = [upload.path.rpartition("/")[2] for upload in s3_requests.unfinished_uploads(HOME)]
+        assert sorted(left) == ["of-somebody.bin", "part-0.parquet"]
 
 
 @pytest.mark.parametrize("key", ["", "..", "../other/x", "t/../../x"])

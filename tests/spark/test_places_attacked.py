@@ -115,7 +115,7 @@ ATTACKS = {
     "up absolute": (lambda k: k.schedule(f"{k.data}/../victim/a.txt", relative=False), ""),
     "the directory": (lambda k: k.schedule("main/t/"), "'main/t/' as file 99"),
     "the root": (lambda k: k.schedule("."), "'.' as file 99"),
-    "nothing": (lambda k: k.schedule(""), "'' as file 99"),
+    "nothing": (lambda k: k.schedule(""), "path is '' in the row with data_file_id 99"),
     "a link": (lambda k: through_a_link(k, "w", "main/w/a.txt"), "symbolic link"),
     "a blank": (lambda k: k.schedule(f"main/t/{k.live} "), "as file 99"),
     "live, dot": (lambda k: k.schedule(f"main/t/./{k.live}"), ""),

@@ -35,8 +35,10 @@ def test_an_append_shows_what_its_tasks_have_written(lake, spark, terminal, monk
     real = write._look_at
 
     def later(*args, **kwargs):
-        # Tasks are done, and nobody has read their files yet.
-        time.sleep(0.5)
+        # Tasks are done, and nobody has read their files yet: the display has time to look.
+        patience = time.monotonic() + 30
+        while "40 rows" not in terminal.getvalue() and time.monotonic() < patience:
+            time.sleep(0.05)
         return real(*args, **kwargs)
 
     monkeypatch.setattr(write, "_look_at", later)

@@ -10,9 +10,11 @@ import pytest
 from tests.support.documents import DOCS, README, Reader, outputs
 
 TEAM = DOCS / "guides" / "team.md"
+# It needs a store and Spark with its connector: tests/differential/test_object_store.py.
+STORES = DOCS / "guides" / "object-stores.md"
 # These take seconds, on lines that other tests reach.
 SLOW = ("coming-from", "streaming", "upkeep")
-PAGES = [README, DOCS / "index.md", *sorted(set((DOCS / "guides").glob("*.md")) - {TEAM})]
+PAGES = [README, DOCS / "index.md", *sorted(set((DOCS / "guides").glob("*.md")) - {TEAM, STORES})]
 
 
 @pytest.mark.parametrize(

@@ -9,5 +9,9 @@ VALUES = [
     *("(x)", "a&b", "", "\t", "a\nb", "__HIVE_DEFAULT_PARTITION__", "NULL", ".x", "_x"),
 ]
 
+# A column also has no value, and long ones: the name of a directory has at most 255 bytes.
+LONG = "x" * 200
+ODD = [*VALUES, None, LONG]
+
 # Those that object stores need most; a request to one costs more than a file on a disk.
 FEW = ["A+B", "A%2BB", "a%b", "New York", "Zürich", "#", "a?b=c&d", "a/b", "..", ""]

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 import shelduck
 from tests.support.jars import locked
-from tests.support.odd_names import FEW
+from tests.support.odd_names import FEW, ODD
 from tests.support.spark import QUICK, settings
 
 
@@ -65,6 +65,13 @@ def story(lake: shelduck.Lake) -> dict[str, object]:
     lake.sql("DROP TABLE dropped")
     lake.expire_snapshots(versions=[s.id for s in lake.snapshots()[:-1]])
     lake.cleanup_old_files(cleanup_all=True)
+
+    lake.sql("CREATE TABLE odd (id BIGINT, city STRING)")
+    lake.sql("ALTER TABLE odd SET PARTITIONED BY (city)")
+    rows = spark.createDataFrame(list(enumerate(ODD)), "id BIGINT, city STRING")
+    lake.table("odd").append(rows.coalesce(1))
+    found = lake.sql("SELECT id, city FROM odd ORDER BY id").collect()
+    seen["odd"] = [list(row) for row in found]
     return seen
 
 

@@ -105,13 +105,13 @@ def test_a_data_path_is_stored_plainly(monkeypatch, tmp_path):
 
 
 # Who may call what opens, lists, copies or deletes; what is there for another purpose is named.
-LAYER = {"spark/files/storage.py", "spark/files/file_systems.py"}
+LAYER = {"spark/files/storage.py", "spark/files/file_systems.py", "spark/files/s3_requests.py"}
 OTHERS = {
     "spark/bridge/classes.py": {"unlink"},  # compiled classes in a cache of the user
 }
 VERBS = {
     *("from_uri", "LocalFileSystem", "S3FileSystem", "delete_dir", "delete_dir_contents"),
-    *("unlink", "rmtree", "rmdir", "removedirs"),
+    *("unlink", "rmtree", "rmdir", "removedirs", "abort_multipart_upload"),
 }
 
 

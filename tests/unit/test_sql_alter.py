@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -271,3 +271,46 @@ def test_what_is_not_supported_says_so(text, message):
     with pytest.raises(Unsupported) as caught:
         parse(text)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("ALTER TABLE t ADD COLUM x INT", "unknown data type 'x' .*did you mean COLUMN"),
+        ("ALTER TABLE t DROP COLUM x", "did you mean COLUMN instead of COLUM"),
+        ("ALTER TABLE t RENAME COLUM x TO y", "did you mean COLUMN instead of COLUM"),
+        ("ALTER TABLE t ALTER COLUMN x TIPE INT", "did you mean TYPE instead of TIPE"),
+        ("CREATE TABLE t (a INT DEFUALT 3)", "did you mean DEFAULT instead of DEFUALT"),
+        ("CREATE TABLE t (a INT) PARTITONED BY (a)", "did you mean PARTITIONED"),
+        ("CREATE TABEL t (a INT)", "did you mean TABLE instead of TABEL"),
+        ("SELEC 1", "did you mean SELECT instead of SELEC"),
+    ],
+)
+def test_a_mistyped_keyword_is_named(text, told):
+    with pytest.raises(ShelduckError, match=told):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", ["ALTER TABLE t ADD COLUMN a itn", "SELECT 1 FROM t,, u WHERE"])
+def test_a_right_keyword_is_not(text):
+    try:
+        parse(text)
+    except ShelduckError as error:
+        told = str(error)
+    else:
+        told = ""
+    assert "did you mean" not in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t (a INT, CONSTRAINT c CHECK (a > 0))",
+        "CREATE TABLE t (a INT, CHECK (a > 0))",
+        "CREATE TABLE t (a INT CHECK (a > 0))",
+        "ALTER TABLE t ADD COLUMN a INT CHECK (a > 0)",
+    ],
+)
+def test_a_check_is_refused_by_its_name(text):
+    with pytest.raises(Unsupported, match="the constraint CHECK is not supported"):
+        parse(text)

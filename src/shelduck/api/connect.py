@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store, open_store
-from shelduck.catalog.schema.create import open_lake, open_or_create_lake
-from shelduck.errors import InvalidRequest
+from shelduck.catalog.schema.create import (
+    LakeInfo,
+    absolute_data_path,
+    limited_to,
+    open_lake,
+    open_or_create_lake,
+)
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.files.storage_settings import StorageSettings, storage_settings
+from shelduck.spark.files.reaching import (
+    reach,
+    require_connector,
+    require_folder,
+    require_known,
+    require_place,
+)
 from shelduck.spark.session import SparkSession
 from shelduck.work.state import LakeState
 
@@ -23,35 +37,72 @@ def connect(
     progress: bool | None = None,
     timestamp: Literal["ltz", "ntz"] = "ltz",
     config: Mapping[str, str] | None = None,
+    trust_views: bool = False,
+    allow: Collection[str] | None = None,
+    storage: Mapping[str, object] | None = None,
 ) -> Lake:
     """Return the lake at a catalog address, and create it if there is none.
 
     Args:
         url: ``sqlite:////file.db``, ``postgresql://user@host/database`` or ``duckdb:////file``.
-        data_path: Where files go: a folder or a URL such as ``s3a://bucket/lake``. Needed to make a
+        data_path: Where files go: a folder or a URL such as ``s3://bucket/lake``. Needed to make a
             lake (a DuckDB file has a default); an existing lake knows its own.
-        spark: The session that moves rows, used as it is. By default the active session, or a local
-            one that is created when it is first needed.
+        spark: The session that moves rows; by default the active one, or a new local one.
         author: Kept with every commit.
         progress: Show progress of long work; by default only on a terminal.
         timestamp: What the type TIMESTAMP means in `Lake.sql` and `Lake.create_table`: an instant
             (``ltz``), as in Spark, or a time without a zone (``ntz``), as in DuckDB. Pass ``ntz``
             to run DuckDB's scripts as they are. TIMESTAMP_NTZ and TIMESTAMPTZ mean the same always.
         config: Settings of a session that is made, by their names in Spark.
+        trust_views: Let views call any function of your session and read any table or file, as you
+            may if you trust everybody who can write the catalog; see docs/security.md.
+        allow: Read files only below these places and ``data_path``; by default the catalog decides.
+        storage: ``endpoint``, ``region``, ``access_key``, ``secret_key``, ``session_token``,
+            ``path_style``, ``anonymous`` of an object store. The session's ``fs.s3a.*`` and then
+            ``AWS_*`` in the environment say what it leaves open. It is stored nowhere.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
         CatalogUnavailable: the database cannot be reached.
-        Unsupported: the lake has another DuckLake version, or is encrypted.
+        StorageUnavailable: the files cannot be reached; the message says why.
+        Unsupported: another DuckLake version, an encrypted lake, or a session without a connector.
     """
     if timestamp not in ("ltz", "ntz"):
         raise InvalidRequest(f"timestamp must be 'ltz' or 'ntz', not {timestamp!r}")
+    settings = storage_settings(storage)
     store = open_store(url)
     with _closed_on_error(store):
-        found = open_or_create_lake(store, data_path)
-    state = LakeState(store, found, spark, author, show_progress=progress, ntz=timestamp == "ntz")
-    state.config.update(config or {})
+        found = _opened(store, data_path, settings, spark)
+        if allow is not None:
+            found = limited_to(found, allow, data_path)
+        state = LakeState(store, found, spark, author, show_progress=progress, storage=settings)
+    state.ntz, state.trust_views, state.config = timestamp == "ntz", trust_views, {**(config or {})}
     return Lake(state)
+
+
+def _opened(
+    store: Store, data_path: str | None, settings: StorageSettings, spark: SparkSession | None
+) -> LakeInfo:
+    """Return the lake; one that does not exist is made once it is known where files can go."""
+    try:
+        found = open_lake(store, data_path)
+    except NotFound:
+        if data_path is not None:
+            require_folder(data_path)
+            _require_reached(absolute_data_path(data_path), settings, spark)
+        return open_or_create_lake(store, data_path)
+    _require_reached(found.data_path, settings, spark)
+    return found
+
+
+def _require_reached(data_path: str, settings: StorageSettings, spark: SparkSession | None) -> None:
+    """Raise an error that says what is wrong if Python or Spark cannot reach the data path."""
+    require_known(data_path, settings)
+    reach(data_path, settings, spark)
+    if spark is not None:
+        # A session that is not given is looked at when it is needed.
+        require_connector(spark, data_path)
+    require_place(data_path)
 
 
 def connect_existing(url: str, *, config: Mapping[str, str] | None = None) -> Lake:
@@ -59,6 +110,7 @@ def connect_existing(url: str, *, config: Mapping[str, str] | None = None) -> La
     store = open_store(url)
     with _closed_on_error(store):
         found = open_lake(store)
+        reach(found.data_path, storage_settings(None), None)
     state = LakeState(store, found)
     state.config.update(config or {})
     return Lake(state)

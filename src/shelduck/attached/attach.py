@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from shelduck.api.connect import connect
@@ -48,23 +48,23 @@ def attach(
     *,
     default: bool = False,
     author: str | None = None,
+    trust_views: bool = False,
+    allow: Collection[str] | None = None,
+    storage: Mapping[str, object] | None = None,
 ) -> Lake:
     """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
 
-    From then on ``spark.sql``, ``spark.table``, ``df.writeTo`` and ``saveAsTable`` find its tables;
-    queries see the newest snapshot when they are made. The lake runs what Spark's grammar and
-    interfaces lack (UPDATE, MERGE, ALTER TABLE, CALL …).
+    ``spark.table``, ``df.writeTo`` and ``saveAsTable`` find its tables, too. Queries see the newest
+    snapshot. The lake runs what Spark lacks (UPDATE, MERGE, ALTER TABLE, CALL …). Returns the lake,
+    which `detach` closes.
 
     Args:
         spark: The session; nothing else in it is changed.
         name: What the catalog is called: ``lake``, or as the settings of the session say.
-        url: The address of the lake, as `connect` takes it; by default the session's settings
+        url, data_path: As for `connect`; by default the session's settings
             ``spark.sql.catalog.NAME.uri`` and ``.data-path``.
-        data_path: Where files go, needed to make a lake.
-        default: Whether names without a catalog mean this one from now on (``USE name.main``).
-        author: Kept with every commit.
-
-    Returns the lake, which `detach` closes.
+        default: Whether names without a catalog mean this one (``USE name.main``).
+        author, trust_views, allow, storage: As for `connect`.
 
     Raises:
         AlreadyExists: the session has a catalog of that name.
@@ -72,13 +72,13 @@ def attach(
         Unsupported: ``default`` over Spark Connect, where only ``spark.sql`` finds the lake.
     """
     name = name or (_named_by_settings(spark) if url is None else "lake")
-    key, session = name.lower(), _session(spark)
-    if key in session.lakes or _setting(spark, name) not in (None, CLASS):
-        raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
-    if default:
-        _require_jvm(spark, name)
-    found = connect(*_address(spark, name, url, data_path), spark, author=author)
-    attached = session.lakes[key] = AttachedLake(found, spark)
+    _require_free(spark, name, default=default)
+    where = _address(spark, name, url, data_path)
+    found = connect(
+        *where, spark, author=author, trust_views=trust_views, allow=allow, storage=storage
+    )
+    key = name.lower()
+    attached = _session(spark).lakes[key] = AttachedLake(found, spark)
     try:
         if has_jvm(spark):
             _tokens[_id(spark), key] = name, put_catalog(spark, name, attached.answer)
@@ -90,6 +90,13 @@ def attach(
         detach(spark, name)
         raise
     return found
+
+
+def _require_free(spark: SparkSession, name: str, *, default: bool) -> None:
+    if name.lower() in _session(spark).lakes or _setting(spark, name) not in (None, CLASS):
+        raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
+    if default:
+        _require_jvm(spark, name)
 
 
 def register(spark: SparkSession) -> None:
@@ -243,6 +250,7 @@ def session(
     *,
     name: str = "lake",
     config: Mapping[str, str] | None = None,
+    storage: Mapping[str, object] | None = None,
 ) -> SparkSession:
     """Return a Spark session with a lake attached and in use: ``spark.sql("SHOW TABLES")``.
 
@@ -253,9 +261,10 @@ def session(
         data_path: Where files go, needed to make a lake.
         name: What the catalog is called.
         config: Settings of a session that is made, by their names in Spark.
+        storage: How to reach an object store, as `connect` takes it.
 
     Raises what `attach` raises.
     """
     spark = session_for(None, config)
-    attach(spark, name, url, data_path, default=True)
+    attach(spark, name, url, data_path, default=True, storage=storage)
     return spark

@@ -26,6 +26,7 @@ from shelduck.errors import (
     NotFound,
     OutcomeUnknown,
     ShelduckError,
+    StorageUnavailable,
 )
 from shelduck.jobs.endings import ending, left_open
 from shelduck.jobs.publication import publication
@@ -134,7 +135,8 @@ class JobWorker:
         """Take the next step of the job's state; None to look again.
 
         On failure the step is retried or the job is cancelled, so that no job stays open for ever.
-        Exceptions: no catalog, a worker that is stopped, or a job of a newer Shelduck.
+        Exceptions: no catalog or no storage, a worker that is stopped, or a job of a newer
+        Shelduck.
         """
         try:
             done = self._next(job, pause)
@@ -142,7 +144,7 @@ class JobWorker:
             # The job was cancelled or taken over, or the table changed: look again.
             self._lost += 1
             return None
-        except (CatalogUnavailable, NewerFormat):
+        except (CatalogUnavailable, StorageUnavailable, NewerFormat):
             raise
         except Exception as error:
             why = ending(error, job)

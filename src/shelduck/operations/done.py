@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from shelduck.model.changes.change import (
@@ -92,13 +93,19 @@ def inlined(table: TableVersion, batch: InlinedBatch) -> Done:
 
 
 def discard(table: TableVersion, paths: Iterable[str]) -> None:
-    """Delete written files that no commit will name, with the directories made for them."""
+    """Delete written files that no commit will name, with the directories made for them.
+
+    What cannot be deleted now is left to remove_orphans: it does no harm, and an error here would
+    hide the one that comes before it.
+    """
     tops = {path: path.partition("/")[0] for path in paths}
     writes = {top for top in tops.values() if is_write_directory(top, table.uuid)}
-    for directory in writes:
-        delete_directory(place_below(table.path, directory))
-    # Directories of partitions also hold files of other writes.
-    delete_files(place_below(table.path, path) for path, top in tops.items() if top not in writes)
+    with suppress(OSError):
+        for directory in writes:
+            delete_directory(place_below(table.path, directory))
+        # Directories of partitions also hold files of other writes.
+        others = (path for path, top in tops.items() if top not in writes)
+        delete_files(place_below(table.path, path) for path in others)
 
 
 def discard_unpublished(

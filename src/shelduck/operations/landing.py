@@ -16,6 +16,7 @@ from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
 from shelduck.model.tables.schema import TableId
 from shelduck.planning.conservation import named
 from shelduck.spark.files.existence import absent_files
+from shelduck.spark.files.store_errors import told_of_storage
 
 
 def require_files(changes: Sequence[Change], directories: Mapping[TableId, str]) -> None:
@@ -24,7 +25,11 @@ def require_files(changes: Sequence[Change], directories: Mapping[TableId, str])
     The committing code calls this just before the commit. ``directories`` are those of the tables
     that get new files, including new tables. No request if there are no files.
     """
-    wrong = absent_files(_named_files(changes, directories))
+    files = list(_named_files(changes, directories))
+    if not files:
+        return
+    with told_of_storage(files[0][0], "the last look at new files"):
+        wrong = absent_files(files)
     if wrong:
         raise CorruptLake(
             f"files are missing or have changed since they were written: {named(wrong)}; nothing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,10 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.spark.bridge.jvm import has_jvm, java_session
+
+_TABLE = re.compile(r"'UnresolvedRelation \[(.*?)\], \[")
 
 
 def run_query(spark: SparkSession, text: str, relations: Mapping[str, DataFrame]) -> DataFrame:
@@ -24,6 +29,14 @@ def run_query(spark: SparkSession, text: str, relations: Mapping[str, DataFrame]
     for word in relations:
         template = template.replace(word, f"{{{word}}}")
     return spark.sql(template, args=None, **relations)
+
+
+def tables_in(spark: SparkSession, text: str) -> list[str]:
+    """Return the tables that Spark finds in a query, as it writes them; none without its JVM."""
+    if not has_jvm(spark):
+        return []
+    plan = java_session(spark).sessionState().sqlParser().parsePlan(text).toString()
+    return _TABLE.findall(plan)
 
 
 @contextmanager

@@ -9,10 +9,12 @@ from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.views import view as read_view
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.view import ViewVersion
-from shelduck.spark.query import run_query
+from shelduck.spark.query import run_query, tables_in
 from shelduck.spark.scan.virtual import virtual_columns
 from shelduck.spark.session import DataFrame
 from shelduck.sql.parse import parse
+from shelduck.sql.query.harmless import refuse_harmful
+from shelduck.sql.query.relations import names_of_queries
 from shelduck.sql.query.translate import spark_query
 from shelduck.sql.statements import statements as st
 from shelduck.verbs.table.metadata_tables import TABLES, metadata_table
@@ -21,6 +23,11 @@ from shelduck.work.pins import pinned_query
 from shelduck.work.results import TableName, table_name
 from shelduck.work.rollups.answering import Reading, read_any
 from shelduck.work.unit import UnitOfWork
+
+_WAY_OUT = (
+    "write it in your own query, or connect with trust_views=True if you trust everybody who can"
+    " write the catalog"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,7 @@ def view_frame(
     scope = Scope(view.schema.name, version, (*views, me))
     try:
         query = query_of(unit, view, version)
+        require_harmless(unit, query)
         found = frame_of(unit, query, scope)
     except ShelduckError as error:
         if views:
@@ -116,6 +124,20 @@ def frame_of(unit: UnitOfWork, query: st.Query, scope: Scope) -> DataFrame:
     """Return the rows of a view's query, which reads only the lake."""
     frames = {r.placeholder: relation_frame(unit, r, scope) for r in query.relations}
     return run_query(unit.state.spark, text_over(query, frames), frames)
+
+
+def require_harmless(unit: UnitOfWork, query: st.Query) -> None:
+    """Raise Unsupported for a view's query that does more than compute with rows of the lake.
+
+    With ``trust_views`` of `connect` anything goes.
+    """
+    if unit.state.trust_views:
+        return
+    refuse_harmful(query.text, _WAY_OUT)
+    known = {r.placeholder for r in query.relations} | names_of_queries(query.text)
+    for table in tables_in(unit.state.spark, query.text):
+        if table.lower() not in known:
+            raise Unsupported(f"it reads {table}, which is not in the lake; {_WAY_OUT}")
 
 
 def text_over(query: st.Query, frames: Mapping[str, DataFrame]) -> str:

@@ -22,6 +22,7 @@ from shelduck.spark.types import spark_type
 from shelduck.spark.values import literal_text
 from shelduck.sql.catalogs import inside
 from shelduck.sql.parse import parse
+from shelduck.sql.query.harmless import refuse_harmful
 from shelduck.sql.query.macros import Form, Macro, expanded, qualified
 from shelduck.sql.query.translate import refusal_expression, refusal_query, translated_macro
 from shelduck.sql.statements import macro_statements as ms
@@ -116,15 +117,28 @@ def _lookup(
         found = by_name.get((name.schema.lower(), name.name.lower(), kind))
         if found is None:
             return None
-        forms = (_form(found, body, names, catalog) for body in found.bodies)
+        forms = (_form(found, body, names, catalog, is_macro) for body in found.bodies)
         return Macro(found.full_name, tuple(forms))
+
+    def is_macro(parts: tuple[str, ...]) -> bool:
+        name = table_name(parts if catalog is None else inside(parts, catalog), default_schema)
+        key = name.schema.lower(), name.name.lower()
+        return any((*key, kind) in by_name for kind in MacroKind)
 
     return lookup
 
 
-def _form(macro: MacroVersion, body: MacroBody, names: set[str], catalog: str | None) -> Form:
+def _form(
+    macro: MacroVersion,
+    body: MacroBody,
+    names: set[str],
+    catalog: str | None,
+    is_macro: Callable[[tuple[str, ...]], bool],
+) -> Form:
     try:
         text = body.spark_sql
+        if text is not None:
+            refuse_harmful(text, "write it in your own query", is_macro)
         if text is None:
             if body.dialect != "duckdb":
                 raise Unsupported(f"it is written in {body.dialect!r}")

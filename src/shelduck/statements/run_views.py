@@ -11,7 +11,7 @@ from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.quoting import backticked, double_quoted, quote_text
 from shelduck.sql.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
 from shelduck.sql.statements import statements as st
-from shelduck.statements.relations import Scope, frame_of
+from shelduck.statements.relations import Scope, frame_of, require_harmless
 from shelduck.statements.run_show import is_like
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.metadata_tables import TABLES
@@ -165,6 +165,10 @@ def _define(
     schema = runner.state.default_schema
     # The view's own name counts as being read: a query that reaches it would never end.
     scope = Scope(schema, views=(str(name).lower(),))
+    try:
+        require_harmless(unit, query)
+    except Unsupported as error:
+        raise Unsupported(f"cannot create view {name}: {error}") from error
     columns = frame_of(unit, query, scope).columns
     shown = require_columns(columns, aliases, str(name))
     spark_sql = spark_text(unit, query, schema)

@@ -9,8 +9,10 @@ from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import InvalidRequest
 from shelduck.leases.leases import Leases
 from shelduck.model.changes.change import CommitInfo
+from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.spark.files.reaching import reach, require_connector
 from shelduck.spark.session import SparkSession, is_stopped, session_for
 
 
@@ -25,25 +27,35 @@ class LakeState:
     default_schema: str = DEFAULT_SCHEMA
     layouts: LayoutMemory = field(default_factory=LayoutMemory)
     show_progress: bool | None = None
+    storage: StorageSettings = field(default_factory=StorageSettings)
     ntz: bool = False
     """Whether a bare TIMESTAMP in a declaration has no time zone, as in DuckDB."""
     config: dict[str, str] = field(default_factory=dict)
     """Settings of the session if one is made."""
+    trust_views: bool = False
+    """Whether views may run whatever the catalog says; see `require_harmless`."""
     leases: Leases = field(init=False)
 
     def __post_init__(self) -> None:
         self.leases = Leases(self.store)
+        reach(self.info.data_path, self.storage, self.given_spark)
 
     @property
     def spark(self) -> SparkSession:
         """The session that the user passed, otherwise the active one, otherwise a new local one."""
         if self.given_spark is None:
             self.given_spark = session_for(None, self.config)
+            self.require_spark_reaches(self.given_spark)
         if is_stopped(self.given_spark):
             raise InvalidRequest(
                 "the Spark session of this lake was stopped; connect again with a running one"
             )
         return self.given_spark
+
+    def require_spark_reaches(self, spark: SparkSession) -> None:
+        """Let a session reach the lake's files; Unsupported if it lacks the connector."""
+        reach(self.info.data_path, self.storage, spark)
+        require_connector(spark, self.info.data_path)
 
     def commit_info(self, message: str | None = None, extra_info: str | None = None) -> CommitInfo:
         """Return author, message and extra info for a commit of this lake."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shelduck.spark.files.storage import local_path, spark_path
+from shelduck.spark.files.storage import local_path
 
 
 def named(path: str) -> str:
@@ -14,4 +14,4 @@ def named(path: str) -> str:
     plain = local_path(path)
     if plain is not None and any(mark in plain for mark in "#?"):
         return plain
-    return spark_path(path)
+    return path if plain is None else f"file://{plain}"

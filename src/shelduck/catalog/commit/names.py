@@ -12,6 +12,7 @@ from shelduck.catalog.schema import tables
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table import SchemaInfo
+from shelduck.model.text.names import require_storable
 
 Named = tuple[str, int]
 """What has a name: 'table' or 'view', and its id."""
@@ -39,6 +40,7 @@ def check_names(connection: Connection, names: Names) -> None:
 
     Two statements if there are new names, one more if a schema ends.
     """
+    _require_storable(names)
     _require_unique(names)
     if names.given or names.used_schemas or names.new_schemas or names.dropped_schemas:
         _check_schemas(connection, names)
@@ -46,6 +48,13 @@ def check_names(connection: Connection, names: Names) -> None:
         _check_given(connection, names)
     if names.dropped_schemas:
         _check_emptiness(connection, names)
+
+
+def _require_storable(names: Names) -> None:
+    for schema in names.new_schemas:
+        require_storable("schema", schema.name)
+    for _, name in names.given:
+        require_storable("table or view", name)
 
 
 def _require_unique(names: Names) -> None:

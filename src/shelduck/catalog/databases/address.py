@@ -21,6 +21,7 @@ from shelduck.errors import InvalidRequest
 _HIDDEN = "***"
 _MAY_HOLD_AT = frozenset({"password", "sslpassword", "user", "options", "application_name"})
 _SHORT = 4
+_PORTS = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ def parse_address(text: str) -> Address:
         url = None
     if url is None:
         raise InvalidRequest(f"cannot parse the catalog address; {_hint(text)}")
+    if url.port is not None and not 0 < url.port < _PORTS:
+        raise InvalidRequest(f"the catalog address has no valid port; use 1 to {_PORTS - 1}")
     known = DATABASES.get(kind)
     if known is not None and known.is_server and _is_ambiguous(text, url):
         raise InvalidRequest(f"the catalog address is ambiguous; {_ESCAPES}")

@@ -13,14 +13,13 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.engine import Dialect
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from shelduck.catalog.databases.addresses import refuse_settings
+from shelduck.catalog.databases.addresses import file_at, refuse_settings
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
 from shelduck.catalog.databases.failures import Failure
 from shelduck.errors import CatalogUnavailable, InvalidRequest
@@ -50,7 +49,7 @@ class DuckDB:
                 "a DuckDB catalog needs a file; use duckdb:////absolute/path.ducklake"
             )
         refuse_settings(url, ())
-        self.path = Path(url.database).absolute()
+        self.path = file_at(url)
         self.url = URL.create("duckdb", database=str(self.path))
         self.default_data_path: str | None = f"{self.path}.files/"
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, event
 
-from shelduck.catalog.databases.addresses import refuse_settings
+from shelduck.catalog.databases.addresses import file_at, refuse_settings
 from shelduck.catalog.databases.failures import Failure
 from shelduck.errors import InvalidRequest
 
@@ -58,7 +57,7 @@ class SQLite:
                 " sqlite:///relative.db"
             )
         refuse_settings(url, ("timeout",))
-        self.path = Path(url.database).absolute()
+        self.path = file_at(url)
         self.url = url.set(drivername="sqlite+pysqlite", database=str(self.path))
 
     def make_engine(self) -> Engine:

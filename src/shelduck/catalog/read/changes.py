@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, and_, or_, select, union
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.files import data_files_of, delete_format
-from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.schema import tables
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.changes.change import DELETES, Entry, Verb
@@ -207,7 +207,7 @@ def _deletes(
     rows = connection.execute(query.order_by(_d.begin_snapshot, _d.delete_file_id))
     for number, path, is_relative, kind, count, key, delete_id, begin in rows:
         shape = delete_format(table, path, kind, key)
-        file = DeleteFile(resolve(table.path, path, is_relative), shape, count, delete_id)
+        file = DeleteFile(file_place(table, path, is_relative), shape, count, delete_id)
         by_file[number].append(FeedDeletes(file, begin))
     return {number: tuple(deletes) for number, deletes in by_file.items()}
 

@@ -17,7 +17,7 @@ from shelduck.catalog.read.file_checks import (
     require_known,
     require_sound,
 )
-from shelduck.catalog.read.paths import hive_values, resolve
+from shelduck.catalog.read.paths import file_place, hive_values
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.rules import MOST
 from shelduck.errors import CorruptLake, Unsupported
@@ -121,7 +121,9 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
     ) in rows:
         if key is not None or kind != "parquet":
             raise _unreadable(table, path, kind, key)
-        place = table.path + path if relative == 1 else resolve(table.path, path, relative)
+        # Most paths are plain names: nothing to look at.
+        is_plain = relative == 1 and ".." not in path
+        place = table.path + path if is_plain else file_place(table, path, relative)
         values: tuple[str | None, ...] = ()
         if mapping is not None:
             values = _partition_values(table, number, place, mappings[mapping], of_keys)
@@ -245,7 +247,7 @@ def _delete_files(connection: Connection, table: TableVersion) -> dict[int, Dele
                 f"data file {number} of {table.full_name} has two delete files,"
                 f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
             )
-        place = resolve(table.path, path, is_relative)
+        place = file_place(table, path, is_relative)
         found[number] = DeleteFile(place, shape, count, delete_id)
     return found
 

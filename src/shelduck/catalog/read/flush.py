@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.read.queries import inlined_delete_table, inlined_deletes
 from shelduck.catalog.schema import tables
 from shelduck.model.tables.table import TableVersion
@@ -60,7 +60,7 @@ def delete_file_versions(
             found[row.data_file_id].append(
                 DeleteFileVersion(
                     row.delete_file_id,
-                    resolve(table.path, row.path, row.path_is_relative),
+                    file_place(table, row.path, row.path_is_relative),
                     row.begin_snapshot,
                     row.format.lower() == "parquet" and row.encryption_key is None,
                     row.delete_count,

@@ -5,9 +5,13 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from shelduck.catalog.dialects.checked import RESTORE
-from shelduck.errors import CorruptLake
-from shelduck.model.files.place import is_absolute, joined
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.files.place import is_absolute, joined, require_allowed, split_address
 from shelduck.model.tables.partition import NULL_DIRECTORY
+from shelduck.model.tables.table import TableVersion
+
+# Other people's servers, which no lake can write, and which a reader must not call for a stranger.
+_SERVERS = ("http", "https", "ftp", "ftps")
 
 
 def resolve(base: str, path: str | None, is_relative: object) -> str:
@@ -27,6 +31,22 @@ def resolve(base: str, path: str | None, is_relative: object) -> str:
             f" {'NULL' if is_relative is None else 'false'}; {RESTORE}"
         )
     return path
+
+
+def file_place(table: TableVersion, path: str, is_relative: object) -> str:
+    """Return the absolute path of a file of a table that is about to be read.
+
+    Raises CorruptLake for a relative path that leaves the table's directory, InvalidRequest for a
+    file outside of the places that the user allows, and Unsupported for a file on a web server.
+    """
+    place = resolve(table.path, path, is_relative)
+    if split_address(place)[0] in _SERVERS:
+        raise Unsupported(
+            f"file {place!r} of {table.full_name} is on a web server, which Shelduck does not read;"
+            " copy it into the lake"
+        )
+    require_allowed(place, table.roots, f"file {place!r} of {table.full_name}")
+    return place
 
 
 def hive_values(path: str) -> dict[str, str | None]:

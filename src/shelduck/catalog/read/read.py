@@ -24,6 +24,7 @@ from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
+from shelduck.model.files.place import require_allowed
 from shelduck.model.tables.lengths import limited
 from shelduck.model.tables.options import table_options
 from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, TableId
@@ -64,7 +65,8 @@ def snapshot(
         raise InvalidRequest("pass a version or a timestamp, not both")
     query = queries.newest_snapshot()
     if version is not None:
-        query = query.where(queries.t_snapshot.c.snapshot_id == version)
+        # No snapshot has a greater id, and no database takes a greater number.
+        query = query.where(queries.t_snapshot.c.snapshot_id == max(-1, min(version, 2**63 - 1)))
     if timestamp is not None:
         if timestamp.tzinfo is None:
             raise InvalidRequest(f"the timestamp {timestamp} needs a time zone")
@@ -184,13 +186,15 @@ def table(
     if not shown.fields:
         raise _no_such_table(connection, at, schema, name, lake)
     schema_path = resolve(lake.data_path, row.schema_path, row.schema_path_is_relative)
+    path = resolve(schema_path, row.path, row.path_is_relative)
+    require_allowed(path, lake.roots, f"the directory {path!r} of {full_name}")
     traits = traits_of(connection, mine | {"schema": row.schema_id}, full_name)
     return TableVersion(
         id=TableId(row.table_id),
         uuid=str(row.table_uuid),
         schema=SchemaInfo(SchemaId(row.schema_id), row.schema_name, schema_path),
         name=row.table_name,
-        path=resolve(schema_path, row.path, row.path_is_relative),
+        path=path,
         columns=limited(shown, traits.properties, full_name),
         snapshot=at,
         begin_snapshot=SnapshotId(row.begin_snapshot),
@@ -203,6 +207,7 @@ def table(
         properties=traits.properties,
         options=table_options(traits.options, schema_id=row.schema_id, table_id=row.table_id),
         has_reserved=any(c.begin_snapshot == c.end_snapshot for c in columns),
+        roots=lake.roots,
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata as distributions
 
@@ -17,19 +18,23 @@ from shelduck.catalog.dialects.checked import RESTORE
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
-from shelduck.model.files.place import normal, split_address
+from shelduck.model.files.place import normal, require_allowed, split_address, storage_path
 
 VERSION = "1.0"
 
 
 @dataclass(frozen=True, slots=True)
 class LakeInfo:
-    """What the catalog says about the whole lake; ``data_path`` is absolute and ends in '/'."""
+    """What the catalog says about the whole lake; ``data_path`` is absolute and ends in '/'.
+
+    ``roots`` are the directories below which its user lets files be read, None for any.
+    """
 
     data_path: str
     version: str
     encrypted: bool
     created_by: str
+    roots: tuple[str, ...] | None = None
 
 
 def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
@@ -82,7 +87,7 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
             " DuckDB to a lake without encryption"
         )
     stored = absolute_data_path(_required_path(store, _option(store, options, "data_path")))
-    if data_path and absolute_data_path(data_path) != stored:
+    if data_path and storage_path(absolute_data_path(data_path)) != storage_path(stored):
         raise InvalidRequest(
             f"the lake in {store.where} has its files in {stored!r}, not in"
             f" {absolute_data_path(data_path)!r}; leave out data_path"
@@ -100,6 +105,16 @@ def open_or_create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
         return create_lake(store, data_path)
     except AlreadyExists:
         return open_lake(store, data_path)
+
+
+def limited_to(found: LakeInfo, allow: Collection[str], data_path: str | None) -> LakeInfo:
+    """Return a lake whose files are read only below these places, and below a given data path.
+
+    Raises InvalidRequest if the lake keeps its own files elsewhere.
+    """
+    roots = tuple(absolute_data_path(path) for path in (data_path, *allow) if path)
+    require_allowed(found.data_path, roots, f"the data path {found.data_path!r} of the lake")
+    return replace(found, roots=roots)
 
 
 def absolute_data_path(path: str) -> str:

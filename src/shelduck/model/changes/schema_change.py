@@ -27,6 +27,7 @@ from shelduck.model.tables.schema import (
     path_text,
     require_free_name,
 )
+from shelduck.model.text.names import require_storable
 from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.data_types import DataType
 from shelduck.model.types.literals import canonical_text, fitted
@@ -248,6 +249,7 @@ def _rename(draft: SchemaDraft, change: RenameColumn, table: str) -> SchemaDraft
         raise InvalidRequest(
             f"cannot rename column {path_text(change.path)} of {table}: the new name is empty"
         )
+    require_storable("column", change.new_name)
     require_free_name(change.new_name, table)
     if any(f.name.lower() == change.new_name.lower() and f.id != found.id for f in siblings):
         raise AlreadyExists.named("column", change.new_name, table)

@@ -125,6 +125,11 @@ class DataFile(NamedTuple):
         stored = self.delete_file.delete_count if self.delete_file is not None else 0
         return stored + len(self.inlined_deletes)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths of the file and of its delete file."""
+        return (self.path,) if self.delete_file is None else (self.path, self.delete_file.path)
+
 
 @dataclass(frozen=True, slots=True)
 class DeletesSeen:

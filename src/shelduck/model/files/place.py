@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shelduck.errors import CorruptLake
+from shelduck.errors import CorruptLake, InvalidRequest
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*)(?:/|$))?(.*)", re.DOTALL)
 _ODD = re.compile(r"(?:^|/)\.{0,2}/|(?:^|/)\.{1,2}$")
@@ -66,6 +66,17 @@ def place_of_stranger(path: str) -> Place:
         raise CorruptLake(f"{path!r} is not an absolute, normalized path")
     directory, slash, name = path.rpartition("/")
     return Place(directory + slash, name)
+
+
+def require_allowed(place: str, roots: tuple[str, ...] | None, what: str) -> None:
+    """Raise InvalidRequest for a path that is below none of these directories; None allows all."""
+    if roots is not None and not any(
+        storage_path(place).startswith(storage_path(root)) for root in roots
+    ):
+        raise InvalidRequest(
+            f"{what} is in none of the allowed places {', '.join(map(repr, roots))}; if it belongs"
+            " to the lake, add its directory to allow of connect"
+        )
 
 
 def joined(base: str, path: str) -> str:

@@ -75,7 +75,7 @@ _NOT_DONE = {
 }
 _CODECS = ("uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw")
 _GREATEST = 2**64 - 1
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?b|b|bytes?)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s*([kmgt]i?b|b|bytes?)?", re.IGNORECASE)
 _TRUE, _FALSE = ("true", "t", "1", "yes", "on"), ("false", "f", "0", "no", "off")
 
 
@@ -128,7 +128,7 @@ def _decoded(setting: OptionSetting) -> Any:
 
 def _whole(value: OptionValue, least: int = 0) -> str | None:
     text = str(value)
-    is_whole = not isinstance(value, bool) and text.isascii() and text.isdigit()
+    is_whole = not isinstance(value, bool) and re.fullmatch(r"0*[0-9]{1,20}", text) is not None
     return str(int(text)) if is_whole and least <= int(text) <= _GREATEST else None
 
 

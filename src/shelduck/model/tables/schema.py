@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NewType
 
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.text.names import require_storable
 from shelduck.model.text.quoting import quote_name, quote_text
 from shelduck.model.types.data_types import (
     DataType,
@@ -191,6 +192,7 @@ def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = 
     """
     if not name:
         raise InvalidRequest("the name of a column is empty")
+    require_storable("column", name)
     require_free_name(name)
     parts = _parts(data_type)
     children: list[Field] = []

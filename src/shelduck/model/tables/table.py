@@ -78,6 +78,8 @@ class TableVersion:
     """What an open job converts: new files contain its columns too."""
     has_reserved: bool = False
     """False if no job has ever reserved a column, so that there is no job to look up."""
+    roots: tuple[str, ...] | None = None
+    """The directories below which its files may be, None for any."""
 
     @property
     def full_name(self) -> str:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 _PART = re.compile(
-    r"([+-]?\d+(?:\.\d+)?)\s*([a-z]+)|([+-])?(\d+):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?", re.IGNORECASE
+    r"([+-]?\d{1,18}(?:\.\d{1,18})?)\s*([a-z]+)|([+-])?(\d{1,6}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?",
+    re.IGNORECASE,
 )
+# More is a mistake, and the calendar ends there.
+_YEARS = 1000
 _UNITS: dict[str, tuple[int, timedelta]] = {}
 for _names, _months, _rest in (
     ("year years yr yrs y", 12, timedelta()),
@@ -55,7 +58,10 @@ def parse_interval(text: str) -> Interval | None:
             if unit is None or (unit[0] and "." in match[1]):
                 return None
             months += unit[0] * int(float(match[1]))
-            rest += unit[1] * float(match[1])
+            try:
+                rest += unit[1] * float(match[1])
+            except OverflowError:
+                return None
         else:
             clock = timedelta(
                 hours=int(match[4]), minutes=int(match[5]), seconds=float(match[6] or 0)
@@ -64,4 +70,6 @@ def parse_interval(text: str) -> Interval | None:
         at = match.end()
         while at < len(words) and words[at] in " ,":
             at += 1
+    if abs(months) > _YEARS * 12 or abs(rest) > timedelta(days=_YEARS * 366):
+        return None
     return Interval(months, rest)

@@ -81,6 +81,14 @@ def directory(name: str, uuid: str) -> str:
     """Return the directory, ending in '/', of a schema or table with that name and uuid.
 
     Names of letters, digits, '_' and '-' are used as they are, as in DuckDB; other names would
-    clash with path syntax.
+    clash with path syntax, and longer ones with the limits of file systems.
     """
-    return f"{name if re.fullmatch('[A-Za-z0-9_-]+', name) else uuid}/"
+    return f"{name if re.fullmatch('[A-Za-z0-9_-]{1,200}', name) else uuid}/"
+
+
+def require_storable(kind: str, name: str) -> None:
+    """Raise InvalidRequest for a name that not every catalog and reader can hold."""
+    if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise InvalidRequest(
+            f"the name {name!r} of a {kind} has a character that no catalog can hold; leave it out"
+        )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.spellings import SPARK_WORDS, SPELLINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,57 +110,6 @@ SIGNED = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int128": 128}
 UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint128": 128}
 FLOATS = ("float32", "float64")
 
-_SPELLINGS = {
-    "bool": "boolean",
-    "tinyint": "int8",
-    "byte": "int8",
-    "smallint": "int16",
-    "short": "int16",
-    "int1": "int8",
-    "int2": "int16",
-    "int4": "int32",
-    "int": "int32",
-    "integer": "int32",
-    "bigint": "int64",
-    "long": "int64",
-    "hugeint": "int128",
-    "utinyint": "uint8",
-    "usmallint": "uint16",
-    "uinteger": "uint32",
-    "ubigint": "uint64",
-    "uhugeint": "uint128",
-    "float": "float32",
-    "real": "float32",
-    "float4": "float32",
-    "float8": "float64",
-    "double": "float64",
-    "string": "varchar",
-    "text": "varchar",
-    "char": "varchar",
-    "character": "varchar",
-    "binary": "blob",
-    "bytea": "blob",
-    "varbinary": "blob",
-    "timestamp": "timestamptz",
-    "timestamp_ltz": "timestamptz",
-    "timestamp_ntz": "timestamp",
-    "timestamp_us": "timestamp",
-    "datetime": "timestamp",
-    "datetimev2": "timestamp",
-    "datev2": "date",
-}
-_SPARK_WORDS = {
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INT",
-    "int64": "BIGINT",
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
-    "varchar": "STRING",
-    "blob": "BINARY",
-    "timestamptz": "TIMESTAMP",
-    "timestamp": "TIMESTAMP_NTZ",
-}
 _CLOCKS = ("time", "timestamp_ntz", "datetime", "datetimev2")
 _LIMITED = frozenset({"varchar", "char", "character"})
 _LENGTH_IGNORED = _LIMITED | {"string", "text", "binary", "blob"}
@@ -227,7 +177,7 @@ def type_text(data_type: DataType) -> str:
         case Text(length=length):
             return f"VARCHAR({length})"
         case Primitive(name):
-            return _SPARK_WORDS.get(name, name.upper())
+            return SPARK_WORDS.get(name, name.upper())
         case Decimal(precision, scale):
             return f"DECIMAL({precision},{scale})"
         case List(element):
@@ -246,14 +196,19 @@ _TOKEN = re.compile(r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"]|"")*")|([^\W\d]\w*)|(\d+)
 _CLOSING = {"<": ">", "(": ")"}
 
 
+_DEPTH = 100
+_DIGITS = 9
+
+
 class _TypeParser:
-    """Recursive descent over one type text."""
+    """Recursive descent over one type text, at most `_DEPTH` types deep."""
 
     def __init__(self, text: str, *, ntz: bool) -> None:
         self.text = text
         self.ntz = ntz
         self.tokens = [m.group(0).strip() for m in _TOKEN.finditer(text) if m.group(0).strip()]
         self.at = 0
+        self.depth = 0
 
     def parse(self) -> DataType:
         found = self._type()
@@ -262,8 +217,12 @@ class _TypeParser:
         return found
 
     def _type(self) -> DataType:
+        self._enter()
         found = self._base(self._take().lower())
+        entered = 1
         while self._peek() == "[":
+            self._enter()
+            entered += 1
             self._take()
             if self._peek() != "]":
                 raise InvalidRequest(
@@ -272,7 +231,15 @@ class _TypeParser:
                 )
             self._take()
             found = List(found)
+        self.depth -= entered
         return found
+
+    def _enter(self) -> None:
+        self.depth += 1
+        if self.depth > _DEPTH:
+            raise InvalidRequest(
+                f"a data type has more than {_DEPTH} levels: {self.text[:40]!r}...; use fewer"
+            )
 
     def _base(self, word: str) -> DataType:
         if word in ("array", "list") and self._peek() in _CLOSING:
@@ -354,7 +321,7 @@ class _TypeParser:
         if zoned is not None:
             name = ("timestamptz" if zoned else "timestamp") if word == "timestamp" else "time"
             return Primitive("timetz" if word == "time" and zoned else name)
-        name = _SPELLINGS.get(word, word)
+        name = SPELLINGS.get(word, word)
         if self.ntz and word == "timestamp":
             name = "timestamp"
         if name not in PRIMITIVES or name == "unknown":
@@ -371,7 +338,7 @@ class _TypeParser:
 
     def _number(self) -> int:
         token = self._take()
-        if not token.isdigit():
+        if not token.isdigit() or len(token) > _DIGITS:
             raise self._error()
         return int(token)
 

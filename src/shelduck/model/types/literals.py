@@ -19,7 +19,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _UUID = re.compile(
     r"\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})\}?"
 )
-_FINITE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+_FINITE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,9})?", re.IGNORECASE)
+_DIGITS = 1000
 _SPECIAL_FLOATS = {
     "nan": "nan",
     "inf": "inf",
@@ -130,10 +131,9 @@ def _integer(leaf: Leaf, text: str) -> str:
     assert limits is not None
     if not _INTEGER.fullmatch(text.strip()):
         _refuse(leaf, text, "expected a whole number")
-    value = int(text)
-    if not limits[0] <= value <= limits[1]:
+    if len(text) > _DIGITS or not limits[0] <= int(text) <= limits[1]:
         _refuse(leaf, text, f"the range is {limits[0]} to {limits[1]}")
-    return str(value)
+    return str(int(text))
 
 
 def fitted(leaf: Leaf, text: str) -> str:
@@ -147,7 +147,7 @@ def fitted(leaf: Leaf, text: str) -> str:
     """
     if isinstance(leaf, Text) and len(text) > leaf.length:
         _refuse(leaf, text, f"it has {len(text)} characters, and the type takes {leaf.length}")
-    if not isinstance(leaf, Decimal) or not _FINITE.fullmatch(text.strip()):
+    if not isinstance(leaf, Decimal) or len(text) > _DIGITS or not _FINITE.fullmatch(text.strip()):
         return text
     value = Number(text.strip())
     exponent = value.as_tuple().exponent
@@ -164,7 +164,7 @@ def _decimal(leaf: Decimal, text: str) -> str:
     value = Number(text.strip())
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    if abs(exponent) > 1000:
+    if abs(exponent) > 1000 or len(digits) > _DIGITS:
         _refuse(leaf, text, "it is out of range")
     unscaled = int("".join(map(str, digits)))
     shift = exponent + leaf.scale

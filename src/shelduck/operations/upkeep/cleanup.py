@@ -15,6 +15,7 @@ from shelduck.catalog.running.writers import at_work_since
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.model.files.place import Place, place_in, place_of_stranger, storage_path
 from shelduck.model.text.names import is_write_directory, write_time
+from shelduck.spark.files.s3_requests import Upload, abort_upload, unfinished_uploads
 from shelduck.spark.files.storage import (
     Stored,
     delete_directory,
@@ -23,6 +24,7 @@ from shelduck.spark.files.storage import (
     list_everything,
     other_paths,
 )
+from shelduck.spark.files.store_errors import told_of_storage
 
 _DUCKDB = "ducklake-"
 _WRITE_LENGTH = 36
@@ -64,8 +66,9 @@ def clean_up(
     kept = tuple(f.path for f in waiting if f not in gone)
     places = [f.place or place_of_stranger(f.path) for f in gone]
     if gone and not dry_run:
-        delete_files(places)
-        _remove_empty(f.place for f in gone if f.place is not None)
+        with told_of_storage(lake.data_path, "cleanup of old files"):
+            delete_files(places)
+            _remove_empty(f.place for f in gone if f.place is not None)
         write_with_retries(store, lambda connection: schedule.forget_scheduled(connection, gone))
     return Cleaned(tuple(f.path for f in gone), kept=kept)
 
@@ -83,6 +86,7 @@ def remove_orphans(
 
     A write's directory is checked as a whole: nothing in it may have changed since ``before``.
     Files that an active registered writer may have written are left alone, however old they are.
+    Uploads that never ended, of which an object store keeps the parts, are aborted.
     Other directories are not this lake's. Files of DuckDB do not say to which lake they belong, so
     they are left alone unless ``duckdb_files`` is given. ``table`` is the directory of the only
     table to check. A table outside the data path is left alone. Raises CorruptLake, and deletes
@@ -93,7 +97,9 @@ def remove_orphans(
     places = [place for place in owned if table is None or place == table]
     places = [place for place in places if _is_inside(lake, place)]
     # Files are listed before the catalog is read, so a commit in between is already known.
-    listed = {place: list_everything(place) for place in places}
+    with told_of_storage(lake.data_path, "search for orphans"):
+        listed = {place: list_everything(place) for place in places}
+        begun = [(place, upload) for place in places for upload in unfinished_uploads(place)]
     with store.read() as connection:
         # Writers and paths together: a writer that has ended by then has published its files.
         busy = at_work_since(connection)
@@ -104,14 +110,27 @@ def remove_orphans(
         orphans += _of_writes(place, free, owned[place], known, before)
         if duckdb_files:
             orphans += _of_duckdb(place, found, known, before)
+    uploads = [
+        upload
+        for place, upload in begun
+        if upload.begun < before and _is_ours(upload.path.removeprefix(place), owned[place], busy)
+    ]
     if not dry_run:
-        delete_files(_place(lake, path) for part in orphans for path in part.files)
-        for part in orphans:
-            if part.directory is not None:
-                delete_directory(_place(lake, part.directory))
+        with told_of_storage(lake.data_path, "deletion of orphans"):
+            _delete(lake, orphans, uploads)
     # Checksums are deleted with their files and are not counted.
     shown = tuple(p for part in orphans for p in part.files if not p.endswith(".crc"))
+    shown += tuple(upload.path for upload in uploads)
     return Cleaned(shown, sum(part.bytes for part in orphans))
+
+
+def _delete(lake: LakeInfo, orphans: Sequence[_Orphans], uploads: Sequence[Upload]) -> None:
+    delete_files(_place(lake, path) for part in orphans for path in part.files)
+    for part in orphans:
+        if part.directory is not None:
+            delete_directory(_place(lake, part.directory))
+    for upload in uploads:
+        abort_upload(_place(lake, upload.path), upload.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +180,13 @@ def _may_be_at_work(name: str, uuids: Iterable[str], busy: Mapping[str, datetime
             if is_write_directory(write, unique):
                 return write_time(write) + _CLOCKS_DIFFER >= busy[unique]
     return False
+
+
+def _is_ours(name: str, uuids: Iterable[str], busy: Mapping[str, datetime]) -> bool:
+    """Return whether an upload is of a write to a table of this lake that is not at work."""
+    unique = list(uuids)
+    is_write = any(is_write_directory(w, u) for w in _may_name_write(name) for u in unique)
+    return is_write and not _may_be_at_work(name, unique, busy)
 
 
 def _may_name_write(name: str) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 Janino, which Spark uses for its own generated code, compiles the sources in the driver. The JAR is
 kept in the user's cache directory under a name that depends on the Spark version and the sources,
-so that other processes find it; the driver serves it to the executors.
+so that other processes find it; the driver serves it to the executors. A JAR that another user can
+have written is not used.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pyspark.sql import SparkSession
 
 from shelduck.errors import Unsupported
 from shelduck.spark.bridge.jvm import current_thread, java_class, java_session
+from shelduck.spark.bridge.private import require_private
 
 PACKAGE = "shelduck.bridge"
 # Each class may use those before it: Janino compiles one file at a time.
@@ -49,6 +51,9 @@ _CLASSES = (
     "IdWriteSupport",
     "ChangeWriter",
     "ChangeWriters",
+    "LakeCommitter",
+    "ReportedWriter",
+    "ReportedWriters",
     "SafeFilters",
     "LakeParquet",
     "LakePlans",
@@ -161,9 +166,10 @@ def _jar(spark: SparkSession, name: str) -> Path:
         folder = _cache_folder()
         if not (folder / name).exists():
             _pack(_compiled(spark), folder / name)
+        require_private(folder / name)
     except OSError:
-        # The home directory is not writable; nobody else can have put a file into a fresh
-        # directory.
+        # The home directory is not writable, or somebody else can write the cache; nobody else
+        # can have put a file into a fresh directory.
         folder = Path(tempfile.mkdtemp(prefix="shelduck-"))
         _pack(_compiled(spark), folder / name)
     return folder / name
@@ -173,7 +179,7 @@ def _cache_folder() -> Path:
     home = os.environ.get("XDG_CACHE_HOME", "")
     folder = (Path(home) if home.startswith("/") else Path.home() / ".cache") / "shelduck"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
+    return folder.resolve()
 
 
 def _pack(classes: dict[str, bytes], jar: Path) -> None:

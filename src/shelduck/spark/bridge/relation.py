@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import uuid
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from weakref import WeakSet
 
 from py4j.protocol import Py4JError
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -28,6 +30,7 @@ from pyspark.sql.types import (
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.classes import PACKAGE, loaded
 from shelduck.spark.bridge.codec import (
+    NULL,
     FileEntry,
     failure,
     field_rows,
@@ -48,6 +51,7 @@ from shelduck.spark.bridge.jvm import (
     java_session,
 )
 from shelduck.spark.reader_options import READER_OPTIONS
+from shelduck.spark.stores.homes import listed_path, spark_options, spark_path
 
 Lister = Callable[[list[str]], Iterable[FileEntry]]
 Measurer = Callable[[list[list[str]]], list[str | None] | None]
@@ -69,6 +73,7 @@ _MEASURES = "\\N\n"
 _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
 _UNTRUSTED = "shelduck.untrusted"
+_REPORTS = "shelduck.reports"
 _starting = threading.Lock()
 # Sessions whose optimizer has the rule of metadata answers.
 _answering: WeakSet[SparkSession] = WeakSet()
@@ -116,6 +121,20 @@ class Bridge:
         """Return the option of a write of changed rows; see `shelduck.spark.write.changes`."""
         return {"shelduck.changes": "true"}
 
+    def save(self, writer: DataFrameWriter, place: str) -> dict[str, bytes | None]:
+        """Write by `write_format` into a directory; return the footer of each file by its name.
+
+        Nothing else in the directory is a result: it may be of tasks that failed. A footer is None
+        if this Spark does not show it.
+        """
+        name = uuid.uuid4().hex
+        options = {_REPORTS: name, **spark_options([place])}
+        try:
+            writer.options(**options).save(spark_path(place))
+        finally:
+            reports = field_rows(str(self.plans.reports(name)))
+        return {file: None if text == NULL else b64decode(text) for file, text in reports}
+
     def bucket_hash(self, value: Column) -> Column:
         """Return DuckDB's hash for buckets, a 31-bit int, of a column of bigint, double or binary.
 
@@ -131,6 +150,7 @@ class Bridge:
         *,
         with_deletes: bool,
         size_in_bytes: int,
+        places: Iterable[str] = (),
         root: str | None = None,
         table: str | None = None,
         untrusted: Sequence[str] = (),
@@ -146,26 +166,24 @@ class Bridge:
         may have matching rows. An error in it fails that query with its message. Constants are
         integers, dates (days since 1970), strings, binary or boolean; filters on them are applied
         here too. ``with_deletes`` drops the rows that the entries name as deleted; without it no
-        entry may have any.
-        ``wants_deleted`` does the opposite: only the deleted rows are read. Messages about damaged
-        files call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
-        ``size_in_bytes`` is the planner's estimate for the scan. ``explain`` shows ``root`` as
-        their location. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
-        COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files, or with None.
+        entry may have any. ``wants_deleted`` does the opposite: only the deleted rows are read.
+        Messages about damaged files call the table ``table``. Footers of the columns ``untrusted``
+        skip no row group. ``size_in_bytes`` is the planner's estimate for the scan. Spark gets what
+        it needs to reach ``places``, the paths. ``explain`` shows ``root`` as their location.
+        ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of COUNT, MIN or MAX and a
+        column, or COUNT alone; it answers for all files, or with None.
         """
         _check(read_schema, constants)
-        columns = read_schema.json()
-        if "${" in columns:
-            _check_settings(self.spark, columns)
+        _check_settings(self.spark, columns := read_schema.json())
         let_java_call(java_gateway(self.spark))
         self._answer_by_metadata(measurer)
         hidden = _DELETES if with_deletes else StructType()
-        options = READER_OPTIONS | _own_options(table, untrusted, wants_deleted=wants_deleted)
+        options = _own_options(table, untrusted, wants_deleted=wants_deleted)
         found = self.plans.relation(
             java_session(self.spark),
             StructType(constants.fields + hidden.fields).json(),
             columns,
-            rows_of(options.items()),
+            rows_of((READER_OPTIONS | spark_options(places) | options).items()),
             rows_of([hidden.names] if with_deletes else []),
             root,
             size_in_bytes,
@@ -243,12 +261,23 @@ class _Listing:
             if len(entry.constants) != self._constants:
                 message = f"{entry.path} has {len(entry.constants)} constants"
                 raise ValueError(f"{message}, the relation has {self._constants}")
-            yield entry
+            yield _for_spark(entry)
 
     class Java:
         """Declares to py4j which Java interfaces this object implements."""
 
         implements: ClassVar[list[str]] = ["java.util.function.Function"]
+
+
+def _for_spark(entry: FileEntry) -> FileEntry:
+    """Return a file under the paths that Spark has for it and its deletes."""
+    path, deletes = listed_path(entry.path), entry.deletes
+    if deletes is not None and deletes.file is not None:
+        file = listed_path(deletes.file)
+        deletes = deletes if file == deletes.file else replace(deletes, file=file)
+    if path == entry.path and deletes is entry.deletes:
+        return entry
+    return replace(entry, path=path, deletes=deletes)
 
 
 def let_java_call(gateway: Any) -> None:
@@ -280,6 +309,8 @@ def _check(read_schema: StructType, constants: StructType) -> None:
 
 def _check_settings(spark: SparkSession, schema: str) -> None:
     """Refuse names that Spark would read as others: schemas pass through a Hadoop configuration."""
+    if "${" not in schema:
+        return
     hadoop = java_session(spark).sessionState().newHadoopConf()
     hadoop.set("shelduck.schema", schema)
     if hadoop.get("shelduck.schema") != schema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -26,9 +27,11 @@ from shelduck.spark.deletes.position_files import (
     write_position_files,
 )
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.storage import delete_directory, spark_path
+from shelduck.spark.files.storage import delete_directory
+from shelduck.spark.files.store_errors import told_of_storage
 from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.read import Origin
+from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.write.write import fresh_name
 
 _THREADS = 16
@@ -85,17 +88,20 @@ def write_delete_files(
     """
     work = _Work(spark, table, {f.id: f for f in files}, few)
     try:
-        if not isinstance(dead, DataFrame):
-            return work.here(dead)
-        positions = dead.select(
-            F.col(Origin.FILE_ID).alias(FILE), F.col(Origin.POSITION).alias(POSITION)
-        )
-        if _bound(files, most) <= _MOST_COLLECTED:
-            return work.here(positions.toArrow())
-        return work.run(positions)
+        with told_of_storage(table.path, f"delete from {table.full_name}"):
+            if not isinstance(dead, DataFrame):
+                return work.here(dead)
+            positions = dead.select(
+                F.col(Origin.FILE_ID).alias(FILE), F.col(Origin.POSITION).alias(POSITION)
+            )
+            if _bound(files, most) <= _MOST_COLLECTED:
+                return work.here(positions.toArrow())
+            return work.run(positions)
     except BaseException:
-        for directory in work.directories:
-            delete_directory(place_below(table.path, directory))
+        # If the storage is what fails, remove_orphans finds the files later.
+        with suppress(OSError):
+            for directory in work.directories:
+                delete_directory(place_below(table.path, directory))
         raise
 
 
@@ -251,9 +257,10 @@ class _Work:
         """Write delete files that also list the older positions; return them by data file id."""
         if not touched:
             return {}
-        place = spark_path(self.table.path + self.directories[0])
-        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint").options(**EXACT_PATH)
-        fresh = written.parquet(place).where(F.col(FILE).isin([f.id for f in touched]))
+        place = self.table.path + self.directories[0]
+        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint")
+        written = written.options(**EXACT_PATH, **spark_options([place]))
+        fresh = written.parquet(spark_path(place)).where(F.col(FILE).isin([f.id for f in touched]))
         both = fresh.select(FILE, POSITION).unionAll(
             stored_positions(self.spark, touched, self.table)
         )

@@ -18,9 +18,9 @@ from shelduck.model.files.place import Place
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.footers import read_footers
 from shelduck.spark.files.physical import FIELD_ID, SNAPSHOT_COLUMN
-from shelduck.spark.files.storage import delete_directory, list_data_files, spark_path
+from shelduck.spark.files.results import results
+from shelduck.spark.files.storage import delete_directory
 from shelduck.spark.scan.public_read import deleted_positions
 from shelduck.spark.write.plain_write import write_plain_parts
 
@@ -58,10 +58,10 @@ def write_position_files(
         *[F.col(name).alias(name, metadata={FIELD_ID: ids[name]}) for name in (PATH, POSITION)],
         FILE,
     )
-    _save(spark, rows.repartition(FILE).sortWithinPartitions(FILE, POSITION), place, ids)
-    listed = list_data_files(place)
+    sorted_rows = rows.repartition(FILE).sortWithinPartitions(FILE, POSITION)
+    written = results(place, _save(spark, sorted_rows, place, ids))
     found: dict[int, PositionFile] = {}
-    for file, footer in zip(listed, read_footers(spark, f"{place}/", listed), strict=True):
+    for file, footer in written.with_footers(spark):
         number = int(file.name.partition("/")[0].removeprefix(f"{FILE}="))
         if number in found:
             raise CorruptLake(f"{place} has two delete files for data file {number}")
@@ -94,6 +94,7 @@ def stored_positions(
         with_deletes=True,
         wants_deleted=True,
         size_in_bytes=sum(f.file_size_bytes for f in files),
+        places=(path for f in files for path in f.paths),
         table=table.full_name,
     )
     return rows.select(FILE, F.col("_metadata.row_index").alias(POSITION))
@@ -153,11 +154,15 @@ def dead_positions(
     return more if found is None else found.unionAll(more).distinct()
 
 
-def _save(spark: SparkSession, rows: DataFrame, place: str, ids: Mapping[str, int]) -> None:
+def _save(
+    spark: SparkSession, rows: DataFrame, place: str, ids: Mapping[str, int]
+) -> dict[str, bytes | None] | None:
+    """Return what the bridge knows of the files that it wrote."""
     bridge = bridge_for(spark)
     if bridge is None:
-        write_plain_parts(spark, rows, FILE, spark_path(place), _COMPRESSION)
-        return
+        write_plain_parts(spark, rows, FILE, place, _COMPRESSION)
+        return None
     options = bridge.id_options({(name,): number for name, number in ids.items()})
     writer = rows.write.format(bridge.write_format).partitionBy(FILE)
-    writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **options).save(spark_path(place))
+    writer = writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **options)
+    return bridge.save(writer, place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from shelduck.spark.files.storage import TAIL, Listed, read_tail
 _IN_THREADS = 64
 _THREADS = 16
 _FILES_PER_TASK = 64
+_MAGIC = b"PAR1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,18 @@ class Footer:
     size: int
 
 
-def read_footers(spark: SparkSession, directory: str, listed: list[Listed]) -> Iterator[Footer]:
+def read_footers(spark: SparkSession, directory: str, listed: Sequence[Listed]) -> Iterator[Footer]:
     """Yield the footer of each file of ``directory``, which ends in '/', in the given order."""
     if len(listed) <= _IN_THREADS or is_one_machine(spark):
         with ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(lambda f: _read_footer(directory + f.name, f.size), listed)
         return
     yield from _from_executors(spark, directory, listed)
+
+
+def parsed_footer(content: bytes) -> Footer:
+    """Return a footer by the bytes that a file has between its rows and the footer's length."""
+    return _parsed(content + struct.pack("<I", len(content)) + _MAGIC, len(content))
 
 
 def is_one_machine(spark: SparkSession) -> bool:
@@ -54,7 +60,7 @@ def _read_footer(path: str, size: int) -> Footer:
 
 def _footer_length(path: str, tail: bytes) -> int:
     """Return the length of the footer that ends a file; CorruptLake if the file ends otherwise."""
-    if tail[-4:] != b"PAR1":
+    if tail[-4:] != _MAGIC:
         raise CorruptLake(f"{path} is not a Parquet file, or is encrypted")
     (length,) = struct.unpack("<I", tail[-8:-4])
     return int(length)
@@ -62,11 +68,13 @@ def _footer_length(path: str, tail: bytes) -> int:
 
 def _parsed(tail: bytes, length: int) -> Footer:
     # pyarrow reads metadata from the end, and only checks that the file is not shorter.
-    source = pa.BufferReader(b"PAR1" + tail[-8 - length :])
+    source = pa.BufferReader(_MAGIC + tail[-8 - length :])
     return Footer(parquet.read_metadata(source), length)
 
 
-def _from_executors(spark: SparkSession, directory: str, listed: list[Listed]) -> Iterator[Footer]:
+def _from_executors(
+    spark: SparkSession, directory: str, listed: Sequence[Listed]
+) -> Iterator[Footer]:
     names = [(n, f.name, f.size) for n, f in enumerate(listed)]
     frame = spark.createDataFrame(names, "place int, name string, size bigint")
     tasks = -(-len(listed) // _FILES_PER_TASK)

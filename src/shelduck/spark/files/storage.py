@@ -21,6 +21,7 @@ import pyarrow.fs
 from shelduck.errors import CorruptLake
 from shelduck.model.files.place import Place, normal, split_address
 from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.s3_requests import delete_objects
 
 TAIL = 64 * 1024
 _THREADS = 16
@@ -33,10 +34,10 @@ class Listed:
     name: str
     size: int
 
-
-def spark_path(path: str) -> str:
-    """Return a path of a lake for Spark: a path without a scheme is local."""
-    return f"file://{path}" if path.startswith("/") else path
+    @property
+    def base_name(self) -> str:
+        """Return its name without directories."""
+        return self.name.rpartition("/")[2]
 
 
 def local_path(path: str) -> str | None:
@@ -95,7 +96,7 @@ def delete_file(place: Place) -> None:
 
 
 def delete_files(places: Iterable[Place]) -> None:
-    """Delete files, several in parallel; a missing file is no error.
+    """Delete files, several in parallel or in one request; a missing file is no error.
 
     The checksums that Spark puts beside local files are deleted with them. Raises CorruptLake,
     before any file is deleted, if a link below the root leads to the directory of one.
@@ -104,6 +105,9 @@ def delete_files(places: Iterable[Place]) -> None:
         chosen = list(places)
         # All paths are checked before the first file is deleted.
         plain = list(pool.map(_unlinked, chosen))
+        if len(chosen) > 1 and not any(plain):
+            chosen = delete_objects(chosen)
+            plain = [None] * len(chosen)
         for _ in pool.map(_delete_with_checksum, chosen, plain):
             pass
 
@@ -157,18 +161,20 @@ def _delete_with_checksum(place: Place, plain: Path | None) -> None:
         plain.with_name(f".{plain.name}.crc").unlink(missing_ok=True)
 
 
-def move_file(source: str, target: str) -> None:
-    """Move a file to another path, and create missing directories."""
+def carry_file(source: str, target: str) -> None:
+    """Give a file another path, and create missing directories; on a local disk it is moved.
+
+    An object store only copies. Whoever deletes the directory of the source deletes what is left in
+    it, with one request for many files.
+    """
     plain = local_path(target)
-    if plain is not None:
-        old = local_path(source)
-        assert old is not None
-        Path(plain).parent.mkdir(parents=True, exist_ok=True)
-        Path(old).rename(plain)
+    if plain is None:
+        copy_file(source, target)
         return
-    files, name = filesystem(target)
-    make_directory(target.rpartition("/")[0])
-    files.move(filesystem(source)[1], name)
+    old = local_path(source)
+    assert old is not None
+    Path(plain).parent.mkdir(parents=True, exist_ok=True)
+    Path(old).rename(plain)
 
 
 def copy_file(source: str, target: str) -> None:

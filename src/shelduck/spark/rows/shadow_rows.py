@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Decimal, Primitive, Text
@@ -20,6 +20,8 @@ from shelduck.spark.rows.shown import shown
 from shelduck.spark.rows.store_rules import fail
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.types import spark_type, struct_type
+from shelduck.sql.query.harmless import refuse_harmful
+from shelduck.sql.query.query import looks_at_other_rows
 
 LOST = " cannot be converted to "
 _MOST_SHOWN = 200
@@ -155,17 +157,29 @@ def _made(rows: DataFrame, shadow: Shadow) -> Column:
 
 def _cast(shadow: Shadow, using: str) -> Column:
     wanted = spark_type(shadow.field.type)
-    made = F.expr(using)
+    made = _expression(using)
     return made.try_cast(wanted) if shadow.conversion.on_error_null else made.cast(wanted)
 
 
 def _assigned(rows: DataFrame, shadow: Shadow, using: str) -> Column:
     """Return the result of an expression as a nested column, with struct fields by name."""
-    [given] = rows.select(F.expr(using)).schema
+    [given] = rows.select(_expression(using)).schema
     assigning = Assigning(f"the job that changes {shadow.old.name}", str)
     step = assigning.step(given.dataType, shadow.field, shadow.old.name)
     assigning.finish()
-    return step.convert(F.expr(using)) if step.convert else F.expr(using)
+    made = _expression(using)
+    return step.convert(made) if step.convert else made
+
+
+def _expression(using: str) -> Column:
+    """Return an expression that comes from the catalog, and that others may have written."""
+    if looks_at_other_rows(using):
+        raise Unsupported(f"USING {using} depends on other rows; use UPDATE")
+    try:
+        refuse_harmful(using, "use functions of Spark, or change the values with UPDATE")
+    except Unsupported as error:
+        raise Unsupported(f"USING {using}: {error}") from error
+    return F.expr(using)
 
 
 def _is_bad(rows: DataFrame, shadow: Shadow) -> Column:

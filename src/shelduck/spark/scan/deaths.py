@@ -15,6 +15,7 @@ from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
 from shelduck.spark.reader_options import LISTED_FILES
 from shelduck.spark.scan.public_read import DELETE_SCHEMA, FILE_ID
+from shelduck.spark.stores.homes import spark_options, spark_path
 
 DIED_FILE = "__shelduck_died_file"
 DIED_AT = "__shelduck_died_at"
@@ -61,8 +62,8 @@ def _stored(
         decoded = F.url_decode(F.replace(F.col(_PATH), F.lit("+"), F.lit("%2B")))
         rows = (
             spark.read.schema(DELETE_SCHEMA)
-            .options(**LISTED_FILES)
-            .parquet(*[d.file.path for _, d in batch])
+            .options(**LISTED_FILES, **spark_options(d.file.path for _, d in batch))
+            .parquet(*[spark_path(d.file.path) for _, d in batch])
             .select("pos", SNAPSHOT_COLUMN, F.col("_metadata.file_path").alias(_PATH))
             .withColumn(_OWNER, F.substring_index(decoded, "/", -_PARTS))
         )
@@ -125,6 +126,7 @@ def _vectors(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]
         with_deletes=True,
         wants_deleted=True,
         size_in_bytes=sum(f.file.file_size_bytes for f, _ in deletes),
+        places=(path for f, d in deletes for path in (f.file.path, d.file.path)),
     )
     return found.select(
         F.col(FILE_ID).alias(DIED_FILE),

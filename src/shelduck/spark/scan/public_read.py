@@ -15,6 +15,7 @@ from shelduck.model.types.data_types import FLOATS, DataType, Primitive, Struct
 from shelduck.planning.scan import ScanGroup
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
 from shelduck.spark.reader_options import LISTED_FILES
+from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.types import spark_type
 
 ROW_ID_START = "__shelduck_row_id_start"
@@ -124,7 +125,9 @@ def _batch(
     origins: bool,
 ) -> DataFrame:
     files = [group.files[n] for n in numbers]
-    found = spark.read.schema(schema).options(**LISTED_FILES).parquet(*[f.path for f in files])
+    reader = spark.read.schema(schema).options(**LISTED_FILES)
+    reader = reader.options(**spark_options(f.path for f in files))
+    found = reader.parquet(*[spark_path(f.path) for f in files])
     for name, value in zip(group.constants, group.values[numbers[0]], strict=True):
         found = found.withColumn(name, F.lit(value).cast(T.StringType()))
     has_deletes = any(f.dead_rows for f in files)
@@ -165,8 +168,8 @@ def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> D
         later = F.col(SNAPSHOT_COLUMN) > F.lit(snapshot)
         positions = (
             spark.read.schema(DELETE_SCHEMA)
-            .options(**LISTED_FILES)
-            .parquet(*paths)
+            .options(**LISTED_FILES, **spark_options(paths))
+            .parquet(*[spark_path(path) for path in paths])
             .where(~F.coalesce(later, F.lit(False)))
             .select(F.col("_metadata.file_name").alias(_FILE), F.col("pos").alias(_POSITION))
         )

@@ -251,6 +251,7 @@ def _bridged(
         lister,
         with_deletes=group.with_deletes,
         size_in_bytes=sum(f.file_size_bytes for f in group.files),
+        places=(path for f in group.files for path in f.paths),
         root=_described(table, group),
         table=table.full_name,
         untrusted=group.untrusted,

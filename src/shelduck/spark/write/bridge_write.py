@@ -21,8 +21,8 @@ def write_by_bridge(
     place: str,
     options: TableOptions,
     changes: bool = False,
-) -> None:
-    """Write the rows below ``place``, each partition in its own directory.
+) -> dict[str, bytes | None]:
+    """Write the rows below ``place``, each partition in its own directory; see `Bridge.save`.
 
     ``changes``: the rows are those of `shelduck.spark.write.changes`.
     """
@@ -34,4 +34,4 @@ def write_by_bridge(
         writer = writer.options(**bridge.change_options)
     # Every row has another id, so a search for repetitions takes time and finds none.
     writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
-    writer.partitionBy(*clustering.columns).save(place)
+    return bridge.save(writer.partitionBy(*clustering.columns), place)

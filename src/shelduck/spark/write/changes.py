@@ -22,9 +22,10 @@ from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, checkpoint, select_named
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.physical import ROW_ID_COLUMN
-from shelduck.spark.files.storage import Listed, delete_files, spark_path
+from shelduck.spark.files.storage import Listed, delete_files
 from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.read import Origin
+from shelduck.spark.stores.homes import spark_options, spark_path
 
 ACTION = "_action"
 MARKS = (ACTION, Origin.FILE_ID, Origin.POSITION)
@@ -112,7 +113,7 @@ def taken_origins(spark: SparkSession, root: str, files: Sequence[str], count: i
     """Read the origins of a write, ``count`` in all, and delete their files below ``root``."""
     try:
         if count > _MOST_COLLECTED:
-            read = spark.read.schema(_SHAPE).options(**EXACT_PATH)
+            read = spark.read.schema(_SHAPE).options(**EXACT_PATH, **spark_options([root]))
             found = read.parquet(*[spark_path(root + name) for name in files])
             return Origins(checkpoint(found, [F.count("*").alias("0")])[0])
         with ThreadPoolExecutor(_THREADS) as pool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.place import place_below
-from shelduck.spark.files.storage import delete_directory, delete_files, move_file
+from shelduck.spark.files.storage import carry_file, delete_directory, delete_files
 
 _THREADS = 16
 
@@ -31,7 +31,7 @@ def place_files(
     targets = [f"{where}{write}-{n}.parquet" for n, where in enumerate(directories)]
     with ThreadPoolExecutor(_THREADS) as pool:
         moves = [
-            pool.submit(move_file, path + file.path, path + target)
+            pool.submit(carry_file, path + file.path, path + target)
             for file, target in zip(files, targets, strict=True)
         ]
     if any(move.exception() for move in moves):

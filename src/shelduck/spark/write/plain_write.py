@@ -28,6 +28,7 @@ from shelduck.spark.files.arrow_map import BatchFunction, map_batches
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.physical import PhysicalSchema
 from shelduck.spark.files.storage import delete_file, list_data_files, make_directory
+from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.write.clustering import Clustering
 from shelduck.spark.write.encoding import arrow_settings, spark_settings
 
@@ -55,8 +56,8 @@ def write_plain(
     """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
     named = select_named(rows, physical.columns(with_ids=True) + clustering.named)
     with _settings(spark):
-        writer = named.write.options(**spark_settings(options))
-        writer.partitionBy(*clustering.columns).parquet(place)
+        writer = named.write.options(**spark_settings(options), **spark_options([place]))
+        writer.partitionBy(*clustering.columns).parquet(spark_path(place))
 
 
 def write_plain_parts(
@@ -65,7 +66,8 @@ def write_plain_parts(
     """Write columns whose metadata has their ids, a directory for each value of column ``part``."""
     with _settings(spark):
         writer = rows.write.partitionBy(part).option("maxRecordsPerFile", 0)
-        writer.parquet(place, compression=compression)
+        writer = writer.options(**spark_options([place]))
+        writer.parquet(spark_path(place), compression=compression)
 
 
 def write_by_arrow(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,23 +14,19 @@ from pyspark.sql.types import StructType
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.layout import Layout
-from shelduck.model.files.place import Place, place_below
+from shelduck.model.files.place import place_below
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.text.names import write_directory
 from shelduck.spark.bridge import bridge_for
-from shelduck.spark.files.footers import read_footers
 from shelduck.spark.files.layouts import layout_of
 from shelduck.spark.files.physical import PhysicalSchema, physical_schema
+from shelduck.spark.files.reaching import require_writable
+from shelduck.spark.files.results import Results, results
 from shelduck.spark.files.stats import file_stats
-from shelduck.spark.files.storage import (
-    Listed,
-    delete_directory,
-    delete_file,
-    list_data_files,
-    spark_path,
-)
+from shelduck.spark.files.storage import delete_directory, delete_file
+from shelduck.spark.files.store_errors import storage_failure
 from shelduck.spark.rows.assign import failure_of
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.types import same_type, struct_type
@@ -98,10 +94,13 @@ def write_files(
     parts = (clustering.arranged(spark, df, spreads=spreads), physical, clustering)
     directory = fresh_name(table)
     place = table.path + directory
-    with _removed_on_error(spark, place_below(table.path, directory)):
-        listed = _write(spark, *parts, place=place, options=options, changes=changes)
-        origins = _origins(spark, f"{place}/", listed) if changes else None
-        written = _look_at(spark, clustering, directory, listed, progress, extra=len(lineage))
+    require_writable(table.path)
+    with _removed_if_failed(spark, table, directory):
+        found = _write(spark, *parts, place=place, options=options, changes=changes)
+        origins = None
+        if changes:
+            found, origins = _origins(spark, found)
+        written = _look_at(spark, clustering, directory, found, progress, extra=len(lineage))
         written = replace(_in_partitions(clustering, directory, written), origins=origins)
     if not written.files:
         delete_directory(place_below(table.path, directory))
@@ -109,19 +108,22 @@ def write_files(
 
 
 @contextmanager
-def _removed_on_error(spark: SparkSession, directory: Place) -> Iterator[None]:
-    """Remove the directory of a write that fails or is interrupted; say what failed."""
+def _removed_if_failed(spark: SparkSession, table: TableVersion, directory: str) -> Iterator[None]:
+    """Delete the directory of a write that fails or is interrupted; say what is wrong."""
     with stopped_on_error(spark) as jobs:
         try:
             yield
         except BaseException as error:
             # Tasks that still run would write files that nobody removes.
             jobs.stop()
-            delete_directory(directory)
-            found = failure_of(error)
-            if found is None:
+            # If the storage is what fails, remove_orphans finds the files later.
+            with suppress(OSError):
+                delete_directory(place_below(table.path, directory))
+            what = f"write to {table.full_name}"
+            failed = failure_of(error) or storage_failure(error, table.path, what)
+            if failed is None:
                 raise
-            raise found from error
+            raise failed from error
 
 
 def _physical(
@@ -144,13 +146,15 @@ def _physical(
     return physical
 
 
-def _origins(spark: SparkSession, place: str, listed: list[Listed]) -> Origins:
-    """Read and delete the files of a write that list origins, and take them out of the list."""
-    files = [f for f in listed if is_origins(f)]
+def _origins(spark: SparkSession, found: Results) -> tuple[Results, Origins]:
+    """Read and delete the files of a write that list origins; return the others too."""
+    of_origins = replace(found, files=tuple(f for f in found.files if is_origins(f)))
+    rows = [f for f in found.files if not is_origins(f)]
+    count = sum(footer.metadata.num_rows for _, footer in of_origins.with_footers(spark))
+    names = [f.name for f in of_origins.files]
     # Inserted rows get their ids last.
-    listed[:] = sorted((f for f in listed if not is_origins(f)), key=lambda f: not has_row_ids(f))
-    count = sum(footer.metadata.num_rows for footer in read_footers(spark, place, files))
-    return taken_origins(spark, place, [f.name for f in files], count)
+    others = replace(found, files=tuple(sorted(rows, key=lambda f: not has_row_ids(f))))
+    return others, taken_origins(spark, found.directory, names, count)
 
 
 def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) -> WrittenFiles:
@@ -171,30 +175,32 @@ def _write(
     place: str,
     options: TableOptions,
     changes: bool,
-) -> list[Listed]:
+) -> Results:
     """Write the rows and return the files that are found there."""
     bridge = bridge_for(spark)
     parts = (rows, physical, clustering)
+    reports = None
     if bridge is not None:
-        write_by_bridge(bridge, *parts, place=spark_path(place), options=options, changes=changes)
+        reports = write_by_bridge(bridge, *parts, place=place, options=options, changes=changes)
     elif physical.has_repeated:
-        is_written = write_by_arrow(*parts, place=place, options=options)
-        return list_data_files(place) if is_written else []
+        if not write_by_arrow(*parts, place=place, options=options):
+            return Results(f"{place}/", (), {})
+        return results(place, None)
     else:
-        write_plain(spark, *parts, place=spark_path(place), options=options)
-    listed = list_data_files(place)
+        write_plain(spark, *parts, place=place, options=options)
+    found = results(place, reports)
     # Without partitions, even an empty DataFrame leaves a file.
-    if not listed and not (clustering.keys and rows.isEmpty()):
+    if not found.files and not (clustering.keys and rows.isEmpty()):
         # Spark and Shelduck do not look in the same place.
         raise CorruptLake(f"Spark wrote to {place}, but there is no file")
-    return listed
+    return found
 
 
 def _look_at(
     spark: SparkSession,
     clustering: Clustering,
     directory: str,
-    listed: list[Listed],
+    found: Results,
     progress: Progress | None,
     *,
     extra: int,
@@ -205,7 +211,7 @@ def _look_at(
     layouts: dict[int, Layout] = {}
     rows = size = 0
     place = f"{table.path}{directory}/"
-    for file, footer in zip(listed, read_footers(spark, place, listed), strict=True):
+    for file, footer in found.with_footers(spark):
         metadata = footer.metadata
         if metadata.num_rows == 0:
             delete_file(place_below(place, file.name))
@@ -214,7 +220,7 @@ def _look_at(
         # Every file of one write has the schema of the first with the same lineage.
         if lineage not in layouts:
             layouts[lineage] = layout_of(metadata)
-        found = NewDataFile(
+        made = NewDataFile(
             path=f"{directory}/{file.name}",
             record_count=metadata.num_rows,
             file_size_bytes=file.size,
@@ -222,7 +228,7 @@ def _look_at(
             stats=file_stats(metadata, leaves, lineage),
             layout=layouts[lineage],
         )
-        files.append(clustering.told(found))
+        files.append(clustering.told(made))
         rows += metadata.num_rows
         size += file.size
         if progress is not None:

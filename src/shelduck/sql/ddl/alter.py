@@ -60,7 +60,8 @@ _OTHER_ACTIONS = {
     "RECOVER": "leave it out",
 }
 _LAYOUTS = ("PARTITIONED", "SORTED")
-_NOT_COLUMNS = dict.fromkeys((*CONSTRAINTS, "PARTITION", "FEATURE"), "only columns can be changed")
+_NOT_COLUMNS = dict.fromkeys(("PARTITION", "FEATURE"), "only columns can be changed")
+_NOT_COLUMNS |= dict.fromkeys(CONSTRAINTS, "DuckLake supports only NOT NULL and defaults")
 _NOT_COLUMNS |= {"ROLLUP": "use ADD ROLLUP or DROP ROLLUP"}
 
 

@@ -69,6 +69,14 @@ def read_definition(cursor: Cursor) -> Definition:
     return Definition(path, kind, **found)
 
 
+def begins_constraint(cursor: Cursor) -> str:
+    """Return the kind of the constraint, named or not, that comes next; '' if a column does."""
+    word = cursor.peek().key
+    if word == "CONSTRAINT" and cursor.peek(2).key in CONSTRAINTS:
+        return cursor.peek(2).key
+    return word if word in CONSTRAINTS and cursor.peek(1).key in ("KEY", "(") else ""
+
+
 def take_position(cursor: Cursor, word: str) -> Position:
     """Return the place that FIRST or AFTER, already taken, means."""
     if word == "FIRST":

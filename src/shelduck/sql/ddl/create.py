@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shelduck.sql.ddl.columns import CONSTRAINTS, NO_CONSTRAINTS, read_definition
+from shelduck.sql.ddl.columns import NO_CONSTRAINTS, begins_constraint, read_definition
 from shelduck.sql.ddl.key_clauses import KEY_CLAUSES, read_distribution, read_engine, taken_keys
 from shelduck.sql.ddl.macros import MACRO_WORDS, read_create_macro, read_drop_macro
 from shelduck.sql.ddl.partitioning import read_doris_partitions, read_partition_keys
@@ -63,7 +63,7 @@ def read_create(
         raise cursor.failure("SCHEMA, TABLE, VIEW or MACRO")
     raise cursor.refusal(
         f"CREATE {cursor.peek().text.upper()}",
-        "use CREATE SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW",
+        f"use CREATE SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW{cursor.spelling()}",
     )
 
 
@@ -96,7 +96,7 @@ def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | DropMacro |
         raise cursor.failure("SCHEMA, TABLE, VIEW or MACRO")
     raise cursor.refusal(
         f"DROP {cursor.peek().text.upper()}",
-        "use DROP SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW",
+        f"use DROP SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW{cursor.spelling()}",
     )
 
 
@@ -145,8 +145,8 @@ def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
     columns: list[ColumnDefinition] = []
     while True:
         start = cursor.at
-        if cursor.peek().key in CONSTRAINTS and cursor.peek(1).key in ("KEY", "("):
-            raise cursor.refusal(f"the constraint {cursor.peek().key}", NO_CONSTRAINTS)
+        if constraint := begins_constraint(cursor):
+            raise cursor.refusal(f"the constraint {constraint}", NO_CONSTRAINTS)
         found = read_definition(cursor)
         if len(found.path) > 1:
             cursor.at = start

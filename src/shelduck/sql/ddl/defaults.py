@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
@@ -17,6 +16,7 @@ from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import DataType, Decimal, Primitive, parse_type
 from shelduck.model.types.literals import blob_text, integer_range
 from shelduck.sql.tokens.lexer import Kind, Token, in_brackets, string_of, tokenize
+from shelduck.sql.tokens.trees import parse_trees
 
 _SAME_IN_BOTH = frozenset(
     """literal neg add sub mul paren dpipe null boolean interval var datatype datatypeparam
@@ -105,7 +105,7 @@ def _is_exact(text: str, kind: DataType) -> bool:
         return False
     limits = integer_range(kind)
     if limits is not None:
-        return re.fullmatch(r"-?\d+", text) is not None and limits[0] <= int(text) <= limits[1]
+        return re.fullmatch(r"-?\d{1,40}", text) is not None and limits[0] <= int(text) <= limits[1]
     shape = {
         "boolean": r"(?i:true|false)",
         "date": r"\d{4}-\d\d-\d\d",
@@ -119,7 +119,7 @@ def _is_exact(text: str, kind: DataType) -> bool:
 
 def _translated(text: str, read: str, write: str) -> str:
     try:
-        trees = sqlglot.parse(text, read=read)
+        trees = parse_trees(text, read)
     except SqlglotError as error:
         raise InvalidRequest(
             f"cannot parse the default {text!r}: {_first_line(error)}", about="text"

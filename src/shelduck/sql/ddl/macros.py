@@ -88,9 +88,10 @@ def _another(cursor: Cursor) -> bool:
 def _parameters(cursor: Cursor) -> tuple[MacroParameter, ...]:
     cursor.expect("(")
     found: list[MacroParameter] = []
+    taken: set[str] = set()
     while not cursor.sees(")"):
         start = cursor.at
-        name = cursor.new_column(p.name for p in found)
+        name = cursor.new_column(taken)
         kind = UNKNOWN
         if cursor.peek().kind is Kind.WORD and not cursor.sees("DEFAULT"):
             kind = str(cursor.type())

@@ -19,9 +19,15 @@ def read_partition_keys(cursor: Cursor) -> tuple[PartitionBy, ...]:
     cursor.expect("(")
     keys = _key(cursor)
     while cursor.accept(","):
-        keys += [key for key in _key(cursor) if key not in keys or not _is_calendar(key)]
+        keys += _key(cursor)
     cursor.expect(")")
-    return tuple(keys)
+    found: list[PartitionBy] = []
+    seen: set[PartitionBy] = set()
+    for key in keys:
+        if key not in seen or not _is_calendar(key):
+            found.append(key)
+        seen.add(key)
+    return tuple(found)
 
 
 def partition_keys(texts: Sequence[str]) -> tuple[PartitionBy, ...]:

@@ -138,20 +138,21 @@ def _spec(cursor: Cursor) -> RollupSpec:
 def _selected(cursor: Cursor) -> tuple[list[str], list[MeasureSpec]]:
     columns: list[str] = []
     measures: list[MeasureSpec] = []
+    taken: set[str] = set()
     while True:
         start = cursor.at
         if cursor.peek().key in _MEASURES and cursor.peek(1).key == "(":
             measures.append(_measure(cursor))
             name = measures[-1].name
-            others = [*columns, *(m.name for m in measures[:-1])]
         else:
-            name, others = _column(cursor, _BEHIND_SELECTED), list(columns)
+            name = _column(cursor, _BEHIND_SELECTED)
             columns.append(name)
             if measures:
                 raise _refusal(cursor, "a column after an aggregate")
-        if name.lower() in (other.lower() for other in others):
+        if name.lower() in taken:
             cursor.at = start
             raise cursor.failure(f"another name than {name}, which an earlier column has")
+        taken.add(name.lower())
         if not cursor.accept(","):
             break
     if not cursor.sees("FROM") and cursor.peek().kind is not Kind.END:

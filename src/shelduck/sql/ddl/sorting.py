@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
@@ -17,6 +16,7 @@ from shelduck.model.tables.sorting import SortKey
 from shelduck.model.text.quoting import backticked, double_quoted, quote_name
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, tokenize
+from shelduck.sql.tokens.trees import parse_trees
 
 _SAME_IN_BOTH = frozenset(
     """column identifier literal neg add sub mul paren dpipe null boolean upper lower length trim
@@ -152,7 +152,7 @@ def _for_catalog(text: str) -> str:
 
 def _parsed(text: str, dialect: str) -> exp.Expr:
     try:
-        trees = sqlglot.parse(text, read=dialect)
+        trees = parse_trees(text, dialect)
     except SqlglotError as error:
         raise InvalidRequest(f"cannot parse the sort key {text!r}", about="text") from error
     if len(trees) != 1 or trees[0] is None:

@@ -91,8 +91,9 @@ def _query(cursor: Cursor) -> tuple[Query, str]:
 
 def _columns(cursor: Cursor) -> tuple[ViewColumn, ...]:
     columns: list[ViewColumn] = []
+    taken: set[str] = set()
     while True:
-        name = cursor.new_column(c.name for c in columns)
+        name = cursor.new_column(taken)
         comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
         columns.append(ViewColumn(name, comment))
         if not cursor.accept(","):

@@ -107,15 +107,19 @@ class AssignmentSpan:
 def take_assignments(cursor: Cursor, *ends: str) -> list[AssignmentSpan]:
     """Take ``column = value, ...`` up to one of the words ``ends``."""
     found: list[AssignmentSpan] = []
+    # The paths that are assigned, and those of the structs around them.
+    assigned: set[Path] = set()
+    around: set[Path] = set()
     while True:
         start = cursor.at
         path = cursor.path()
-        lowered = [p.lower() for p in path]
-        for other in found:
-            shorter = min(len(path), len(other.path))
-            if lowered[:shorter] == [p.lower() for p in other.path[:shorter]]:
-                cursor.at = start
-                raise cursor.failure("each column only once")
+        lowered = tuple(p.lower() for p in path)
+        outer = {lowered[:n] for n in range(1, len(lowered))}
+        if lowered in assigned | around or outer & assigned:
+            cursor.at = start
+            raise cursor.failure("each column only once")
+        assigned.add(lowered)
+        around |= outer
         cursor.expect("=")
         found.append(AssignmentSpan(path, take_value(cursor, (",", *ends))))
         if not cursor.accept(","):

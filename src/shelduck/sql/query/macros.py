@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
@@ -18,6 +17,7 @@ from shelduck.model.text.quoting import backticked
 from shelduck.sql.query.relations import CLAUSES, NO_ALIAS, find_relations
 from shelduck.sql.query.rewriting import edited
 from shelduck.sql.tokens.lexer import Kind, Token, name_of, tokenize
+from shelduck.sql.tokens.trees import parse_trees
 
 _OPENING = ("(", "[", "{")
 _CLOSING = (")", "]", "}")
@@ -219,10 +219,10 @@ def _refuse_captured(macro: Macro, body: str, values: Iterable[str]) -> None:
 
 def _columns(text: str) -> list[exp.Column]:
     try:
-        tree = sqlglot.parse_one(text, read="spark")
+        trees = parse_trees(text, "spark")
     except SqlglotError:
         return []
-    return [*tree.find_all(exp.Column)]
+    return [column for tree in trees if tree is not None for column in tree.find_all(exp.Column)]
 
 
 def _shown(form: Form, number: int) -> str:

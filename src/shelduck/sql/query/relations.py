@@ -14,7 +14,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.sql.query.functions import is_function, read_function
 from shelduck.sql.query.travel import read_any_time
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, Token, name_of, place
+from shelduck.sql.tokens.lexer import Kind, Token, name_of, place, tokenize
 from shelduck.sql.tokens.parts import Call, TableName, TimeExpression
 from shelduck.sql.tokens.properties import read_properties
 
@@ -31,7 +31,7 @@ JOINS = frozenset(
 )
 NO_ALIAS = CLAUSES | JOINS | frozenset(("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "FOR"))
 _ENDS_ROW = CLAUSES | JOINS | frozenset((",", ")", "AS"))
-_FILE_FORMATS = frozenset("parquet csv json orc text xml avro binaryfile delta iceberg".split())
+FILE_FORMATS = frozenset("parquet csv json orc text xml avro binaryfile delta iceberg".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,14 @@ def find_relations(text: str, tokens: list[Token]) -> tuple[list[Found], list[St
     return sorted(finder.found, key=lambda f: f.start), finder.stars
 
 
+def names_of_queries(text: str) -> set[str]:
+    """Return the names that WITH gives to queries anywhere in a query, in lower case."""
+    tokens = tokenize(text)
+    finder = _Finder(text, tokens)
+    finder.scan(0, len(tokens) - 1, frozenset(), listing=False)
+    return finder.named
+
+
 class _Finder:
     """Walks over the tokens; ``at`` and ``end`` are positions in the list of tokens."""
 
@@ -105,6 +113,7 @@ class _Finder:
         self.closing = _brackets(text, tokens)
         self.found: list[Found] = []
         self.stars: list[Star] = []
+        self.named: set[str] = set()
         named = {t.key.lower() for t in tokens if t.kind in (Kind.WORD, Kind.QUOTED)}
         self.virtual = VIRTUAL_COLUMNS & named
 
@@ -225,6 +234,7 @@ class _Finder:
             inside = names | {name} if recursive else names
             self.scan(body + 1, self.closing[body], inside, listing=False)
             names |= {name}
+            self.named.add(name)
             at = self.closing[body] + 1
             if self._key(at) != ",":
                 return at, names
@@ -283,7 +293,7 @@ class _Finder:
         """Note one table whose name ends at the cursor, and go behind its time."""
         if len(parts) == 1 and parts[0].lower() in names:
             return
-        if len(parts) == 2 and parts[0].lower() in _FILE_FORMATS and "/" in parts[1]:
+        if len(parts) == 2 and parts[0].lower() in FILE_FORMATS and "/" in parts[1]:
             return
         if len(parts) > 3:
             cursor.at = at
@@ -300,7 +310,10 @@ class _Finder:
         alias_at = None if has_alias or not alias else self.tokens[behind - 1].end
         called = None
         if has_alias:
-            called = name_of(self.tokens[behind + (self._key(behind) == "AS")])
+            word = self.tokens[behind + (self._key(behind) == "AS")]
+            if not word.may_name:
+                raise self._failure(behind + 1, "an alias")
+            called = name_of(word)
         start = self.tokens[at].start
         name = TableName(parts)
         found = Found(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from shelduck.sql.tokens.parts import Expression, FunctionRelation, Query, Relat
 
 Span = tuple[int, int]
 """Positions of tokens: the first, and the one behind the last."""
+_Edit = tuple[int, int, str]
+"""Where words begin and end in the text, and the words that come in their place."""
 
 
 class Rewriting:
@@ -41,20 +44,22 @@ class Rewriting:
         self._target = target
         self._source = source
         found = [find_relations(cursor.text, tokens) for tokens in self._spans]
-        self._inner = [at for tables, _ in found for at in tables]
+        self._inner = sorted((at for tables, _ in found for at in tables), key=_start)
         self._stars = [star for _, stars in found for star in stars]
 
     def query(self, span: Span) -> Query:
         """Return the query that these tokens are."""
-        text, relations, functions = self._piece(*span)
-        stars = {star.word: star.relation for star in self._star_words if star.word in text}
-        return Query(text, relations, functions, tuple(stars.items()))
+        start, end = self._places(span)
+        stars = [star for star in self._star_words if start <= star.end <= end]
+        text, relations, functions = self._piece(
+            start, end, [(star.end, star.end, f" {star.word}") for star in stars]
+        )
+        pairs = tuple((star.word, star.relation) for star in stars)
+        return Query(text, relations, functions, pairs)
 
     def expression(self, span: Span) -> Expression:
         """Return the expression that these tokens are; its queries read no virtual columns."""
-        text, relations, functions = self._piece(*span)
-        for star in self._star_words:
-            text = text.replace(f" {star.word}", "")
+        text, relations, functions = self._piece(*self._places(span))
         return Expression(text, tuple(replace(r, virtual=()) for r in relations), functions)
 
     def target(self, alias: str | None) -> Target:
@@ -72,11 +77,16 @@ class Rewriting:
         query = Query(f"SELECT * FROM {word}", (_relation(at, word),))
         return query, None if at.alias_at is None else self._aliases[_lowered(at)]
 
+    def _places(self, span: Span) -> tuple[int, int]:
+        first, behind = span
+        return self._cursor.tokens[first].start, self._cursor.tokens[behind - 1].end
+
     def _piece(
-        self, first: int, behind: int
+        self, start: int, end: int, more: Sequence[_Edit] = ()
     ) -> tuple[str, tuple[Relation, ...], tuple[FunctionRelation, ...]]:
-        start, end = self._cursor.tokens[first].start, self._cursor.tokens[behind - 1].end
-        inside = [at for at in self._inner if start <= at.start < end]
+        inside = self._inner[
+            bisect_left(self._inner, start, key=_start) : bisect_left(self._inner, end, key=_start)
+        ]
         read: dict[str, Found] = {}
         for at in inside:
             read.setdefault(self._words[_identity(at)], at)
@@ -86,8 +96,11 @@ class Rewriting:
             for word, at in read.items()
             if at.call is not None
         ]
-        edits = [edit for edit in self._edits if start <= edit[0] and edit[1] <= end]
-        return edited(self._cursor.text, start, end, edits), tuple(relations), tuple(functions)
+        first = bisect_left(self._edits, start, key=lambda edit: edit[0])
+        behind = bisect_right(self._edits, end, key=lambda edit: edit[0])
+        edits = [edit for edit in self._edits[first:behind] if edit[1] <= end]
+        text = edited(self._cursor.text, start, end, [*edits, *more])
+        return text, tuple(relations), tuple(functions)
 
     @cached_property
     def _stem(self) -> str:
@@ -134,21 +147,37 @@ class Rewriting:
         ]
 
     @cached_property
-    def _edits(self) -> list[tuple[int, int, str]]:
+    def _edits(self) -> list[_Edit]:
+        """What changes in the text but for stars, in the order of places."""
         aliases = {lowered: backticked(name) for lowered, name in self._aliases.items()}
         edits = [(use.start, use.end, aliases[use.parts]) for use in self._uses]
+        tables = _Tables(self._inner)
         edits += [
             edit
             for tokens in self._spans
             for edit in _variable_edits(tokens)
-            if not any(at.start <= edit[0] < at.end for at in self._inner)
+            if edit[0] not in tables
         ]
-        edits += [(star.end, star.end, f" {star.word}") for star in self._star_words]
         for at in self._inner:
             edits.append((at.start, at.end, self._words[_identity(at)]))
             if at.alias_at is not None:
                 edits.append((at.alias_at, at.alias_at, f" AS {aliases[_lowered(at)]}"))
-        return edits
+        return sorted(edits)
+
+
+class _Tables:
+    """Where tables stand in the text: ``place in tables`` is asked for every token."""
+
+    def __init__(self, found: Sequence[Found]) -> None:
+        self._found = sorted(found, key=_start)
+
+    def __contains__(self, place: int) -> bool:
+        n = bisect_right(self._found, place, key=_start) - 1
+        return n >= 0 and place < self._found[n].end
+
+
+def _start(at: Found) -> int:
+    return at.start
 
 
 def _closed(tokens: list[Token], span: Span) -> list[Token]:
@@ -197,8 +226,9 @@ def _qualified_uses(tokens: list[Token], found: list[Found]) -> list[_Use]:
         if at.alias_at is not None:
             owners.update({parts[-n:]: parts for n in range(2, len(parts) + 1)})
     uses: list[_Use] = []
+    tables = _Tables(found)
     for n, token in enumerate(tokens):
-        if not _begins_name(tokens, n) or any(at.start <= token.start < at.end for at in found):
+        if not _begins_name(tokens, n) or token.start in tables:
             continue
         for length in (3, 2):
             parts = _name_parts(tokens, n, length)
@@ -223,7 +253,7 @@ def _name_parts(tokens: list[Token], n: int, length: int) -> tuple[str, ...]:
     return tuple(name_of(t).lower() for t in names)
 
 
-def _variable_edits(tokens: list[Token]) -> list[tuple[int, int, str]]:
+def _variable_edits(tokens: list[Token]) -> list[_Edit]:
     """Return where ``getvariable('x')`` stands, DuckDB's word for Spark's session variable x."""
     keys = [token.key for token in tokens]
     return [
@@ -240,7 +270,7 @@ def with_variables(text: str) -> str:
     return edited(text, 0, len(text), _variable_edits(tokenize(text)))
 
 
-def edited(text: str, start: int, end: int, edits: list[tuple[int, int, str]]) -> str:
+def edited(text: str, start: int, end: int, edits: Sequence[_Edit]) -> str:
     """Return a part of a text with other words in some places."""
     out: list[str] = []
     for first, last, new in sorted(edits):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
@@ -18,6 +17,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import double_quoted
 from shelduck.sql.statements.statements import Query, Relation, TableName
+from shelduck.sql.tokens.trees import parse_trees
 
 # What DuckLake puts where a view names its own catalog.
 CATALOG = "{DUCKLAKE_CATALOG}"
@@ -93,7 +93,7 @@ def _replace_count_star(tree: exp.Expr, *, named: bool) -> None:
 
 def _parsed(text: str, dialect: str) -> exp.Expr:
     try:
-        trees = sqlglot.parse(text, read=dialect)
+        trees = parse_trees(text, dialect)
     except SqlglotError as error:
         line = str(error).split("\n", maxsplit=1)[0]
         raise Unsupported(f"the query cannot be translated: {line}") from error

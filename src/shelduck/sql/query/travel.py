@@ -38,12 +38,14 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
 def read_any_time(cursor: Cursor) -> tuple[int | None, str | None, TimeExpression | None]:
     """Take a time as `read_time` does, or ``AT (...)`` with an expression to compute."""
     start = cursor.at
-    try:
-        return *read_time(cursor), None
-    except InvalidRequest:
-        cursor.at = start
-        if not any(cursor.sees("AT", "(", word, "=>") for word in _TIMES):
-            raise
+    computes = any(cursor.sees("AT", "(", word, "=>") for word in _TIMES)
+    if not computes or _may_be_literal(cursor, 4):
+        try:
+            return *read_time(cursor), None
+        except InvalidRequest:
+            cursor.at = start
+            if not computes:
+                raise
     cursor.at += 1
     cursor.skip_group()
     first, last = start + 4, cursor.at - 2
@@ -96,11 +98,16 @@ def _duckdb(cursor: Cursor) -> tuple[int | None, str | None]:
     return version, timestamp
 
 
+def _may_be_literal(cursor: Cursor, ahead: int) -> bool:
+    token = cursor.peek(ahead)
+    return token.kind is not Kind.WORD or token.key in _INSTANTS or token.key == "CAST"
+
+
 def read_version(cursor: Cursor) -> int:
     """Take the id of a snapshot."""
     token = cursor.peek()
     text = string_of(token) if token.kind is Kind.STRING else token.text
-    if token.kind not in (Kind.STRING, Kind.NUMBER) or not text.isascii() or not text.isdigit():
+    if token.kind not in (Kind.STRING, Kind.NUMBER) or not _is_id(text):
         raise cursor.failure("the id of a snapshot")
     cursor.take()
     return int(text)
@@ -133,7 +140,12 @@ def _timestamp(cursor: Cursor) -> str:
 
 def _at_sign(cursor: Cursor) -> tuple[int, None]:
     word = cursor.peek(1).text
-    if not (word[:1] in ("v", "V") and word[1:].isascii() and word[1:].isdigit()):
+    if not (word[:1] in ("v", "V") and _is_id(word[1:])):
         raise cursor.failure("a version such as t@v3")
     cursor.at += 2
     return int(word[1:]), None
+
+
+def _is_id(text: str) -> bool:
+    # 18 digits always fit into the catalog's integers of 64 bits.
+    return text.isascii() and text.isdigit() and len(text) <= 18

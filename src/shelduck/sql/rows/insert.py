@@ -87,8 +87,9 @@ def _columns_or_by_name(cursor: Cursor) -> tuple[tuple[str, ...] | None, bool]:
 def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
     cursor.expect("(")
     found: list[PartitionValue] = []
+    taken: set[str] = set()
     while True:
-        column = cursor.new_column(p.column for p in found)
+        column = cursor.new_column(taken)
         found.append(PartitionValue(column, literal_text(cursor) if cursor.accept("=") else None))
         if not cursor.accept(","):
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Path
@@ -12,6 +12,13 @@ from shelduck.sql.tokens.parts import SchemaName, TableName
 
 _OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _ANGLES = {"<": 1, ">": -1}
+# Words that are often mistyped.
+_KEYWORDS = frozenset(
+    """AFTER AGGREGATE ALTER BUCKETS COLUMN COLUMNS COMMENT CREATE DEFAULT DELETE DESCRIBE
+    DISTRIBUTED DROP DUPLICATE EXISTS FIRST FROM INSERT MERGE MODIFY NULL OPTIMIZE PARTITIONED
+    PROPERTIES RENAME RESTORE ROLLUP SCHEMA SELECT SORTED TABLE TBLPROPERTIES TIMESTAMP TRUNCATE
+    TYPE UNIQUE UPDATE USING VALUES VERSION VIEW WHERE""".split()
+)
 
 
 class Cursor:
@@ -73,7 +80,16 @@ class Cursor:
         token = self.peek()
         found = "the statement ends" if token.kind is Kind.END else f"found {token.text!r}"
         where = place(self.text, token.start)
-        return self.error(f"expected {expected} at {where}, but {found}")
+        return self.error(f"expected {expected} at {where}, but {found}{self.spelling()}")
+
+    def spelling(self) -> str:
+        """Return ``; did you mean COLUMN?`` if a word next to the cursor is nearly a keyword."""
+        for token in reversed(self.tokens[max(0, self.at - 2) : self.at + 1]):
+            if token.kind is Kind.WORD and 2 < len(token.key) < 20 and token.key not in _KEYWORDS:
+                near = difflib.get_close_matches(token.key, _KEYWORDS, n=1, cutoff=0.75)
+                if near:
+                    return f"; did you mean {near[0]} instead of {token.text}?"
+        return ""
 
     def error(self, why: str) -> InvalidRequest:
         """Return the error that the statement cannot be understood."""
@@ -88,7 +104,9 @@ class Cursor:
         if self.tokens[0].kind is Kind.END:
             return "an empty statement"
         last = self.tokens[-2]
-        text = " ".join(self.text[self.tokens[0].start : last.end].split())
+        first = self.tokens[0].start
+        # More than is shown: blanks go. Errors in a long statement are cheap, too.
+        text = " ".join(self.text[first : min(last.end, first + 1000)].split())
         return repr(text if len(text) <= 120 else text[:117] + "...")
 
     def name(self, what: str = "a name") -> str:
@@ -101,22 +119,27 @@ class Cursor:
             raise self.failure(f"{what}, not an empty name")
         return found
 
-    def new_column(self, taken: Iterable[str]) -> str:
-        """Take a column's name that is not among those before it, whatever the case."""
+    def new_column(self, taken: set[str]) -> str:
+        """Take a column's name that is not among those before it, whatever the case.
+
+        ``taken`` are these names in lower case; the new one is added.
+        """
         start = self.at
         found = self.name("a column")
-        if found.lower() in (name.lower() for name in taken):
+        if found.lower() in taken:
             self.at = start
             raise self.failure("each column only once")
+        taken.add(found.lower())
         return found
 
     def columns(self) -> tuple[str, ...]:
         """Take the names of top-level columns in brackets, each only once."""
         self.expect("(")
         found: list[str] = []
+        taken: set[str] = set()
         while True:
             start = self.at
-            found.append(self.new_column(found))
+            found.append(self.new_column(taken))
             if self.sees("."):
                 self.at = start
                 raise self.failure("a top-level column (quote a name that contains a dot)")
@@ -177,7 +200,12 @@ class Cursor:
         for token in self.tokens[start : self.at]:
             written += token.text if token.start == end else f" {token.text}"
             end = token.end
-        return declared_type(written, ntz=self.ntz)
+        try:
+            return declared_type(written, ntz=self.ntz)
+        except InvalidRequest as error:
+            self.at = start
+            where = place(self.text, self.peek().start)
+            raise self.error(f"{error} at {where}{self.spelling()}") from None
 
     def skip_group(self) -> None:
         """Go behind the bracket that closes the one that comes next."""

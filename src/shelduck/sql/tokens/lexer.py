@@ -2,11 +2,15 @@
 
 Spark's own parser runs every query, so the text has to be cut exactly where Spark cuts it: nested
 comments, ``''`` and backslash escapes, raw and dollar-quoted strings, typed numbers.
+
+The limits of what is read are here too: `DEPTH`, `LENGTH` and `DIGITS`. Whoever walks over
+tokens can recurse into brackets and convert numbers without checks of its own.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -53,8 +57,8 @@ _TOKEN = re.compile(
     | (?P<comment>/\*)
     | (?P<quoted>`(?:[^`]|``)*`)
     | (?P<string>[rR]'[^']*'|[rR]"[^"]*"
-        |'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"
-        |\$(?P<tag>[^\W\d]\w*)?\$.*?\$(?(tag)(?P=tag))\$)
+        |'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+    | (?P<dollar>\$(?:[^\W\d]\w*)?\$)
     | (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?!\w))
     | (?P<word>\w+)
     | (?P<symbol><=>|<=|>=|<>|!=|==|\|\||\|>|->|=>|::|[^\s])
@@ -69,39 +73,55 @@ _KINDS = {
     "symbol": Kind.SYMBOL,
 }
 _UNCLOSED = {"'": "string", '"': "string", "`": "quoted name"}
+_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
+DEPTH = 200
+"""How deep brackets may be nested."""
+LENGTH = 1000
+"""How many characters a name may have."""
+DIGITS = 300
+"""How many characters a number may have: Python's floats take a whole number of so many digits."""
+
+_LONGEST = {Kind.NUMBER: DIGITS, Kind.STRING: sys.maxsize}
 
 
 def tokenize(text: str) -> list[Token]:
     """Return the tokens of ``text`` without space and comments, closed by an END token.
 
-    Raises InvalidRequest for a string, quoted name or comment that is not closed.
+    Raises InvalidRequest for a string, quoted name or comment that is not closed, and for what
+    exceeds a limit.
     """
     tokens: list[Token] = []
-    at = 0
+    at = depth = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         assert match is not None
-        if match["comment"]:
-            at = _after_comment(text, at)
+        group, start, at = match.lastgroup, at, match.end()
+        if group == "skip":
             continue
-        if match["symbol"] in _UNCLOSED:
-            what = _UNCLOSED[match["symbol"]]
-            raise InvalidRequest(
-                f"the {what} that begins at {place(text, at)} is not closed", about="text"
-            )
-        if not match["skip"]:
-            kind = next(k for group, k in _KINDS.items() if match[group])
-            key = match[0].upper() if kind in (Kind.WORD, Kind.SYMBOL) else ""
-            tokens.append(Token(kind, match[0], at, match.end(), key))
-        at = match.end()
+        if group == "comment":
+            at = _after_comment(text, start)
+            continue
+        if group == "dollar":
+            group, at = "string", _after_dollars(text, start, match[0])
+        if group == "symbol" and match[0] in _UNCLOSED:
+            raise _unclosed(_UNCLOSED[match[0]], text, start)
+        written = text[start:at]
+        kind = _KINDS[group or "symbol"]
+        if kind is Kind.SYMBOL:
+            depth = 0 if written == ";" else max(0, depth + _BRACKETS.get(written, 0))
+        if depth > DEPTH or len(written) > _LONGEST.get(kind, LENGTH):
+            raise _excess(kind, text, start)
+        key = written.upper() if kind in (Kind.WORD, Kind.SYMBOL) else ""
+        tokens.append(Token(kind, written, start, at, key))
     tokens.append(Token(Kind.END, "", len(text), len(text)))
     return tokens
 
 
 def place(text: str, offset: int) -> str:
     """Return 'line 2, column 7' of an offset in ``text``."""
-    before = text[:offset]
-    return f"line {before.count(chr(10)) + 1}, column {offset - before.rfind(chr(10))}"
+    line = text.count("\n", 0, offset) + 1
+    return f"line {line}, column {offset - text.rfind(chr(10), 0, offset)}"
 
 
 def in_brackets(tokens: Sequence[Token]) -> bool:
@@ -143,6 +163,7 @@ _ESCAPE = re.compile(
     |\\(?P<like>[%_])|\\(?P<char>.)|(?P<twice>''|"")""",
     re.VERBOSE | re.DOTALL,
 )
+_COMMENT = re.compile(r"/\*|\*/")
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
@@ -163,10 +184,36 @@ def _unescape(match: re.Match[str], quote: str) -> str:
 
 def _after_comment(text: str, at: int) -> int:
     depth = 0
-    for match in re.finditer(r"/\*|\*/", text[at:]):
+    for match in _COMMENT.finditer(text, at):
         depth += 1 if match[0] == "/*" else -1
         if depth == 0:
-            return at + match.end()
-    raise InvalidRequest(
-        f"the comment that begins at {place(text, at)} is not closed", about="text"
+            return match.end()
+    raise _unclosed("comment", text, at)
+
+
+def _after_dollars(text: str, at: int, tag: str) -> int:
+    closing = text.find(tag, at + len(tag))
+    if closing < 0:
+        raise _unclosed("string", text, at)
+    return closing + len(tag)
+
+
+def _unclosed(what: str, text: str, at: int) -> InvalidRequest:
+    return InvalidRequest(
+        f"the {what} that begins at {place(text, at)} is not closed", about="text"
+    )
+
+
+def _excess(kind: Kind, text: str, at: int) -> InvalidRequest:
+    if kind is Kind.SYMBOL:
+        return InvalidRequest(
+            f"the brackets at {place(text, at)} are nested more than {DEPTH} deep; write parts of"
+            " the statement as views or as names in WITH",
+            about="text",
+        )
+    what = "number" if kind is Kind.NUMBER else "name"
+    most = _LONGEST.get(kind, LENGTH)
+    return InvalidRequest(
+        f"the {what} at {place(text, at)} is longer than {most} characters; use a shorter one",
+        about="text",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -151,11 +152,15 @@ class Query:
 
     def without(self, shown: Mapping[str, Collection[str]]) -> str:
         """Return the text; each ``*`` leaves out the columns that ``shown`` has for its table."""
-        text = self.text
-        for word, relation in self.stars:
-            names = ", ".join(shown.get(relation, ()))
-            text = text.replace(f" {word}", f" EXCEPT ({names})" if names else "")
-        return text
+        if not self.stars:
+            return self.text
+        hidden = {word: ", ".join(shown.get(table, ())) for word, table in self.stars}
+
+        def columns(star: re.Match[str]) -> str:
+            names = hidden.get(star[1])
+            return star[0] if names is None else f" EXCEPT ({names})" if names else ""
+
+        return re.sub(r" (__lake_x*star\d+__)", columns, self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ import scala.collection.immutable.Seq;
  * counts. It skips no row group by filters that {@link SafeFilters} removes. If the constants say
  * so, it drops the deleted positions of each file while it reads. And a write gives every field the
  * id in option {@code shelduck.field.ids}; with option {@code shelduck.changes}, it writes the rows of
- * a {@link ChangeWriter}.
+ * a {@link ChangeWriter}. With option {@code shelduck.reports}, tasks write files where they stay and
+ * report them.
  */
 public class LakeParquet extends ParquetFileFormat {
   /** The first of the three constants that {@link DeletedPositions} reads. */
@@ -135,6 +136,12 @@ public class LakeParquet extends ParquetFileFormat {
           "a field name contains ${...}, which Spark would replace with a setting; rename it");
     }
     FieldIds.of(conf).checked(new SparkToParquetSchemaConverter(conf).convert(written));
+    Option reports = options.get(ReportedWriters.OPTION);
+    if (!reports.isEmpty()) {
+      conf.setClassLoader(LakeCommitter.class.getClassLoader());
+      conf.set("spark.sql.sources.outputCommitterClass", LakeCommitter.class.getName());
+      factory = new ReportedWriters(factory, session.sparkContext(), (String) reports.get());
+    }
     return changes ? new ChangeWriters(factory, written) : factory;
   }
 }

@@ -92,6 +92,11 @@ public final class LakePlans {
     }
   }
 
+  /** What the tasks of a write reported; see {@link ReportedWriters}. */
+  public String reports(String name) {
+    return ReportedWriters.taken(name);
+  }
+
   /** Whether all rows that the plan reads are in the plan itself. */
   public boolean hasItsRows(Dataset rows) {
     Seq leaves = rows.queryExecution().analyzed().collectLeaves();

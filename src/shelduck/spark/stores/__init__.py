@@ -1,0 +1,1 @@
+"""How object stores are reached: settings, by Python and by Spark alike."""

@@ -1,0 +1,166 @@
+"""Where the lakes of this process have their files, and how Python and Spark reach them.
+
+Spark gets the settings of an object store with each read and write. Hadoop keeps one file system
+for each scheme and bucket, whatever the settings are, so files that are reached with settings of
+our own have a scheme of their own in Spark: they neither take nor change what other users of the
+session reach. The catalog never has that scheme.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field
+from functools import lru_cache
+
+from shelduck.model.files.place import split_address, storage_path
+from shelduck.model.files.storage_settings import StorageSettings
+from shelduck.spark.stores.environment import settings_of_environment
+
+S3 = ("s3", "s3a", "s3n")
+S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+_PROVIDERS = "org.apache.hadoop.fs.s3a"
+# Bounds of retries, of Amazon's client inside those of Hadoop: a request that never succeeds fails
+# within a minute.
+_BOUNDS = {
+    "attempts.maximum": "2",
+    "retry.limit": "4",
+    "retry.interval": "200ms",
+    "retry.throttle.limit": "5",
+    "retry.throttle.interval": "200ms",
+    "connection.establish.timeout": "10s",
+}
+# Files get names that nobody had before, so nothing is looked up before they are written.
+_DIRECT = {"performance.flags": "create,delete,mkdir", "create.performance": "true"}
+# Names of schemes tell nothing about the settings behind them.
+_SALT = os.urandom(16)
+_lock = threading.Lock()
+_homes: dict[tuple[str, str], dict[str, Home]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """How files below one place are reached: by Python with ``settings``, and by Spark.
+
+    ``scheme`` is what Spark calls the storage, and ``options`` are the settings that it gets with
+    each read and write; there are none if those of the session are enough.
+    """
+
+    settings: StorageSettings
+    scheme: str = ""
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+
+
+def put_home(data_path: str, home: Home) -> None:
+    """Reach everything below a data path in this way from now on."""
+    scheme, host, key = split_address(storage_path(data_path))
+    with _lock:
+        known = _homes.get((scheme, host), {}) | {key: home}
+        longest_first = sorted(known.items(), key=lambda item: -len(item[0]))
+        _homes[scheme, host] = dict(longest_first)
+
+
+def home_of(path: str) -> Home:
+    """Return how a path is reached.
+
+    Files elsewhere, such as those that a lake adopted, are reached as the lakes of this process
+    are; if these differ, as the environment says.
+    """
+    scheme, host, key = split_address(path)
+    scheme = "s3" if scheme in S3 else scheme
+    below = _homes.get((scheme, host))
+    if below:
+        for prefix, home in below.items():
+            if key.startswith(prefix):
+                return home
+        return next(iter(below.values()))
+    if scheme != "s3":
+        return Home(StorageSettings(), scheme)
+    of_s3 = [at for (known, _), at in list(_homes.items()) if known == "s3"]
+    others = {home for at in of_s3 for home in at.values()}
+    if len({home.settings for home in others}) != 1:
+        return _strange_home(host)
+    home = others.pop()
+    return own_home(host, home.settings) if home.options else home
+
+
+@lru_cache(maxsize=64)
+def _strange_home(bucket: str) -> Home:
+    return own_home(bucket, settings_of_environment())
+
+
+def forget_homes() -> None:
+    """Forget all places and what the environment said."""
+    with _lock:
+        _homes.clear()
+    _strange_home.cache_clear()
+
+
+@lru_cache(maxsize=64)
+def own_home(bucket: str, settings: StorageSettings) -> Home:
+    """Return how a bucket is reached with settings that Spark gets with each read and write."""
+    text = repr((bucket, astuple(settings))).encode()
+    scheme = f"s3-{hmac.new(_SALT, text, hashlib.sha256).hexdigest()[:8]}"
+    own = _BOUNDS | _DIRECT | _s3a(settings)
+    options = {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in own.items()}
+    return Home(settings, scheme, options | {f"fs.{scheme}.impl": S3A})
+
+
+def _s3a(settings: StorageSettings) -> dict[str, str]:
+    """Return settings in the words of Hadoop's S3A."""
+    style = settings.path_style
+    if style is None:
+        # As pyarrow does: servers other than Amazon's rarely have a host for each bucket.
+        style = settings.endpoint is not None
+    provider = "TemporaryAWSCredentialsProvider" if settings.session_token else ""
+    if settings.anonymous:
+        provider = "AnonymousAWSCredentialsProvider"
+    elif settings.access_key and not provider:
+        provider = "SimpleAWSCredentialsProvider"
+    endpoint = settings.endpoint
+    region = settings.region or ("us-east-1" if endpoint else None)
+    found = {
+        "endpoint": endpoint,
+        "endpoint.region": region,
+        "connection.ssl.enabled": "false" if (endpoint or "").startswith("http://") else "true",
+        "path.style.access": "true" if style else "false",
+        "access.key": settings.access_key,
+        "secret.key": settings.secret_key,
+        "session.token": settings.session_token,
+        "aws.credentials.provider": f"{_PROVIDERS}.{provider}" if provider else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def spark_path(path: str) -> str:
+    """Return a path of a lake for Spark: a path without a scheme is local."""
+    if path.startswith("/"):
+        return f"file://{path}"
+    return listed_path(path)
+
+
+def listed_path(path: str) -> str:
+    """Return the same for a file that the bridge lists: a local path stays as it is."""
+    if path.startswith("/"):
+        return path
+    scheme = split_address(path)[0]
+    if scheme not in S3:
+        return path
+    return f"{home_of(path).scheme}{path[len(scheme) :]}"
+
+
+def spark_options(paths: Iterable[str]) -> dict[str, str]:
+    """Return the options with which Spark reads or writes files at these paths."""
+    found: dict[str, str] = {}
+    known = set()
+    for path in paths:
+        if path.startswith("/") or split_address(path)[0] not in S3:
+            continue
+        home = home_of(path)
+        if home.scheme not in known:
+            known.add(home.scheme)
+            found |= home.options
+    return found

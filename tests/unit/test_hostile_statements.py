@@ -1,0 +1,223 @@
+"""Statements that nobody means: each gives a statement or one ShelduckError, in bounded time."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from contextlib import suppress
+
+import pytest
+
+from shelduck.errors import InvalidRequest, ShelduckError
+from shelduck.model.tables.schema import new_field
+from shelduck.model.text.names import directory
+from shelduck.model.types.data_types import parse_type
+from shelduck.sql.parse import parse
+from shelduck.sql.tokens.parameters import with_parameters
+from tests.support.statement_corpus import example_statements
+
+MANY = 1000
+DIGITS = "9" * 5000
+
+TOO_DEEP = {
+    "brackets": f"SELECT {'(' * MANY}1{')' * MANY}",
+    "subqueries": f"SELECT * FROM {'(SELECT * FROM ' * MANY}t{')' * MANY}",
+    "a list of tables": f"SELECT * FROM {'(' * MANY}t{')' * MANY}",
+    "a default": f"CREATE TABLE t (a INT DEFAULT {'(' * MANY}1{')' * MANY})",
+    "a view": f"CREATE VIEW v AS SELECT {'(' * MANY}1{')' * MANY}",
+    "rows": f"INSERT INTO t VALUES {'(' * MANY}1{')' * MANY}",
+    "open": "(" * 500_000,
+    "square": f"SELECT {'a[' * MANY}1{']' * MANY}",
+    "a type in round brackets": f"CREATE TABLE t (a {'ARRAY(' * MANY}INT{')' * MANY})",
+}
+
+
+@pytest.mark.parametrize("text", TOO_DEEP.values(), ids=TOO_DEEP)
+def test_brackets_that_are_nested_too_deep_are_refused_with_their_place(text):
+    with pytest.raises(
+        InvalidRequest, match=r"at line 1, column \d+ are nested more than 200 deep"
+    ):
+        parse(text)
+
+
+def test_200_brackets_are_read():
+    [query] = parse(f"SELECT * FROM {'(' * 200}t{')' * 200}")
+    assert [relation.name.parts for relation in query.relations] == [("t",)]
+
+
+DEEP_TYPES = {
+    "array": f"{'array<' * MANY}int{'>' * MANY}",
+    "struct": f"{'struct<a: ' * MANY}int{'>' * MANY}",
+    "list": f"int{'[]' * MANY}",
+}
+
+
+@pytest.mark.parametrize("text", DEEP_TYPES.values(), ids=DEEP_TYPES)
+def test_a_type_that_is_nested_too_deep_is_refused(text):
+    with pytest.raises(InvalidRequest, match="more than 100 levels"):
+        parse_type(text)
+    with pytest.raises(InvalidRequest, match="more than 100 levels"):
+        parse(f"CREATE TABLE t (a {text})")
+
+
+LONG_NUMBERS = (
+    f"SELECT {DIGITS}",
+    f"CREATE TABLE t (a DECIMAL({DIGITS}, 2))",
+    f"CREATE TABLE t (a VARCHAR({DIGITS}))",
+    f"CREATE TABLE t (a INT DEFAULT {DIGITS})",
+    f"CREATE TABLE t (a INT) PARTITIONED BY (bucket({DIGITS}, a))",
+    f"CREATE TABLE t (a INT) DISTRIBUTED BY HASH(a) BUCKETS {DIGITS}",
+    f"SELECT * FROM t VERSION AS OF {DIGITS}",
+    f"INSERT INTO t VALUES ({DIGITS})",
+    f"CALL expire_snapshots({DIGITS})",
+    f"VACUUM t RETAIN {DIGITS[:301]} HOURS",
+    f"SHOW ALTER TABLE COLUMN LIMIT {DIGITS}",
+)
+
+
+@pytest.mark.parametrize("text", LONG_NUMBERS)
+def test_a_number_of_thousands_of_digits_is_refused(text):
+    with pytest.raises(InvalidRequest, match=r"the number at .* is longer than 300 characters"):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", [f"SELECT * FROM t@v{DIGITS}", f"DROP TABLE {'a' * 1001}"])
+def test_a_name_of_thousands_of_letters_is_refused(text):
+    with pytest.raises(InvalidRequest, match=r"the name at .* is longer than 1000 characters"):
+        parse(text)
+
+
+def test_a_snapshot_has_at_most_18_digits():
+    with pytest.raises(InvalidRequest, match="expected the id of a snapshot"):
+        parse(f"SELECT * FROM t VERSION AS OF '{DIGITS}'")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_catalog_can_hold_is_refused(name):
+    with pytest.raises(InvalidRequest, match="has a character that no catalog can hold"):
+        new_field(name, parse_type("int"), 1)
+
+
+def test_a_name_that_is_longer_than_a_file_name_is_no_directory():
+    uuid = "0197b3c4-0000-7000-8000-000000000000"
+    assert directory("a" * 200, uuid) == f"{'a' * 200}/"
+    assert directory("a" * 201, uuid) == f"{uuid}/"
+
+
+def listed(pattern: str, count: int, between: str = ", ") -> str:
+    return between.join(pattern.replace("#", str(n)) for n in range(count))
+
+
+# Texts whose second argument is how many parts they have.
+LARGE = {
+    "set operations": lambda n: listed("SELECT t#.a FROM t#", n, " UNION ALL "),
+    "rows": lambda n: f"INSERT INTO t VALUES {listed('(#, 0)', n)}",
+    "rows of a query": lambda n: f"SELECT * FROM VALUES {listed('(#, 0)', n)}",
+    "tables": lambda n: f"SELECT {listed('main.t#.a', n)} FROM {listed('main.t#', n)}",
+    "stars": lambda n: f"SELECT rowid, {listed('*', n)} FROM t",
+    "columns": lambda n: f"CREATE TABLE t ({listed('a# INT', n)})",
+    "new columns": lambda n: f"ALTER TABLE t {listed('ADD COLUMN a# INT', n)}",
+    "listed columns": lambda n: f"INSERT INTO t ({listed('a#', n)}) SELECT 1",
+    "assignments": lambda n: f"UPDATE t SET {listed('a# = 1', n)}",
+    "subqueries": lambda n: f"UPDATE t SET {listed('a# = (SELECT 1 FROM u)', n)}",
+    "partition keys": lambda n: f"ALTER TABLE t SET PARTITIONED BY ({listed('a#', n)})",
+    "columns of a view": lambda n: f"CREATE VIEW v ({listed('a#', n)}) AS SELECT 1",
+    "parameters": lambda n: f"CREATE MACRO m({listed('a#', n)}) AS 1",
+    "properties": lambda n: f"ALTER TABLE t SET TBLPROPERTIES ({listed('a# = 1', n)})",
+    "clauses": lambda n: f"MERGE INTO t USING s ON 1 = 1 {'WHEN MATCHED THEN DELETE ' * n}",
+    "comments": lambda n: f"SELECT 1 {'/* x */' * n}",
+    "dollars": lambda n: f"SELECT {listed('$a#$', n, '')}",
+    "cases": lambda n: f"UPDATE t SET a = {'CASE WHEN a THEN ' * n}1{' END' * n}",
+    "statements": lambda n: listed("SELECT #", n, ";"),
+}
+
+
+def seconds(text: str) -> float:
+    begun = time.process_time()
+    with suppress(ShelduckError):
+        parse(text)
+    return time.process_time() - begun
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("build", LARGE.values(), ids=LARGE)
+def test_time_grows_with_the_text_and_no_faster(build):
+    small, large = (min(seconds(build(n)) for _ in range(2)) for n in (1_000, 16_000))
+    # 16 times if linear, 256 times if quadratic.
+    assert large < 64 * small + 0.5
+
+
+@pytest.mark.parametrize("build", LARGE.values(), ids=LARGE)
+def test_a_thousand_parts_are_read_at_once(build):
+    assert seconds(build(MANY)) < 2
+
+
+def test_a_megabyte_of_text_is_one_string():
+    assert len(parse(f"SELECT '{'x' * 1_000_000}'")) == 1
+
+
+ODD = (
+    *"()[]{}<>,.;:=*-+@$?|&!#~^%/\\\"'`",
+    "::", "=>", ":=", "<=>", "--", "/*", "*/", "$$", "$a$", "''", '""', "``", "0x", "1e999", ".5",
+    "${x}", "\u00e9", "\u2003", "\U0001f986", "\ud800", "\0", "\n", "NULL", "DEFAULT", "END", "AS",
+    "ON", "SELECT", "FROM", "WITH", "VALUES", "TABLE", "IN", "CASE", "RETURNING", "AT (VERSION =>",
+    "array<", "struct<a:", "decimal(", "varchar(99999999999)", DIGITS, f"'{DIGITS}'", "a" * 300,
+)  # fmt: skip
+PIECE = re.compile(r"\w+|'[^']*'|\s+|[^\w\s]")
+
+
+def mutated(random: random.Random, statements: tuple[str, ...]) -> str:
+    """Return an example with some of its pieces dropped, doubled, swapped, nested or replaced."""
+    pieces = PIECE.findall(random.choice(statements))
+    for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
+        at = random.randrange(len(pieces) + 1)
+        upto = min(len(pieces), at + random.choice((1, 1, 2, 5)))
+        other = PIECE.findall(random.choice(statements))
+        match random.randrange(8):
+            case 0:
+                del pieces[at:upto]
+            case 1:
+                pieces[at:at] = pieces[at:upto]
+            case 2 if len(pieces) > 1:
+                one, two = random.sample(range(len(pieces)), 2)
+                pieces[one], pieces[two] = pieces[two], pieces[one]
+            case 3:
+                depth = random.choice((1, 2, 150, 500))
+                opening, closing = random.choice(("()", "[]", "<>", "{}", ("(SELECT ", ")")))
+                pieces[at:upto] = [opening * depth, *pieces[at:upto], closing * depth]
+            case 4:
+                pieces[at:upto] = [random.choice(ODD)]
+            case 5:
+                pieces[at:at] = [" ", random.choice(ODD), " "]
+            case 6:
+                pieces[at:at] = other[: random.randrange(len(other) + 1)]
+            case _:
+                pieces[at:upto] = pieces[at:upto] * random.choice((2, 50, 300))
+    return "".join(pieces)
+
+
+def test_the_examples_are_many():
+    assert len(example_statements()) > 700
+
+
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [(0, 1_000), pytest.param(1_000, 99_000, marks=pytest.mark.slow)],
+)
+def test_what_becomes_of_an_example_is_read_or_refused(first, count):
+    statements = example_statements()
+    empty = 0
+    for seed in range(first, first + count):
+        text = mutated(random.Random(seed), statements)
+        begun = time.process_time()
+        for read in (parse, lambda text: with_parameters(text, {"a": 1})):
+            try:
+                read(text)
+            except ShelduckError as error:
+                empty += not str(error)
+            except BaseException as error:
+                error.add_note(f"seed {seed}: {text[:300]!r}")
+                raise
+        assert time.process_time() - begun < 5, seed
+    assert not empty
