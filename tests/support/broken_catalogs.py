@@ -18,6 +18,7 @@ from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.read import metadata, read
 from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
 from shelduck.catalog.upkeep.audit import audit_rows
 from shelduck.errors import ShelduckError
 from shelduck.operations.read.known_layouts import LayoutMemory
@@ -68,6 +69,9 @@ class Mutation:
         if self.kind in ("swapped interval", "duplicated row"):
             return True
         is_number = self.declared == "BIGINT" and self.column != "column_order"
+        if self.kind == "minus one" and self.table.startswith("ducklake_inlined_data_"):
+            # A user's number may be anything.
+            is_number = self.column in SYSTEM_COLUMNS
         return is_number and self.kind in _NO_NUMBERS
 
 

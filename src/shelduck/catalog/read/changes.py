@@ -216,8 +216,6 @@ def _positions(
     connection: Connection, name: str, last: int
 ) -> dict[int, tuple[tuple[int, int], ...]]:
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for number, position, at in connection.execute(
-        queries.inlined_deletes_with_snapshots(name, last)
-    ):
+    for number, position, at in connection.execute(queries.inlined_deletes_at(name, last)):
         found[number].append((position, at))
     return {number: tuple(gone) for number, gone in found.items()}

@@ -261,8 +261,9 @@ def delete_format(table: TableVersion, path: str, kind: str, key: str | None) ->
 
 def _inlined_deletes(connection: Connection, name: str, at: int) -> dict[int, tuple[int, ...]]:
     found: dict[int, list[int]] = defaultdict(list)
-    for number, position in connection.execute(queries.inlined_deletes_at(name, at)):
-        found[number].append(position)
+    for number, position, _ in connection.execute(queries.inlined_deletes_at(name, at)):
+        if not found[number] or found[number][-1] != position:
+            found[number].append(position)
     return {number: tuple(positions) for number, positions in found.items()}
 
 

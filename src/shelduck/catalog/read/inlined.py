@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal as Number
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -61,7 +62,15 @@ def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRow
     each schema version with rows. Columns are those of the version with which the rows were
     written; their ids identify the current columns.
     """
-    return _find(connection, table, lambda source: _is_shown(source, table.snapshot.id))
+    found = _find(connection, table, lambda source: _is_shown(source, table.snapshot.id))
+    for part in found:
+        twice = [n for n, count in Counter(part.row_ids).items() if count > 1]
+        if twice:
+            raise CorruptLake(
+                f"{table.full_name} has row_id {twice[0]} twice in the catalog at snapshot"
+                f" {table.snapshot.id}; {RESTORE}"
+            )
+    return found
 
 
 def inlined_changes(
@@ -293,15 +302,22 @@ def _query(
 
 def _converted(dialect: Dialect, columns: Schema, rows: list[Any], *, by_end: bool) -> InlinedRows:
     converters = [_converter(dialect, f) for f in columns]
-    return InlinedRows(
-        columns,
-        tuple(
-            tuple(
+
+    def values(row: Any) -> tuple[object, ...]:
+        try:
+            return tuple(
                 None if value is None else convert(value)
                 for convert, value in zip(converters, row[len(SYSTEM_COLUMNS) :], strict=True)
             )
-            for row in rows
-        ),
+        except (ArithmeticError, TypeError, ValueError) as error:
+            raise CorruptLake(
+                f"the catalog has a row with row_id {row[0]} and a value that is not one of its"
+                f" column ({error}); {RESTORE}"
+            ) from error
+
+    return InlinedRows(
+        columns,
+        tuple(map(values, rows)),
         tuple(row[0] for row in rows),
         tuple(row[2 if by_end else 1] for row in rows),
     )
@@ -315,13 +331,34 @@ def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
     if name == "blob":
         return lambda value: value.encode() if isinstance(value, str) else bytes(value)
     if name == "boolean":
-        return lambda value: "true" if value in (True, "true") else "false"
+        return _flag
+    if _INTEGER.fullmatch(name):
+        return partial(_whole, name)
     if name in FLOATS:
         shape = field.shape
         return lambda v: float_text(shape, v) if isinstance(v, float) else str(v)
     if name == "interval":
         return _interval
     return _text
+
+
+_INTEGER = re.compile(r"u?int\d+")
+
+
+def _flag(value: Any) -> str:
+    if value not in (0, 1, "true", "false"):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return "true" if value in (1, "true") else "false"
+
+
+def _whole(kind: str, value: Any) -> str:
+    """Return the text of an integer; ValueError if it is none of this type."""
+    text = _text(value)
+    unsigned, bits = kind.startswith("u"), int(kind.lstrip("uint"))
+    least, most = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if not least <= int(text) <= most:
+        raise ValueError(f"{text} is beyond {kind}")
+    return text
 
 
 def _text(value: Any) -> str:

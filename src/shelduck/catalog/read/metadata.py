@@ -6,7 +6,7 @@ thousands of files.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -135,10 +135,8 @@ def _inlined_deletes(connection: Connection, table: TableVersion) -> Mapping[int
     name = queries.inlined_delete_table(table.id)
     if name not in queries.present_tables(connection, [name]):
         return {}
-    counts: dict[int, int] = defaultdict(int)
-    for number, _ in connection.execute(queries.inlined_deletes_at(name, table.snapshot.id)):
-        counts[number] += 1
-    return counts
+    rows = connection.execute(queries.inlined_deletes_at(name, table.snapshot.id))
+    return Counter(number for number, _ in {(row.file_id, row.row_id) for row in rows})
 
 
 class ChangedSnapshot(NamedTuple):
@@ -167,7 +165,8 @@ def changed_snapshots(connection: Connection, table: TableVersion) -> list[Chang
         for row in connection.execute(_sums(table.id, "begin_snapshot"))
     }
     removed = {row[0]: row[1] for row in connection.execute(_sums(table.id, "end_snapshot"))}
-    parents: list[int | None] = [*(s.id for s in found[1:]), None]
+    ids: list[int | None] = [s.id for s in found]
+    parents = [*ids, None][1:]
     changed = []
     for snapshot, parent in zip(found, parents, strict=True):
         verbs = {e.verb for e in parse_entries(snapshot.changes_made) if e.id == table.id}

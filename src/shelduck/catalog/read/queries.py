@@ -35,7 +35,7 @@ from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read.intervals import begin_of, is_broken
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.column_types import BIGINT, TEXT
-from shelduck.catalog.schema.rules import checked_numbers
+from shelduck.catalog.schema.rules import MOST, checked_numbers
 
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes
@@ -243,19 +243,14 @@ _POSITION = ("file_id", "row_id", "begin_snapshot")
 
 
 def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
-    """Ask for the deleted positions in the catalog itself, by data file."""
+    """Ask for the deleted positions in the catalog itself, by data file, with their snapshots."""
     source = inlined_deletes(name)
+    begin = source.c.begin_snapshot
     return (
-        select(source.c.file_id, source.c.row_id)
-        .where(or_(source.c.begin_snapshot <= snapshot, source.c.begin_snapshot.is_(None)))
+        select(source.c.file_id, source.c.row_id, begin)
+        .where(or_(begin <= snapshot, begin.is_(None), begin > MOST))  # refused when fetched
         .order_by(source.c.file_id, source.c.row_id)
     )
-
-
-def inlined_deletes_with_snapshots(name: str, snapshot: int) -> Select[Any]:
-    """Ask for the same as `inlined_deletes_at`, each position with the snapshot that deleted it."""
-    begin = inlined_deletes(name).c.begin_snapshot
-    return inlined_deletes_at(name, snapshot).add_columns(column("begin_snapshot", begin.type))
 
 
 def inlined_delete_counts(name: str) -> Select[Any]:

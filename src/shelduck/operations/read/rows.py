@@ -9,20 +9,25 @@ from typing import TypeVar
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.read.pruning import Pruner
+from shelduck.planning.conservation import named
 from shelduck.planning.scan import ScanPlan, plan_scan
 from shelduck.spark.bridge.named import whole_condition
+from shelduck.spark.files.existence import absent_files
 from shelduck.spark.files.layouts import read_layouts
 from shelduck.spark.scan.read import Origin, read_rows
 from shelduck.spark.scan.rollup_rule import Chooser
 from shelduck.spark.session import DataFrame, SparkSession
 
 Found = TypeVar("Found")
+# Files of this size are so rare that their sizes are compared with the storage.
+_HUGE = 16 * 2**30
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ def table_rows(
             wanted = {f.mapping_id for f in files if f.mapping_id is not None}
             mappings = read.name_mappings(connection, wanted)
             inlined = read.inlined_rows(connection, table)
+    _require_sizes(table, files)
     unsafe: frozenset[FieldId] = frozenset()
     if staged is not None:
         unsafe = staged.unsafe_bounds
@@ -141,3 +147,17 @@ def table_rows(
         inlined = staged.over_inlined(inlined)
     known = layouts.fill(files, read_layouts)
     return TableRows(store, table, tuple(known), mappings, tuple(inlined), unsafe)
+
+
+def _require_sizes(table: TableVersion, files: Sequence[DataFile]) -> None:
+    """Raise CorruptLake for a file that is much smaller than the catalog says.
+
+    Spark would plan a task for each part of it that does not exist.
+    """
+    huge = [(f.path, f.file_size_bytes) for f in files if f.file_size_bytes > _HUGE]
+    wrong = absent_files(huge)
+    if wrong:
+        raise CorruptLake(
+            f"data files of {table.full_name} are not those of the catalog: {named(wrong)}; restore"
+            " them, or correct file_size_bytes in ducklake_data_file"
+        )

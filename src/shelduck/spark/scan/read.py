@@ -11,17 +11,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DataFile, InlinedRows
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import DataType, Decimal, Primitive
-from shelduck.planning.conservation import named
 from shelduck.planning.projection import Column as ReadAs
 from shelduck.planning.projection import Expression
 from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
 from shelduck.spark.bridge import Bridge, Deletes, FileEntry, Named, bridge_for, select_named
-from shelduck.spark.files.existence import absent_files
 from shelduck.spark.local_rows import local_frame
 from shelduck.spark.scan.columns import to_column
 from shelduck.spark.scan.inlined import inlined_frame
@@ -58,8 +55,6 @@ class Origin(StrEnum):
 
 PARTITION_COLUMNS = "spark.shelduck.partitionColumns"
 """The setting of a session that keeps partition columns ordinary, if it is ``false``."""
-# Files of this size are so rare that their sizes are compared with the storage.
-_HUGE = 16 * 2**30
 _CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
 
 
@@ -239,7 +234,7 @@ def _bridged(
             for file, texts in zip(group.files, group.values, strict=True)
             if kept is None or file.id in kept
         ]
-        files = _of_true_sizes(table, [file for file, _ in chosen])
+        files = [file for file, _ in chosen]
         known = values(group, files) if keys and values is not None else {}
         for file, texts in chosen:
             yield FileEntry(
@@ -263,21 +258,6 @@ def _bridged(
         chooser=chooser,
         measurer=None if measure is None else partial(measure, group),
     )
-
-
-def _of_true_sizes(table: TableVersion, files: Sequence[DataFile]) -> Sequence[DataFile]:
-    """Return the files; raise CorruptLake for one that is much smaller than the catalog says.
-
-    Spark would plan a task for each part of it that does not exist.
-    """
-    huge = [(f.path, f.file_size_bytes) for f in files if f.file_size_bytes > _HUGE]
-    wrong = absent_files(huge)
-    if wrong:
-        raise CorruptLake(
-            f"data files of {table.full_name} are not those of the catalog: {named(wrong)}; restore"
-            " them, or correct file_size_bytes in ducklake_data_file"
-        )
-    return files
 
 
 def _has_partitions(spark: SparkSession, group: ScanGroup) -> bool:
