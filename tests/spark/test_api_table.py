@@ -456,7 +456,7 @@ def test_the_smallest_life_on_every_catalog(lake_url, data_path, spark):
     ("url", "data_path", "kind", "message"),
     [
         ("sqlite:///{0}/lake.db", None, InvalidRequest, "creating a lake in"),
-        ("sqlite:///{0}/no/such/lake.db", "{0}/data", CatalogUnavailable, "{0}/no/such"),
+        ("sqlite:///{0}/no/such/lake.db", "{0}/data", InvalidRequest, "{0}/no/such"),
         ("mysql://me@here/lake", "{0}/data", InvalidRequest, "mysql"),
         (
             "no url at all",

@@ -387,7 +387,11 @@ def test_a_change_of_others_that_excludes_the_statement_cancels_it(lake):
     ("using", "kind", "told"),
     [
         ("nothing + 1", InvalidRequest, r"`nothing` cannot be resolved"),
-        ("nope(v)", InvalidRequest, r"of v of main.t is not valid: \[UNRESOLVED_ROUTINE\]"),
+        (
+            "nope(v)",
+            Unsupported,
+            r"USING nope\(v\): it calls nope\(\), which stored text must not do",
+        ),
         ("sum(n)", InvalidRequest, r"is not valid: \[MISSING_GROUP_BY\]"),
         ("n +", InvalidRequest, r"is not valid: \[PARSE_SYNTAX_ERROR\]"),
         ("array(n)", InvalidRequest, r"is not valid: \[DATATYPE_MISMATCH"),

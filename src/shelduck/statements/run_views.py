@@ -165,11 +165,12 @@ def _define(
     schema = runner.state.default_schema
     # The view's own name counts as being read: a query that reaches it would never end.
     scope = Scope(schema, views=(str(name).lower(),))
+    # Spark first: what it does not know may be a macro, for which its text is put in place.
+    columns = frame_of(unit, query, scope).columns
     try:
         require_harmless(unit, query)
     except Unsupported as error:
         raise Unsupported(f"cannot create view {name}: {error}") from error
-    columns = frame_of(unit, query, scope).columns
     shown = require_columns(columns, aliases, str(name))
     spark_sql = spark_text(unit, query, schema)
     sql = _duckdb_text(unit, name, query, columns, schema)

@@ -30,7 +30,6 @@ from pyspark.sql.types import (
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.classes import PACKAGE, loaded
 from shelduck.spark.bridge.codec import (
-    NULL,
     FileEntry,
     failure,
     field_rows,
@@ -133,7 +132,7 @@ class Bridge:
             writer.options(**options).save(spark_path(place))
         finally:
             reports = field_rows(str(self.plans.reports(name)))
-        return {file: None if text == NULL else b64decode(text) for file, text in reports}
+        return {file: b64decode(text) if text else None for file, text in reports}
 
     def bucket_hash(self, value: Column) -> Column:
         """Return DuckDB's hash for buckets, a 31-bit int, of a column of bigint, double or binary.

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, func, null, select
 
+from shelduck.catalog.dialects.checked import unchecked
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.overview.lake_tables import total
 from shelduck.catalog.read.queries import live
@@ -93,7 +94,7 @@ def by_layout(connection: Connection, table: int) -> list[LayoutFiles]:
     """
     c, known = _file.c, own_tables.file_layout
     is_known = bool(queries.present_tables(connection, [known.name]))
-    layout_id: Any = known.c.layout_id if is_known else null()
+    layout_id: Any = unchecked(known.c.layout_id) if is_known else null()
     counted: ColumnElement[Any] = func.count()
     query = select(
         *(layout_id.label("layout"), c.mapping_id, counted),

@@ -46,7 +46,7 @@ public class ReportedWriter extends OutputWriter {
     writer.close();
     String footer = footer();
     String name = path.substring(path.lastIndexOf('/') + 1);
-    reports.add(TextRows.encoded(name) + '\t' + (footer == null ? "\\N" : footer));
+    reports.add(TextRows.encoded(name) + '\t' + (footer == null ? "" : footer));
   }
 
   public String path() {
