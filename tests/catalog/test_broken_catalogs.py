@@ -138,12 +138,12 @@ def test_the_size_of_a_file_is_a_number_of_bytes(lake, size, shown):
                 " WHERE data_file_id = 0"
             ),
             "ducklake_data_file has a row from snapshot 3 to 2, with data_file_id 0, table_id 1,"
-            " which is no interval" + RESTORE,
+            " which is not an interval" + RESTORE,
         ),
         (
             "UPDATE ducklake_column SET begin_snapshot = NULL WHERE column_id = 2",
             "ducklake_column has a row from snapshot None to None, with column_id 2, table_id 1,"
-            " which is no interval" + RESTORE,
+            " which is not an interval" + RESTORE,
         ),
         (
             "UPDATE ducklake_column SET parent_column = 4 WHERE column_id = 3",

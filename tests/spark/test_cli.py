@@ -275,7 +275,7 @@ def test_settings_of_spark_reach_the_session_that_a_command_starts(url, spark, m
 
     told = fail(monkeypatch, capsys, "sql", "SELECT 1", "-c", url, "--conf", "spark.a")
     assert told == (
-        "InvalidRequest: --conf 'spark.a' is no setting; write key=value, such as"
+        "InvalidRequest: --conf 'spark.a' is not a setting; write key=value, such as"
         " spark.driver.memory=4g\n"
     )
 

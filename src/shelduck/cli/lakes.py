@@ -57,7 +57,7 @@ def _settings(conf: Sequence[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise InvalidRequest(
-                f"--conf {text!r} is no setting; write key=value, such as spark.driver.memory=4g"
+                f"--conf {text!r} is not a setting; write key=value, such as spark.driver.memory=4g"
             )
         found[key.strip()] = value.strip()
     return found

@@ -8,21 +8,10 @@ from shelduck.catalog.dialects.values import binary
 from shelduck.model.files.nested_text import nested_text
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.text.quoting import double_quoted
+from shelduck.model.types.spellings import DUCKDB_NUMBERS
 
 _HERE = "database_name = current_database() AND schema_name = current_schema()"
-_TYPES = {
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "int128": "HUGEINT",
-    "uint8": "UTINYINT",
-    "uint16": "USMALLINT",
-    "uint32": "UINTEGER",
-    "uint64": "UBIGINT",
-    "uint128": "UHUGEINT",
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
+_TYPES = DUCKDB_NUMBERS | {
     "timetz": "TIME WITH TIME ZONE",
     "timestamptz": "TIMESTAMP WITH TIME ZONE",
 }

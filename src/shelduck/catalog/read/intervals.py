@@ -38,7 +38,7 @@ class BrokenInterval(BrokenValue):
             begin, end = row["begin_snapshot"], row["end_snapshot"]
             where = row_text(dict(row), "begin_snapshot")
             told = f"{self.table} has a row from snapshot {begin!r} to {end!r}, with {where}"
-            self.args = (f"{told}, which is no interval; {RESTORE}",)
+            self.args = (f"{told}, which is not an interval; {RESTORE}",)
 
 
 class _Begin(Checked):

@@ -56,3 +56,19 @@ SPARK_WORDS = {
     "timestamp": "TIMESTAMP_NTZ",
 }
 """Spark's words for types of DuckLake that it calls otherwise."""
+
+DUCKDB_NUMBERS = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "int128": "HUGEINT",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+    "uint128": "UHUGEINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+}
+"""What DuckDB calls numbers."""

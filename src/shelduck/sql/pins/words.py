@@ -9,22 +9,8 @@ from shelduck.errors import Unsupported
 from shelduck.model.text.quoting import backticked, double_quoted, quote_text
 from shelduck.model.types.data_types import DataType, Decimal, Leaf, List, Map, Primitive, Struct
 from shelduck.model.types.literals import blob_bytes, canonical_text
+from shelduck.model.types.spellings import DUCKDB_NUMBERS
 
-_DUCKDB = {
-    "boolean": "BOOLEAN",
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "int128": "HUGEINT",
-    "uint8": "UTINYINT",
-    "uint16": "USMALLINT",
-    "uint32": "UINTEGER",
-    "uint64": "UBIGINT",
-    "uint128": "UHUGEINT",
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
-}
 _SPARK = {
     "boolean": "BOOLEAN",
     "int8": "TINYINT",
@@ -114,7 +100,7 @@ class DuckDBWords:
             case Decimal(precision, scale):
                 return f"DECIMAL({precision},{scale})"
             case Primitive(name):
-                return _DUCKDB.get(name, name.upper())
+                return DUCKDB_NUMBERS.get(name, name.upper())
 
     def constant(self, leaf: Leaf, text: str) -> str:
         """Return the value that DuckLake's text means."""
