@@ -13,6 +13,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.evolution.rollups import spec_of
 from shelduck.evolution.schema_diff import difference
 from shelduck.evolution.schema_split import light_and_heavy
+from shelduck.model.changes.job import Job
 from shelduck.model.changes.schema_change import ChangeType, RenameColumn, SetNullable
 from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.options import Scope
@@ -58,6 +59,8 @@ def plan_schema(state: LakeState, texts: Mapping[str, str]) -> SchemaPlan:
     files = _declared(texts)
     there = {_key(name): name for name in CatalogVerbs(state, None).tables()}
     views = {_key(name): (name, view) for name, view in views_of(state, unit)}
+    with state.store.read() as connection:
+        done = [j for j in catalog_jobs.jobs(connection) if j.published is not None]
     plans = [
         TablePlan(name, Action.DROP_VIEW, f"DROP VIEW {name}", None, _gone(name), (str(name),))
         for key, (name, _) in views.items()
@@ -72,7 +75,7 @@ def plan_schema(state: LakeState, texts: Mapping[str, str]) -> SchemaPlan:
         if key not in there:
             plans.append(TablePlan(name, Action.CREATE, file.text.strip().rstrip(";")))
             continue
-        plans += _altered(state, there[key], file)
+        plans += _altered(state, there[key], file, done)
     plans += _views(unit, {key: view for key, (_, view) in views.items()}, files.views)
     plans += _options(options(state), files.options)
     return SchemaPlan(unit.workspace.base.schema_version, tuple(plans), state)
@@ -109,7 +112,9 @@ def _gone(name: TableName) -> tuple[str, ...]:
     return (f"queries of {name} fail",)
 
 
-def _altered(state: LakeState, name: TableName, file: TableFile) -> Iterator[TablePlan]:
+def _altered(
+    state: LakeState, name: TableName, file: TableFile, done: Sequence[Job]
+) -> Iterator[TablePlan]:
     """Yield the light changes of a table, then those of a job, planned as if the light ones were.
 
     A table with rollups has one statement: what is light for it may rebuild a rollup.
@@ -118,7 +123,7 @@ def _altered(state: LakeState, name: TableName, file: TableFile) -> Iterator[Tab
     table = unit.workspace.table(name)
     rollups = list(rollups_of(unit, table))
     specs = [s for r in rollups if (s := spec_of(table, r)) is not None]
-    found = difference(table, file, specs, has_text, _replaced(state, table))
+    found = difference(table, file, specs, has_text, _replaced(table, done))
     if not found.changes:
         return
     light, heavy = (found.changes, ()) if rollups else light_and_heavy(table, found.changes)
@@ -139,10 +144,8 @@ def _alter_text(name: TableName, changes: Sequence[TableChange]) -> str:
     return f"ALTER TABLE {name} {', '.join(map(str, changes))}"
 
 
-def _replaced(state: LakeState, table: TableVersion) -> dict[int, int]:
+def _replaced(table: TableVersion, done: Sequence[Job]) -> dict[int, int]:
     """Return the columns that jobs converted, with their replacements: files may have older ids."""
-    with state.store.read() as connection:
-        done = [j for j in catalog_jobs.jobs(connection) if j.published is not None]
     mine = [c for j in done if j.table_id == table.id for c in j.work.conversions]
     return {int(c.column_id): int(c.shadow_id) for c in mine}
 

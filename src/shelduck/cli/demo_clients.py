@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from decimal import Decimal
 
 from shelduck.api.lake import Lake
@@ -29,7 +29,7 @@ except DuckDBMissing as error:
 """
 
 
-class Client(threading.Thread):
+class Client(threading.Thread, ABC):
     """Does one thing again and again until it is stopped; ``failed`` is what ended it, if anything.
 
     ``done`` counts what it did, ``longest`` is the longest pause in seconds between two successes.

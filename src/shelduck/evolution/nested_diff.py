@@ -43,6 +43,12 @@ class Inside:
         changes, self._changes = self._changes, []
         yield from changes
 
+    def has_default(self, field: Field, wanted: Default | None) -> bool:
+        """Return whether a default is the wanted one; one that no file can show counts as none."""
+        default = field.default
+        shown = default if default is None or self.renders(default) else None
+        return _same_default(field, shown, wanted)
+
     def details_below(self, path: Path) -> Iterator[TableChange]:
         """Yield the defaults and comments that the file has for fields below a new one."""
         file = self.matching.file
@@ -101,14 +107,13 @@ class Inside:
         """Collect the changes of a field's own default and comment."""
         file = self.matching.file
         default, comment = file.defaults.get(place), file.comments.get(place)
-        shown = None if child.default is None or not self.renders(child.default) else child.default
-        if not same_default(child, shown, default):
+        if not self.has_default(child, default):
             self._changes.append(SetDefault(place, default))
         if comment != self.table.comments.get(child.id):
             self._changes.append(SetComment(place, comment))
 
 
-def same_default(field: Field, now: Default | None, wanted: Default | None) -> bool:
+def _same_default(field: Field, now: Default | None, wanted: Default | None) -> bool:
     """Return whether two defaults of a field are the same value or the same expression."""
     if now is None or wanted is None or isinstance(field.shape, Kind):
         return now == wanted

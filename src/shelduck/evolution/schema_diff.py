@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.evolution.field_match import Matched, Matching, lost_of, renames
-from shelduck.evolution.nested_diff import Inside, same_default
+from shelduck.evolution.nested_diff import Inside
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.modify import OrderColumns
 from shelduck.model.changes.schema_change import (
@@ -73,7 +73,7 @@ def difference(
     for column in file.table.columns:
         field = matched[column.name]
         if field is not None:
-            changes += _column(table, field, column, renders, inside)
+            changes += _column(field, column, inside)
     for added in _added(file, matched):
         changes += [added, *inside.details_below(added.path)]
     changes += _order(table, file, matched)
@@ -88,13 +88,7 @@ def difference(
 _RESETS = (ResetPartitioning, ResetSorting)
 
 
-def _column(
-    table: TableVersion,
-    field: Field,
-    column: ColumnDefinition,
-    renders: Callable[[Default], bool],
-    inside: Inside,
-) -> Iterator[TableChange]:
+def _column(field: Field, column: ColumnDefinition, inside: Inside) -> Iterator[TableChange]:
     path = (column.name,)
     if column.nullable and not field.nullable:
         yield SetNullable(path, nullable=True)
@@ -102,12 +96,11 @@ def _column(
     yield from inside.taken()
     if not _same_type(reached, column.type):
         yield ChangeType(path, column.type)
-    shown = field.default if field.default is None or renders(field.default) else None
-    if not same_default(field, shown, column.default):
+    if not inside.has_default(field, column.default):
         yield SetDefault(path, column.default)
     if field.nullable and not column.nullable:
         yield SetNullable(path, nullable=False)
-    if column.comment != table.comments.get(field.id):
+    if column.comment != inside.table.comments.get(field.id):
         yield SetComment(path, column.comment)
 
 
