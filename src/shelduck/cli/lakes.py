@@ -14,7 +14,7 @@ from shelduck.errors import InvalidRequest
 if TYPE_CHECKING:
     from shelduck.api.lake import Lake
 
-# An error is told once, in words.
+# The command prints an error once, in words; Spark stays silent.
 _QUIET = {"spark.log.level": "OFF"}
 config_file: ContextVar[Path | None] = ContextVar("config_file", default=None)
 """The file that ``--config`` gives, None without it."""

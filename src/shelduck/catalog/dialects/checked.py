@@ -225,7 +225,7 @@ def _is_wrong(value: ColumnElement[Any], kind: Checked) -> ColumnElement[bool]:
 
 
 def or_null(value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return a column or an aggregate of one, where NULL means that there is no row."""
+    """Return a column or an aggregate of one, which is NULL if there is no row."""
     assert isinstance(value.type, Checked)
     return type_coerce(value, value.type.or_null)
 

@@ -72,7 +72,7 @@ def unfinished_uploads(directory: str) -> Iterator[Upload]:
 
 
 def abort_upload(place: Place, number: str) -> None:
-    """End an upload and delete its parts; one that has ended is no error."""
+    """End an upload and delete its parts; if it has already ended, do nothing."""
     _, bucket, key = split_address(str(place))
     client = _client(home_of(str(place)).settings)
     assert client is not None

@@ -59,7 +59,7 @@ class Difference:
 def differences(columns: Schema, given: T.StructType) -> Iterator[Difference]:
     """Yield what rows have and a table has not, at any depth; names are compared without case.
 
-    A type that the column's type holds anyway is no difference.
+    The column keeps its type if that type holds the given one.
     """
     return _members(columns.fields, given, ())
 
