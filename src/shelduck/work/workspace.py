@@ -49,6 +49,7 @@ class Workspace:
         self._state = state
         self._base: Snapshot | None = None
         self._connection: Connection | None = None
+        self._read: dict[TableName, TableVersion] = {}
         self._tables: dict[TableId, TableWork] = {}
         self._schemas = StagedSchemas()
         self._provisional = 0
@@ -70,12 +71,17 @@ class Workspace:
 
         All calls of the workspace inside share the connection.
         """
+        with self._connected() as connection:
+            if self._base is None:
+                self._base = read.snapshot(connection)
+            yield connection
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
         if self._connection is not None:
             yield self._connection
             return
         with self._state.store.read() as connection:
-            if self._base is None:
-                self._base = read.snapshot(connection)
             self._connection = connection
             try:
                 yield connection
@@ -110,15 +116,24 @@ class Workspace:
         for work in self._tables.values():
             if work.is_called(name):
                 return work.current
-        with self.reading() as connection:
-            if self._schemas.has_made(name.schema):
-                raise self._no_table(name)
-            found = read.table(connection, self.base, name.schema, name.name, self._state.info)
+        if self._schemas.has_made(name.schema):
+            raise self._no_table(name)
+        found = self._table_of_base(name)
         work_here = self._tables.get(found.id)
         if work_here is not None:
             known = [] if work_here.dropped else [work_here.current.full_name]
             raise NotFound.named("table", str(name), known)
         return found
+
+    def _table_of_base(self, name: TableName) -> TableVersion:
+        """Return a table as the base shows it; the first table that is asked for finds the base."""
+        if name not in self._read:
+            with self._connected() as connection:
+                kept = self._state.tables
+                found = kept.table(connection, name.schema, name.name, self._base)
+            self._base = found.snapshot
+            self._read[name] = found
+        return self._read[name]
 
     def _no_table(self, name: TableName) -> NotFound:
         schema = self.schema(name.schema)
