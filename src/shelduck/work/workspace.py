@@ -7,8 +7,8 @@ RenameTable, AlterTable or DropTable, and the files that were appended.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from shelduck.catalog.read import macros as read_macros
@@ -34,6 +34,7 @@ from shelduck.model.tables.table import (
 )
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.names import directory
+from shelduck.work.base import Base
 from shelduck.work.results import TableName
 from shelduck.work.staged_macros import StagedMacros
 from shelduck.work.staged_schemas import StagedSchemas
@@ -47,9 +48,7 @@ class Workspace:
 
     def __init__(self, state: LakeState) -> None:
         self._state = state
-        self._base: Snapshot | None = None
-        self._connection: Connection | None = None
-        self._read: dict[TableName, TableVersion] = {}
+        self._base = Base(state)
         self._tables: dict[TableId, TableWork] = {}
         self._schemas = StagedSchemas()
         self._provisional = 0
@@ -59,34 +58,14 @@ class Workspace:
     @property
     def base(self) -> Snapshot:
         """The snapshot that reads see, and since which other commits can conflict."""
-        if self._base is None:
-            with self.reading():
-                pass
-        assert self._base is not None
-        return self._base
+        return self._base.snapshot
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Open a connection to read the catalog; the first one determines the base.
 
         All calls of the workspace inside share the connection.
         """
-        with self._connected() as connection:
-            if self._base is None:
-                self._base = read.snapshot(connection)
-            yield connection
-
-    @contextmanager
-    def _connected(self) -> Iterator[Connection]:
-        if self._connection is not None:
-            yield self._connection
-            return
-        with self._state.store.read() as connection:
-            self._connection = connection
-            try:
-                yield connection
-            finally:
-                self._connection = None
+        return self._base.reading()
 
     def schemas(self) -> list[SchemaInfo]:
         """Return the schemas as this transaction left them, its new ones last."""
@@ -118,22 +97,12 @@ class Workspace:
                 return work.current
         if self._schemas.has_made(name.schema):
             raise self._no_table(name)
-        found = self._table_of_base(name)
+        found = self._base.table(name)
         work_here = self._tables.get(found.id)
         if work_here is not None:
             known = [] if work_here.dropped else [work_here.current.full_name]
             raise NotFound.named("table", str(name), known)
         return found
-
-    def _table_of_base(self, name: TableName) -> TableVersion:
-        """Return a table as the base shows it; the first table that is asked for finds the base."""
-        if name not in self._read:
-            with self._connected() as connection:
-                kept = self._state.tables
-                found = kept.table(connection, name.schema, name.name, self._base)
-            self._base = found.snapshot
-            self._read[name] = found
-        return self._read[name]
 
     def _no_table(self, name: TableName) -> NotFound:
         schema = self.schema(name.schema)

@@ -19,7 +19,7 @@ from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.kinds.kinds import fold, kinds_of
 from shelduck.catalog.commit.names import Names, check_names
-from shelduck.catalog.commit.opening import opening_of
+from shelduck.catalog.commit.opening import Opening, opening_of
 from shelduck.catalog.commit.pins import follow_pins
 from shelduck.catalog.commit.rebase import rebased
 from shelduck.catalog.commit.recorded_layouts import record_layouts
@@ -89,6 +89,7 @@ def commit(
     kinds = kinds_of(changes)
     asks = [kind.asks for kind in kinds]
     asked = opening_of(asks, fold(changes), changes, base, registered=bool(writers))
+    beside = _Beside(layouts_learned, batch, job, writers, settlings)
 
     def attempt(connection: Connection) -> Landed:
         opening = asked.ask(connection)
@@ -97,25 +98,44 @@ def commit(
         if batch is not None and landed_in(connection, batch, opening.present) is not None:
             return Landed(head, is_new=False, is_repeat=True)
         _check_others(connection, changes, others)
-        if batch or settlings or layouts_learned or isinstance(job, NewJob):
-            opening.ensure_own_tables(store, connection)
         work = fold(rebased(connection, lake, changes, others, head) if others else changes)
         if isinstance(job, JobStep):
             step_job(connection, job, SnapshotId(head.id + (not work.is_empty)))
         done = _carry_out(Draft(store, lake, connection, opening), work, kinds, info)
-        if batch is not None and done.is_new:
-            record_batch(connection, batch, done.snapshot.id)
-        if settlings and done.is_new:
-            settle(connection, settlings, others, Settled(done.snapshot.id, done.table_ids))
-        if isinstance(job, NewJob):
-            done = replace(done, job=record_job(connection, job, done.snapshot))
-        if layouts_learned:
-            record_layouts(connection, layouts_learned)
-        if writers:
-            end_writers(connection, writers)
-        return done
+        return beside.recorded(store, connection, opening, done)
 
     return write_with_retries(store, attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What the transaction of a commit records in Shelduck's own tables, beside the snapshot."""
+
+    layouts: Mapping[int, Layout]
+    batch: Batch | None
+    job: NewJob | JobStep | None
+    writers: Sequence[str]
+    settlings: Sequence[Settling]
+
+    def recorded(
+        self, store: Store, connection: Connection, opening: Opening, done: Landed
+    ) -> Landed:
+        """Write all of it, and return what the commit has done."""
+        is_new_job = isinstance(self.job, NewJob)
+        if self.layouts or is_new_job or (done.is_new and (self.batch or self.settlings)):
+            opening.ensure_own_tables(store, connection)
+        if self.batch is not None and done.is_new:
+            record_batch(connection, self.batch, done.snapshot.id)
+        if self.settlings and done.is_new:
+            settled = Settled(done.snapshot.id, done.table_ids)
+            settle(connection, self.settlings, opening.others, settled)
+        if isinstance(self.job, NewJob):
+            done = replace(done, job=record_job(connection, self.job, done.snapshot))
+        if self.layouts:
+            record_layouts(connection, self.layouts)
+        if self.writers:
+            end_writers(connection, self.writers)
+        return done
 
 
 def _check_others(

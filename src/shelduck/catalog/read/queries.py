@@ -81,11 +81,13 @@ def present_tables(connection: Connection, names: Collection[str]) -> set[str]:
 
 
 @cache
-def present_of(dialect: str) -> Select[Any]:
-    """Ask which of the tables :names the database has."""
+def present_of(dialect: str, others: Select[Any] | None = None) -> Select[Any]:
+    """Ask which of the tables :names, and of those that ``others`` finds, the database has."""
     name = column("name", TEXT)
     every = text(f"({DIALECTS[dialect].tables}) AS present")
-    chosen = name.in_(bindparam("names", type_=TEXT, expanding=True))
+    chosen: ColumnElement[bool] = name.in_(bindparam("names", type_=TEXT, expanding=True))
+    if others is not None:
+        chosen = or_(chosen, name.in_(others))
     return select(cast(name, TEXT).label("name")).select_from(every).where(chosen)
 
 
