@@ -221,13 +221,13 @@ def test_a_table_whose_columns_have_all_ended_is_hidden(told, sqlite_url, data_p
             lake.table("t")
 
 
-def test_a_table_is_read_in_three_statements(told, lake_url):
+def test_a_table_is_read_in_two_statements(told, lake_url):
     told("CREATE TABLE t (a INTEGER, s STRUCT(x INTEGER))", "COMMENT ON TABLE t IS 'c'")
     with reading(lake_url) as lake:
         before = lake.store.statements
         lake.table("t")
 
-        assert lake.store.statements - before == 3
+        assert lake.store.statements - before == 2
 
 
 def test_data_files_and_deletes_are_those_of_the_snapshot(told, lake_url, data_path):

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from functools import partial
 
 from shelduck.catalog.commit.commit import Landed, commit
-from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.catalog.running.writers import begin_running, writers_before
 from shelduck.errors import (
@@ -310,13 +309,8 @@ class JobWorker:
 
     def _version(self, job: Job) -> TableVersion:
         with self._state.store.read() as connection:
-            at = catalog_read.snapshot(connection)
-            name = catalog_read.name_at(connection, job.table_id, at)
-            try:
-                found = catalog_read.table(connection, at, *(name or ("", "")), self._state.info)
-            except NotFound:
-                found = None
-        if found is None or found.id != job.table_id:
+            found = self._state.tables.newest_of(connection, job.table_id)
+        if found is None:
             self._cancel("the table was dropped")
             raise NotFound(f"table {job.table_name} was dropped", about="table")
         return found

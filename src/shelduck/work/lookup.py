@@ -38,8 +38,10 @@ def version_at(
     """Return a table at a snapshot: an id, the last at or before an instant, or the newest."""
     when = None if timestamp is None else instant(timestamp)
     with state.store.read() as connection:
-        snapshot = catalog_read.snapshot(connection, version=version, timestamp=when)
-        return catalog_read.table(connection, snapshot, name.schema, name.name, state.info)
+        at = None
+        if version is not None or when is not None:
+            at = catalog_read.snapshot(connection, version=version, timestamp=when)
+        return state.tables.table(connection, name.schema, name.name, at)
 
 
 def as_of_today(unit: UnitOfWork, then: TableVersion) -> TableVersion:

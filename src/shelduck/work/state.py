@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.kept_tables import KeptTables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import InvalidRequest
 from shelduck.leases.leases import Leases
@@ -35,9 +36,11 @@ class LakeState:
     trust_views: bool = False
     """Whether views may run whatever the catalog says; see `require_harmless`."""
     leases: Leases = field(init=False)
+    tables: KeptTables = field(init=False)
 
     def __post_init__(self) -> None:
         self.leases = Leases(self.store)
+        self.tables = KeptTables(self.info)
         reach(self.info.data_path, self.storage, self.given_spark)
 
     @property

@@ -238,10 +238,12 @@ def carry_out(
     stage: Callable[[UnitOfWork], None],
     *,
     message: str | None = None,
+    first: UnitOfWork | None = None,
 ) -> Result:
     """Stage into the open unit, or into a new one that is committed at once.
 
-    If a new unit loses to another commit, ``stage`` runs again on the newest snapshot, so it must
+    ``first`` is a new unit that has only read; the first attempt goes on with what it read. If a
+    new unit loses to another commit, ``stage`` runs again on the newest snapshot, so it must
     not write rows. A Conflict that ``stage`` itself finds would be found again and is raised.
     """
     if unit is not None:
@@ -250,7 +252,7 @@ def carry_out(
             stage(unit)
         return Staged()
     for each in tries():
-        own = UnitOfWork(state, state.commit_info(message))
+        own, first = first or UnitOfWork(state, state.commit_info(message)), None
         with state.store.session():
             stage(own)
             with each.may_lose(Conflict):

@@ -7,8 +7,8 @@ RenameTable, AlterTable or DropTable, and the files that were appended.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from shelduck.catalog.read import macros as read_macros
@@ -34,6 +34,7 @@ from shelduck.model.tables.table import (
 )
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.names import directory
+from shelduck.work.base import Base
 from shelduck.work.results import TableName
 from shelduck.work.staged_macros import StagedMacros
 from shelduck.work.staged_schemas import StagedSchemas
@@ -47,8 +48,7 @@ class Workspace:
 
     def __init__(self, state: LakeState) -> None:
         self._state = state
-        self._base: Snapshot | None = None
-        self._connection: Connection | None = None
+        self._base = Base(state)
         self._tables: dict[TableId, TableWork] = {}
         self._schemas = StagedSchemas()
         self._provisional = 0
@@ -58,29 +58,14 @@ class Workspace:
     @property
     def base(self) -> Snapshot:
         """The snapshot that reads see, and since which other commits can conflict."""
-        if self._base is None:
-            with self.reading():
-                pass
-        assert self._base is not None
-        return self._base
+        return self._base.snapshot
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Open a connection to read the catalog; the first one determines the base.
 
         All calls of the workspace inside share the connection.
         """
-        if self._connection is not None:
-            yield self._connection
-            return
-        with self._state.store.read() as connection:
-            if self._base is None:
-                self._base = read.snapshot(connection)
-            self._connection = connection
-            try:
-                yield connection
-            finally:
-                self._connection = None
+        return self._base.reading()
 
     def schemas(self) -> list[SchemaInfo]:
         """Return the schemas as this transaction left them, its new ones last."""
@@ -110,10 +95,9 @@ class Workspace:
         for work in self._tables.values():
             if work.is_called(name):
                 return work.current
-        with self.reading() as connection:
-            if self._schemas.has_made(name.schema):
-                raise self._no_table(name)
-            found = read.table(connection, self.base, name.schema, name.name, self._state.info)
+        if self._schemas.has_made(name.schema):
+            raise self._no_table(name)
+        found = self._base.table(name)
         work_here = self._tables.get(found.id)
         if work_here is not None:
             known = [] if work_here.dropped else [work_here.current.full_name]

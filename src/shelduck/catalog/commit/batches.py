@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import Connection, delete, insert, select
 
-from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries
 from shelduck.catalog.schema import own_tables
 from shelduck.errors import InvalidRequest
@@ -15,13 +16,19 @@ _TABLE = own_tables.stream_batches
 _c = _TABLE.c
 
 
-def landed_in(connection: Connection, batch: Batch) -> SnapshotId | None:
-    """Return the snapshot that committed a batch, None if there is none; two statements.
+def landed_in(
+    connection: Connection, batch: Batch, present: Collection[str] | None = None
+) -> SnapshotId | None:
+    """Return the snapshot that committed a batch, None if there is none; two statements at most.
+
+    ``present`` are the tables that the database has, if the caller already knows.
 
     Raises InvalidRequest if a later batch of its series is committed, because nobody knows then
     whether this one is.
     """
-    if not queries.present_tables(connection, [_TABLE.name]):
+    if present is None:
+        present = queries.present_tables(connection, [_TABLE.name])
+    if _TABLE.name not in present:
         return None
     row = connection.execute(
         select(_c.batch_id, _c.snapshot_id).where(
@@ -47,10 +54,11 @@ def newest_landed(connection: Connection, series: str) -> int | None:
     return connection.execute(query).scalar_one_or_none()
 
 
-def record_batch(store: Store, connection: Connection, batch: Batch, snapshot: SnapshotId) -> None:
-    """Record a batch as committed, in place of those before it; about three statements."""
-    if not queries.present_tables(connection, [_TABLE.name]):
-        own_tables.ensure_own_tables(store, connection)
+def record_batch(connection: Connection, batch: Batch, snapshot: SnapshotId) -> None:
+    """Record a batch as committed, in place of those before it; two statements.
+
+    All tables of Shelduck exist.
+    """
     connection.execute(
         delete(_TABLE).where(_c.table_id == batch.table_id, _c.query_id == batch.query_id)
     )

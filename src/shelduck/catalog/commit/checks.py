@@ -6,31 +6,18 @@ what is in the catalog. Together they cover everything.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, select
+from collections.abc import Mapping
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.read.queries import live
-from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.tables.table import Snapshot
 
-_t = tables.table.c
-_LIVE_TABLES = select(
-    *(_t.table_id, _t.table_uuid, _t.schema_id, _t.table_name, _t.path, _t.path_is_relative)
-).where(_t.table_id.in_(bindparam("ids", expanding=True)), live(tables.table))
 
-_option = tables.metadata.c
-_OPTIONS = select(_option.key, _option.value).where(
-    _option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])
-)
-
-
-def check_options(connection: Connection, lake: LakeInfo, info: CommitInfo) -> None:
+def check_options(options: Mapping[str, str], lake: LakeInfo, info: CommitInfo) -> None:
     """Refuse a commit without the message that the lake requires, and a migrated lake."""
-    options = {row.key: row.value for row in connection.execute(_OPTIONS)}
     if options.get("version") != lake.version:
         raise Unsupported(
             f"the lake now has DuckLake version {options.get('version')!r}, but was opened with"
@@ -43,16 +30,15 @@ def check_options(connection: Connection, lake: LakeInfo, info: CommitInfo) -> N
 
 
 def check_tables(draft: Draft, work: Work) -> None:
-    """Raise Conflict unless all tables of the work still exist; at most one statement.
+    """Raise Conflict unless all tables of the work still exist.
 
     Tables that were read at the newest snapshot and keep their name do exist. If any others are
     looked up, `Draft.found` has the rows of all.
     """
     if all(_was_read_at(draft.head, table) for table in work.existing()):
         return
-    ids = [table.id for table in work.existing()]
-    rows = draft.connection.execute(_LIVE_TABLES, {"ids": ids}).mappings()
-    draft.found.update((row["table_id"], dict(row)) for row in rows)
+    rows = draft.opening.answers["tables"]
+    draft.found.update((row.table_id, row._asdict()) for row in rows)
     for table in work.existing():
         if table.id not in draft.found:
             raise Conflict(f"table {table.name} was dropped by another commit")

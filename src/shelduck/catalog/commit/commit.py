@@ -19,6 +19,7 @@ from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.kinds.kinds import fold, kinds_of
 from shelduck.catalog.commit.names import Names, check_names
+from shelduck.catalog.commit.opening import Opening, opening_of
 from shelduck.catalog.commit.pins import follow_pins
 from shelduck.catalog.commit.rebase import rebased
 from shelduck.catalog.commit.recorded_layouts import record_layouts
@@ -26,11 +27,10 @@ from shelduck.catalog.commit.settled import Settled, settle
 from shelduck.catalog.commit.work import Work, versions
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read import read
 from shelduck.catalog.running.jobs import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.create import LakeInfo
-from shelduck.errors import Conflict, InvalidRequest
+from shelduck.errors import Conflict
 from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
 from shelduck.model.changes.conflict import find_conflict
@@ -86,51 +86,69 @@ def commit(
     """
     base = min([base, *(version.snapshot.id for version in versions(changes))])
 
+    kinds = kinds_of(changes)
+    asks = [kind.asks for kind in kinds]
+    asked = opening_of(asks, fold(changes), changes, base, registered=bool(writers))
+    beside = _Beside(layouts_learned, batch, job, writers, settlings)
+
     def attempt(connection: Connection) -> Landed:
-        check_options(connection, lake, info)
-        if batch is not None and landed_in(connection, batch) is not None:
-            return Landed(read.snapshot(connection), is_new=False, is_repeat=True)
-        head, others = _check_head(connection, changes, base)
+        opening = asked.ask(connection)
+        head, others = opening.head, opening.others
+        check_options(opening.options, lake, info)
+        if batch is not None and landed_in(connection, batch, opening.present) is not None:
+            return Landed(head, is_new=False, is_repeat=True)
+        _check_others(connection, changes, others)
         work = fold(rebased(connection, lake, changes, others, head) if others else changes)
         if isinstance(job, JobStep):
             step_job(connection, job, SnapshotId(head.id + (not work.is_empty)))
-        done = _carry_out(Draft(store, lake, connection, head), work, kinds_of(changes), info)
-        if batch is not None and done.is_new:
-            record_batch(store, connection, batch, done.snapshot.id)
-        if settlings and done.is_new:
-            settle(store, connection, settlings, others, Settled(done.snapshot.id, done.table_ids))
-        if isinstance(job, NewJob):
-            done = replace(done, job=record_job(store, connection, job, done.snapshot))
-        if layouts_learned:
-            record_layouts(store, connection, layouts_learned)
-        if writers:
-            end_writers(connection, writers)
-        return done
+        done = _carry_out(Draft(store, lake, connection, opening), work, kinds, info)
+        return beside.recorded(store, connection, opening, done)
 
     return write_with_retries(store, attempt)
 
 
-def _check_head(
-    connection: Connection, changes: Sequence[Change], base: SnapshotId
-) -> tuple[Snapshot, list[tuple[SnapshotId, Entry]]]:
-    """Return the newest snapshot, after a check that nothing since ``base`` conflicts.
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What the transaction of a commit records in Shelduck's own tables, beside the snapshot."""
 
-    Also return what others did since.
-    """
-    head = read.snapshot(connection)
-    others: list[tuple[SnapshotId, Entry]] = []
-    if head.id < base:
-        raise InvalidRequest(f"the changes were made on snapshot {base}, the newest is {head.id}")
-    if head.id > base:
-        others = read.entries_since(connection, base, head.id)
-        found = find_conflict(changes, others)
-        if found is not None and not any(isinstance(c, AlterTable) for c in changes):
-            # A new job takes ids for its columns, and does not change the table's own columns.
-            begun = reservations(connection)
-            found = find_conflict(changes, [(n, e) for n, e in others if (n, e.id) not in begun])
-        if found is not None:
-            raise Conflict(f"{found}; read the table again and repeat the change")
-    return head, others
+    layouts: Mapping[int, Layout]
+    batch: Batch | None
+    job: NewJob | JobStep | None
+    writers: Sequence[str]
+    settlings: Sequence[Settling]
+
+    def recorded(
+        self, store: Store, connection: Connection, opening: Opening, done: Landed
+    ) -> Landed:
+        """Write all of it, and return what the commit has done."""
+        is_new_job = isinstance(self.job, NewJob)
+        if self.layouts or is_new_job or (done.is_new and (self.batch or self.settlings)):
+            opening.ensure_own_tables(store, connection)
+        if self.batch is not None and done.is_new:
+            record_batch(connection, self.batch, done.snapshot.id)
+        if self.settlings and done.is_new:
+            settled = Settled(done.snapshot.id, done.table_ids)
+            settle(connection, self.settlings, opening.others, settled)
+        if isinstance(self.job, NewJob):
+            done = replace(done, job=record_job(connection, self.job, done.snapshot))
+        if self.layouts:
+            record_layouts(connection, self.layouts)
+        if self.writers:
+            end_writers(connection, self.writers)
+        return done
+
+
+def _check_others(
+    connection: Connection, changes: Sequence[Change], others: Sequence[tuple[SnapshotId, Entry]]
+) -> None:
+    """Raise Conflict if something that others did since the changes were made excludes them."""
+    found = find_conflict(changes, others)
+    if found is not None and not any(isinstance(c, AlterTable) for c in changes):
+        # A new job takes ids for its columns, and does not change the table's own columns.
+        begun = reservations(connection)
+        found = find_conflict(changes, [(n, e) for n, e in others if (n, e.id) not in begun])
+    if found is not None:
+        raise Conflict(f"{found}; read the table again and repeat the change")
 
 
 def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo) -> Landed:
@@ -148,5 +166,6 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo
     if draft.has_schema_change:
         follow_pins(draft, work)
     if draft.layouts:
-        record_layouts(draft.store, draft.connection, draft.layouts)
+        draft.opening.ensure_own_tables(draft.store, draft.connection)
+        record_layouts(draft.connection, draft.layouts, draft.opening.layouts)
     return Landed(draft.finish(info), draft.table_ids, draft.schema_ids)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert
 
+from shelduck.catalog.commit.opening import Opening
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
@@ -29,7 +30,7 @@ class Draft:
     store: Store
     lake: LakeInfo
     connection: Connection
-    head: Snapshot
+    opening: Opening
     found: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     """Live rows of tables and views by id, which a check has read and which are needed for writing.
     """
@@ -44,6 +45,11 @@ class Draft:
     """Layouts of new files by the ids of the files."""
     has_schema_change: bool = False
     has_stats_change: bool = False
+
+    @property
+    def head(self) -> Snapshot:
+        """The newest snapshot, on which this one is made."""
+        return self.opening.head
 
     def __post_init__(self) -> None:
         self.id = SnapshotId(self.head.id + 1)

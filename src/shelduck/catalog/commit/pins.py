@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
+from shelduck.catalog.commit.asking import Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.ending import ending
 from shelduck.catalog.commit.work import Work
@@ -30,13 +31,14 @@ _PINS = (
     .join(_t, _t.c.object_id == _v.c.view_id)
     .where(_t.c.key == PINNED, live(_t), live(_v))
 )
+ASK_PINS: Questions = (("pins", _PINS),)
 _END = ending(_v, "view_id")
 
 
 def follow_pins(draft: Draft, work: Work) -> None:
     """Write the queries of views that are pinned to tables which the commit changes.
 
-    One statement if there are none. A query that SQL cannot express, or whose table is gone,
+    No statement if there are none. A query that SQL cannot express, or whose table is gone,
     becomes one that fails and says why.
     """
     changed = {t.id for t in work.existing() if t.columns or t.new_name or t.dropped}
@@ -44,13 +46,20 @@ def follow_pins(draft: Draft, work: Work) -> None:
     changed |= {pin.table_id for pin in made if pin is not None}
     if not changed:
         return
-    for row in draft.connection.execute(_PINS).mappings().all():
+    for row in _pinned(draft, work):
         try:
             pin = STORED_PIN.read(row["pin"], f"view {row['view_name']}")
         except (NewerFormat, CorruptLake):
             continue
         if pin.table_id in changed:
-            _follow(draft, dict(row), pin)
+            _follow(draft, row, pin)
+
+
+def _pinned(draft: Draft, work: Work) -> list[dict[str, Any]]:
+    """Return the pinned views as the commit leaves them; one statement if it changes views."""
+    if not work.changes:
+        return [row._asdict() for row in draft.opening.answers["pins"]]
+    return [dict(row) for row in draft.connection.execute(_PINS).mappings()]
 
 
 def _follow(draft: Draft, row: dict[str, Any], pin: Pin) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, bindparam, cast, exists, func, insert, select
 
-from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
-from shelduck.catalog.read import queries
+from shelduck.catalog.read.together import Answers, Questions, Together
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.model.changes.change import AppendFiles, Change
 from shelduck.model.files.layout import Layout
 
 _KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(
     own_tables.layout.c.digest.in_(bindparam("digests", expanding=True))
 )
-_NEWEST = select(or_null(func.max(own_tables.layout.c.layout_id)))
+_NEWEST = select(or_null(func.max(own_tables.layout.c.layout_id)).label("layout_id"))
+ASK_LAYOUTS: Questions = (("known_layouts", _KNOWN), ("newest_layout", _NEWEST))
+_LAYOUTS = Together(dict(ASK_LAYOUTS))
 _INSERT_LAYOUTS = insert(own_tables.layout)
 # Two processes may have read the layout of the same file; the first one to record it wins.
 _FILE = bindparam("file", type_=BIGINT)
@@ -28,24 +30,29 @@ _INSERT_FILES = insert(own_tables.file_layout).from_select(
 )
 
 
-def record_layouts(store: Store, connection: Connection, layouts: Mapping[int, Layout]) -> None:
-    """Record layouts by data file id; three statements, five if a layout is new.
+def layouts_of(changes: Iterable[Change]) -> list[str]:
+    """Return the digests of the layouts that new files of the changes have."""
+    files = [f for change in changes if isinstance(change, AppendFiles) for f in change.files]
+    distinct = {id(f.layout): f.layout for f in files}
+    return sorted({layout.digest() for layout in distinct.values()})
 
-    ``connection`` comes from `Store.write`. Missing tables of Shelduck are created.
+
+def record_layouts(
+    connection: Connection, layouts: Mapping[int, Layout], known: Answers | None = None
+) -> None:
+    """Record layouts by data file id; two statements, three if a layout is new.
+
+    ``known`` are the answers to `ASK_LAYOUTS`, which save one. ``connection`` comes from
+    `Store.write`, and all tables of Shelduck exist.
     """
-    names = {table.name for table in own_tables.OWN.sorted_tables}
-    if queries.present_tables(connection, names) != names:
-        own_tables.ensure_own_tables(store, connection)
     distinct = {id(layout): layout for layout in layouts.values()}
     digests = {number: layout.digest() for number, layout in distinct.items()}
     by_digest = {digests[number]: layout for number, layout in distinct.items()}
-    ids = {
-        digest: number
-        for number, digest in connection.execute(_KNOWN, {"digests": list(by_digest)})
-    }
+    answers = known or _LAYOUTS.ask(connection, {"digests": list(by_digest)})
+    ids = {row.digest: row.layout_id for row in answers["known_layouts"]}
     unknown = sorted(set(by_digest) - set(ids))
     if unknown:
-        first = (connection.execute(_NEWEST).scalar() or 0) + 1
+        first = (answers["newest_layout"][0].layout_id or 0) + 1
         ids.update({digest: first + n for n, digest in enumerate(unknown)})
         connection.execute(
             _INSERT_LAYOUTS,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.schema import own_tables, tables
@@ -60,21 +59,19 @@ def is_settled(connection: Connection, wanted: Settling, at: Snapshot) -> bool:
 
 
 def settle(
-    store: Store,
     connection: Connection,
     wanted: Sequence[Settling],
     others: Sequence[tuple[SnapshotId, Entry]],
     done: Settled,
 ) -> None:
-    """Record which tables the snapshot of this transaction leaves settled.
+    """Record which tables the snapshot of this transaction leaves settled; three statements.
 
     ``others`` is what happened since the commit's work began. Commits that settled a table
     themselves do not count: two commits that both add their rows to the rollup leave it correct.
+    All tables of Shelduck exist.
 
     Raises Conflict if a required table is not settled.
     """
-    if not queries.present_tables(connection, [_TABLE.name]):
-        own_tables.ensure_own_tables(store, connection)
     ids = {s.table: done.table_ids.get(s.table, s.table) for s in wanted}
     known = select(_c.table_id, _c.snapshot_id).where(_c.table_id.in_(ids.values()))
     before = {TableId(table): SnapshotId(at) for table, at in connection.execute(known)}

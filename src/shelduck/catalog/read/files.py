@@ -17,6 +17,7 @@ from shelduck.catalog.read.file_checks import (
     require_known,
     require_sound,
 )
+from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.paths import file_place, hive_values
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.rules import MOST
@@ -33,37 +34,41 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 
 
-def data_files(connection: Connection, table: TableVersion) -> list[DataFile]:
+def data_files(
+    connection: Connection, table: TableVersion, known: Holdings | None = None
+) -> list[DataFile]:
     """Return the files that hold the table's rows at its snapshot, with the deletes of each.
 
     A part of a delete file may be newer than the snapshot: if it has a snapshot column, only rows
     up to ``table.snapshot.id`` count. The same applies to a data file with a snapshot column.
     ``partition_values`` are those of the file's name mapping, in the mapping's order of partition
-    names: from the file's path, or from the catalog if the path has no such name. Three statements,
-    and one more each for layouts, inlined deletes, mappings and partition values. Raises
-    Unsupported for encrypted files and formats other than Parquet, CorruptLake for rows that
+    names: from the file's path, or from the catalog if the path has no such name. Two statements,
+    one less with the ``known`` holdings, and one more each for layouts, delete files, inlined
+    deletes, mappings and partition values.
+
+    Raises Unsupported for encrypted files and formats other than Parquet, CorruptLake for rows that
     contradict themselves or name one file twice.
     """
     at = table.snapshot.id
     inlined = queries.inlined_delete_table(table.id)
-    present = queries.present_tables(connection, [own_tables.file_layout.name, inlined])
-    with_layouts = own_tables.file_layout.name in present
+    known = known or holdings_of(connection, table.id)
+    with_layouts = own_tables.file_layout.name in known.present
     query = queries.data_files_at(table.id, at, with_layouts=with_layouts)
     rows = connection.execute(query).all()
     if not rows:
         return []
     of_mappings, of_layouts = require_sound(rows)
     mappings = name_mappings(connection, of_mappings)
-    known = _Known(
-        _delete_files(connection, table),
-        _inlined_deletes(connection, inlined, at) if inlined in present else {},
+    beside = _Known(
+        _delete_files(connection, table) if known.has_delete_files else {},
+        _inlined_deletes(connection, inlined, at) if inlined in known.present else {},
         _layouts(connection, of_layouts),
         mappings,
         _values_of_keys(connection, table, rows, mappings),
     )
-    files = _files(table, rows, known)
-    if known.deletes or known.positions:
-        strays = (known.deletes.keys() | known.positions.keys()) - {f.id for f in files}
+    files = _files(table, rows, beside)
+    if beside.deletes or beside.positions:
+        strays = (beside.deletes.keys() | beside.positions.keys()) - {f.id for f in files}
         require_known(connection, table, strays)
     require_distinct(table, files)
     return files

@@ -37,6 +37,7 @@ from shelduck.catalog.dialects.dialect import Dialect
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
+from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.schema.column_types import TEXT
 from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
@@ -55,14 +56,16 @@ Conditions = tuple[ColumnElement[bool], ...]
 _AT_ONCE = 200
 
 
-def inlined_rows(connection: Connection, table: TableVersion) -> list[InlinedRows]:
+def inlined_rows(
+    connection: Connection, table: TableVersion, known: Holdings | None = None
+) -> list[InlinedRows]:
     """Return the rows that the catalog holds for a table at its snapshot, per schema version.
 
-    One statement if the table never had any, three if none are left, otherwise five and one for
-    each schema version with rows. Columns are those of the version with which the rows were
-    written; their ids identify the current columns.
+    One statement if the table never had any, two if none are left, otherwise four and one for each
+    schema version with rows; one less with the ``known`` holdings. Columns are those of the version
+    with which the rows were written; their ids identify the current columns.
     """
-    found = _find(connection, table, lambda source: _is_shown(source, table.snapshot.id))
+    found = _find(connection, table, lambda source: _is_shown(source, table.snapshot.id), known)
     for part in found:
         twice = [n for n, count in Counter(part.row_ids).items() if count > 1]
         if twice:
@@ -97,6 +100,7 @@ def _find(
     connection: Connection,
     table: TableVersion,
     chosen: Callable[[TableClause], Conditions],
+    known: Holdings | None = None,
     *,
     by_end: bool = False,
 ) -> list[InlinedRows]:
@@ -104,17 +108,23 @@ def _find(
     dialect = dialect_of(connection)
     return [
         _converted(dialect, columns, rows, by_end=by_end)
-        for _, columns, rows in _stored(connection, table, chosen)
+        for _, columns, rows in _stored(connection, table, chosen, known)
     ]
 
 
-def inlined_history(connection: Connection, table: TableVersion) -> list[InlinedHistory]:
+def inlined_history(
+    connection: Connection, table: TableVersion, known: Holdings | None = None
+) -> list[InlinedHistory]:
     """Return all rows that the catalog held at the table's snapshot, including deleted ones.
 
     Statements are those of `inlined_rows`.
     """
     snapshot = table.snapshot.id
-    found = _stored(connection, table, lambda source: (source.c.begin_snapshot <= snapshot,))
+
+    def came(source: TableClause) -> Conditions:
+        return (source.c.begin_snapshot <= snapshot,)
+
+    found = _stored(connection, table, came, known)
     return [
         InlinedHistory(
             name,
@@ -129,14 +139,15 @@ def _stored(
     connection: Connection,
     table: TableVersion,
     chosen: Callable[[TableClause], Conditions],
+    known: Holdings | None,
 ) -> list[tuple[str, Schema, list[Any]]]:
     """Return chosen rows as they are stored, with their table's name and columns."""
-    registry = connection.execute(queries.inlined_tables(table.id)).all()
-    if not registry:
+    known = known or holdings_of(connection, table.id)
+    names = [name for name, _ in known.inlined]
+    if not names:
         return []
-    names = [name for name, _ in registry]
     require_inlined_tables(table.id, names)
-    missing = sorted(set(names) - queries.present_tables(connection, names))
+    missing = sorted(set(names) - known.present)
     if missing:
         raise CorruptLake(f"{table.full_name} has rows in {missing[0]}, which does not exist")
     filled = _tables_with_rows(connection, names, chosen)
@@ -148,11 +159,11 @@ def _stored(
     if first is not None:
         connection.exec_driver_sql(first)
     found = []
-    for name, schema_version in registry:
+    for name, schema_version in known.inlined:
         if name not in filled:
             continue
-        known = begin_under(begins, schema_version)
-        begin = table.begin_snapshot if known is None else known
+        begin = begin_under(begins, schema_version)
+        begin = table.begin_snapshot if begin is None else begin
         columns = schema_of(rows_at(versions, begin), table.full_name)
         rows = _fetch(connection, table, name, columns, chosen)
         if rows:

@@ -19,6 +19,7 @@ from sqlalchemy import (
     TableClause,
     and_,
     bindparam,
+    cast,
     column,
     exists,
     func,
@@ -26,12 +27,13 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    type_coerce,
 )
 from sqlalchemy import table as sql_table
 from sqlalchemy.sql.elements import ColumnElement
 
 from shelduck.catalog.dialects.checked import or_null, unchecked
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.dialects.known import DIALECTS
 from shelduck.catalog.read.intervals import begin_of, is_broken
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.column_types import BIGINT, TEXT
@@ -74,9 +76,19 @@ def has_columns(snapshot: int | BindParameter[int] | None = None) -> ColumnEleme
 
 def present_tables(connection: Connection, names: Collection[str]) -> set[str]:
     """Return which of these tables the catalog's database has; one statement."""
-    query = f"SELECT name FROM ({dialect_of(connection).tables}) AS present WHERE name IN :names"
-    statement = text(query).bindparams(bindparam("names", expanding=True))
-    return set(connection.execute(statement, {"names": list(names)}).scalars())
+    query = present_of(connection.dialect.name)
+    return set(connection.execute(query, {"names": list(names)}).scalars())
+
+
+@cache
+def present_of(dialect: str, others: Select[Any] | None = None) -> Select[Any]:
+    """Ask which of the tables :names, and of those that ``others`` finds, the database has."""
+    name = column("name", TEXT)
+    every = text(f"({DIALECTS[dialect].tables}) AS present")
+    chosen: ColumnElement[bool] = name.in_(bindparam("names", type_=TEXT, expanding=True))
+    if others is not None:
+        chosen = or_(chosen, name.in_(others))
+    return select(cast(name, TEXT).label("name")).select_from(every).where(chosen)
 
 
 def every_snapshot() -> Select[Any]:
@@ -107,13 +119,11 @@ def next_snapshot(snapshot: int) -> Select[Any]:
     return select(or_null(func.min(number))).where(number > snapshot)
 
 
-def changes_since(snapshot: int) -> Select[Any]:
-    """Ask what every snapshot after this one changed, oldest first."""
-    return (
-        select(t_changes.c.snapshot_id, t_changes.c.changes_made)
-        .where(t_changes.c.snapshot_id > snapshot)
-        .order_by(t_changes.c.snapshot_id)
-    )
+@cache
+def changes_after() -> Select[Any]:
+    """Ask what every snapshot after :base changed."""
+    after = t_changes.c.snapshot_id > bindparam("base", type_=BIGINT)
+    return select(t_changes.c.snapshot_id, t_changes.c.changes_made).where(after)
 
 
 def snapshots_naming(table_id: int, begins: Sequence[int]) -> Select[Any]:
@@ -174,10 +184,11 @@ def table_called() -> Select[Any]:
 def columns_at() -> Select[Any]:
     """Ask for the columns of :table at :snapshot, and the first version of every column ever."""
     snapshot = bindparam("snapshot", type_=BIGINT)
-    version = func.row_number().over(
+    number = func.row_number(type_=BIGINT).over(
         partition_by=t_column.c.column_id,
         order_by=(t_column.c.begin_snapshot, t_column.c.end_snapshot),
     )
+    version = type_coerce(number, BIGINT)
     unused = ("begin_snapshot", "table_id", "default_value_dialect")
     known = [begin_of(t_column), *(c for c in t_column.c if c.name not in unused)]
     ranked = (

@@ -7,7 +7,9 @@ one state. Files and inlined rows of a table are in `shelduck.catalog.read.files
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -18,7 +20,8 @@ from shelduck.catalog.read.files import data_files, file_bounds, identity_values
 from shelduck.catalog.read.inlined import inlined_rows
 from shelduck.catalog.read.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.traits import traits_of
+from shelduck.catalog.read.together import Together
+from shelduck.catalog.read.traits import traits_at, traits_of
 from shelduck.catalog.read.views import require_distinct, view
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
@@ -35,6 +38,7 @@ __all__ = [
     "as_snapshot",
     "bucketed_by",
     "data_files",
+    "entries_between",
     "entries_of",
     "entries_since",
     "file_bounds",
@@ -118,7 +122,13 @@ def entries_since(connection: Connection, base: int, head: int) -> list[tuple[Sn
 
     Raises Conflict if one of them has expired, because what it did is no longer known.
     """
-    logged = logged_since(connection, base)
+    rows = connection.execute(queries.changes_after(), {"base": base})
+    return entries_between(rows, base, head)
+
+
+def entries_between(rows: Iterable[Any], base: int, head: int) -> list[tuple[SnapshotId, Entry]]:
+    """Return what rows of `queries.changes_after` say, as `entries_since` does."""
+    logged = _logged(rows)
     gone = next((n for n in range(base + 1, head + 1) if n not in logged), None)
     if gone is not None:
         raise Conflict(
@@ -130,8 +140,11 @@ def entries_since(connection: Connection, base: int, head: int) -> list[tuple[Sn
 
 def logged_since(connection: Connection, base: int) -> dict[SnapshotId, list[Entry]]:
     """Return what each remaining snapshot after ``base`` changed, oldest first."""
-    rows = connection.execute(queries.changes_since(base))
-    return {SnapshotId(number): _entries(number, text) for number, text in rows}
+    return _logged(connection.execute(queries.changes_after(), {"base": base}))
+
+
+def _logged(rows: Iterable[Any]) -> dict[SnapshotId, list[Entry]]:
+    return {SnapshotId(number): _entries(number, text) for number, text in sorted(rows)}
 
 
 def logged(connection: Connection, first: int, last: int) -> list[tuple[Snapshot, list[Entry]]]:
@@ -167,7 +180,7 @@ def table_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> lis
 def table(
     connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
 ) -> TableVersion:
-    """Return a table at a snapshot, by its name in any case; three statements.
+    """Return a table at a snapshot, by its name in any case; two statements.
 
     Raises NotFound with similar names, CorruptLake if its rows contradict themselves.
     """
@@ -181,14 +194,15 @@ def table(
     row = found[0]
     full_name = f"{row.schema_name}.{row.table_name}"
     mine = {"table": row.table_id, "snapshot": at.id}
-    columns = connection.execute(queries.columns_at(), mine).all()
+    described = _described().ask(connection, mine | {"schema": row.schema_id})
+    columns = described["columns"]
     shown = schema_of((c for c in columns if c.shown), full_name)
     if not shown.fields:
         raise _no_such_table(connection, at, schema, name, lake)
     schema_path = resolve(lake.data_path, row.schema_path, row.schema_path_is_relative)
     path = resolve(schema_path, row.path, row.path_is_relative)
     require_allowed(path, lake.roots, f"the directory {path!r} of {full_name}")
-    traits = traits_of(connection, mine | {"schema": row.schema_id}, full_name)
+    traits = traits_of(described["traits"], at.id, full_name)
     return TableVersion(
         id=TableId(row.table_id),
         uuid=str(row.table_uuid),
@@ -209,6 +223,11 @@ def table(
         has_reserved=any(c.begin_snapshot == c.end_snapshot for c in columns),
         roots=lake.roots,
     )
+
+
+@cache
+def _described() -> Together:
+    return Together({"columns": queries.columns_at(), "traits": traits_at()})
 
 
 def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, str] | None:
@@ -253,6 +272,13 @@ def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bo
         entry.id == table_id or (entry.verb is Verb.CREATED_TABLE and entry.names == name)
         for entry in _entries(found.id, found.changes_made)
     )
+
+
+def newest(rows: list[Any]) -> Snapshot:
+    """Return the snapshot of the only row of `queries.newest_snapshot`, or raise CorruptLake."""
+    if not rows:
+        raise CorruptLake("the lake has no snapshot: ducklake_snapshot is empty")
+    return as_snapshot(rows[0])
 
 
 def _entries(snapshot_id: int, text: str | None) -> list[Entry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,7 +11,6 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     CompoundSelect,
-    Connection,
     Select,
     Table,
     and_,
@@ -58,19 +57,18 @@ class Traits:
     options: Sequence[OptionSetting]
 
 
-def traits_of(connection: Connection, of: Mapping[str, int], table: str) -> Traits:
-    """Return what belongs to :table in :schema at :snapshot; ``table`` is its name; one statement.
+def traits_of(rows: Sequence[Any], snapshot: int, table: str) -> Traits:
+    """Return what rows of `traits_at` say about a table; ``table`` is its name.
 
     Raises CorruptLake for rows that contradict each other.
     """
-    rows = connection.execute(_traits_at(), of).all()
     broken = next((row.what for row in rows if row.what and row.what.startswith(_BROKEN)), None)
     if broken is not None:
         raise BrokenInterval(tables.DUCKLAKE.tables[broken.removeprefix(_BROKEN)])
     for what in ("ducklake_table", "ducklake_schema"):
         if sum(row.what == what for row in rows) > 1:
             raise CorruptLake(
-                f"{what} has two rows of {table} for snapshot {of['snapshot']}; end one of them"
+                f"{what} has two rows of {table} for snapshot {snapshot}; end one of them"
             )
     tags = _tags(rows, table)
     partition = _in_order(rows, "partition", table)
@@ -80,7 +78,7 @@ def traits_of(connection: Connection, of: Mapping[str, int], table: str) -> Trai
         partition[0].owner if partition else None,
         tuple(PartitionColumn(FieldId(p.column_id), p.text) for p in partition),
         tuple(s.text for s in _in_order(rows, "sort", table)),
-        _settings(rows),
+        settings_of(rows),
     )
 
 
@@ -119,7 +117,8 @@ def _in_order(rows: Iterable[Any], what: str, table: str) -> list[Any]:
     return found
 
 
-def _settings(rows: Iterable[Any]) -> list[OptionSetting]:
+def settings_of(rows: Iterable[Any]) -> list[OptionSetting]:
+    """Return the options among rows of `options_of`; CorruptLake for two values of one."""
     found: dict[tuple[str, str, Any], str] = {}
     for row in rows:
         what, _, scope = (row.what or "").partition(" ")
@@ -145,7 +144,7 @@ def setting_of(name: str, value: str, scope: str | None, scope_id: int | None) -
 
 
 @cache
-def _traits_at() -> CompoundSelect[Any]:
+def traits_at() -> CompoundSelect[Any]:
     """Ask for everything about :table at :snapshot in one query.
 
     Rows are (what, column_id, position, text, owner); a tag is ``tag key``, its text the value; an
@@ -176,7 +175,7 @@ def _traits_at() -> CompoundSelect[Any]:
             ("schema", tables.schema, schema_id),
         )
     ]
-    return union_all(tags, column_comment, partition, sorting, *own, _options_of(table_id))
+    return union_all(tags, column_comment, partition, sorting, *own, options_of(table_id))
 
 
 def _keys(table_id: BindParameter[int]) -> tuple[Select[Any], Select[Any]]:
@@ -212,7 +211,8 @@ def _what(source: Table, word: ColumnElement[str]) -> ColumnElement[str]:
     return case((is_broken(source), literal(_BROKEN + source.name)), else_=word)
 
 
-def _options_of(table_id: BindParameter[int]) -> Select[Any]:
+def options_of(table_id: BindParameter[int]) -> Select[Any]:
+    """Ask for the options that apply to a table in :schema, as `traits_at` does."""
     o, nothing = tables.metadata.c, cast(null(), BIGINT)
     of_this = or_(
         o.scope.is_(None),
@@ -221,5 +221,9 @@ def _options_of(table_id: BindParameter[int]) -> Select[Any]:
     )
     scope = func.coalesce(literal(" ") + o.scope, "")
     return select(
-        *(literal("option") + scope, nothing, nothing, o.key + "=" + o.value, o.scope_id)
+        (literal("option") + scope).label("what"),
+        nothing.label("column_id"),
+        nothing.label("position"),
+        (o.key + "=" + o.value).label("text"),
+        o.scope_id.label("owner"),
     ).where(o.key.in_(OPTION_NAMES), of_this)

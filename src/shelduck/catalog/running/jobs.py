@@ -135,14 +135,13 @@ def _snapshots_of(job: Job) -> tuple[int | None, ...]:
     return (job.base, job.published) if made_one else (job.published,)
 
 
-def record_job(store: Store, connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
+def record_job(connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
     """Record a job in the transaction that reserves its columns, and return its id.
 
-    Raises AlreadyExists, naming the job, if the table has an unfinished one.
+    All tables of Shelduck exist. Raises AlreadyExists, naming the job, if the table has an
+    unfinished one.
     """
-    if len(queries.present_tables(connection, [_TABLE.name, _SPEED.name])) < 2:
-        own_tables.ensure_own_tables(store, connection)
-    before = open_job(connection, new.table_id)
+    before = open_job(connection, new.table_id, is_there=True)
     if before is not None:
         word = "ROLLUP" if before.work.makes_rollups else "COLUMN"
         state = "ROLLUP" if before.work.makes_rollups else "SCHEMA_CHANGE"

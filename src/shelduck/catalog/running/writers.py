@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 
 from sqlalchemy import Connection, delete, insert, select, update
 
@@ -15,6 +16,7 @@ from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.together import Together
 from shelduck.catalog.running.jobs import open_job, step_job
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.model.changes.job import LEASE, Job, JobStep
@@ -24,20 +26,27 @@ _TABLE = own_tables.writer
 _c = _TABLE.c
 
 
+@cache
+def _opening(dialect: str) -> Together:
+    return Together({"head": queries.newest_snapshot(), "present": queries.present_of(dialect)})
+
+
 def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
     """Register a writer of a table, and return the open job of the table that it must serve.
 
-    One short transaction. If a writer and a job begin at the same time, one always sees the other.
+    One short transaction, after which all tables of Shelduck exist. If a writer and a job begin at
+    the same time, one always sees the other.
     """
 
     def register(connection: Connection) -> Job | None:
-        needed = [_TABLE.name, own_tables.job.name]
-        if len(queries.present_tables(connection, needed)) < len(needed):
+        needed = sorted(own_tables.OWN.tables)
+        answers = _opening(connection.dialect.name).ask(connection, {"names": needed})
+        if len(answers["present"]) < len(needed):
             own_tables.ensure_own_tables(store, connection)
         row = {
             "writer_id": writer,
             "table_id": table,
-            "snapshot_id": read.snapshot(connection).id,
+            "snapshot_id": read.newest(answers["head"]).id,
             "expires": datetime.now(UTC) + LEASE,
         }
         connection.execute(insert(_TABLE), row)

@@ -44,6 +44,7 @@ class Pruner:
         self._table = table
         self._lock = threading.Lock()
         self._stats: dict[int, Mapping[int, ColumnStats]] = {}
+        self._few: dict[int, dict[int, ColumnStats | None]] = {}
 
     def __call__(self, group: ScanGroup, filters: list[str]) -> set[int] | None:
         """Return the ids of the files that may match all filters, None if all files may."""
@@ -61,6 +62,9 @@ class Pruner:
             for path, span in whole_number_ranges(predicate).items()
             if (column := ids[path]) is not None
         }
+        if len(group.files) <= _FEW:
+            # Their statistics say the same.
+            ranges = {}
         with self._store.read() as connection:
             outside = read.files_outside(connection, self._table, ranges)
             outside |= self._in_other_buckets(connection, group, predicate, ids)
@@ -130,7 +134,7 @@ class Pruner:
         wanted = {ids[path]: literals for path, literals in equal_values(predicate).items()}
         columns = [c for i in wanted if i is not None and (c := self._leaf(i)) is not None]
         outside: set[int] = set()
-        if not columns:
+        if not columns or all(f.partition_id is None for f in group.files):
             return outside
         keys = read.bucketed_by(connection, self._table, [c.id for c in columns])
         for column in columns:
@@ -153,11 +157,27 @@ class Pruner:
         self, connection: read.Connection, columns: set[FieldId], files: list[DataFile]
     ) -> Mapping[int, Mapping[int, ColumnStats]]:
         if len(files) <= _FEW:
-            return read.file_bounds(connection, self._table, columns, [f.id for f in files])
+            return self._stats_of_few(connection, columns, {f.id for f in files})
         with self._lock:
             missing = {c for c in columns if c not in self._stats}
             self._stats.update(read.file_bounds(connection, self._table, missing))
             return dict(self._stats)
+
+    def _stats_of_few(
+        self, connection: read.Connection, columns: set[FieldId], files: set[int]
+    ) -> Mapping[int, Mapping[int, ColumnStats]]:
+        """Return the statistics of files, each of which is looked up once for a column."""
+        with self._lock:
+            asked = {c: self._few.setdefault(c, {}) for c in columns}
+            new = {f for f in files if any(f not in known for known in asked.values())}
+            if new:
+                found = read.file_bounds(connection, self._table, columns, new)
+                for column, known in asked.items():
+                    known.update({f: found[column].get(f) for f in new})
+            return {
+                c: {f: stats for f in files if (stats := known[f]) is not None}
+                for c, known in asked.items()
+            }
 
 
 def _value(

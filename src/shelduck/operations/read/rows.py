@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.catalog.read.holdings import holdings_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping
@@ -134,10 +135,11 @@ def table_rows(
     inlined: list[InlinedRows] = []
     if table.id >= 0:
         with store.read() as connection:
-            files = read.data_files(connection, table)
+            known = holdings_of(connection, table.id)
+            files = read.data_files(connection, table, known)
             wanted = {f.mapping_id for f in files if f.mapping_id is not None}
             mappings = read.name_mappings(connection, wanted)
-            inlined = read.inlined_rows(connection, table)
+            inlined = read.inlined_rows(connection, table, known)
     _require_sizes(table, files)
     unsafe: frozenset[FieldId] = frozenset()
     if staged is not None:
@@ -145,8 +147,8 @@ def table_rows(
         files = staged.over(table, files)
         mappings |= staged.mappings()
         inlined = staged.over_inlined(inlined)
-    known = layouts.fill(files, read_layouts)
-    return TableRows(store, table, tuple(known), mappings, tuple(inlined), unsafe)
+    filled = layouts.fill(files, read_layouts)
+    return TableRows(store, table, tuple(filled), mappings, tuple(inlined), unsafe)
 
 
 def _require_sizes(table: TableVersion, files: Sequence[DataFile]) -> None:

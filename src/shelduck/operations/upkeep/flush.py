@@ -12,6 +12,7 @@ from shelduck.catalog.read.flush import (
     delete_file_versions,
     inlined_positions,
 )
+from shelduck.catalog.read.holdings import holdings_of
 from shelduck.catalog.read.inlined import inlined_history
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import (
@@ -54,8 +55,12 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
     Rows of columns that cannot be written stay in the catalog; a note says so.
     """
     with store.read() as connection:
-        found = inlined_history(connection, table)
-        files = {f.id: f for f in read.data_files(connection, table) if f.inlined_deletes}
+        known = holdings_of(connection, table.id)
+        found = inlined_history(connection, table, known)
+        files: dict[int, DataFile] = {}
+        if known.has_positions:
+            every = read.data_files(connection, table, known)
+            files = {f.id: f for f in every if f.inlined_deletes}
         positions = inlined_positions(connection, table, files) if files else {}
         versions = delete_file_versions(connection, table, files) if files else {}
     notes = {h.table_name: _why_left(h, table) for h in found}

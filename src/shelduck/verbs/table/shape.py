@@ -66,7 +66,7 @@ class ShapeVerbs(TableHandle):
             found = plan if now == table else plan_alter(now, changes)
             self._stage(unit, found)
 
-        return _noted(carry_out(self._state, self._unit, stage), [plan])
+        return _noted(carry_out(self._state, self._unit, stage, first=view), [plan])
 
     def _alter_with_rollups(
         self,
@@ -96,7 +96,7 @@ class ShapeVerbs(TableHandle):
 
         plans = [plan] if plan is not None else []
         plans += [parts.plan_of(name) for name in parts.theirs]
-        done = carry_out(self._state, self._unit, stage)
+        done = carry_out(self._state, self._unit, stage, first=view)
         if self._unit is None:
             refresh_by_id(self._state, table)
         return _noted(done, plans)

@@ -12,8 +12,15 @@ from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.rows.arrangement import insert_partition_values
 from shelduck.catalog.commit.rows.delete_files import insert_delete_files
 from shelduck.catalog.commit.rows.file_rows import file_row, insert_files, stats_rows
+from shelduck.catalog.commit.rows.inlined_tables import ASK_INLINED
 from shelduck.catalog.commit.rows.inlined_writes import write_inlined_rows
-from shelduck.catalog.commit.rows.table_stats import Growth, Totals, grow_stats, read_totals
+from shelduck.catalog.commit.rows.table_stats import (
+    ASK_STATS,
+    Growth,
+    Totals,
+    grow_stats,
+    read_totals,
+)
 from shelduck.catalog.commit.work import Work
 from shelduck.model.changes.change import AppendFiles, Entry, InlineRows, Verb
 from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
@@ -31,7 +38,7 @@ def fold(work: Work, change: AppendFiles | InlineRows) -> None:
 def write(draft: Draft, work: Work) -> None:
     """Write new files and inlined rows of all tables.
 
-    At most nine statements for files, however many tables, files and columns there are.
+    At most seven statements for files, however many tables, files and columns there are.
     """
     files: dict[TableId, list[NewDataFile]] = {}
     inlined: dict[TableId, list[InlinedBatch]] = {}
@@ -57,7 +64,7 @@ def write(draft: Draft, work: Work) -> None:
     grow_stats(draft, totals, growth)
 
 
-KIND = Kind((AppendFiles, InlineRows), fold, write)
+KIND = Kind((AppendFiles, InlineRows), fold, write, asks=(*ASK_STATS, *ASK_INLINED))
 
 
 def _append_files(

@@ -12,13 +12,18 @@ from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import keep_places, put_back
 from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.pins import ASK_PINS
 from shelduck.catalog.commit.rows.arrangement import set_partitioning, set_sorting
 from shelduck.catalog.commit.rows.described import change_comments, change_tags, end_column_tags
 from shelduck.catalog.commit.rows.ending import ending
-from shelduck.catalog.commit.rows.inlined_tables import needs_another, renew_inlined_tables
+from shelduck.catalog.commit.rows.inlined_tables import (
+    ASK_INLINED,
+    needs_another,
+    renew_inlined_tables,
+)
 from shelduck.catalog.commit.rows.new_columns import insert_columns, reserve_columns
 from shelduck.catalog.commit.rows.postponed import postpone
-from shelduck.catalog.commit.rows.table_stats import add_column_stats
+from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.column_rows import with_parents
 from shelduck.catalog.read.queries import inlined_tables, live
@@ -91,9 +96,10 @@ def write(draft: Draft, work: Work) -> None:
         _alter(draft, table)
     add_column_stats(draft, altered)
     renew_inlined_tables(draft, altered)
+    draft.opening.altered.update(table.id for table in altered)
 
 
-KIND = Kind((AlterTable,), fold, write, check=check)
+KIND = Kind((AlterTable,), fold, write, check=check, asks=(*ASK_TOTALS, *ASK_INLINED, *ASK_PINS))
 
 
 def _altered(work: Work) -> list[TableWork]:

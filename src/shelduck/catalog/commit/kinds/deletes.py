@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.rows.delete_files import (
+    ASK_FILES,
     end_delete_files,
     end_files,
     insert_delete_files,
@@ -43,7 +44,7 @@ def write(draft: Draft, work: Work) -> None:
                 _delete_from_files(draft, table, change)
 
 
-KIND = Kind((DeleteRows,), fold, write)
+KIND = Kind((DeleteRows,), fold, write, asks=ASK_FILES)
 
 
 def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from shelduck.catalog.commit.asking import Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.names import Names
 from shelduck.catalog.commit.work import Work
@@ -33,3 +34,5 @@ class Kind:
     """Reports what the work does to names."""
     check: Callable[[Draft, Work], None] = _nothing
     """Raises Conflict if another commit changed what the changes were based on."""
+    asks: Questions = ()
+    """What it asks the catalog in the opening of the commit, about :of_tables and :of_files."""

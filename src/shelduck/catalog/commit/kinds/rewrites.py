@@ -7,10 +7,12 @@ from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, func, select
 
+from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.conservation import require_same_rows
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.rows.delete_files import (
+    ASK_FILES,
     end_files,
     insert_delete_files,
     keep_past,
@@ -40,9 +42,10 @@ _SOURCES = select(
     *(_f.data_file_id, _f.path, _f.path_is_relative, _f.mapping_id, _f.begin_snapshot)
 ).where(_f.data_file_id.in_(_IDS))
 _DELETED_FROM = select(func.count()).where(_d.data_file_id.in_(_IDS))
-_LIVE_COLUMNS = select(*(_c.column_id, _c.column_name, _c.column_type, _c.begin_snapshot)).where(
-    _c.table_id == bindparam("of_table"), live(tables.column)
-)
+_LIVE_COLUMNS = select(
+    *(_c.table_id, _c.column_id, _c.column_name, _c.column_type, _c.begin_snapshot)
+).where(_c.table_id.in_(OF_TABLES), live(tables.column))
+_ASK_COLUMNS: Questions = (("columns", _LIVE_COLUMNS),)
 
 
 def write(draft: Draft, work: Work) -> None:
@@ -57,7 +60,7 @@ def write(draft: Draft, work: Work) -> None:
             _rewrite(draft, table.id, changes)
 
 
-KIND = Kind((RewriteFiles,), Work.keep_of_rows, write)
+KIND = Kind((RewriteFiles,), Work.keep_of_rows, write, asks=(*ASK_FILES, *_ASK_COLUMNS))
 
 
 def _rewrite(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> None:
@@ -65,7 +68,9 @@ def _rewrite(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> N
     counted = require_as_seen(draft, table, describe(changes[0]), seen)
     for change in changes:
         require_same_rows(change, counted)
-    rows = draft.connection.execute(_LIVE_COLUMNS, {"of_table": table})
+    rows = draft.opening.rows("columns", table)
+    if rows is None:
+        rows = list(draft.connection.execute(_LIVE_COLUMNS, {"of_tables": [table]}))
     columns = {row.column_id: row for row in rows}
     _require_columns(draft, changes[0].table, columns)
     merged = [change for change in changes if change.keeps_history]

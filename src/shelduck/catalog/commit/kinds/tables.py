@@ -10,6 +10,7 @@ from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import keep_places
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.names import Names
+from shelduck.catalog.commit.pins import ASK_PINS
 from shelduck.catalog.commit.rows.arrangement import set_partitioning, set_sorting
 from shelduck.catalog.commit.rows.described import change_comments, change_tags
 from shelduck.catalog.commit.rows.ending import ending
@@ -110,7 +111,14 @@ def write(draft: Draft, work: Work) -> None:
             _rename(draft, table, table.new_name)
 
 
-KIND = Kind((CreateTable, DropTable, RenameTable), fold, write, names=tell_names, check=check)
+KIND = Kind(
+    (CreateTable, DropTable, RenameTable),
+    fold,
+    write,
+    names=tell_names,
+    check=check,
+    asks=ASK_PINS,
+)
 
 
 def _drop(draft: Draft, ids: Sequence[TableId]) -> None:

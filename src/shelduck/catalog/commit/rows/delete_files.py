@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from sqlalchemy import bindparam, column, delete, insert, select
+from sqlalchemy import column, delete, insert, select
 from sqlalchemy import table as sql_table
 
+from shelduck.catalog.commit.asking import OF_FILES, Questions
 from shelduck.catalog.commit.conservation import require_dead_rows
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.ending import ending
@@ -17,8 +18,8 @@ from shelduck.catalog.read.queries import (
     inlined_delete_counts,
     inlined_delete_table,
     live,
-    present_tables,
 )
+from shelduck.catalog.read.together import Answers, Together
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.errors import Conflict
@@ -29,13 +30,17 @@ from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table import TableVersion
 from shelduck.planning.conservation import Source
 
+# Each id is a parameter of two questions.
+_AT_ONCE = 5_000
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _LIVE_FILES = select(_file.data_file_id, _file.path, _file.record_count).where(
-    _file.data_file_id.in_(bindparam("ids", expanding=True)), live(tables.data_file)
+    _file.data_file_id.in_(OF_FILES), live(tables.data_file)
 )
 _LIVE_DELETES = select(*(_delete.data_file_id, _delete.delete_file_id, _delete.delete_count)).where(
-    _delete.data_file_id.in_(bindparam("ids", expanding=True)), live(tables.delete_file)
+    _delete.data_file_id.in_(OF_FILES), live(tables.delete_file)
 )
+ASK_FILES: Questions = (("files", _LIVE_FILES), ("deletes", _LIVE_DELETES))
+_SEEN = Together(dict(ASK_FILES))
 _INSERT = insert(tables.delete_file)
 _END_FILES = ending(tables.data_file, "data_file_id")
 _END_DELETES = ending(tables.delete_file, "data_file_id")
@@ -50,14 +55,13 @@ def require_as_seen(
     """
     deletes: dict[int, tuple[int, int]] = {}
     alive: dict[int, tuple[str, int | None]] = {}
-    for ids in chunks(seen):
-        files = draft.connection.execute(_LIVE_FILES, {"ids": ids})
-        alive.update((number, (path, rows)) for number, path, rows in files)
-        stored = draft.connection.execute(_LIVE_DELETES, {"ids": ids})
+    for answers in _looked_up(draft, seen):
+        alive.update((number, (path, rows)) for number, path, rows in answers["files"])
+        stored = answers["deletes"]
         deletes.update((number, (delete_id, count)) for number, delete_id, count in stored)
     inlined: dict[int, int] = {}
     source = inlined_delete_table(table)
-    if present_tables(draft.connection, [source]):
+    if source in draft.opening.present:
         found = draft.connection.execute(inlined_delete_counts(source))
         inlined = {row[0]: row[1] for row in found}
     counted: dict[int, Source] = {}
@@ -75,6 +79,15 @@ def require_as_seen(
             f"cannot {doing}: another commit {what}; read the table again and repeat the change"
         )
     return counted
+
+
+def _looked_up(draft: Draft, ids: Collection[int]) -> Iterator[Answers]:
+    """Yield what the catalog has of data files; no statement if the opening asked for them."""
+    if draft.opening.take_files(ids):
+        yield draft.opening.answers
+        return
+    for some in chunks(ids, _AT_ONCE):
+        yield _SEEN.ask(draft.connection, {"of_files": some})
 
 
 def end_files(draft: Draft, ids: Sequence[int]) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, MetaData, Table, bindparam, exists, func, insert, select
+from sqlalchemy import MetaData, Table, bindparam, exists, func, insert, select
 from sqlalchemy.schema import CreateTable
 
+from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.dialects.checked import or_null
@@ -30,22 +31,14 @@ _is_recorded = (
     .where(_version.table_id == _c.table_id, _version.schema_version == _c.schema_version)
     .correlate(tables.inlined_data_tables)
 )
-_REGISTERED = select(_c.table_id, _c.table_name, _c.schema_version, _is_recorded).where(
-    _c.table_id.in_(bindparam("ids", expanding=True))
-)
-_NEWEST = (
-    select(
-        _c.table_name,
-        _c.schema_version,
-        select(or_null(func.max(_version.schema_version)))
-        .where(_version.table_id == _c.table_id)
-        .scalar_subquery()
-        .label("altered"),
-    )
-    .where(_c.table_id == bindparam("of_table"))
-    .order_by(_c.schema_version.desc())
-    .limit(1)
-)
+_REGISTERED = select(
+    *(_c.table_id, _c.table_name, _c.schema_version, _is_recorded.label("is_recorded")),
+    select(or_null(func.max(_version.schema_version)))
+    .where(_version.table_id == _c.table_id)
+    .scalar_subquery()
+    .label("altered"),
+).where(_c.table_id.in_(OF_TABLES))
+ASK_INLINED: Questions = (("inlined", _REGISTERED),)
 _REGISTER = insert(tables.inlined_data_tables)
 
 # DuckDB 1.5.5 makes a table for inlined rows on demand and writes no row of schema_versions for it.
@@ -84,14 +77,14 @@ def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | No
 def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
     """Make a table for inlined rows if DuckDB would otherwise keep using one with the old columns.
 
-    One statement if no table has any; otherwise one, and two for each table that has one.
+    No statement if no table has any; otherwise two for each table that has one.
     """
     changed = {w.id: w for w in works if needs_another(w)}
     if not changed:
         return
-    found = draft.connection.execute(_REGISTERED, {"ids": list(changed)}).all()
-    if not all(is_recorded for *_, is_recorded in found):
-        ids = {number for number, *_ in found}
+    found = [row for row in draft.opening.answers["inlined"] if row.table_id in changed]
+    if not all(row.is_recorded for row in found):
+        ids = {row.table_id for row in found}
         draft.connection.execute(_RECORD_VERSIONS, {"ids": sorted(ids)})
     for number in dict.fromkeys(row.table_id for row in found):
         work = changed[number]
@@ -110,15 +103,19 @@ def needs_another(work: TableWork) -> bool:
     return old.names != new.names or _differ(old, new) or work.partition is not None
 
 
-def newest_inlined_table(connection: Connection, table: TableId, columns: Schema) -> str | None:
+def newest_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | None:
     """Return the table into which rows with these columns go, None if there is none.
 
-    One statement, and two more if the table was altered since: if DuckDB inlines nothing, its ALTER
-    makes no table for inlined rows.
+    Two statements if the table was altered since: if DuckDB inlines nothing, its ALTER makes no
+    table for inlined rows. One more if this commit alters or makes the table.
     """
-    found = connection.execute(_NEWEST, {"of_table": table}).one_or_none()
-    if found is None:
+    connection = draft.connection
+    rows = draft.opening.rows("inlined", table)
+    if rows is None or table in draft.table_ids.values():
+        rows = list(connection.execute(_REGISTERED, {"of_tables": [table]}))
+    if not rows:
         return None
+    found = max(rows, key=lambda row: row.schema_version)
     if found.altered is not None and found.altered > found.schema_version:
         begins = connection.execute(queries.schema_versions_of(table)).all()
         begin = begin_under(begins, found.schema_version)

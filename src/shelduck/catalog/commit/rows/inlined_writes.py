@@ -29,9 +29,9 @@ def write_inlined_rows(
 ) -> None:
     """Write rows into their table in the catalog; new rows get the ids from ``first_row_id`` on.
 
-    Two statements, three more if there is no such table yet. Statistics do not change.
+    One statement, three more if there is no such table yet. Statistics do not change.
     """
-    name = newest_inlined_table(draft.connection, table, batch.columns)
+    name = newest_inlined_table(draft, table, batch.columns)
     if name is None:
         name = add_inlined_table(draft, table, batch.columns)
         if name is None:
@@ -87,7 +87,7 @@ def write_inlined_deletes(
 ) -> None:
     """Delete rows of data files by position, in the catalog instead of a delete file.
 
-    ``positions`` are by data file id. At most three statements.
+    ``positions`` are by data file id. At most two statements.
     """
     name = queries.inlined_delete_table(table)
     rows = [
@@ -98,8 +98,9 @@ def write_inlined_deletes(
     if not rows:
         return
     known = Table(name, MetaData(), *(Column(c, BIGINT) for c in rows[0]))
-    if not queries.present_tables(draft.connection, [name]):
+    if name not in draft.opening.present:
         draft.connection.execute(CreateTable(known))
+        draft.opening.present.add(name)
     draft.connection.execute(known.insert(), rows)
     draft.entries.append(Entry(Verb.INLINED_DELETE, table))
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, column, delete, func, insert, select, type_coerce, update
+from sqlalchemy import (
+    Select,
+    bindparam,
+    column,
+    delete,
+    func,
+    insert,
+    select,
+    type_coerce,
+    update,
+)
 from sqlalchemy import table as sql_table
 
+from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.stats import (
     TableColumnStats,
@@ -54,17 +65,17 @@ _UPDATE_COLUMN_STATS = (
 _DELETE_COLUMN_STATS = delete(tables.table_column_stats).where(
     _column.table_id == bindparam("of_table"), _column.column_id == bindparam("of_column")
 )
-_TOTALS = select(tables.table_stats).where(_total.table_id.in_(bindparam("ids", expanding=True)))
-_COLUMN_STATS = select(tables.table_column_stats).where(
-    _column.table_id.in_(bindparam("ids", expanding=True))
-)
+_TOTALS = select(tables.table_stats).where(_total.table_id.in_(OF_TABLES))
+_COLUMN_STATS = select(tables.table_column_stats).where(_column.table_id.in_(OF_TABLES))
 _LEAF_TYPES = select(
     tables.column.c.table_id, tables.column.c.column_id, tables.column.c.column_type
 ).where(
-    tables.column.c.table_id.in_(bindparam("ids", expanding=True)),
+    tables.column.c.table_id.in_(OF_TABLES),
     live(tables.column),
     func.lower(tables.column.c.column_type).not_in([kind.value for kind in Kind]),
 )
+ASK_TOTALS: Questions = (("totals", _TOTALS),)
+ASK_STATS: Questions = (*ASK_TOTALS, ("column_stats", _COLUMN_STATS), ("leaf_types", _LEAF_TYPES))
 _TOTALS_OF_FILES = select(
     sum_of(_file.record_count),
     type_coerce(func.coalesce(func.max(_file.row_id_start + _file.record_count), 0), BIGINT),
@@ -118,7 +129,7 @@ class Growth:
 
 
 def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
-    """Write table statistics of columns that were added to tables with data; two statements.
+    """Write table statistics of columns that were added to tables with data; one statement.
 
     DuckDB leaves them out, and then neither SET NOT NULL nor MIN and MAX work.
     """
@@ -138,10 +149,10 @@ def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
             added[work.id] = leaves
     if not added:
         return
-    counted = {row.table_id for row in draft.connection.execute(_TOTALS, {"ids": list(added)})}
+    counted = {row.table_id for row in draft.opening.answers["totals"]} & added.keys()
     rows = [
         _column_stats_row(table, column, stats)
-        for table in counted
+        for table in sorted(counted)
         for column, stats in added[table]
     ]
     if rows:
@@ -150,13 +161,16 @@ def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
 
 
 def read_totals(draft: Draft, ids: Sequence[TableId]) -> dict[TableId, Totals]:
-    """Return the totals of tables; one statement, and a few for each table without totals."""
+    """Return the totals of tables; a few statements for each table without totals."""
     found = {
         TableId(row.table_id): Totals(row.record_count, row.next_row_id, row.file_size_bytes)
-        for row in draft.connection.execute(_TOTALS, {"ids": ids})
+        for row in draft.opening.answers["totals"]
     }
+    new = set(draft.table_ids.values())
     for table in ids:
-        if table not in found:
+        if table in new:
+            found[table] = Totals(0, 0, 0, is_new=True, is_first_insert=True)
+        elif table not in found:
             found[table] = _totals_of_rows(draft, table)
     return found
 
@@ -184,10 +198,24 @@ def _totals_of_rows(draft: Draft, table: TableId) -> Totals:
 
 def _leaf_types(draft: Draft, ids: Sequence[TableId]) -> Mapping[TableId, Mapping[FieldId, Leaf]]:
     types: dict[TableId, dict[FieldId, Leaf]] = defaultdict(dict)
-    if ids:
-        for table, column_id, text in draft.connection.execute(_LEAF_TYPES, {"ids": ids}):
-            types[table][column_id] = ducklake_type(text)
+    for table, column_id, text in _rows(draft, "leaf_types", _LEAF_TYPES, ids):
+        types[table][column_id] = ducklake_type(text)
     return types
+
+
+def _rows(draft: Draft, question: str, query: Select[Any], ids: Iterable[TableId]) -> list[Any]:
+    """Return rows about tables; one statement if this commit has changed some of them."""
+    found: list[Any] = []
+    asked: list[TableId] = []
+    for table in ids:
+        rows = draft.opening.rows(question, table)
+        if rows is None or table in draft.table_ids.values():
+            asked.append(table)
+        else:
+            found += rows
+    if asked:
+        found += draft.connection.execute(query, {"of_tables": asked}).all()
+    return found
 
 
 def _write_totals(
@@ -221,7 +249,7 @@ def _write_column_stats(
         (row.table_id, row.column_id): TableColumnStats(
             row.contains_null is not False, row.contains_nan, row.min_value, row.max_value
         )
-        for row in draft.connection.execute(_COLUMN_STATS, {"ids": list(growth)})
+        for row in _rows(draft, "column_stats", _COLUMN_STATS, growth)
     }
     inserted, updated, deleted = [], [], []
     for table, growing in growth.items():

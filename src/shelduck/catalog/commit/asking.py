@@ -1,0 +1,19 @@
+"""How the parts of a commit say what its opening asks the catalog for them.
+
+Each names SELECTs about :of_tables, the existing tables of the commit, or :of_files, the data files
+whose rows it deletes or moves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BindParameter, bindparam
+
+from shelduck.catalog.read.together import Questions
+from shelduck.catalog.schema.column_types import BIGINT
+
+__all__ = ["OF_FILES", "OF_TABLES", "Questions"]
+
+OF_TABLES: BindParameter[Any] = bindparam("of_tables", type_=BIGINT, expanding=True)
+OF_FILES: BindParameter[Any] = bindparam("of_files", type_=BIGINT, expanding=True)

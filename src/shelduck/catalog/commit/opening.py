@@ -1,0 +1,163 @@
+"""What a commit asks the catalog first, inside its lock: one statement for everything.
+
+Each kind of change names its questions. They are about what no earlier part of the same commit can
+change; `Opening` says of what its answers are still true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from shelduck.catalog.commit.asking import OF_TABLES, Questions
+from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
+from shelduck.catalog.commit.work import Work
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.together import Answers, Together
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema.own_tables import ensure_own_tables
+from shelduck.errors import InvalidRequest
+from shelduck.model.changes.change import Change, DeleteRows, Entry, RewriteFiles
+from shelduck.model.tables.schema import SnapshotId
+from shelduck.model.tables.table import Snapshot
+
+# More files than that are asked for in parts.
+_MOST_FILES = 5_000
+_option = tables.metadata.c
+_OPTIONS = select(_option.key, _option.value).where(
+    _option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])
+)
+_t = tables.table.c
+_LIVE_TABLES = select(
+    *(_t.table_id, _t.table_uuid, _t.schema_id, _t.table_name, _t.path, _t.path_is_relative)
+).where(_t.table_id.in_(OF_TABLES), queries.live(tables.table))
+_OWN = frozenset(own_tables.OWN.tables)
+
+
+@dataclass
+class Opening:
+    """The answers, as of the moment in which the commit got its lock."""
+
+    head: Snapshot
+    options: Mapping[str, str]
+    present: set[str]
+    """Names of tables of Shelduck, and for positions of deleted rows, that the database has."""
+    answers: Answers
+    files: frozenset[int]
+    """Data files of which the answers are still true."""
+    others: Sequence[tuple[SnapshotId, Entry]]
+    """What other commits did since the changes were made."""
+    altered: set[int] = field(default_factory=set)
+    """Tables of which the answers are no longer true: this commit has written their columns."""
+
+    @property
+    def layouts(self) -> Answers | None:
+        """The answers about the layouts of new files, None if nobody asked."""
+        return self.answers if "known_layouts" in self.answers else None
+
+    def rows(self, question: str, table: int) -> list[Any] | None:
+        """Return the rows about a table, None if they are no longer true or nobody asked."""
+        if table in self.altered or question not in self.answers:
+            return None
+        return [row for row in self.answers[question] if row.table_id == table]
+
+    def take_files(self, ids: Collection[int]) -> bool:
+        """Return whether the answers are true of data files, which the caller then changes."""
+        is_true = self.files.issuperset(ids)
+        self.files = self.files.difference(ids)
+        return is_true
+
+    def ensure_own_tables(self, store: Store, connection: Connection) -> None:
+        """Create the tables of Shelduck that are missing; no statement if there are none."""
+        if not self.present >= _OWN:
+            ensure_own_tables(store, connection)
+            self.present |= _OWN
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningQuestions:
+    """The statement of one commit, which every attempt asks again."""
+
+    questions: Questions
+    parameters: Mapping[str, Any]
+
+    def ask(self, connection: Connection) -> Opening:
+        """Return what a commit needs to know of the catalog that it has locked; one statement.
+
+        Raises InvalidRequest for changes of a snapshot that the catalog does not have, and Conflict
+        if what happened since is no longer known.
+        """
+        answers = _together(self.questions, connection.dialect.name).ask(
+            connection, self.parameters
+        )
+        head = read.newest(answers["head"])
+        base = self.parameters["base"]
+        if head.id < base:
+            raise InvalidRequest(
+                f"the changes were made on snapshot {base}, the newest is {head.id}"
+            )
+        return Opening(
+            head,
+            {row.key: row.value for row in answers["options"]},
+            {row.name for row in answers["present"]},
+            answers,
+            frozenset(self.parameters["of_files"]),
+            read.entries_between(answers["log"], base, head.id),
+        )
+
+
+def opening_of(
+    asks: Iterable[Questions],
+    work: Work,
+    changes: Sequence[Change],
+    base: int,
+    *,
+    registered: bool,
+) -> OpeningQuestions:
+    """Return what a commit asks first.
+
+    ``registered``: the writers of its files are registered, so all tables of Shelduck exist.
+    """
+    tables_of = [table.id for table in work.existing()]
+    files = _files_of(changes)
+    asked = dict(question for questions in asks for question in questions)
+    given: dict[str, Any] = {
+        "base": base,
+        "of_tables": tables_of,
+        "of_files": sorted(files) if len(files) <= _MOST_FILES else [],
+        "names": [*sorted(_OWN), *map(queries.inlined_delete_table, tables_of)],
+    }
+    if registered:
+        asked |= dict(ASK_LAYOUTS)
+        given["digests"] = layouts_of(changes)
+    return OpeningQuestions(tuple(asked.items()), given)
+
+
+@cache
+def _together(questions: Questions, dialect: str) -> Together:
+    return Together(
+        {
+            "head": queries.newest_snapshot(),
+            "options": _OPTIONS,
+            "log": queries.changes_after(),
+            "present": queries.present_of(dialect),
+            "tables": _LIVE_TABLES,
+            **dict(questions),
+        }
+    )
+
+
+def _files_of(changes: Iterable[Change]) -> frozenset[int]:
+    """Return the data files whose deletes the changes replace."""
+    found: set[int] = set()
+    for change in changes:
+        if isinstance(change, DeleteRows):
+            found.update(f.data_file_id for f in change.files)
+        elif isinstance(change, RewriteFiles):
+            found.update(s.data_file_id for s in change.sources)
+    return frozenset(found)

@@ -1,0 +1,61 @@
+"""Which tables of the catalog's database hold something of a lake's table; one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from sqlalchemy import Connection, bindparam, literal_column, select
+
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.together import Together
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.model.tables.schema import TableId
+
+_r, _d = tables.inlined_data_tables.c, tables.delete_file.c
+_TABLE = bindparam("table", type_=BIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Which tables a reader of files and of rows in the catalog has to look at."""
+
+    present: frozenset[str]
+    """Those that exist, of the tables for layouts, for deleted positions and for inlined rows."""
+    inlined: Sequence[tuple[str, int]]
+    """Those that are registered for inlined rows, and their schema versions, oldest first."""
+    has_positions: bool
+    """Whether there is a table for deleted positions."""
+    has_delete_files: bool
+    """Whether any snapshot has a delete file of the table."""
+
+
+def holdings_of(connection: Connection, table: TableId) -> Holdings:
+    """Return where the rows of a table may be, and where their deletes; one statement."""
+    names = [own_tables.file_layout.name, queries.inlined_delete_table(table)]
+    answers = _where(connection.dialect.name).ask(connection, {"table": table, "names": names})
+    registered = sorted(answers["registered"], key=lambda row: row.schema_version)
+    return Holdings(
+        frozenset(row.name for row in answers["present"]),
+        [(row.table_name, row.schema_version) for row in registered],
+        any(row.name == names[1] for row in answers["present"]),
+        bool(answers["delete_files"]),
+    )
+
+
+@cache
+def _where(dialect: str) -> Together:
+    registered = select(_r.table_name, _r.schema_version).where(_r.table_id == _TABLE)
+    of_rows = select(_r.table_name).where(_r.table_id == _TABLE)
+    return Together(
+        {
+            "present": queries.present_of(dialect, of_rows),
+            "registered": registered,
+            "delete_files": select(literal_column("1", BIGINT).label("one"))
+            .select_from(tables.delete_file)
+            .where(_d.table_id == _TABLE)
+            .limit(1),
+        }
+    )

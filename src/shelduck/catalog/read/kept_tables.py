@@ -1,0 +1,112 @@
+"""The tables that this process has read: read again only after the schema of the lake changed.
+
+Every change of a table's columns, name, tags or keys raises the schema version of the lake, in
+DuckDB too. But equal numbers do not prove an equal schema: another catalog may have taken the place
+of the one that was read, such as a backup of it. So a kept table is used only while the catalog
+still has the snapshot at which it was read, with the same time and the same counters. Options
+have no snapshots, and are read every time.
+
+Whoever removes old snapshots also removes the columns that only they had. A kept table still knows
+their ids and names, and that is safe: new columns take other ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlalchemy import Connection, bindparam, select
+
+from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.together import Together
+from shelduck.catalog.read.traits import options_of, settings_of
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.errors import NotFound
+from shelduck.model.tables.options import table_options
+from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.table import Snapshot, TableVersion
+
+_MOST = 500
+_STILL = Together(
+    {
+        "newest": queries.newest_snapshot(),
+        "seen": select(tables.snapshot).where(
+            tables.snapshot.c.snapshot_id == bindparam("seen", type_=BIGINT)
+        ),
+        "options": options_of(bindparam("table", type_=BIGINT)),
+    }
+)
+
+
+class KeptTables:
+    """Table versions of one lake; threads may share it."""
+
+    def __init__(self, lake: LakeInfo) -> None:
+        self._lake = lake
+        self._by_name: dict[tuple[str, str], TableVersion] = {}
+
+    def table(
+        self, connection: Connection, schema: str, name: str, at: Snapshot | None = None
+    ) -> TableVersion:
+        """Return a table by its name at a snapshot, by default the newest.
+
+        One statement if it is kept and unchanged. Otherwise those of `read.snapshot` and
+        `read.table`, and their errors.
+        """
+        kept = self._by_name.get((schema, name))
+        if kept is not None:
+            same, at = _unchanged(connection, kept, at)
+            if same is not None:
+                self._keep(schema, name, same)
+                return same
+        if at is None:
+            at = read.snapshot(connection)
+        found = read.table(connection, at, schema, name, self._lake)
+        self._keep(schema, name, found)
+        return found
+
+    def newest_of(self, connection: Connection, number: TableId) -> TableVersion | None:
+        """Return the newest version of a table by its id, None if it does not exist.
+
+        One statement if it is kept and unchanged.
+        """
+        for (schema, name), kept in list(self._by_name.items()):
+            if kept.id == number:
+                same, _ = _unchanged(connection, kept, None)
+                if same is not None:
+                    self._keep(schema, name, same)
+                    return same
+        at = read.snapshot(connection)
+        names = read.name_at(connection, number, at)
+        if names is None:
+            return None
+        try:
+            found = self.table(connection, *names, at)
+        except NotFound:
+            return None
+        return found if found.id == number else None
+
+    def _keep(self, schema: str, name: str, found: TableVersion) -> None:
+        self._by_name[schema, name] = found
+        if len(self._by_name) > _MOST:
+            for oldest in list(self._by_name)[: _MOST // 2]:
+                self._by_name.pop(oldest, None)
+
+
+def _unchanged(
+    connection: Connection, kept: TableVersion, at: Snapshot | None
+) -> tuple[TableVersion | None, Snapshot | None]:
+    """Return a kept table at a snapshot, None if it may have changed; and the snapshot."""
+    wanted = {"seen": kept.snapshot.id, "table": kept.id, "schema": kept.schema.id}
+    answers = _STILL.ask(connection, wanted)
+    if at is None and answers["newest"]:
+        at = read.as_snapshot(answers["newest"][0])
+    was = kept.snapshot
+    mark = (was.id, was.time, was.schema_version, was.next_catalog_id, was.next_file_id)
+    if at is None or at.schema_version != was.schema_version or answers["seen"] != [mark]:
+        return None, at
+    options = table_options(
+        settings_of(answers["options"]), schema_id=kept.schema.id, table_id=kept.id
+    )
+    return replace(kept, snapshot=at, options=options), at
