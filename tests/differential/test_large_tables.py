@@ -109,6 +109,29 @@ def test_what_others_compact_is_listed_again(lake, sqlite_url, loads):
     assert loads == [4, 2, 3]
 
 
+def test_a_frame_whose_files_were_merged_says_so(lake, sqlite_url):
+    insert(lake, 0)
+    insert(lake, 10)
+    frame = lake.table("t").read()
+    assert frame.where("id = 3").count() == 1
+    with DuckDBOracle(sqlite_url, None, NO_INLINING) as duckdb:
+        duckdb.execute("CALL ducklake_merge_adjacent_files('lake')")
+    with pytest.raises(
+        Exception, match=r"another commit merged files of main\.t after it was read"
+    ):
+        frame.where("id = 4").collect()
+
+
+def test_frames_of_one_table_with_other_columns_keep_their_own(lake):
+    insert(lake, 0)
+    table = lake.table("t")
+    first = table.read(columns=["v"])
+    second = table.read(columns=["day", "id"])
+    assert rows(first.where("v = 'v3'")) == [("v3",)]
+    assert rows(second.where("id = 3").select("id")) == [(3,)]
+    assert rows(first.where("v = 'v4'")) == [("v4",)]
+
+
 def test_a_lake_from_a_backup_is_listed_again(lake, sqlite_url, spark, loads):
     insert(lake, 0)
     assert_same(lake, sqlite_url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import overload
@@ -14,8 +15,8 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.file_numbers import files_with_deletes
-from shelduck.model.files.data_files import ColumnStats, DataFile, NameMapping
-from shelduck.model.tables.schema import FieldId
+from shelduck.errors import Conflict
+from shelduck.model.files.data_files import DataFile, NameMapping
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileList, FileLists, within
 from shelduck.operations.read.pruning import Pruner
@@ -66,7 +67,8 @@ class ListedFiles(Pruner):
         lists: FileLists,
         files: FileList,
     ) -> None:
-        super().__init__(store, table)
+        super().__init__(store, table, few=_PART)
+        self._make: MakePlan
         self._lists = lists
         self._list = files
         self._there = files.at(table.snapshot.id)
@@ -92,10 +94,11 @@ class ListedFiles(Pruner):
         with self._store.read() as connection:
             return read.data_files(connection, self._table)
 
-    def planned(self, make: MakePlan) -> ScanPlan:
-        """Return the plan of a scan; call it before `parts`."""
-        self._make = make
-        return make(self.examples, self.mappings)
+    def scan(self, make: MakePlan) -> tuple[ScanPlan, ListedFiles]:
+        """Return the plan of a scan, and the files for its groups."""
+        found = copy(self)
+        found._make = make
+        return make(self.examples, self.mappings), found
 
     def size(self, group: ScanGroup) -> GroupSize:
         """Return how large a group of the plan is."""
@@ -135,6 +138,11 @@ class ListedFiles(Pruner):
         """Return files of a group, which are grouped as the examples are."""
         with self._store.read() as connection:
             files = read.data_files(connection, self._table, ids=ids)
+        if len(files) < len(ids):
+            raise Conflict(
+                f"another commit merged files of {self._table.full_name} after it was read; read it"
+                " again"
+            )
         plan = self._make([*self.examples, *files], self.mappings)
         found = next(g for g in plan.groups if g.files[0].id == group.files[0].id)
         count = len(group.files)

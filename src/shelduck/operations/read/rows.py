@@ -85,8 +85,8 @@ class TableRows:
         pruner: Pruner = self._pruner
         size = None
         if self.listed is not None and has_jvm(spark):
-            plan = self.listed.planned(partial(self._plan_of, columns, snapshots))
-            pruner, size = self.listed, self.listed.size
+            plan, found = self.listed.scan(partial(self._plan_of, columns, snapshots))
+            pruner, size = found, found.size
         else:
             plan = self._plan(columns, snapshots=snapshots)
         return read_rows(
