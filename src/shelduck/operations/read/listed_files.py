@@ -16,7 +16,8 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.file_numbers import files_with_deletes
 from shelduck.errors import Conflict
-from shelduck.model.files.data_files import DataFile, NameMapping
+from shelduck.model.files.data_files import ColumnStats, DataFile, NameMapping
+from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileList, FileLists, within
 from shelduck.operations.read.pruning import Pruner
@@ -67,7 +68,7 @@ class ListedFiles(Pruner):
         lists: FileLists,
         files: FileList,
     ) -> None:
-        super().__init__(store, table, few=_PART)
+        super().__init__(store, table)
         self._make: MakePlan
         self._lists = lists
         self._list = files

@@ -85,11 +85,10 @@ def read_rows(
 
     ``parts`` is called while Spark plans a query. It gets a group and Spark's filters on the
     group's read columns as SQL texts, and returns the files that may hold a matching row, as parts
-    of the group. Without it, and without a bridge into the JVM (Spark Connect), these are the files
-    of the plan. ``size`` says how large a group is whose files the plan does not name.
+    of the group. Without it, and over Spark Connect, these are the files of the plan. ``size`` says
+    how large a group is whose files the plan does not name.
     ``measure`` gets a group and what a query needs of its files (see `Bridge.relation`). ``values``
-    gets a group and files, and returns the value of each key of the group in each file; with it,
-    Spark knows the keys as partition columns.
+    returns the values of a group's keys in files, so that Spark knows keys as partition columns.
     ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every column
     is nullable.
 
