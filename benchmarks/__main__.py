@@ -22,6 +22,7 @@ from benchmarks import (
     keys,
     opening,
     rows,
+    scale,
     scan,
     storm,
     ui,
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "commits": commits.run,
     "storm": storm.run,
     "ui": ui.run,
+    "scale": scale.run,
     "peers": measuring.run,
 }
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.

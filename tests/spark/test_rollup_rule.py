@@ -85,7 +85,8 @@ def read(lake, name, chooser=None, **more):
     found = table_rows(state.store, version, state.layouts)
     plan = plan_scan(version, found.files, found.mappings)
     pruner = Pruner(state.store, version)
-    return read_rows(state.spark, plan, prune=pruner, inlined=found.inlined, choose=chooser, **more)
+    more |= {"parts": pruner.parts, "inlined": found.inlined, "choose": chooser}
+    return read_rows(state.spark, plan, **more)
 
 
 class Rollups:

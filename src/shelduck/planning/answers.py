@@ -61,6 +61,17 @@ def measured(
     return answers
 
 
+def combined(
+    measures: Sequence[Measure], parts: Sequence[Sequence[int | None]]
+) -> list[int | None]:
+    """Return the answers for all files of a group, given those for each part of it."""
+    columns = zip(*parts, strict=True) if parts else [()] * len(measures)
+    return [
+        _total(word, [value for value in column if value is not None])
+        for (word, _), column in zip(measures, columns, strict=True)
+    ]
+
+
 def _of_column(
     group: ScanGroup, word: str, name: str, file: DataFile, stats: ColumnStats | None
 ) -> list[int | None] | None:

@@ -25,12 +25,13 @@ def untrusted_columns(
     The name of a write shows this: only Shelduck ends it with the digits of the table's uuid.
     """
     floats = [n.name for n in nodes if n.is_read and n.name is not None and _holds_float(n)]
-    if not floats or all(_is_own(table, file.path) for file in files):
+    if not floats or all(is_own(table, file.path) for file in files):
         return ()
     return tuple(floats)
 
 
-def _is_own(table: TableVersion, path: str) -> bool:
+def is_own(table: TableVersion, path: str) -> bool:
+    """Return whether the path of a data file shows that Shelduck wrote it for this table."""
     if not path.startswith(table.path):
         return False
     below = path[len(table.path) :]

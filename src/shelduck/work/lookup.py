@@ -18,13 +18,19 @@ from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
 
 
-def rows_of(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
-    """Return where a table's rows are, as the unit sees them; ``writes`` if it will write some."""
+def rows_of(
+    unit: UnitOfWork, name: TableName, *, writes: bool = False, only_scanned: bool = False
+) -> TableRows:
+    """Return where a table's rows are, as the unit sees them; ``writes`` if it will write some.
+
+    If rows are ``only_scanned``, the files of a large table are looked up when a query needs them.
+    """
     found = unit.workspace.table(name)
     staged = unit.workspace.staged_rows(found)
     if writes:
         found = unit.writer.register(found)
-    return table_rows(unit.state.store, found, unit.state.layouts, staged)
+    lists = unit.state.lists if only_scanned else None
+    return table_rows(unit.state.store, found, unit.state.layouts, staged, lists)
 
 
 def few_deletes(state: LakeState, unit: UnitOfWork | None, rows: TableRows) -> int:

@@ -12,6 +12,7 @@ from shelduck.leases.leases import Leases
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.model.tables.table import DEFAULT_SCHEMA
+from shelduck.operations.read.file_lists import FileLists
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.spark.files.reaching import reach, require_connector
 from shelduck.spark.session import SparkSession, is_stopped, session_for
@@ -19,7 +20,7 @@ from shelduck.spark.session import SparkSession, is_stopped, session_for
 
 @dataclass
 class LakeState:
-    """The catalog, the Spark session (created when first needed) and known layouts of files."""
+    """The catalog, the Spark session (created when first needed) and what is known of files."""
 
     store: Store
     info: LakeInfo
@@ -27,6 +28,7 @@ class LakeState:
     author: str | None = None
     default_schema: str = DEFAULT_SCHEMA
     layouts: LayoutMemory = field(default_factory=LayoutMemory)
+    lists: FileLists = field(default_factory=FileLists)
     show_progress: bool | None = None
     storage: StorageSettings = field(default_factory=StorageSettings)
     ntz: bool = False

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection, Select
 
 from shelduck.catalog.dialects.checked import RESTORE, refuse_row
 from shelduck.catalog.read import queries
@@ -35,9 +35,14 @@ from shelduck.model.tables.table import TableVersion
 
 
 def data_files(
-    connection: Connection, table: TableVersion, known: Holdings | None = None
+    connection: Connection,
+    table: TableVersion,
+    known: Holdings | None = None,
+    ids: Collection[int] | None = None,
 ) -> list[DataFile]:
     """Return the files that hold the table's rows at its snapshot, with the deletes of each.
+
+    ``ids`` are the files that matter, None for all of them.
 
     A part of a delete file may be newer than the snapshot: if it has a snapshot column, only rows
     up to ``table.snapshot.id`` count. The same applies to a data file with a snapshot column.
@@ -49,25 +54,43 @@ def data_files(
     Raises Unsupported for encrypted files and formats other than Parquet, CorruptLake for rows that
     contradict themselves or name one file twice.
     """
+    found = few_data_files(connection, table, known, ids)
+    assert found is not None
+    return found
+
+
+def few_data_files(
+    connection: Connection,
+    table: TableVersion,
+    known: Holdings | None = None,
+    ids: Collection[int] | None = None,
+    *,
+    at_most: int | None = None,
+) -> list[DataFile] | None:
+    """Return what `data_files` does, or None if there are more than ``at_most`` files."""
     at = table.snapshot.id
     inlined = queries.inlined_delete_table(table.id)
     known = known or holdings_of(connection, table.id)
     with_layouts = own_tables.file_layout.name in known.present
     query = queries.data_files_at(table.id, at, with_layouts=with_layouts)
-    rows = connection.execute(query).all()
+    if at_most is not None:
+        query = query.limit(at_most + 1)
+    rows = connection.execute(_among(query, queries.t_file.c.data_file_id, ids)).all()
     if not rows:
         return []
+    if at_most is not None and len(rows) > at_most:
+        return None
     of_mappings, of_layouts = require_sound(rows)
     mappings = name_mappings(connection, of_mappings)
     beside = _Known(
-        _delete_files(connection, table) if known.has_delete_files else {},
+        _delete_files(connection, table, ids) if known.has_delete_files else {},
         _inlined_deletes(connection, inlined, at) if inlined in known.present else {},
         _layouts(connection, of_layouts),
         mappings,
-        _values_of_keys(connection, table, rows, mappings),
+        _values_of_keys(connection, table, rows, mappings, ids),
     )
     files = _files(table, rows, beside)
-    if beside.deletes or beside.positions:
+    if ids is None and (beside.deletes or beside.positions):
         strays = (beside.deletes.keys() | beside.positions.keys()) - {f.id for f in files}
         require_known(connection, table, strays)
     require_distinct(table, files)
@@ -83,14 +106,16 @@ def data_files_of(
     """
     present = queries.present_tables(connection, [own_tables.file_layout.name])
     query = queries.every_data_file(table.id, with_layouts=bool(present))
-    if ids is not None:
-        query = query.where(queries.t_file.c.data_file_id.in_(sorted(ids)))
-    rows = connection.execute(query).all()
+    rows = connection.execute(_among(query, queries.t_file.c.data_file_id, ids)).all()
     of_mappings, of_layouts = require_sound(rows)
     layouts = _layouts(connection, of_layouts)
     mappings = name_mappings(connection, of_mappings)
-    values = _values_of_keys(connection, table, rows, mappings)
+    values = _values_of_keys(connection, table, rows, mappings, ids)
     return _files(table, rows, _Known({}, {}, layouts, mappings, values))
+
+
+def _among(query: Select[Any], column: Column[Any], ids: Collection[int] | None) -> Select[Any]:
+    return query if ids is None else query.where(column.in_(sorted(ids)))
 
 
 class _Known(NamedTuple):
@@ -242,9 +267,13 @@ def _names(rows: Iterable[Any], parent: int | None) -> tuple[MappedName, ...]:
     )
 
 
-def _delete_files(connection: Connection, table: TableVersion) -> dict[int, DeleteFile]:
+def _delete_files(
+    connection: Connection, table: TableVersion, ids: Collection[int] | None
+) -> dict[int, DeleteFile]:
     found: dict[int, DeleteFile] = {}
-    for row in connection.execute(queries.delete_files_at(table.id, table.snapshot.id)).all():
+    query = queries.delete_files_at(table.id, table.snapshot.id)
+    query = _among(query, queries.t_delete.c.data_file_id, ids)
+    for row in connection.execute(query).all():
         number, path, is_relative, kind, count, key, delete_id, _ = row
         shape = delete_format(table, path, kind, key)
         if number in found:
@@ -287,6 +316,7 @@ def _values_of_keys(
     table: TableVersion,
     rows: Iterable[Any],
     mappings: Mapping[int, NameMapping],
+    ids: Collection[int] | None,
 ) -> dict[tuple[int, int], str | None]:
     """Return the catalog's partition values if some path lacks one; one statement."""
     wanted = {
@@ -298,7 +328,7 @@ def _values_of_keys(
     of_files = ((row[1], wanted[row[7]]) for row in rows if row[7] is not None)
     if all(names <= hive_values(path).keys() for path, names in of_files if names):
         return {}
-    return identity_values(connection, table)
+    return identity_values(connection, table, ids)
 
 
 def _partition_values(

@@ -16,7 +16,13 @@ from sqlalchemy import Connection, func, select
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import schema_of
-from shelduck.catalog.read.files import data_files, file_bounds, identity_values, name_mappings
+from shelduck.catalog.read.files import (
+    data_files,
+    few_data_files,
+    file_bounds,
+    identity_values,
+    name_mappings,
+)
 from shelduck.catalog.read.inlined import inlined_rows
 from shelduck.catalog.read.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.paths import resolve
@@ -41,6 +47,7 @@ __all__ = [
     "entries_between",
     "entries_of",
     "entries_since",
+    "few_data_files",
     "file_bounds",
     "files_in_other_buckets",
     "files_outside",

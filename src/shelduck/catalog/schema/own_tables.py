@@ -5,7 +5,7 @@ DuckDB ignores tables that it does not know and keeps indexes up to date, so bot
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Connection, Index, MetaData, Table, quoted_name
+from sqlalchemy import Column, Connection, Index, MetaData, Table, quoted_name, text
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from shelduck.catalog.databases.store import Store
@@ -107,7 +107,7 @@ _INDEXED = (
     (tables.column, ("table_id",)),
     (tables.data_file, ("table_id",)),
     (tables.delete_file, ("table_id",)),
-    (tables.file_column_stats, ("table_id", "column_id")),
+    (tables.file_column_stats, ("table_id", "column_id", "data_file_id")),
     (tables.file_variant_stats, ("table_id", "column_id")),
     (tables.file_partition_value, ("table_id",)),
     (tables.schema_versions, ("table_id",)),
@@ -117,11 +117,15 @@ _INDEXED = (
 )
 
 
+# Indexes with other columns than those of earlier versions have names of their own.
+_RENAMED = {"shelduck_ix_file_column_stats": "shelduck_ix_column_stats_of_file"}
+
+
 def _index(source: Table, columns: tuple[str, ...]) -> Index:
     # A copy of the table has the index, so that creating a lake does not create indexes.
     copy = source.to_metadata(MetaData())
-    name = quoted_name(source.name.replace("ducklake_", "shelduck_ix_"), quote=None)
-    return Index(name, *(copy.c[c] for c in columns))
+    name = source.name.replace("ducklake_", "shelduck_ix_")
+    return Index(quoted_name(_RENAMED.get(name, name), quote=None), *(copy.c[c] for c in columns))
 
 
 INDEXES = tuple(_index(source, columns) for source, columns in _INDEXED)
@@ -142,3 +146,5 @@ def ensure_own_tables(store: Store, connection: Connection) -> None:
     for index in INDEXES:
         if index.name not in present:
             connection.execute(CreateIndex(index))
+    for name in present & _RENAMED.keys():
+        connection.execute(text(f"DROP INDEX {name}"))

@@ -51,4 +51,4 @@ def look_up(
     known = layouts.fill([f.file for f in files], read_layouts)
     files = [replace(f, file=file) for f, file in zip(files, known, strict=True)]
     plan = plan_changes(span, snapshots, files)
-    return Feed(table, plan, mappings, came, went, Pruner(store, table))
+    return Feed(table, plan, mappings, came, went, Pruner(store, table).parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
@@ -16,7 +16,7 @@ from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.buckets import has_same_buckets
-from shelduck.planning.answers import WHERE, Measure, measured, measured_columns
+from shelduck.planning.answers import WHERE, Measure, combined, measured, measured_columns
 from shelduck.planning.equals import buckets_of, equal_values
 from shelduck.planning.prune import certain_files, matching_files
 from shelduck.planning.ranges import whole_number_ranges
@@ -29,6 +29,23 @@ _FEW = 500
 _TIME_ZONE = "UTC"
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What filters ask: a predicate, the ids of its columns, and the integers that it allows.
+
+    A column without an id proves nothing.
+    """
+
+    predicate: Predicate
+    ids: Mapping[Path, FieldId | None]
+    ranges: Mapping[FieldId, tuple[int | None, int | None]]
+
+    @property
+    def columns(self) -> set[FieldId]:
+        """Return the columns whose statistics matter."""
+        return {i for i in self.ids.values() if i is not None}
+
+
 class Pruner:
     """Says which files of a scan group may hold rows that pass Spark's filters.
 
@@ -36,8 +53,13 @@ class Pruner:
     the life of the DataFrame: files and their statistics belong to one snapshot.
     """
 
+    by_id_up_to = _FEW
+
     def __init__(
-        self, store: Store, table: TableVersion, unsafe_bounds: frozenset[FieldId] = frozenset()
+        self,
+        store: Store,
+        table: TableVersion,
+        unsafe_bounds: frozenset[FieldId] = frozenset(),
     ) -> None:
         self._unsafe = unsafe_bounds
         self._store = store
@@ -48,29 +70,39 @@ class Pruner:
 
     def __call__(self, group: ScanGroup, filters: list[str]) -> set[int] | None:
         """Return the ids of the files that may match all filters, None if all files may."""
+        asked = self.asked(group, filters)
+        if not asked.columns:
+            return None
+        # The statistics of a few files say the same.
+        ranges = {} if len(group.files) <= self.by_id_up_to else asked.ranges
+        with self._store.read() as connection:
+            outside = read.files_outside(connection, self._table, ranges)
+            outside |= self._in_other_buckets(connection, group, asked)
+            files = [f for f in group.files if f.id not in outside]
+            return self._matching(connection, group, asked, files)
+
+    def exactly(self, group: ScanGroup, filters: list[str]) -> set[int]:
+        """Return the ids of those of a few files that may match all filters."""
+        asked = self.asked(group, filters)
+        with self._store.read() as connection:
+            outside = self._in_other_buckets(connection, group, asked)
+            files = [f for f in group.files if f.id not in outside]
+            return self._matching(connection, group, asked, files)
+
+    def asked(self, group: ScanGroup, filters: list[str]) -> Asked:
+        """Return what filters ask of the columns of a group."""
         names = [column.name for column in group.read]
         parts = tuple(parse_filter(text, names, _TIME_ZONE) for text in filters)
         predicate = And(tuple(p for p in parts if not isinstance(p, Unknown)))
         found = {path: _field_id(group, path) for path in _paths(predicate)}
         # If an open transaction changed the type of a column, the catalog will clear its bounds.
         ids = {path: None if i in self._unsafe else i for path, i in found.items()}
-        columns = {i for i in ids.values() if i is not None}
-        if not columns:
-            return None
         ranges = {
             column: span
             for path, span in whole_number_ranges(predicate).items()
             if (column := ids[path]) is not None
         }
-        if len(group.files) <= _FEW:
-            # Their statistics say the same.
-            ranges = {}
-        with self._store.read() as connection:
-            outside = read.files_outside(connection, self._table, ranges)
-            outside |= self._in_other_buckets(connection, group, predicate, ids)
-            files = [f for f in group.files if f.id not in outside]
-            stats = self._stats_of(connection, columns, files)
-        return matching_files(predicate, group, stats, files)
+        return Asked(predicate, ids, ranges)
 
     def certain(self, group: ScanGroup, filters: list[str], files: list[DataFile]) -> set[int]:
         """Return the ids of files of which every row passes all filters."""
@@ -94,7 +126,7 @@ class Pruner:
         fields = {n.name: n.field for n in group.nodes if n.is_read}
         columns = [fields[name] for name in group.keys]
         with self._store.read() as connection:
-            wanted = [f.id for f in files] if len(files) <= _FEW else None
+            wanted = [f.id for f in files] if len(files) <= self.by_id_up_to else None
             found = read.identity_values(connection, self._table, wanted)
         return {file.id: tuple(_value(found, file, column) for column in columns) for file in files}
 
@@ -110,28 +142,49 @@ class Pruner:
         columns = measured_columns(group, wanted)
         if columns is None or columns & self._unsafe:
             return None
-        if filters:
-            kept = self(group, filters)
-            files = [f for f in group.files if kept is None or f.id in kept]
-            if self.certain(group, filters, files) != {f.id for f in files}:
+        answers = []
+        for part in self.parts(group, filters):
+            answer = self._measured(part, wanted, columns, filters)
+            if answer is None:
                 return None
-            group = replace(group, files=tuple(files), values=((),) * len(files))
+            answers.append(answer)
+        return [None if n is None else str(n) for n in combined(wanted, answers)]
+
+    def parts(self, group: ScanGroup, filters: list[str]) -> Iterator[ScanGroup]:
+        """Yield the files that may match all filters, as parts of the group."""
+        kept = self(group, filters) if filters else None
+        if kept is None:
+            yield group
+            return
+        pairs = zip(group.files, group.values, strict=True)
+        chosen = [(file, texts) for file, texts in pairs if file.id in kept]
+        files, values = tuple(file for file, _ in chosen), tuple(texts for _, texts in chosen)
+        yield replace(group, files=files, values=values)
+
+    def _measured(
+        self, part: ScanGroup, wanted: list[Measure], columns: set[FieldId], filters: list[str]
+    ) -> list[int | None] | None:
+        files = list(part.files)
+        if filters and self.certain(part, filters, files) != {f.id for f in files}:
+            return None
         stats: Mapping[int, Mapping[int, ColumnStats]] = {}
         if columns:
             with self._store.read() as connection:
-                stats = self._stats_of(connection, columns, list(group.files))
-        found = measured(group, wanted, stats)
-        return None if found is None else [None if n is None else str(n) for n in found]
+                stats = self._stats_of(connection, columns, files)
+        return measured(part, wanted, stats)
+
+    def _matching(
+        self, connection: read.Connection, group: ScanGroup, asked: Asked, files: list[DataFile]
+    ) -> set[int]:
+        stats = self._stats_of(connection, asked.columns, files)
+        return matching_files(asked.predicate, group, stats, files)
 
     def _in_other_buckets(
-        self,
-        connection: read.Connection,
-        group: ScanGroup,
-        predicate: Predicate,
-        ids: Mapping[Path, FieldId | None],
+        self, connection: read.Connection, group: ScanGroup, asked: Asked
     ) -> set[int]:
         """Return files whose buckets hold no value that the filter asks for."""
-        wanted = {ids[path]: literals for path, literals in equal_values(predicate).items()}
+        literals = equal_values(asked.predicate)
+        wanted = {asked.ids[path]: values for path, values in literals.items()}
         columns = [c for i in wanted if i is not None and (c := self._leaf(i)) is not None]
         outside: set[int] = set()
         if not columns or all(f.partition_id is None for f in group.files):
@@ -156,7 +209,7 @@ class Pruner:
     def _stats_of(
         self, connection: read.Connection, columns: set[FieldId], files: list[DataFile]
     ) -> Mapping[int, Mapping[int, ColumnStats]]:
-        if len(files) <= _FEW:
+        if len(files) <= self.by_id_up_to:
             return self._stats_of_few(connection, columns, {f.id for f in files})
         with self._lock:
             missing = {c for c in columns if c not in self._stats}

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.holdings import holdings_of
+from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.file_lists import FileLists
 from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.listed_files import LaterFiles, ListedFiles
 from shelduck.operations.read.pruning import Pruner
 from shelduck.planning.conservation import named
 from shelduck.planning.scan import ScanPlan, plan_scan
@@ -24,7 +26,7 @@ from shelduck.spark.files.existence import absent_files
 from shelduck.spark.files.layouts import read_layouts
 from shelduck.spark.scan.read import Origin, read_rows
 from shelduck.spark.scan.rollup_rule import Chooser
-from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.session import DataFrame, SparkSession, has_jvm
 
 Found = TypeVar("Found")
 # Files of this size are so rare that their sizes are compared with the storage.
@@ -33,14 +35,18 @@ _HUGE = 16 * 2**30
 
 @dataclass(frozen=True)
 class TableRows:
-    """Where the rows of one table version are; ``files`` have their layouts."""
+    """Where the rows of one table version are; ``files`` have their layouts.
+
+    ``listed`` has the files of a large table, for scans that need only some of them.
+    """
 
     store: Store
     table: TableVersion
-    files: tuple[DataFile, ...]
+    files: Sequence[DataFile]
     mappings: Mapping[int, NameMapping]
     inlined: tuple[InlinedRows, ...]
     unsafe_bounds: frozenset[FieldId] = frozenset()
+    listed: ListedFiles | None = None
 
     def by_layout(
         self, look: Callable[[DataFile, NameMapping | None], Found]
@@ -75,12 +81,19 @@ class TableRows:
 
         ``choose`` may answer a query from a rollup.
         """
-        plan = self._plan(columns, snapshots=Origin.SNAPSHOT_ID in origins)
-        pruner = self._pruner
+        snapshots = Origin.SNAPSHOT_ID in origins
+        pruner: Pruner = self._pruner
+        size = None
+        if self.listed is not None and has_jvm(spark):
+            plan, found = self.listed.scan(partial(self._plan_of, columns, snapshots))
+            pruner, size = found, found.size
+        else:
+            plan = self._plan(columns, snapshots=snapshots)
         return read_rows(
             spark,
             plan,
-            prune=pruner,
+            parts=pruner.parts,
+            size=size,
             measure=pruner.measured,
             values=pruner.values,
             inlined=self.inlined,
@@ -115,7 +128,16 @@ class TableRows:
         return Pruner(self.store, self.table, self.unsafe_bounds)
 
     def _plan(self, columns: Sequence[str] | None, *, snapshots: bool = False) -> ScanPlan:
-        return plan_scan(self.table, self.files, self.mappings, columns, snapshots=snapshots)
+        return self._plan_of(columns, snapshots, self.files, self.mappings)
+
+    def _plan_of(
+        self,
+        columns: Sequence[str] | None,
+        snapshots: bool,
+        files: Sequence[DataFile],
+        mappings: Mapping[int, NameMapping],
+    ) -> ScanPlan:
+        return plan_scan(self.table, files, mappings, columns, snapshots=snapshots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +149,28 @@ class Decided:
 
 
 def table_rows(
-    store: Store, table: TableVersion, layouts: LayoutMemory, staged: StagedRows | None = None
+    store: Store,
+    table: TableVersion,
+    layouts: LayoutMemory,
+    staged: StagedRows | None = None,
+    lists: FileLists | None = None,
 ) -> TableRows:
-    """Find the rows of a table version, and those that a transaction staged on top of it."""
+    """Find the rows of a table version, and those that a transaction staged on top of it.
+
+    With ``lists``, the files of a large table are looked up when a query needs them.
+    """
     files: list[DataFile] = []
     mappings: dict[int, NameMapping] = {}
     inlined: list[InlinedRows] = []
     if table.id >= 0:
         with store.read() as connection:
             known = holdings_of(connection, table.id)
-            files = read.data_files(connection, table, known)
+            large = lists if staged is None else None
+            found = None if large is None else _listed(connection, store, table, known, large)
+            if isinstance(found, ListedFiles):
+                inlined = read.inlined_rows(connection, table, known)
+                return _of_list(store, table, found, inlined)
+            files = read.data_files(connection, table, known) if found is None else found
             wanted = {f.mapping_id for f in files if f.mapping_id is not None}
             mappings = read.name_mappings(connection, wanted)
             inlined = read.inlined_rows(connection, table, known)
@@ -149,6 +183,30 @@ def table_rows(
         inlined = staged.over_inlined(inlined)
     filled = layouts.fill(files, read_layouts)
     return TableRows(store, table, tuple(filled), mappings, tuple(inlined), unsafe)
+
+
+def _listed(
+    connection: read.Connection,
+    store: Store,
+    table: TableVersion,
+    known: Holdings,
+    lists: FileLists,
+) -> ListedFiles | list[DataFile] | None:
+    """Return the list of a large table or the files of a small one; None for neither."""
+    if not lists.has(table):
+        files = read.few_data_files(connection, table, known, at_most=lists.listed_from)
+        if files is not None:
+            return files
+    found = lists.of(connection, table)
+    return None if found is None else ListedFiles(store, connection, table, lists, found)
+
+
+def _of_list(
+    store: Store, table: TableVersion, listed: ListedFiles, inlined: Sequence[InlinedRows]
+) -> TableRows:
+    _require_sizes(table, listed.larger_than(_HUGE))
+    files = LaterFiles(listed.all)
+    return TableRows(store, table, files, listed.mappings, tuple(inlined), listed=listed)
 
 
 def _require_sizes(table: TableVersion, files: Sequence[DataFile]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.model.changes.change import AppendFiles, DeleteRows, InlineRows
@@ -86,7 +86,7 @@ def write_changed(
     return Done(table, changes, (*paths, *gone.paths), counts)
 
 
-def _in_few_tasks(changed: DataFrame, files: tuple[DataFile, ...]) -> DataFrame:
+def _in_few_tasks(changed: DataFrame, files: Sequence[DataFile]) -> DataFrame:
     """Return rows in so many parts that each part is worth a file."""
     size = sum(f.file_size_bytes for f in files)
     if size <= _ONE_TASK:

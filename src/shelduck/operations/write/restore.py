@@ -78,7 +78,7 @@ def plan_restore(
     return Restoration(
         rows,
         then,
-        replace(feed, plan=plan, came=(), went=gone, prune=None),
+        replace(feed, plan=plan, came=(), went=gone, parts=None),
         younger=tuple(f for f in rows.files if f.begin_snapshot > before),
         mixed=tuple(f for f in rows.files if _may_mix(f, before)),
         inlined=came,

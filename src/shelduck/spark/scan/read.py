@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial, reduce
 from typing import Any
@@ -35,7 +36,8 @@ from shelduck.spark.scan.rollup_rule import Chooser, chooser_for
 from shelduck.spark.types import spark_type
 from shelduck.spark.values import exists_default
 
-Prune = Callable[[ScanGroup, list[str]], set[int] | None]
+Parts = Callable[[ScanGroup, list[str]], Iterable[ScanGroup]]
+Size = Callable[[ScanGroup], "GroupSize"]
 Measure = Callable[[ScanGroup, list[list[str]]], list[str | None] | None]
 Values = Callable[[ScanGroup, Sequence[DataFile]], Mapping[int, tuple[Any, ...]]]
 
@@ -58,11 +60,21 @@ PARTITION_COLUMNS = "spark.shelduck.partitionColumns"
 _CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
 
 
+@dataclass(frozen=True, slots=True)
+class GroupSize:
+    """How large a group is: its files, their bytes, and a path in each place where files are."""
+
+    files: int
+    bytes: int
+    places: Iterable[str]
+
+
 def read_rows(
     spark: SparkSession,
     plan: ScanPlan,
     *,
-    prune: Prune | None = None,
+    parts: Parts | None = None,
+    size: Size | None = None,
     measure: Measure | None = None,
     values: Values | None = None,
     inlined: Sequence[InlinedRows] = (),
@@ -71,12 +83,12 @@ def read_rows(
 ) -> DataFrame:
     """Return the rows of a plan, and of ``inlined``, with the table's current names and types.
 
-    ``prune`` is called while Spark plans a query. It gets a group and Spark's filters on the
-    group's read columns as SQL texts, and returns the ids of the data files that may hold a
-    matching row, or None for all. Without a bridge into the JVM (Spark Connect) it is not called.
+    ``parts`` is called while Spark plans a query. It gets a group and Spark's filters on the
+    group's read columns as SQL texts, and returns the files that may hold a matching row, as parts
+    of the group. Without it, and over Spark Connect, these are the files of the plan. ``size`` says
+    how large a group is whose files the plan does not name.
     ``measure`` gets a group and what a query needs of its files (see `Bridge.relation`). ``values``
-    gets a group and files, and returns the value of each key of the group in each file; with it,
-    Spark knows the keys as partition columns.
+    returns the values of a group's keys in files, so that Spark knows keys as partition columns.
     ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every column
     is nullable.
 
@@ -92,7 +104,8 @@ def read_rows(
             bridge,
             plan,
             group,
-            prune=prune,
+            parts=parts,
+            size=size or _size_of,
             measure=None if origins else measure,
             values=values,
             origins=origins,
@@ -106,6 +119,11 @@ def read_rows(
     if not frames:
         return local_frame(spark, [], _schema(plan, origins))
     return reduce(DataFrame.unionAll, frames)
+
+
+def _size_of(group: ScanGroup) -> GroupSize:
+    total = sum(f.file_size_bytes for f in group.files)
+    return GroupSize(len(group.files), total, (path for f in group.files for path in f.paths))
 
 
 def _schema(plan: ScanPlan, origins: Sequence[Origin]) -> T.StructType:
@@ -134,7 +152,8 @@ def _group(
     plan: ScanPlan,
     group: ScanGroup,
     *,
-    prune: Prune | None,
+    parts: Parts | None,
+    size: Size,
     measure: Measure | None,
     values: Values | None,
     origins: Sequence[Origin],
@@ -151,7 +170,8 @@ def _group(
             group,
             schema,
             plan.table,
-            prune=prune,
+            parts=parts,
+            size=size(group),
             measure=measure,
             values=values,
             chooser=asked,
@@ -214,7 +234,8 @@ def _bridged(
     schema: T.StructType,
     table: TableVersion,
     *,
-    prune: Prune | None,
+    parts: Parts | None,
+    size: GroupSize,
     measure: Measure | None,
     values: Values | None,
     chooser: object | None,
@@ -228,31 +249,26 @@ def _bridged(
     schema = T.StructType([f for f in schema if f.name not in keys])
 
     def lister(filters: list[str]) -> Iterable[FileEntry]:
-        kept = prune(group, filters) if prune is not None and filters else None
-        chosen = [
-            (file, texts)
-            for file, texts in zip(group.files, group.values, strict=True)
-            if kept is None or file.id in kept
-        ]
-        files = [file for file, _ in chosen]
-        known = values(group, files) if keys and values is not None else {}
-        for file, texts in chosen:
-            yield FileEntry(
-                file.path,
-                file.file_size_bytes,
-                (file.row_id_start, file.id, file.begin_snapshot, *texts, *known.get(file.id, ())),
-                _deletes(file, table.snapshot.id) if group.with_deletes else None,
-                file.record_count,
-            )
+        for part in [group] if parts is None else parts(group, filters):
+            known = values(group, part.files) if keys and values is not None else {}
+            for file, texts in zip(part.files, part.values, strict=True):
+                constant = (file.row_id_start, file.id, file.begin_snapshot)
+                yield FileEntry(
+                    file.path,
+                    file.file_size_bytes,
+                    (*constant, *texts, *known.get(file.id, ())),
+                    _deletes(file, table.snapshot.id) if group.with_deletes else None,
+                    file.record_count,
+                )
 
     return bridge.relation(
         schema,
         constants,
         lister,
         with_deletes=group.with_deletes,
-        size_in_bytes=sum(f.file_size_bytes for f in group.files),
-        places=(path for f in group.files for path in f.paths),
-        root=_described(table, group),
+        size_in_bytes=size.bytes,
+        places=size.places,
+        root=_described(table, size.files),
         table=table.full_name,
         untrusted=group.untrusted,
         chooser=chooser,
@@ -264,9 +280,8 @@ def _has_partitions(spark: SparkSession, group: ScanGroup) -> bool:
     return bool(group.keys) and spark.conf.get(PARTITION_COLUMNS, "true") == "true"
 
 
-def _described(table: TableVersion, group: ScanGroup) -> str:
+def _described(table: TableVersion, count: int) -> str:
     """Return what EXPLAIN says about the files of a group before filters choose among them."""
-    count = len(group.files)
     files = "1 file" if count == 1 else f"{count} files"
     return f"{table.full_name}, snapshot {table.snapshot.id}, {files}"
 

@@ -64,13 +64,13 @@ def read_any(unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
         raise InvalidRequest(f"schema must be 'snapshot' or 'current', not {what.schema!r}")
     choose = None
     if what.version is None and what.timestamp is None:
-        rows = rows_of(unit, name)
+        rows = rows_of(unit, name, only_scanned=True)
         choose = chooser_of(unit, rows.table, rows) if what.rollups else None
     else:
         table = version_at(unit.state, name, what.version, what.timestamp)
         if what.schema == "current":
             table = as_of_today(unit, table)
-        rows = table_rows(unit.state.store, table, unit.state.layouts)
+        rows = table_rows(unit.state.store, table, unit.state.layouts, lists=unit.state.lists)
     known = {name.lower() for name in rows.table.columns.names}
     virtual = [name for name in what.virtual if name not in known]
     if virtual:

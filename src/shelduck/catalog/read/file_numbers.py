@@ -1,0 +1,127 @@
+"""The data files of a large table as rows of numbers, without an object for each file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, or_, select, text
+
+from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.file_checks import require_sound
+from shelduck.catalog.read.paths import file_place
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.table import TableVersion
+from shelduck.planning.footers import is_own
+
+_PART = 50_000
+_INT64 = (-(2**63), 2**63 - 1)
+
+
+class FileKind(NamedTuple):
+    """What two files have in common that are read alike, but for their deletes.
+
+    ``is_own`` says whether the path shows that Shelduck wrote the file.
+    """
+
+    layout_id: int | None
+    mapping_id: int | None
+    partial_max: int | None
+    partition_id: int | None
+    is_own: bool
+
+
+class FileNumbers(NamedTuple):
+    """What is kept of one data file; ``end`` is None while the file belongs to the table.
+
+    ``name`` is the hash of the path, ``root`` the beginning of a path that has a scheme.
+    """
+
+    id: int
+    begin: int
+    end: int | None
+    size: int
+    kind: FileKind
+    name: int
+    root: str
+
+
+def file_numbers(
+    connection: Connection, table: TableVersion, after: int = -1
+) -> Iterator[FileNumbers]:
+    """Yield all data files with an id above ``after`` that a table ever had, by id; two statements.
+
+    Rows are fetched in parts. Raises CorruptLake for rows that contradict themselves. A file that
+    is not Parquet has no layout.
+    """
+    present = queries.present_tables(connection, [own_tables.file_layout.name])
+    query = queries.every_data_file(table.id, with_layouts=bool(present))
+    found = connection.execution_options(yield_per=_PART).execute(
+        query.where(queries.t_file.c.data_file_id > after)
+    )
+    while rows := list(islice(found, _PART)):
+        require_sound(rows)
+        yield from (_numbers(table, row) for row in rows)
+
+
+def _numbers(table: TableVersion, row: Any) -> FileNumbers:
+    number, path, relative, size, _, _, begin, mapping, partial, kind, key, layout, spec, end = row
+    place = table.path + path if relative == 1 and ".." not in path else None
+    place = file_place(table, path, relative) if place is None else place
+    readable = layout if kind == "parquet" and key is None else None
+    made = FileKind(readable, mapping, partial, spec, is_own(table, place))
+    root = "" if place.startswith("/") else "//".join(urlsplit(place)[:2])
+    return FileNumbers(number, begin, end, size, made, hash(place), root)
+
+
+def moved_files(
+    connection: Connection, table: TableVersion, since: int
+) -> Iterator[tuple[int, int, int | None]]:
+    """Yield files that begin or end after a snapshot, with both; one statement."""
+    c = tables.data_file.c
+    query = select(c.data_file_id, c.begin_snapshot, c.end_snapshot)
+    query = query.where(
+        c.table_id == table.id, or_(c.begin_snapshot > since, c.end_snapshot > since)
+    )
+    yield from ((row[0], row[1], row[2]) for row in connection.execute(query))
+
+
+def files_with_deletes(connection: Connection, table: TableVersion) -> set[int]:
+    """Return the ids of the files with deleted rows at the snapshot; three statements."""
+    at = table.snapshot.id
+    of_files = connection.execute(queries.delete_files_at(table.id, at))
+    found = {row.data_file_id for row in of_files}
+    inlined = queries.inlined_delete_table(table.id)
+    if queries.present_tables(connection, [inlined]):
+        rows = connection.execute(queries.inlined_deletes_at(inlined, at))
+        found |= {number for number, _, _ in rows}
+    return found
+
+
+def whole_number_bounds(
+    connection: Connection, table: TableVersion, column: FieldId, after: int = -1
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the lowest and highest integer of a column by file id, for ids above ``after``.
+
+    Bounds that are no integers, or do not fit 64 bits, are the lowest or highest integer that does.
+    One statement.
+    """
+    number = dialect_of(connection).whole_number
+    low, high = number.format("min_value"), number.format("max_value")
+    query = (
+        f"SELECT data_file_id, {low}, {high} FROM ducklake_file_column_stats"
+        f" WHERE table_id = {int(table.id)} AND column_id = {int(column)}"
+        f" AND data_file_id > {int(after)}"
+    )
+    rows = connection.execution_options(yield_per=_PART).execute(text(query))
+    least, most = _INT64
+    for file_id, lowest, highest in rows:
+        yield (
+            file_id,
+            least if lowest is None else max(least, min(most, int(lowest))),
+            most if highest is None else max(least, min(most, int(highest))),
+        )

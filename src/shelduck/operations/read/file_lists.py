@@ -1,0 +1,270 @@
+"""Lists of the files of large tables, kept in this process as columns of numbers.
+
+A table with a million files takes a gigabyte as objects, and seconds to read. A list takes some 60
+bytes for each file, and the next snapshot only adds to it what it changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shelduck.catalog.read import read
+from shelduck.catalog.read.file_numbers import (
+    FileKind,
+    FileNumbers,
+    file_numbers,
+    moved_files,
+    whole_number_bounds,
+)
+from shelduck.model.changes.change import DELETES, INSERTS, Verb
+from shelduck.model.tables.schema import FieldId, TableId
+from shelduck.model.tables.table import Snapshot, TableVersion
+
+Numbers = NDArray[np.int64]
+Range = tuple[int | None, int | None]
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_LAST = 2**62
+# Tables with more files get a list.
+LISTED_FROM = 10_000
+# Commits that add files, end some, or let them begin later. Others may remove rows of the catalog.
+_ADDING = INSERTS | DELETES | {Verb.ALTERED_TABLE, Verb.INLINE_FLUSH}
+
+
+class Bounds(NamedTuple):
+    """The lowest and highest integer of a column in each file of a list."""
+
+    low: Numbers
+    high: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class FileList:
+    """All data files that a table ever had, by id: a column for each file, and a row for each fact.
+
+    ``kinds`` are positions in ``known``. ``ends`` are very large for files that still belong to the
+    table. The list is complete as of ``snapshot``, the newest one when it was made.
+    """
+
+    snapshot: Snapshot
+    numbers: Numbers
+    known: tuple[FileKind, ...]
+    roots: frozenset[str]
+    is_readable: bool = True
+    """Whether the catalog has the layout of each file, and no path twice."""
+    altered: int = 0
+    """How often the list went on after an ALTER."""
+
+    @property
+    def ids(self) -> Numbers:
+        """Return the ids of the files, ascending."""
+        return self._row(0)
+
+    @property
+    def begins(self) -> Numbers:
+        """Return the first snapshot of each."""
+        return self._row(1)
+
+    @property
+    def ends(self) -> Numbers:
+        """Return the snapshot that ended each."""
+        return self._row(2)
+
+    @property
+    def sizes(self) -> Numbers:
+        """Return their bytes."""
+        return self._row(3)
+
+    @property
+    def kinds(self) -> Numbers:
+        """Return their kinds."""
+        return self._row(4)
+
+    @property
+    def names(self) -> Numbers:
+        """Return hashes of their paths."""
+        return self._row(5)
+
+    def _row(self, number: int) -> Numbers:
+        row: Numbers = self.numbers[number]
+        return row
+
+    @property
+    def last(self) -> int:
+        """Return the highest id, -1 if there is no file."""
+        return int(self.ids[-1]) if len(self.ids) else -1
+
+    def at(self, snapshot: int) -> NDArray[np.bool_]:
+        """Return which files belong to the table at a snapshot."""
+        return (self.begins <= snapshot) & (self.ends > snapshot)
+
+    def positions(self, ids: Iterable[int]) -> NDArray[np.intp]:
+        """Return where files are in the list; ids that it lacks are left out."""
+        wanted = np.fromiter(ids, np.int64)
+        wanted.sort()
+        found = np.searchsorted(self.ids, wanted)
+        inside = found < len(self.ids)
+        found, wanted = found[inside], wanted[inside]
+        same: NDArray[np.intp] = found[self.ids[found] == wanted]
+        return same
+
+
+class FileLists:
+    """The lists of one lake by table; threads may share them."""
+
+    def __init__(self) -> None:
+        self.listed_from = LISTED_FROM
+        self._lock = threading.Lock()
+        self._lists: dict[TableId, FileList] = {}
+        self._bounds: dict[tuple[TableId, FieldId], Bounds] = {}
+
+    def has(self, table: TableVersion) -> bool:
+        """Return whether a table is known to be so large that it has a list."""
+        return table.id in self._lists
+
+    def of(self, connection: read.Connection, table: TableVersion) -> FileList | None:
+        """Return the files of a table, complete for its snapshot.
+
+        None if files must be looked at one by one: the catalog lacks the layout of some file, or
+        contradicts itself. Two statements if only this process knew the list, and one for what
+        others added and ended since; all files if somebody rewrote files.
+        """
+        with self._lock:
+            known = self._lists.get(table.id)
+            found = None if known is None else _continued(connection, table, known)
+            if found is None:
+                found = _loaded(connection, table)
+                self._forget(table)
+            elif known is not None and found.altered > known.altered:
+                self._forget(table)
+            self._lists[table.id] = found
+            return found if found.is_readable else None
+
+    def bounds(
+        self, connection: read.Connection, table: TableVersion, files: FileList, column: FieldId
+    ) -> Bounds:
+        """Return the bounds of a column in each file of a list; one statement if some are new."""
+        with self._lock:
+            known = self._bounds.get((table.id, column))
+            count = 0 if known is None else len(known.low)
+            if known is not None and count > len(files.ids):
+                # Another thread has a longer list: the files of this one are its first ones.
+                return Bounds(known.low[: len(files.ids)], known.high[: len(files.ids)])
+            if known is None or count < len(files.ids):
+                known = _bounds(connection, table, files, column, known)
+                self._bounds[table.id, column] = known
+            return known
+
+    def _forget(self, table: TableVersion) -> None:
+        for key in [key for key in self._bounds if key[0] == table.id]:
+            del self._bounds[key]
+
+
+def within(bounds: Bounds, span: Range) -> NDArray[np.bool_]:
+    """Return which files may hold an integer of a range; both ends are inclusive."""
+    low, high = span
+    found = np.ones(len(bounds.low), np.bool_)
+    if low is not None and low > _LEAST:
+        found &= bounds.high >= min(low, _MOST)
+    if high is not None and high < _MOST:
+        found &= bounds.low <= max(high, _LEAST)
+    return found
+
+
+def _loaded(connection: read.Connection, table: TableVersion) -> FileList:
+    newest = read.snapshot(connection)
+    found = _listed(newest, file_numbers(connection, table), {}, frozenset())
+    names = found.names[found.at(newest.id)]
+    return replace(found, is_readable=found.is_readable and len(np.unique(names)) == len(names))
+
+
+def _continued(
+    connection: read.Connection, table: TableVersion, known: FileList
+) -> FileList | None:
+    """Return a list with what later snapshots did, None if they did more than add and end files."""
+    logged = read.logged(connection, known.snapshot.id, _LAST)
+    if not logged or logged[0][0] != known.snapshot:
+        # The snapshot has expired, or the catalog comes from a backup.
+        return None
+    newest = logged[-1][0]
+    verbs = {e.verb for _, entries in logged[1:] for e in entries if e.id == table.id}
+    if len(logged) > 1 and not known.is_readable:
+        # A commit may have recorded layouts.
+        return None
+    if not verbs:
+        return replace(known, snapshot=newest)
+    if not verbs <= _ADDING:
+        return None
+    kinds = {kind: number for number, kind in enumerate(known.known)}
+    more = _listed(newest, file_numbers(connection, table, known.last), kinds, known.roots)
+    found = replace(
+        more,
+        numbers=np.concatenate([known.numbers, more.numbers], axis=1),
+        is_readable=more.is_readable and not np.isin(known.names, more.names).any(),
+        altered=known.altered,
+    )
+    if verbs <= INSERTS:
+        return found
+    since = known.snapshot.id
+    moved = {n: (b, _end(e)) for n, b, e in moved_files(connection, table, since)}
+    where = found.positions(moved)
+    for place in where:
+        found.begins[place], found.ends[place] = moved[int(found.ids[place])]
+    # An ALTER may clear bounds.
+    return replace(found, altered=known.altered + (Verb.ALTERED_TABLE in verbs))
+
+
+def _end(snapshot: int | None) -> int:
+    return _MOST if snapshot is None else snapshot
+
+
+def _listed(
+    newest: Snapshot,
+    rows: Iterable[FileNumbers],
+    kinds: dict[FileKind, int],
+    roots: frozenset[str],
+) -> FileList:
+    columns = [array("q") for _ in range(6)]
+    found = set(roots)
+    ids, begins, ends, sizes, of_kinds, names = columns
+    for number, begin, end, size, kind, name, root in rows:
+        ids.append(number)
+        begins.append(begin)
+        ends.append(_end(end))
+        sizes.append(size)
+        of_kinds.append(kinds.setdefault(kind, len(kinds)))
+        names.append(name)
+        if root not in found:
+            found.add(root)
+    readable = all(kind.layout_id is not None for kind in kinds)
+    return FileList(newest, np.array(columns, np.int64), tuple(kinds), frozenset(found), readable)
+
+
+def _bounds(
+    connection: read.Connection,
+    table: TableVersion,
+    files: FileList,
+    column: FieldId,
+    known: Bounds | None,
+) -> Bounds:
+    low, high = np.full(len(files.ids), _LEAST), np.full(len(files.ids), _MOST)
+    count = 0 if known is None else len(known.low)
+    if known is not None:
+        low[:count], high[:count] = known
+    after = int(files.ids[count - 1]) if count else -1
+    columns = [array("q") for _ in range(3)]
+    for row in whole_number_bounds(connection, table, column, after):
+        for one, value in zip(columns, row, strict=True):
+            one.append(value)
+    ids, lows, highs = (np.array(one, np.int64) for one in columns)
+    where = np.searchsorted(files.ids, ids)
+    inside = where < len(files.ids)
+    inside[inside] = files.ids[where[inside]] == ids[inside]
+    low[where[inside]], high[where[inside]] = lows[inside], highs[inside]
+    return Bounds(low, high)

@@ -1,0 +1,150 @@
+"""Scans of a large table whose files are looked up when Spark plans a query, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.file_numbers import files_with_deletes
+from shelduck.errors import Conflict
+from shelduck.model.files.data_files import ColumnStats, DataFile, NameMapping
+from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.file_lists import FileList, FileLists, within
+from shelduck.operations.read.pruning import Pruner
+from shelduck.planning.scan import ScanGroup, ScanPlan
+from shelduck.spark.scan.read import GroupSize
+
+# So many files are looked up at a time.
+_PART = 5_000
+MakePlan = Callable[[Sequence[DataFile], Mapping[int, NameMapping]], ScanPlan]
+
+
+class LaterFiles(Sequence[DataFile]):
+    """Files that are looked up when somebody needs all of them."""
+
+    def __init__(self, look_up: Callable[[], list[DataFile]]) -> None:
+        self._look_up = look_up
+
+    @cached_property
+    def _found(self) -> list[DataFile]:
+        return self._look_up()
+
+    @overload
+    def __getitem__(self, index: int) -> DataFile: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[DataFile]: ...
+
+    def __getitem__(self, index: int | slice) -> DataFile | list[DataFile]:
+        return self._found[index]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class ListedFiles(Pruner):
+    """The files of a table at its snapshot, of which the scan plan has one example for each kind.
+
+    Groups of files are made by kind, so a plan of the examples has the groups of all files.
+    """
+
+    by_id_up_to = _PART
+
+    def __init__(
+        self,
+        store: Store,
+        connection: read.Connection,
+        table: TableVersion,
+        lists: FileLists,
+        files: FileList,
+    ) -> None:
+        super().__init__(store, table)
+        self._make: MakePlan
+        self._lists = lists
+        self._list = files
+        self._there = files.at(table.snapshot.id)
+        deleted = np.zeros(len(files.ids), np.bool_)
+        deleted[files.positions(files_with_deletes(connection, table))] = True
+        self._classes = files.kinds * 2 + deleted
+        _, first = np.unique(self._classes[self._there], return_index=True)
+        places = np.flatnonzero(self._there)[first]
+        ids = files.ids[places].tolist()
+        self.examples = tuple(read.data_files(connection, table, ids=ids)) if ids else ()
+        wanted = {f.mapping_id for f in self.examples if f.mapping_id is not None}
+        self.mappings = read.name_mappings(connection, wanted)
+        self._class_of = dict(zip(ids, self._classes[places].tolist(), strict=True))
+
+    def larger_than(self, size: int) -> list[DataFile]:
+        """Return the files of more than this many bytes."""
+        ids = self._list.ids[self._there & (self._list.sizes > size)].tolist()
+        with self._store.read() as connection:
+            return read.data_files(connection, self._table, ids=ids) if ids else []
+
+    def all(self) -> list[DataFile]:
+        """Return every file, as `DataFile`."""
+        with self._store.read() as connection:
+            return read.data_files(connection, self._table)
+
+    def scan(self, make: MakePlan) -> tuple[ScanPlan, ListedFiles]:
+        """Return the plan of a scan, and the files for its groups."""
+        found = copy(self)
+        found._make = make
+        return make(self.examples, self.mappings), found
+
+    def size(self, group: ScanGroup) -> GroupSize:
+        """Return how large a group of the plan is."""
+        chosen = self._of(group)
+        total = int(self._list.sizes[chosen].sum())
+        roots = [root for root in self._list.roots if root]
+        return GroupSize(int(chosen.sum()), total, [self._table.path, *roots])
+
+    def parts(self, group: ScanGroup, filters: list[str]) -> Iterator[ScanGroup]:
+        """Yield the files that may match all filters, as parts of the group."""
+        chosen = self._of(group)
+        asked = self.asked(group, filters)
+        with self._store.read() as connection:
+            for column, span in asked.ranges.items():
+                bounds = self._lists.bounds(connection, self._table, self._list, column)
+                chosen &= within(bounds, span)
+        for ids in chunks(self._list.ids[chosen].tolist(), _PART):
+            part = self._part(group, ids)
+            kept = self.exactly(part, filters) if asked.columns else set(ids)
+            pairs = zip(part.files, part.values, strict=True)
+            found = [(file, texts) for file, texts in pairs if file.id in kept]
+            if found:
+                files, values = zip(*found, strict=True)
+                yield replace(part, files=files, values=values)
+
+    def _stats_of(
+        self, connection: read.Connection, columns: set[FieldId], files: list[DataFile]
+    ) -> Mapping[int, Mapping[int, ColumnStats]]:
+        # Nothing is kept: there may be a million files.
+        return read.file_bounds(connection, self._table, columns, [f.id for f in files])
+
+    def _of(self, group: ScanGroup) -> NDArray[np.bool_]:
+        classes = [self._class_of[file.id] for file in group.files]
+        return self._there & np.isin(self._classes, classes)
+
+    def _part(self, group: ScanGroup, ids: Sequence[int]) -> ScanGroup:
+        """Return files of a group, which are grouped as the examples are."""
+        with self._store.read() as connection:
+            files = read.data_files(connection, self._table, ids=ids)
+        if len(files) < len(ids):
+            raise Conflict(
+                f"another commit merged files of {self._table.full_name} after it was read; read it"
+                " again"
+            )
+        plan = self._make([*self.examples, *files], self.mappings)
+        found = next(g for g in plan.groups if g.files[0].id == group.files[0].id)
+        count = len(group.files)
+        return replace(found, files=found.files[count:], values=found.values[count:])
