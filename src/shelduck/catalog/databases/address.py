@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError
 
 from shelduck.catalog.databases.known import DATABASES, EXPECTED
 from shelduck.errors import InvalidRequest
+from shelduck.model.text.characters import NUL_OR_SURROGATE
 
 _HIDDEN = "***"
 _MAY_HOLD_AT = frozenset({"password", "sslpassword", "user", "options", "application_name"})
@@ -80,6 +81,8 @@ class Address:
 
 def parse_address(text: str) -> Address:
     """Parse an address; raise InvalidRequest, which shows no secret, if the text is not one."""
+    if NUL_OR_SURROGATE.search(text):
+        raise InvalidRequest("the catalog address has a character that no address has; check it")
     try:
         url = make_url(text)
         kind = url.get_backend_name()

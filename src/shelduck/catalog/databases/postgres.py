@@ -12,6 +12,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 
 from shelduck.catalog.databases.addresses import refuse_settings
 from shelduck.catalog.databases.failures import Failure
+from shelduck.model.text.characters import NUL_OR_SURROGATE
 
 LOCK_TIMEOUT = "30s"
 CONNECT_SECONDS = 10
@@ -40,6 +41,7 @@ class PostgreSQL:
     extra = "postgres"
     is_server = True
     shown = _SHOWN
+    cannot_hold = NUL_OR_SURROGATE
     duckdb_extension: str | None = "postgres_scanner"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # One round trip. READ COMMITTED, so that later statements see what the last lock holder

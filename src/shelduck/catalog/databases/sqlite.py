@@ -17,6 +17,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 from shelduck.catalog.databases.addresses import file_at, refuse_settings
 from shelduck.catalog.databases.failures import Failure
 from shelduck.errors import InvalidRequest
+from shelduck.model.text.characters import LONE_SURROGATE
 
 BUSY_SECONDS = 30.0
 
@@ -44,6 +45,7 @@ class SQLite:
     extra = ""
     is_server = False
     shown = frozenset({"timeout"})
+    cannot_hold = LONE_SURROGATE
     duckdb_extension: str | None = "sqlite_scanner"
     begin_read = "BEGIN"
     begin_write = "BEGIN IMMEDIATE"

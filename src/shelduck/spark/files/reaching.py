@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.files.place import place_below, split_address
+from shelduck.model.files.place import place_below, require_path, split_address
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.spark.bridge.jvm import has_jvm, java_class, java_session
 from shelduck.spark.files.file_systems import filesystem
@@ -39,6 +39,7 @@ _written: set[tuple[str, Home]] = set()
 
 def require_known(data_path: str, given: StorageSettings) -> None:
     """Raise InvalidRequest if no files can be at a data path, before anything is made for it."""
+    require_path(data_path)
     scheme, host, _ = split_address(data_path)
     if scheme and scheme not in _REMOTE:
         known = ", ".join(f"{name}://" for name in ("s3", "gs", "abfss", "hdfs"))
