@@ -89,15 +89,6 @@ def test_a_name_that_statements_cannot_hold_is_refused(spark, lake, statement, t
     assert [t.name for t in lake.tables()] == ["t"]
 
 
-def test_a_column_of_duckdb_that_spark_takes_for_a_setting_is_renamed_first(spark, lake, tmp_path):
-    duck(url_of(tmp_path), 'ALTER TABLE lake.t RENAME COLUMN w TO "${user.home}"')
-    with pytest.raises(Unsupported, match="in whose place Spark would put a setting; rename the"):
-        lake.sql("UPDATE t SET id = 3 WHERE id = 1")
-    spark.sql("ALTER TABLE lake.main.t RENAME COLUMN `${user.home}` TO w")
-    spark.sql("UPDATE lake.main.t SET id = 3 WHERE id = 1")
-    assert rows(lake.table("t").read()) == [(2, "b"), (3, "a")]
-
-
 def test_an_error_of_spark_inside_a_view_is_the_one_that_is_caught(spark, lake):
     lake.sql("CREATE VIEW v AS SELECT w FROM t; ALTER TABLE t DROP COLUMN w")
     with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN") as caught:
