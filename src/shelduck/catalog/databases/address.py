@@ -36,6 +36,11 @@ class Address:
         """Return the database, such as ``postgresql``."""
         return self.url.get_backend_name()
 
+    @property
+    def has_secret(self) -> bool:
+        """Return whether a part of the address must not be shown."""
+        return bool(self._secrets())
+
     def _is_plain(self, option: str) -> bool:
         """Return whether an error may show the value of an option."""
         known = DATABASES.get(self.kind)

@@ -24,6 +24,7 @@ from shelduck.spark.files.session_settings import (
 from shelduck.spark.files.storage import delete_file, write_text
 from shelduck.spark.files.store_errors import told_of_storage
 from shelduck.spark.stores.environment import settings_of_environment
+from shelduck.spark.stores.hidden import hide_secrets_in_log
 from shelduck.spark.stores.homes import S3, S3A, Home, home_of, own_home, put_home
 
 _REMOTE = (*S3, "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
@@ -86,6 +87,7 @@ def reach(data_path: str, given: StorageSettings, spark: SparkSession | None) ->
     scheme, bucket, _ = split_address(data_path)
     if scheme not in S3:
         return
+    hide_secrets_in_log()
     environment = settings_of_environment()
     spark = spark or SparkSession.getActiveSession()
     if spark is None:
