@@ -83,6 +83,11 @@ class DuckDB:
     def is_transaction_open(self, driver: Any) -> bool:
         return bool(driver.in_transaction)
 
+    def way_out(self, told: str) -> str:
+        if "Permission denied" in told:
+            return f"check that this user may read and write {self.path} and its folder"
+        return "close the lake in the other process" if "lock" in told else ""
+
     def classify(self, error: BaseException, *, committing: bool) -> Failure:
         driver = self._driver
         if isinstance(error, driver.TransactionException | driver.ConstraintException):

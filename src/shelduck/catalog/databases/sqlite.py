@@ -86,6 +86,11 @@ class SQLite:
     def is_transaction_open(self, driver: Any) -> bool:
         return bool(driver.in_transaction)
 
+    def way_out(self, told: str) -> str:
+        if "unable to open" in told or "readonly" in told:
+            return f"check that this user may read and write {self.path} and its folder"
+        return "try again when the other process is done" if "locked" in told else ""
+
     def classify(self, error: BaseException, *, committing: bool) -> Failure:
         code = getattr(error, "sqlite_errorcode", None)
         if code is None:

@@ -84,6 +84,9 @@ class Database(Protocol):
     def classify(self, error: BaseException, *, committing: bool) -> Failure:
         """Return what a driver's error means for the caller."""
 
+    def way_out(self, told: str) -> str:
+        """Return what to do about an error with that text, '' if that is not known."""
+
 
 class Store:
     """A catalog database and its transactions; threads may share it.
@@ -262,7 +265,11 @@ class Store:
                 f"catalog {self.where} cannot answer a statement: {cause}; its tables are not those"
                 " of DuckLake 1.0, or hold a value that is not valid: restore it from a backup"
             ) from error
-        raise _ERRORS[failure](f"catalog {self.where}: {failure.value} ({cause})") from error
+        told = _first_sentence(cause)
+        way_out = self.database.way_out(told)
+        raise _ERRORS[failure](
+            f"catalog {self.where}: {failure.value} ({told}){'; ' if way_out else ''}{way_out}"
+        ) from error
 
     def _before(
         self, _connection: Connection, _cursor: object, _statement: str, values: Any, *_: object
@@ -277,6 +284,7 @@ class Store:
 _ERRORS: dict[Failure, type[ShelduckError]] = {
     Failure.RETRYABLE: Contention,
     Failure.UNAVAILABLE: CatalogUnavailable,
+    Failure.DENIED: CatalogUnavailable,
     Failure.OUTCOME_UNKNOWN: OutcomeUnknown,
     Failure.CORRUPT: CorruptLake,
 }
@@ -302,7 +310,14 @@ def open_store(url: str) -> Store:
         raise
     except (SQLAlchemyError, TypeError, ValueError) as error:
         address.hide_in(error)
-        raise InvalidRequest(f"catalog {address} cannot be opened: {error}") from error
+        raise InvalidRequest(
+            f"catalog {address} cannot be opened: {error}; correct its address"
+        ) from error
+
+
+def _first_sentence(error: object) -> str:
+    """Return what a database says, without the statement and the calls that it shows below."""
+    return str(error).strip().split("\n", maxsplit=1)[0]
 
 
 def _texts(values: Any) -> Iterator[str]:
