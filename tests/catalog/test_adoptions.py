@@ -32,6 +32,7 @@ def adopted(lake, *names, table="t"):
     return replace(written, path=found.path + written.path, names=names)
 
 
+@pytest.mark.every_database
 def test_an_adopted_file_keeps_its_place_and_gets_a_mapping(lake):
     file = adopted(lake, A, B)
     lake.commit(AppendFiles(lake.table("t").id, (file,)))

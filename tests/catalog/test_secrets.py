@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import traceback
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from shelduck.catalog.databases.address import parse_address
 from shelduck.catalog.databases.duckdb_view import duckdb_rows
 from shelduck.catalog.databases.store import open_store
 from shelduck.cli import main
+from tests.support.secret_places import every_text
 
 SECRET = "Gehe1m-Wort"
 CLOSED = "127.0.0.1:1"
@@ -53,20 +53,6 @@ WRONG = {
     "truth": f"sqlite:////nowhere/lake.db?check_same_thread={SECRET}",
 }
 ADDRESSES = UNREACHABLE | WRONG
-
-
-def every_text(error: BaseException) -> str:
-    """All that can be seen of an error, and of those that it comes from or hides."""
-    seen: list[str] = ["".join(traceback.format_exception(error))]
-    waiting, known = [error], set()
-    while waiting:
-        found = waiting.pop()
-        if found is None or id(found) in known:
-            continue
-        known.add(id(found))
-        seen += [str(found), repr(found), repr(found.args)]
-        waiting += [found.__cause__, found.__context__, getattr(found, "orig", None)]
-    return "\n".join(seen)
 
 
 CALLS = {

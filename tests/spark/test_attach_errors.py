@@ -70,6 +70,25 @@ def test_a_statement_that_spark_cannot_have_done_is_refused_in_our_words(
     assert [t.name for t in lake.tables()] == ["t"]
 
 
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            "CREATE TABLE lake.main.`${spark.x}` (id INT)",
+            r"name '\$\{spark.x\}' .* contains \$\{, and",
+        ),
+        ("ALTER TABLE lake.main.t ADD COLUMN `${spark.x}` INT", "puts a setting in the place of"),
+        (f"CREATE TABLE lake.main.{'n' * 1001} (id INT)", "is longer than 1000 characters"),
+        ("SELECT '\ud800' FROM lake.main.t", "half of a character"),
+    ],
+)
+def test_a_name_that_statements_cannot_hold_is_refused(spark, lake, statement, told):
+    with pytest.raises((shelduck.InvalidRequest, IllegalArgumentException), match=told):
+        spark.sql(statement)
+    assert lake.table("t").columns.names == ["id", "w"]
+    assert [t.name for t in lake.tables()] == ["t"]
+
+
 def test_an_error_of_spark_inside_a_view_is_the_one_that_is_caught(spark, lake):
     lake.sql("CREATE VIEW v AS SELECT w FROM t; ALTER TABLE t DROP COLUMN w")
     with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN") as caught:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, IllegalArgumentException
 
 import shelduck
 
@@ -30,3 +30,12 @@ def test_neither_the_session_nor_its_answers_have_the_secret(spark, postgres_url
         shelduck.attach(spark, "kept", f"postgresql://u:{SECRET}@127.0.0.1:1/db")
     told += [str(gone.value), *capfd.readouterr()]
     assert SECRET not in "\n".join(told)
+
+
+def test_a_stream_has_no_password_in_its_options(spark):
+    shelduck.register(spark)
+    address = f"postgresql://u:{SECRET}@127.0.0.1:1/db"
+    reader = spark.readStream.format("shelduck").option("catalog", address)
+    with pytest.raises(IllegalArgumentException, match="must have no password; attach") as told:
+        reader.load("t")
+    assert SECRET not in str(told.value)

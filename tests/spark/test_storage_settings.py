@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import sys
 
@@ -15,6 +16,7 @@ from shelduck.model.files.storage_settings import StorageSettings, storage_setti
 from shelduck.spark.files.session_settings import settings_of_session, speaks_for_itself
 from shelduck.spark.files.storage import write_text
 from shelduck.spark.stores.environment import settings_of_environment
+from shelduck.spark.stores.hidden import hide_secrets_in_log
 from shelduck.spark.stores.homes import (
     Home,
     forget_homes,
@@ -162,6 +164,17 @@ def test_secrets_are_not_shown(s3, tmp_path):
     content = (tmp_path / "lake.db").read_bytes()
     assert SECRET.encode() not in content
     assert s3.endpoint.encode() not in content
+
+
+def test_py4j_logs_no_secret_that_is_sent_to_spark(spark, caplog):
+    said = StorageSettings(access_key="a", secret_key="Gehe1m-key", session_token="Gehe1m-token")
+    hide_secrets_in_log()
+    put_home("s3a://lakes/one/", own_home("lakes", said))
+    with caplog.at_level(logging.DEBUG, "py4j"):
+        spark.read.options(**spark_options(["s3://lakes/one/a"]))
+    assert "fs.s3a.bucket.lakes.secret.key" in caplog.text
+    assert "***" in caplog.text
+    assert "Gehe1m" not in caplog.text
 
 
 @pytest.mark.parametrize(

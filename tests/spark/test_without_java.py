@@ -132,7 +132,12 @@ def test_the_command_line_changes_tables_on_a_machine_without_java(base):
     ]
     done = run("ALTER TABLE t DROP COLUMN c")
     assert done.stdout == '{"snapshot":3,"operation":"ALTER TABLE","rows":0,"files":0}\n'
-    assert run("SELECT * FROM t").returncode == 1
+    done = run("SELECT * FROM t")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Unsupported: Spark needs Java 17 or newer, but JAVA_HOME is '/nonexistent', which has no"
+        " bin/java; install it, or set JAVA_HOME to where it is\n"
+    )
 
 
 def test_rollups_that_cannot_follow_are_a_warning_behind_the_commit(bare, spark):

@@ -95,8 +95,30 @@ def test_a_snapshot_has_at_most_18_digits():
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_a_name_that_no_catalog_can_hold_is_refused(name):
-    with pytest.raises(InvalidRequest, match="has a character that no catalog can hold"):
+    with pytest.raises(InvalidRequest, match=r"has the character U\+[0D]\d00, which no catalog"):
         new_field(name, parse_type("int"), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "${spark.x}",
+            r"the name '\${spark.x}' of a column contains \${, and Spark puts a setting",
+        ),
+        ("n" * 1001, r"the name 'n{60}'... of a column is longer than 1000 characters"),
+    ],
+)
+def test_a_name_that_no_statement_can_hold_is_refused(name, told):
+    with pytest.raises(InvalidRequest, match=told):
+        new_field(name, parse_type("int"), 1)
+    assert new_field("n" * 1000, parse_type("int"), 1).name == "n" * 1000
+
+
+@pytest.mark.parametrize("text", ["SELECT '\ud800'", "DROP TABLE `a\udfff`", "-- \udc80"])
+def test_half_of_a_character_is_refused_with_its_place(text):
+    with pytest.raises(InvalidRequest, match=r"half of a character, U\+D[8CF][08F][0F], at line 1"):
+        parse(text)
 
 
 def test_a_name_that_is_longer_than_a_file_name_is_no_directory():
@@ -114,6 +136,10 @@ LARGE = {
     "set operations": lambda n: listed("SELECT t#.a FROM t#", n, " UNION ALL "),
     "rows": lambda n: f"INSERT INTO t VALUES {listed('(#, 0)', n)}",
     "rows of a query": lambda n: f"SELECT * FROM VALUES {listed('(#, 0)', n)}",
+    "names of queries": lambda n: f"WITH {listed('q# AS (SELECT 1)', n)} SELECT * FROM q1, t",
+    "queries in queries": lambda n: (
+        f"WITH {listed('q# AS (WITH r AS (SELECT 1) TABLE r)', n)} TABLE q1"
+    ),
     "tables": lambda n: f"SELECT {listed('main.t#.a', n)} FROM {listed('main.t#', n)}",
     "stars": lambda n: f"SELECT rowid, {listed('*', n)} FROM t",
     "columns": lambda n: f"CREATE TABLE t ({listed('a# INT', n)})",

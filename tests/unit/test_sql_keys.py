@@ -255,7 +255,7 @@ def test_a_function_called_like_an_aggregation_is_part_of_a_default():
         ("CREATE TABLE t (a INT) UNIQUE KEY ()", "expected a column at line 1"),
         ("CREATE TABLE t (a INT) UNIQUE KEY (a, A)", "expected each column only once"),
         ("CREATE TABLE t (a INT) UNIQUE KEY (a.b)", "expected a top-level column"),
-        ("CREATE TABLE t (a INT) UNIQUE (a)", "expected the end of the statement"),
+        ("CREATE TABLE t (a INT) UNIQUE (a)", "expected KEY at line 1, column 31"),
         (
             "CREATE TABLE t (a INT, b INT KEY) UNIQUE KEY (a)",
             "column b has the word KEY but is not",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from shelduck.api.connect import connect_existing
 from shelduck.attached.catalog import AttachedLake
 from shelduck.attached.table import AttachedTable
+from shelduck.catalog.databases.address import parse_address
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.names import split_name
@@ -44,6 +45,7 @@ class LakeSources:
             options = dict(zip(more[::2], more[1::2], strict=True))
             if what == "rows":
                 return [given(self._spark, self.read(options))]
+            _require_no_secret(options)
             table, rest = self._table(options)
             wanted = stream_options(rest, table.name)
             stream = TableStream(table.state, table.table, wanted)
@@ -115,6 +117,17 @@ class LakeSources:
                 state.given_spark = self._spark
                 self._connected[catalog] = state
             return self._connected[catalog]
+
+
+def _require_no_secret(options: Mapping[str, str]) -> None:
+    """Refuse an address with a password in an option of a stream: Spark writes it into its log."""
+    address = next((value for name, value in options.items() if name.lower() == _CATALOG), "")
+    if "://" in address and parse_address(address).has_secret:
+        raise InvalidRequest(
+            "Spark logs the options of a stream, so its address must have no password; attach the"
+            " lake and give its name, or keep the password in PGPASSWORD or ~/.pgpass",
+            about="option",
+        )
 
 
 def _position(text: str) -> Position | None:

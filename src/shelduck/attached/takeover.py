@@ -13,6 +13,7 @@ from shelduck.attached.catalog import AttachedLake
 from shelduck.attached.table import AttachedTable
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.table import DEFAULT_SCHEMA
+from shelduck.model.text.characters import LONE_SURROGATE
 from shelduck.model.text.names import split_name
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import asking_for
@@ -116,9 +117,11 @@ class SessionSql:
     ) -> DataFrame:
         """Have Spark run a text; ``unread`` is why it cannot be parsed here, if it cannot.
 
-        It is raised if Spark cannot parse the text either, or only says that tables of a lake do
-        not support the statement.
+        It is raised if Spark cannot get the text or parse it either, or only says that tables of a
+        lake do not support the statement.
         """
+        if unread is not None and LONE_SURROGATE.search(text):
+            raise as_sparks(unread) from unread
         try:
             return self._at_one_snapshot(lambda: run(text))
         except ParseException:

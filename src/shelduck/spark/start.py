@@ -7,6 +7,7 @@ import os
 import re
 import select
 import shutil
+import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from shelduck.errors import Unsupported
+
 _LEVEL = "spark.log.level"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _QUIET = {
@@ -23,6 +26,8 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
     _LEVEL: "ERROR",
 }
+_OLDEST_JAVA = 17
+_INSTALL = "install it, or set JAVA_HOME to where it is"
 _SILENT = ("ERROR", "FATAL", "OFF")
 # What Java and Spark say before the level of the log applies.
 _NOISE = re.compile(
@@ -42,7 +47,8 @@ def start_session(config: Mapping[str, str]) -> SparkSession:
         builder = builder.config(key, value)
     if not _starts_java():
         return builder.getOrCreate()
-    with _java(settings, quiet=settings[_LEVEL].upper() in _SILENT):
+    java = _require_java()
+    with _told_of_java(java), _java(settings, quiet=settings[_LEVEL].upper() in _SILENT):
         known = SparkConf()
         if known.get("spark.master", "local").startswith("local") and _WAREHOUSE not in settings:
             builder = builder.config(_WAREHOUSE, known.get(_WAREHOUSE, None) or _temporary())
@@ -54,6 +60,42 @@ def _starts_java() -> bool:
     elsewhere = ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT")
     is_there = SparkContext._gateway is not None  # noqa: SLF001
     return os.name == "posix" and not is_there and not any(map(os.environ.get, elsewhere))
+
+
+def _require_java() -> str:
+    """Return the program that Spark starts; Unsupported if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(f"{home}/bin/java" if home else "java")
+    if found is None:
+        where = f"JAVA_HOME is {home!r}, which has no bin/java" if home else "none is on the path"
+        raise Unsupported(f"Spark needs Java {_OLDEST_JAVA} or newer, but {where}; {_INSTALL}")
+    return found
+
+
+@contextmanager
+def _told_of_java(java: str) -> Iterator[None]:
+    """Raise Unsupported if Spark does not start because Java is too old."""
+    try:
+        yield
+    except Exception as error:
+        version = _version_of(java)
+        if version is None or version >= _OLDEST_JAVA:
+            raise
+        raise Unsupported(
+            f"Spark needs Java {_OLDEST_JAVA} or newer, but {java} is Java {version}; {_INSTALL}"
+        ) from error
+
+
+def _version_of(java: str) -> int | None:
+    """Return the major version of a Java, None if it does not tell."""
+    try:
+        said = subprocess.run(  # noqa: S603 - the Java that Spark has started
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr)
+    return int(found[1]) if found is not None else None
 
 
 def _temporary() -> str:

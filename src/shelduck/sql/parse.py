@@ -115,7 +115,8 @@ def _statement(cursor: Cursor) -> Statement:
         return read_query(cursor)
     word = cursor.peek().key
     if word in _INSTEAD:
-        raise cursor.refusal(word, _INSTEAD[word])
+        cursor.at += word == "ALTER"
+        raise cursor.refusal(word, _INSTEAD[word] + cursor.spelling())
     if word in _SPARKS:
         raise Unsupported(
             f"{word} is not a statement for a lake: {cursor.excerpt()}; if it is a statement of"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, bindparam, false, insert, select, true
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
@@ -27,7 +27,7 @@ _INSERT_NAMES = insert(tables.name_mapping)
 _MAPPINGS_OF = select(_mapping.mapping_id).where(_mapping.table_id == bindparam("of_table"))
 _ADOPTED = select(_file.path).where(
     _file.table_id == bindparam("of_table"),
-    _file.path_is_relative.is_(False),
+    _file.path_is_relative.is_(false()),
     live(tables.data_file),
 )
 
@@ -41,7 +41,7 @@ _OF_PATHS = (
     .where(
         _file.table_id == bindparam("of_table"),
         live(tables.data_file),
-        tables.name_mapping.c.is_partition.is_(True),
+        tables.name_mapping.c.is_partition.is_(true()),
         tables.name_mapping.c.target_field_id.in_(bindparam("ids", expanding=True)),
     )
     .limit(1)

@@ -14,6 +14,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    false,
     insert,
     or_,
     select,
@@ -180,7 +181,7 @@ def _is_odd(source: Table, lake: LakeInfo) -> ColumnElement[bool]:
     path = source.c.path
     scheme = split_address(lake.data_path)[0]
     here = f"{scheme}://%" if scheme else "/%"
-    is_elsewhere = and_(source.c.path_is_relative.is_(False), path.not_like(here))
+    is_elsewhere = and_(source.c.path_is_relative.is_(false()), path.not_like(here))
     return or_(
         path.like("./%"),
         path.like("%/./%"),

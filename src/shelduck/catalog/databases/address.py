@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError
 
 from shelduck.catalog.databases.known import DATABASES, EXPECTED
 from shelduck.errors import InvalidRequest
+from shelduck.model.text.characters import NUL_OR_SURROGATE
 
 _HIDDEN = "***"
 _MAY_HOLD_AT = frozenset({"password", "sslpassword", "user", "options", "application_name"})
@@ -34,6 +35,11 @@ class Address:
     def kind(self) -> str:
         """Return the database, such as ``postgresql``."""
         return self.url.get_backend_name()
+
+    @property
+    def has_secret(self) -> bool:
+        """Return whether a part of the address must not be shown."""
+        return bool(self._secrets())
 
     def _is_plain(self, option: str) -> bool:
         """Return whether an error may show the value of an option."""
@@ -80,6 +86,8 @@ class Address:
 
 def parse_address(text: str) -> Address:
     """Parse an address; raise InvalidRequest, which shows no secret, if the text is not one."""
+    if NUL_OR_SURROGATE.search(text):
+        raise InvalidRequest("the catalog address has a character that no address has; check it")
     try:
         url = make_url(text)
         kind = url.get_backend_name()

@@ -23,6 +23,7 @@ from shelduck.catalog.databases.addresses import file_at, refuse_settings
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
 from shelduck.catalog.databases.failures import Failure
 from shelduck.errors import CatalogUnavailable, InvalidRequest
+from shelduck.model.text.characters import LONE_SURROGATE
 
 BUSY_SECONDS = 10.0
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
@@ -37,6 +38,7 @@ class DuckDB:
     extra = "duckdb"
     is_server = False
     shown: frozenset[str] = frozenset()
+    cannot_hold = LONE_SURROGATE
     duckdb_extension: str | None = None
     begin_read = "BEGIN TRANSACTION READ ONLY"
     begin_write = "BEGIN TRANSACTION"
@@ -80,6 +82,11 @@ class DuckDB:
 
     def is_transaction_open(self, driver: Any) -> bool:
         return bool(driver.in_transaction)
+
+    def way_out(self, told: str) -> str:
+        if "Permission denied" in told:
+            return f"check that this user may read and write {self.path} and its folder"
+        return "close the lake in the other process" if "lock" in told else ""
 
     def classify(self, error: BaseException, *, committing: bool) -> Failure:
         driver = self._driver

@@ -14,6 +14,7 @@ class Failure(Enum):
         "it was busy or another writer was faster; nothing was written, and you can repeat the work"
     )
     UNAVAILABLE = "it cannot be reached, opened or written; nothing was written"
+    DENIED = "the server denies its role a right; nothing was written"
     OUTCOME_UNKNOWN = "the connection broke during COMMIT"
     CORRUPT = "the database file is damaged or is not a database"
     OTHER = "an error of the statement itself, or of the caller"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 
 from shelduck.catalog.databases.addresses import refuse_settings
 from shelduck.catalog.databases.failures import Failure
+from shelduck.model.text.characters import NUL_OR_SURROGATE
 
 LOCK_TIMEOUT = "30s"
 CONNECT_SECONDS = 10
@@ -19,8 +21,34 @@ CONNECT_SECONDS = 10
 # Serialisation, deadlock, unique violation, duplicate table, lock timeout.
 _RETRYABLE = {"40001", "40P01", "23505", "42P07", "55P03"}
 # Connection, authorization, no such database, resources, shutdown, cancelled, system, read only.
-_UNAVAILABLE = ("08", "28", "3D", "53", "57P", "57014", "58", "42501", "25006")
+_UNAVAILABLE = ("08", "28", "3D", "53", "57P", "57014", "58", "25006")
+_DENIED = "42501"
 _COMMIT_ANSWER_LOST = ("08", "57P", "58", "40003")
+
+# What the server or libpq says, and what to do about it; the first that matches counts.
+_WAYS_OUT = {
+    r"password authentication failed|no password supplied": (
+        "check the user, and the password in the address, PGPASSWORD, ~/.pgpass or the service"
+    ),
+    r'database "[^"]*" does not exist': "create the database, or correct its name in the address",
+    r'role "[^"]*" does not exist': "create the role, or correct the user in the address",
+    r"permission denied for database|no pg_hba.conf entry": (
+        "ask who runs the server to let this role in (GRANT CONNECT ON DATABASE, pg_hba.conf)"
+    ),
+    r"permission denied for schema": (
+        "ask its owner to GRANT USAGE ON SCHEMA to this role, and CREATE to one that writes"
+    ),
+    r"permission denied for": (
+        "ask its owner to GRANT SELECT to a role that reads, and also INSERT, UPDATE, DELETE and"
+        " TRIGGER to one that writes"
+    ),
+    r"must be owner": "let the role do this that owns it",
+    r"read-only transaction": "connect to a server that accepts writes",
+    r"resolve|Name or service|translate host name": "check the host in the address",
+    r"refused|timeout|timed out|No such file|unreachable": (
+        "check host and port in the address, and that the server runs"
+    ),
+}
 
 # Settings of libpq whose values help to find the database and are not secret.
 _SHOWN = frozenset(
@@ -40,6 +68,7 @@ class PostgreSQL:
     extra = "postgres"
     is_server = True
     shown = _SHOWN
+    cannot_hold = NUL_OR_SURROGATE
     duckdb_extension: str | None = "postgres_scanner"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # One round trip. READ COMMITTED, so that later statements see what the last lock holder
@@ -103,7 +132,12 @@ class PostgreSQL:
             return Failure.OUTCOME_UNKNOWN
         if state in _RETRYABLE:
             return Failure.RETRYABLE
+        if state == _DENIED:
+            return Failure.DENIED
         return Failure.UNAVAILABLE if state.startswith(_UNAVAILABLE) else Failure.OTHER
+
+    def way_out(self, told: str) -> str:
+        return next((what for text, what in _WAYS_OUT.items() if re.search(text, told)), "")
 
 
 def _without_state(error: BaseException, *, committing: bool) -> Failure:

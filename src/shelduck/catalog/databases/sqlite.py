@@ -17,6 +17,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 from shelduck.catalog.databases.addresses import file_at, refuse_settings
 from shelduck.catalog.databases.failures import Failure
 from shelduck.errors import InvalidRequest
+from shelduck.model.text.characters import LONE_SURROGATE
 
 BUSY_SECONDS = 30.0
 
@@ -44,6 +45,7 @@ class SQLite:
     extra = ""
     is_server = False
     shown = frozenset({"timeout"})
+    cannot_hold = LONE_SURROGATE
     duckdb_extension: str | None = "sqlite_scanner"
     begin_read = "BEGIN"
     begin_write = "BEGIN IMMEDIATE"
@@ -83,6 +85,11 @@ class SQLite:
 
     def is_transaction_open(self, driver: Any) -> bool:
         return bool(driver.in_transaction)
+
+    def way_out(self, told: str) -> str:
+        if "unable to open" in told or "readonly" in told:
+            return f"check that this user may read and write {self.path} and its folder"
+        return "try again when the other process is done" if "locked" in told else ""
 
     def classify(self, error: BaseException, *, committing: bool) -> Failure:
         code = getattr(error, "sqlite_errorcode", None)

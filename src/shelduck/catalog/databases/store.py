@@ -13,6 +13,7 @@ code, never by message: `Contention` (run it again), `CatalogUnavailable`, `Outc
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -33,6 +34,7 @@ from shelduck.errors import (
     OutcomeUnknown,
     ShelduckError,
 )
+from shelduck.model.text.characters import require_characters
 
 
 class Database(Protocol):
@@ -49,6 +51,8 @@ class Database(Protocol):
     """Whether it can close a connection that we hold, and has users and passwords."""
     shown: frozenset[str]
     """The options of an address that are not secret, so that errors may show their values."""
+    cannot_hold: re.Pattern[str]
+    """The characters that its texts cannot have."""
     duckdb_extension: str | None
     """The extension that DuckDB loads to use the database, None if it needs none."""
     url: URL
@@ -80,6 +84,9 @@ class Database(Protocol):
     def classify(self, error: BaseException, *, committing: bool) -> Failure:
         """Return what a driver's error means for the caller."""
 
+    def way_out(self, told: str) -> str:
+        """Return what to do about an error with that text, '' if that is not known."""
+
 
 class Store:
     """A catalog database and its transactions; threads may share it.
@@ -99,7 +106,7 @@ class Store:
         self._driver_error = self._engine.dialect.loaded_dbapi.Error
         # Reentrant: a write inside a write must end with an error of the database, not hang.
         self._writer = threading.RLock()
-        event.listen(self._engine, "before_cursor_execute", self._count)
+        event.listen(self._engine, "before_cursor_execute", self._before)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -258,15 +265,26 @@ class Store:
                 f"catalog {self.where} cannot answer a statement: {cause}; its tables are not those"
                 " of DuckLake 1.0, or hold a value that is not valid: restore it from a backup"
             ) from error
-        raise _ERRORS[failure](f"catalog {self.where}: {failure.value} ({cause})") from error
+        told = _first_sentence(cause)
+        way_out = self.database.way_out(told)
+        raise _ERRORS[failure](
+            f"catalog {self.where}: {failure.value} ({told}){'; ' if way_out else ''}{way_out}"
+        ) from error
 
-    def _count(self, *_event: object) -> None:
+    def _before(
+        self, _connection: Connection, _cursor: object, _statement: str, values: Any, *_: object
+    ) -> None:
+        """Count a statement, and refuse texts that the database cannot hold."""
         self.statements += 1
+        refused, by = self.database.cannot_hold, f"no {self.kind} catalog"
+        for value in _texts(values):
+            require_characters(value, "the text", refused, by)
 
 
 _ERRORS: dict[Failure, type[ShelduckError]] = {
     Failure.RETRYABLE: Contention,
     Failure.UNAVAILABLE: CatalogUnavailable,
+    Failure.DENIED: CatalogUnavailable,
     Failure.OUTCOME_UNKNOWN: OutcomeUnknown,
     Failure.CORRUPT: CorruptLake,
 }
@@ -292,7 +310,23 @@ def open_store(url: str) -> Store:
         raise
     except (SQLAlchemyError, TypeError, ValueError) as error:
         address.hide_in(error)
-        raise InvalidRequest(f"catalog {address} cannot be opened: {error}") from error
+        raise InvalidRequest(
+            f"catalog {address} cannot be opened: {error}; correct its address"
+        ) from error
+
+
+def _first_sentence(error: object) -> str:
+    """Return what a database says, without the statement and the calls that it shows below."""
+    return str(error).strip().split("\n", maxsplit=1)[0]
+
+
+def _texts(values: Any) -> Iterator[str]:
+    """Yield the texts among the values of a statement: one row of them, or several."""
+    for value in values.values() if isinstance(values, dict) else values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict | tuple | list):
+            yield from _texts(value)
 
 
 def _driver_connection(connection: Connection) -> Any:

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.model.text.characters import require_characters
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*)(?:/|$))?(.*)", re.DOTALL)
 _ODD = re.compile(r"(?:^|/)\.{0,2}/|(?:^|/)\.{1,2}$")
@@ -66,6 +67,11 @@ def place_of_stranger(path: str) -> Place:
         raise CorruptLake(f"{path!r} is not an absolute, normalized path")
     directory, slash, name = path.rpartition("/")
     return Place(directory + slash, name)
+
+
+def require_path(path: str) -> None:
+    """Raise InvalidRequest for a text that no file system takes for a path."""
+    require_characters(path, "the path", by="no path")
 
 
 def require_allowed(place: str, roots: tuple[str, ...] | None, what: str) -> None:

@@ -7,6 +7,10 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.text.characters import require_characters
+
+LONGEST = 1000
+"""How many characters a name may have."""
 
 _WRITE = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _PART = re.compile(r'`((?:[^`]|``)*)`|"((?:[^"]|"")*)"|([^.`"\s][^.`"]*)')
@@ -87,8 +91,15 @@ def directory(name: str, uuid: str) -> str:
 
 
 def require_storable(kind: str, name: str) -> None:
-    """Raise InvalidRequest for a name that not every catalog and reader can hold."""
-    if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+    """Raise InvalidRequest for a name that not every catalog, reader and statement can hold."""
+    require_characters(name, "the name")
+    if "${" in name:
         raise InvalidRequest(
-            f"the name {name!r} of a {kind} has a character that no catalog can hold; leave it out"
+            f"the name {name!r} of a {kind} contains ${{, and Spark puts a setting in the place of"
+            " ${...} in statements; leave it out"
+        )
+    if len(name) > LONGEST:
+        raise InvalidRequest(
+            f"the name {name[:60]!r}... of a {kind} is longer than {LONGEST} characters; use a"
+            " shorter one"
         )

@@ -105,15 +105,17 @@ class Bridge:
         current_thread(self.spark).setContextClassLoader(self.loader)
         return f"{PACKAGE}.LakeParquet"
 
-    @staticmethod
-    def id_options(ids: Mapping[tuple[str, ...], int]) -> dict[str, str]:
+    def id_options(self, ids: Mapping[tuple[str, ...], int]) -> dict[str, str]:
         """Return the option with the id of each field, by its path of names in the Parquet schema.
 
         The list ``tags`` has the paths ``("tags",)`` and ``("tags", "list", "element")``, the map
         ``m`` has ``("m",)``, ``("m", "key_value", "key")`` and ``("m", "key_value", "value")``. The
-        write fails if a field is left without an id or an id without a field.
+        write fails if a field is left without an id or an id without a field. Raises Unsupported
+        for a name in whose place Spark would put a setting.
         """
-        return {"shelduck.field.ids": id_rows(ids)}
+        option = id_rows(ids)
+        _check_settings(self.spark, option)
+        return {"shelduck.field.ids": option}
 
     @property
     def change_options(self) -> dict[str, str]:
@@ -313,5 +315,7 @@ def _check_settings(spark: SparkSession, schema: str) -> None:
     hadoop = java_session(spark).sessionState().newHadoopConf()
     hadoop.set("shelduck.schema", schema)
     if hadoop.get("shelduck.schema") != schema:
-        message = "a name or default contains ${...}, which Spark would replace with a setting"
-        raise Unsupported(message)
+        raise Unsupported(
+            "a name or default contains ${...}, in whose place Spark would put a setting; rename"
+            " the column, or change the default"
+        )

@@ -13,7 +13,7 @@ import pyarrow.fs
 from pyarrow import ArrowInvalid
 
 from shelduck.errors import Unsupported
-from shelduck.model.files.place import split_address
+from shelduck.model.files.place import require_path, split_address
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.spark.stores.homes import S3, home_of
 
@@ -27,8 +27,9 @@ def filesystem(path: str, *, is_check: bool = False) -> tuple[pyarrow.fs.FileSys
     """Return the file system of a path, and the name of the path there.
 
     Both can be sent to the executors. A check gets its answer soon: it does not wait for a storage
-    that is busy. Raises Unsupported for an unknown scheme.
+    that is busy. Raises Unsupported for an unknown scheme, InvalidRequest for what is no path.
     """
+    require_path(path)
     scheme, host, key = split_address(path)
     if not scheme:
         return _local(), key

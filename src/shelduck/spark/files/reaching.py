@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.files.place import place_below, split_address
+from shelduck.model.files.place import place_below, require_path, split_address
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.spark.bridge.jvm import has_jvm, java_class, java_session
 from shelduck.spark.files.file_systems import filesystem
@@ -24,6 +24,7 @@ from shelduck.spark.files.session_settings import (
 from shelduck.spark.files.storage import delete_file, write_text
 from shelduck.spark.files.store_errors import told_of_storage
 from shelduck.spark.stores.environment import settings_of_environment
+from shelduck.spark.stores.hidden import hide_secrets_in_log
 from shelduck.spark.stores.homes import S3, S3A, Home, home_of, own_home, put_home
 
 _REMOTE = (*S3, "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
@@ -39,6 +40,7 @@ _written: set[tuple[str, Home]] = set()
 
 def require_known(data_path: str, given: StorageSettings) -> None:
     """Raise InvalidRequest if no files can be at a data path, before anything is made for it."""
+    require_path(data_path)
     scheme, host, _ = split_address(data_path)
     if scheme and scheme not in _REMOTE:
         known = ", ".join(f"{name}://" for name in ("s3", "gs", "abfss", "hdfs"))
@@ -85,6 +87,7 @@ def reach(data_path: str, given: StorageSettings, spark: SparkSession | None) ->
     scheme, bucket, _ = split_address(data_path)
     if scheme not in S3:
         return
+    hide_secrets_in_log()
     environment = settings_of_environment()
     spark = spark or SparkSession.getActiveSession()
     if spark is None:

@@ -92,11 +92,25 @@ def _strange_home(bucket: str) -> Home:
     return own_home(bucket, settings_of_environment())
 
 
+def secrets() -> set[str]:
+    """Return the keys and tokens with which places are reached, which nobody may see."""
+    homes = [home for at in list(_homes.values()) for home in at.values()]
+    found = [(h.settings.secret_key, h.settings.session_token) for h in homes]
+    return {secret for pair in (*found, *_of_environment()) for secret in pair if secret}
+
+
+@lru_cache(maxsize=1)
+def _of_environment() -> list[tuple[str | None, str | None]]:
+    settings = settings_of_environment()
+    return [(settings.secret_key, settings.session_token)]
+
+
 def forget_homes() -> None:
     """Forget all places and what the environment said."""
     with _lock:
         _homes.clear()
     _strange_home.cache_clear()
+    _of_environment.cache_clear()
 
 
 @lru_cache(maxsize=64)

@@ -12,11 +12,8 @@ from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
-    MoveColumn,
     RenameColumn,
     SetComment,
-    SetDefault,
-    SetNullable,
 )
 from shelduck.model.changes.table_change import RewriteOlderFiles, TableChange
 from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
@@ -26,13 +23,11 @@ from shelduck.model.tables.sorting import ResetSorting, SetSorting
 from shelduck.sql.ddl.columns import (
     CONSTRAINTS,
     read_definition,
-    take_default,
-    take_position,
 )
+from shelduck.sql.ddl.details import read_details
 from shelduck.sql.ddl.partitioning import read_partition_keys
 from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
 from shelduck.sql.ddl.sorting import read_sort_keys
-from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.statements.statements import (
     AlterRollups,
     AlterTable,
@@ -58,6 +53,8 @@ _OTHER_ACTIONS = {
     "REPLACE": "drop and add columns one by one",
     "CLUSTER": "use SET SORTED BY (...)",
     "RECOVER": "leave it out",
+    **dict.fromkeys(("PARTITION", "PARTITIONED"), "use SET PARTITIONED BY (...)"),
+    **dict.fromkeys(("SORT", "SORTED"), "use SET SORTED BY (...)"),
 }
 _LAYOUTS = ("PARTITIONED", "SORTED")
 _NOT_COLUMNS = dict.fromkeys(("PARTITION", "FEATURE"), "only columns can be changed")
@@ -67,7 +64,7 @@ _NOT_COLUMNS |= {"ROLLUP": "use ADD ROLLUP or DROP ROLLUP"}
 
 def read_alter(cursor: Cursor) -> AlterTable | AlterRollups | RenameTable | DropFeature:
     """Read the statement behind ``ALTER TABLE``."""
-    if_exists = cursor.accept("IF", "EXISTS")
+    if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
     if _drops_feature(cursor):
         return _drop_feature(cursor, name, if_exists)
@@ -219,7 +216,7 @@ def _arrangement(cursor: Cursor) -> TableChange:
 
 def _add(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if_not_exists = cursor.accept_if("NOT", "EXISTS")
     bracket = cursor.accept("(")
     found = [read_definition(cursor)]
     while _goes_on(cursor, bracket):
@@ -245,7 +242,7 @@ def _parts(found: Definition) -> dict[str, Any]:
 
 def _drop(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
-    if_exists = cursor.accept("IF", "EXISTS")
+    if_exists = cursor.accept_if("EXISTS")
     bracket = cursor.accept("(")
     paths = [cursor.path()]
     while _goes_on(cursor, bracket):
@@ -292,7 +289,7 @@ def _change(cursor: Cursor) -> list[TableChange]:
     path = cursor.path()
     new_name = cursor.name("the column's name a second time")
     changes: list[TableChange] = [ChangeType(path, cursor.type())]
-    changes += _details(cursor, path)
+    changes += read_details(cursor, path)
     if new_name != path[-1]:
         changes.append(RenameColumn(path, new_name))
     return changes
@@ -338,49 +335,7 @@ def _alter_columns(cursor: Cursor) -> list[TableChange]:
 
 def _alter_column(cursor: Cursor) -> list[TableChange]:
     path = cursor.path()
-    changes = _details(cursor, path)
+    changes = read_details(cursor, path)
     if not changes:
         raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
     return changes
-
-
-def _details(cursor: Cursor, path: Path) -> list[TableChange]:
-    changes: list[TableChange] = []
-    while cursor.peek().kind is Kind.WORD and not cursor.sees("PROPERTIES", "("):
-        changes.append(_detail(cursor, path))
-    return changes
-
-
-def _detail(cursor: Cursor, path: Path) -> TableChange:
-    if (
-        cursor.accept("SET", "DATA", "TYPE")
-        or cursor.accept("SET", "TYPE")
-        or cursor.accept("TYPE")
-    ):
-        return _type_change(cursor, path)
-    if cursor.accept("SET", "DEFAULT"):
-        return SetDefault(path, take_default(cursor))
-    if cursor.accept("DROP", "DEFAULT"):
-        return SetDefault(path, None)
-    if cursor.accept("SET", "NOT", "NULL"):
-        return SetNullable(path, nullable=False)
-    if cursor.accept("DROP", "NOT", "NULL"):
-        return SetNullable(path, nullable=True)
-    if cursor.accept("COMMENT"):
-        return SetComment(path, cursor.string("the comment as a string"))
-    word = cursor.accept_any("FIRST", "AFTER")
-    if not word:
-        raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
-    return MoveColumn(path, take_position(cursor, word))
-
-
-def _type_change(cursor: Cursor, path: Path) -> ChangeType:
-    """Read the type, and how values are converted to it."""
-    kind = cursor.type()
-    using = None
-    if cursor.accept("USING"):
-        first, behind = skip_expression(cursor, ("ON", ",", "PROPERTIES"), what="an expression")
-        start, end = cursor.tokens[first].start, cursor.tokens[behind - 1].end
-        using = cursor.text[start:end]
-    on_error_null = cursor.accept("ON", "ERROR", "NULL")
-    return ChangeType(path, kind, using, on_error_null)

@@ -18,6 +18,8 @@ _OPTIONS = ("NOT", "NULL", "DEFAULT", "COMMENT", "FIRST", "AFTER", "KEY", *_AGGR
 _SAME_OPTION = {"NOT": "NULL", "AFTER": "FIRST", **dict.fromkeys(_AGGREGATIONS, "SUM")}
 _NO_OPTIONS = {
     "GENERATED": ("a generated column", "compute it when you write rows"),
+    "AS": ("a computed column", "compute it when you write rows, or in a view"),
+    "IDENTITY": ("an identity column", "provide the values when you write rows"),
     "COLLATE": ("a collation", "DuckLake has no collations; leave it out"),
     "AUTO_INCREMENT": ("AUTO_INCREMENT", "provide the values when you write rows"),
 }
@@ -31,6 +33,8 @@ NO_CONSTRAINTS = "DuckLake supports only NOT NULL and defaults; leave it out"
 
 def read_definition(cursor: Cursor) -> Definition:
     """Take a column's path, its type and its options in any order."""
+    if constraint := begins_constraint(cursor):
+        raise cursor.refusal(f"the constraint {constraint}", NO_CONSTRAINTS)
     path = cursor.path()
     # Types such as HLL have one aggregation, which says more of them than an unknown type does.
     _refuse_aggregation(cursor, ahead=1)
@@ -61,12 +65,17 @@ def read_definition(cursor: Cursor) -> Definition:
         elif option in _AGGREGATIONS:
             found["aggregation"] = Aggregation(option)
     _refuse_aggregation(cursor)
-    word = cursor.peek().key
+    refuse_option(cursor)
+    return Definition(path, kind, **found)
+
+
+def refuse_option(cursor: Cursor) -> None:
+    """Raise Unsupported if an option of a column comes next that DuckLake lacks."""
+    word = begins_constraint(cursor) or cursor.peek().key
     if word in CONSTRAINTS:
         raise cursor.refusal(f"the constraint {word}", NO_CONSTRAINTS)
     if word in _NO_OPTIONS:
         raise cursor.refusal(*_NO_OPTIONS[word])
-    return Definition(path, kind, **found)
 
 
 def begins_constraint(cursor: Cursor) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shelduck.sql.ddl.columns import NO_CONSTRAINTS, begins_constraint, read_definition
+from shelduck.sql.ddl.columns import read_definition
 from shelduck.sql.ddl.key_clauses import KEY_CLAUSES, read_distribution, read_engine, taken_keys
 from shelduck.sql.ddl.macros import MACRO_WORDS, read_create_macro, read_drop_macro
 from shelduck.sql.ddl.partitioning import read_doris_partitions, read_partition_keys
@@ -70,13 +70,13 @@ def read_create(
 def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | DropMacro | AlterRollups:
     """Read the statement behind ``DROP``."""
     if cursor.accept_any(*SCHEMA_WORDS):
-        if_exists = cursor.accept("IF", "EXISTS")
+        if_exists = cursor.accept_if("EXISTS")
         name = cursor.schema_name()
         cascade = cursor.accept_any("CASCADE", "RESTRICT") == "CASCADE"
         cursor.end()
         return DropSchema(name, if_exists, cascade)
     if cursor.accept("TABLE"):
-        if_exists = cursor.accept("IF", "EXISTS")
+        if_exists = cursor.accept_if("EXISTS")
         table = cursor.table_name()
         if cursor.sees("PURGE"):
             raise cursor.refusal(
@@ -101,7 +101,7 @@ def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | DropMacro |
 
 
 def _create_schema(cursor: Cursor) -> CreateSchema:
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if_not_exists = cursor.accept_if("NOT", "EXISTS")
     name = cursor.schema_name()
     if cursor.peek().key in ("COMMENT", "LOCATION", "WITH", "MANAGED"):
         raise cursor.refusal(f"CREATE SCHEMA ... {cursor.peek().key}", "leave it out")
@@ -110,7 +110,7 @@ def _create_schema(cursor: Cursor) -> CreateSchema:
 
 
 def _create_table(cursor: Cursor, or_replace: bool) -> CreateTable:
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if_not_exists = cursor.accept_if("NOT", "EXISTS")
     if if_not_exists and or_replace:
         cursor.at -= 3
         raise cursor.failure(
@@ -145,8 +145,6 @@ def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
     columns: list[ColumnDefinition] = []
     while True:
         start = cursor.at
-        if constraint := begins_constraint(cursor):
-            raise cursor.refusal(f"the constraint {constraint}", NO_CONSTRAINTS)
         found = read_definition(cursor)
         if len(found.path) > 1:
             cursor.at = start
@@ -182,8 +180,12 @@ def _clauses(cursor: Cursor) -> dict[str, Any]:
         cursor.expect(*words)
         found[key] = read(cursor)
     word = cursor.peek().key
-    if word in _CLAUSES and not (word == "WITH" and begins_query(cursor)):
+    begins_with = word == "WITH" and cursor.peek(1).key != "("
+    if word in _CLAUSES and not begins_with:
         raise cursor.refusal(f"CREATE TABLE ... {word}", _CLAUSES[word])
+    begun = next((words for words in _READERS if words[0] == word), ())
+    # It has not been read, so one of the words is missing.
+    cursor.expect(*begun)
     for ignored in ("using", "engine"):
         found.pop(ignored, None)
     return found

@@ -23,7 +23,7 @@ _DEFAULT = "a constant: a number, a string, TRUE, FALSE, DATE '...' or TIMESTAMP
 
 def read_create_macro(cursor: Cursor, or_replace: bool) -> CreateMacro:
     """Read the statement behind ``CREATE MACRO``."""
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if_not_exists = cursor.accept_if("NOT", "EXISTS")
     if if_not_exists and or_replace:
         cursor.at -= 3
         raise cursor.failure(
@@ -49,7 +49,7 @@ def read_create_macro(cursor: Cursor, or_replace: bool) -> CreateMacro:
 def read_drop_macro(cursor: Cursor) -> DropMacro:
     """Read the statement behind ``DROP MACRO``."""
     kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
-    if_exists = cursor.accept("IF", "EXISTS")
+    if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
     cursor.end()
     return DropMacro(name, kind, if_exists)

@@ -109,7 +109,7 @@ def read_create_rollup(cursor: Cursor, or_replace: bool) -> AlterRollups:
 
 def read_drop_rollup(cursor: Cursor) -> AlterRollups:
     """Read the statement behind ``DROP MATERIALIZED VIEW``."""
-    if_exists = cursor.accept("IF", "EXISTS")
+    if_exists = cursor.accept_if("EXISTS")
     name = cursor.name("a materialized view")
     if not cursor.accept("ON"):
         raise cursor.failure("ON and the table of the materialized view")

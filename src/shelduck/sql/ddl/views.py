@@ -31,7 +31,7 @@ _ACTIONS = {
 
 def read_create_view(cursor: Cursor, or_replace: bool) -> CreateView | PinView:
     """Read the statement behind ``CREATE VIEW``."""
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if_not_exists = cursor.accept_if("NOT", "EXISTS")
     if if_not_exists and or_replace:
         cursor.at -= 3
         raise cursor.failure(
@@ -76,7 +76,7 @@ def read_alter_view(cursor: Cursor) -> AlterView | RenameView:
 
 def read_drop_view(cursor: Cursor) -> DropView:
     """Read the statement behind ``DROP VIEW``."""
-    if_exists = cursor.accept("IF", "EXISTS")
+    if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
     cursor.end()
     return DropView(name, if_exists)

@@ -8,6 +8,7 @@ takes for a table and is none makes Spark refuse the query, never read something
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from dataclasses import dataclass, field, replace
 
 from shelduck.errors import InvalidRequest
@@ -30,6 +31,8 @@ JOINS = frozenset(
     "JOIN INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI NATURAL ON USING LATERAL ASOF".split()
 )
 NO_ALIAS = CLAUSES | JOINS | frozenset(("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "FOR"))
+Names = ChainMap[str, None]
+"""The names of queries that are visible, in lower case: one map for each WITH around."""
 _ENDS_ROW = CLAUSES | JOINS | frozenset((",", ")", "AS"))
 FILE_FORMATS = frozenset("parquet csv json orc text xml avro binaryfile delta iceberg".split())
 
@@ -92,7 +95,7 @@ def find_relations(text: str, tokens: list[Token]) -> tuple[list[Found], list[St
     brackets that do not match and for a time that cannot be read.
     """
     finder = _Finder(text, tokens)
-    finder.scan(0, len(tokens) - 1, frozenset(), listing=False)
+    finder.scan(0, len(tokens) - 1, ChainMap(), listing=False)
     return sorted(finder.found, key=lambda f: f.start), finder.stars
 
 
@@ -100,7 +103,7 @@ def names_of_queries(text: str) -> set[str]:
     """Return the names that WITH gives to queries anywhere in a query, in lower case."""
     tokens = tokenize(text)
     finder = _Finder(text, tokens)
-    finder.scan(0, len(tokens) - 1, frozenset(), listing=False)
+    finder.scan(0, len(tokens) - 1, ChainMap(), listing=False)
     return finder.named
 
 
@@ -117,7 +120,7 @@ class _Finder:
         named = {t.key.lower() for t in tokens if t.kind in (Kind.WORD, Kind.QUOTED)}
         self.virtual = VIRTUAL_COLUMNS & named
 
-    def scan(self, at: int, end: int, names: frozenset[str], *, listing: bool) -> None:
+    def scan(self, at: int, end: int, names: Names, *, listing: bool) -> None:
         """Walk over one bracket; with ``listing`` it holds tables, joins and commas."""
         select = _Select()
         if self._key(at) == "WITH" and not listing:
@@ -214,9 +217,10 @@ class _Finder:
             before = self._key(at - 2)
         return at == first or before in _SET_WORDS or (before in (",", "=>") and not querying)
 
-    def _with(self, at: int, end: int, names: frozenset[str]) -> tuple[int, frozenset[str]]:
+    def _with(self, at: int, end: int, names: Names) -> tuple[int, Names]:
         """Walk over WITH; return where the query goes on and the names it may use."""
         at += 1
+        names = names.new_child()
         recursive = self._key(at) == "RECURSIVE" and self.tokens[at + 1].may_name
         at += recursive
         while True:
@@ -231,16 +235,17 @@ class _Finder:
             body += self._key(body) == "AS"
             if body >= end or self._key(body) != "(":
                 raise self._failure(body, "a query in brackets after WITH")
-            inside = names | {name} if recursive else names
-            self.scan(body + 1, self.closing[body], inside, listing=False)
-            names |= {name}
+            if recursive:
+                names[name] = None
+            self.scan(body + 1, self.closing[body], names, listing=False)
+            names[name] = None
             self.named.add(name)
             at = self.closing[body] + 1
             if self._key(at) != ",":
                 return at, names
             at += 1
 
-    def _relation(self, at: int, names: frozenset[str]) -> int:
+    def _relation(self, at: int, names: Names) -> int:
         """Walk over one table, function, list of rows or bracket of a FROM list."""
         while self._key(at) == "LATERAL":
             at += 1
@@ -271,7 +276,7 @@ class _Finder:
         last = self.tokens[cursor.at - 1].end
         self.found.append(Found(table, self.tokens[at].start, last, call=call))
 
-    def _bare_table(self, at: int, names: frozenset[str]) -> int:
+    def _bare_table(self, at: int, names: Names) -> int:
         """Walk over the name behind TABLE, which may stand in brackets and has no alias."""
         inside = at + 1 if self._key(at) == "(" else at
         if not self.tokens[inside].may_name or self._key(inside) in QUERY_WORDS:
@@ -287,7 +292,7 @@ class _Finder:
         at: int,
         cursor: Cursor,
         parts: tuple[str, ...],
-        names: frozenset[str],
+        names: Names,
         alias: bool = True,
     ) -> None:
         """Note one table whose name ends at the cursor, and go behind its time."""
@@ -327,14 +332,14 @@ class _Finder:
             return True
         return token.kind is Kind.WORD and token.key not in NO_ALIAS
 
-    def _rows(self, at: int, names: frozenset[str]) -> int:
+    def _rows(self, at: int, names: Names) -> int:
         """Walk over the rows of VALUES in a FROM list; a comma between rows begins no table."""
         at = self._row(at, names)
         while self._key(at) == ",":
             at = self._row(at + 1, names)
         return at
 
-    def _row(self, at: int, names: frozenset[str]) -> int:
+    def _row(self, at: int, names: Names) -> int:
         if self._key(at) == "(":
             self.scan(at + 1, self.closing[at], names, listing=False)
             return self.closing[at] + 1

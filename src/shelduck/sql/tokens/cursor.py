@@ -21,6 +21,10 @@ _KEYWORDS = frozenset(
 )
 
 
+def _is_near(word: str, keyword: str) -> bool:
+    return bool(difflib.get_close_matches(word, [keyword], cutoff=0.75))
+
+
 class Cursor:
     """Reads the tokens of one statement from left to right.
 
@@ -63,6 +67,16 @@ class Cursor:
             return ""
         self.at += 1
         return key
+
+    def accept_if(self, *keys: str) -> bool:
+        """Take IF and these keywords if they come next; InvalidRequest if the last is mistyped."""
+        if self.accept("IF", *keys):
+            return True
+        *before, last = keys
+        if self.sees("IF", *before) and _is_near(self.peek(len(keys)).key, last):
+            self.at += len(keys)
+            raise self.failure(last)
+        return False
 
     def expect(self, *keys: str) -> None:
         """Take these keywords or symbols or raise InvalidRequest."""

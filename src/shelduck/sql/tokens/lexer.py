@@ -3,8 +3,8 @@
 Spark's own parser runs every query, so the text has to be cut exactly where Spark cuts it: nested
 comments, ``''`` and backslash escapes, raw and dollar-quoted strings, typed numbers.
 
-The limits of what is read are here too: `DEPTH`, `LENGTH` and `DIGITS`. Whoever walks over
-tokens can recurse into brackets and convert numbers without checks of its own.
+The limits of what is read are here too: `DEPTH`, `DIGITS`, and `LONGEST` of names. Whoever walks
+over tokens can recurse into brackets and convert numbers without checks of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.text.characters import LONE_SURROGATE
+from shelduck.model.text.names import LONGEST
 
 
 class Kind(Enum):
@@ -77,8 +79,6 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 DEPTH = 200
 """How deep brackets may be nested."""
-LENGTH = 1000
-"""How many characters a name may have."""
 DIGITS = 300
 """How many characters a number may have: Python's floats take a whole number of so many digits."""
 
@@ -88,9 +88,10 @@ _LONGEST = {Kind.NUMBER: DIGITS, Kind.STRING: sys.maxsize}
 def tokenize(text: str) -> list[Token]:
     """Return the tokens of ``text`` without space and comments, closed by an END token.
 
-    Raises InvalidRequest for a string, quoted name or comment that is not closed, and for what
-    exceeds a limit.
+    Raises InvalidRequest for a string, quoted name or comment that is not closed, for what exceeds
+    a limit, and for halves of characters.
     """
+    _require_characters(text)
     tokens: list[Token] = []
     at = depth = 0
     while at < len(text):
@@ -110,7 +111,7 @@ def tokenize(text: str) -> list[Token]:
         kind = _KINDS[group or "symbol"]
         if kind is Kind.SYMBOL:
             depth = 0 if written == ";" else max(0, depth + _BRACKETS.get(written, 0))
-        if depth > DEPTH or len(written) > _LONGEST.get(kind, LENGTH):
+        if depth > DEPTH or len(written) > _LONGEST.get(kind, LONGEST):
             raise _excess(kind, text, start)
         key = written.upper() if kind in (Kind.WORD, Kind.SYMBOL) else ""
         tokens.append(Token(kind, written, start, at, key))
@@ -204,6 +205,16 @@ def _unclosed(what: str, text: str, at: int) -> InvalidRequest:
     )
 
 
+def _require_characters(text: str) -> None:
+    found = LONE_SURROGATE.search(text)
+    if found is not None:
+        raise InvalidRequest(
+            f"the statement has half of a character, U+{ord(found[0]):04X}, at"
+            f" {place(text, found.start())}; leave it out",
+            about="text",
+        )
+
+
 def _excess(kind: Kind, text: str, at: int) -> InvalidRequest:
     if kind is Kind.SYMBOL:
         return InvalidRequest(
@@ -212,7 +223,7 @@ def _excess(kind: Kind, text: str, at: int) -> InvalidRequest:
             about="text",
         )
     what = "number" if kind is Kind.NUMBER else "name"
-    most = _LONGEST.get(kind, LENGTH)
+    most = _LONGEST.get(kind, LONGEST)
     return InvalidRequest(
         f"the {what} at {place(text, at)} is longer than {most} characters; use a shorter one",
         about="text",

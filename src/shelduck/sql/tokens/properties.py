@@ -19,7 +19,7 @@ def read_property_change(cursor: Cursor) -> PropertyChange:
     cursor.expect("TBLPROPERTIES")
     if sets:
         return SetProperties(tuple(read_properties(cursor).items()))
-    if_exists = cursor.accept("IF", "EXISTS")
+    if_exists = cursor.accept_if("EXISTS")
     cursor.expect("(")
     keys = [read_property_key(cursor)]
     while cursor.accept(","):

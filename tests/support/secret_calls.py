@@ -1,0 +1,409 @@
+"""All public calls, derived from the package, and one entry for each that a walk carries out."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from dataclasses import dataclass, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.testing import CliRunner
+
+import shelduck
+from shelduck.cli.app import app
+from shelduck.statements.calls.procedures import PROCEDURES
+from shelduck.web.app import _PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+BY_OPTION = "-by-option"
+"""Where a secret stands that the user gives to Spark."""
+
+
+def public_calls() -> set[str]:
+    """The functions and methods of `shelduck`, commands, pages of the page, and procedures."""
+    found = {f"page {path}" for path in _PAGES} | {f"CALL {name}" for name in PROCEDURES}
+    for name in shelduck.__all__:
+        public = getattr(shelduck, name)
+        if not inspect.isclass(public):
+            found.add(name)
+        elif not issubclass(public, Exception):
+            found |= {f"{name}.{method}" for method in _methods(public)}
+    return found | set(_commands(typer.main.get_command(app), "shelduck"))
+
+
+def _methods(public: type) -> Iterator[str]:
+    for name in dir(public):
+        found = inspect.getattr_static(public, name)
+        # `shown` reads the properties of values.
+        is_call = isinstance(found, property) and not is_dataclass(public)
+        if not name.startswith("_") and (inspect.isroutine(found) or is_call):
+            yield name
+
+
+def _commands(command: Any, path: str) -> Iterator[str]:
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _commands(below, f"{path} {name}")
+    if not getattr(command, "commands", {}):
+        yield path
+
+
+@dataclass
+class World:
+    """What the walk has at hand: a lake whose address and storage have secrets, and tables."""
+
+    spark: SparkSession
+    lake: shelduck.Lake
+    folder: Path
+    address: str
+    storage: dict[str, object]
+    delta: Path
+    page: Any = None
+    number: int = 0
+
+    def table(self, *, rows: int = 3) -> shelduck.Table:
+        """A new table; few rows are in the catalog, many in files."""
+        name = self.new_name()
+        values = ", ".join(f"({n}, 'x', {n})" for n in range(rows))
+        # Without a job of Spark.
+        self.lake.execute(f"CREATE TABLE {name} (id INT, v STRING, w INT DEFAULT 1)")
+        self.lake.execute(f"INSERT INTO {name} VALUES {values}")
+        return self.lake.table(name)
+
+    def rows(self, first: int = 10) -> DataFrame:
+        return self.spark.sql(f"SELECT {first} AS id, 'y' AS v, 2 AS w")
+
+    def new_name(self) -> str:
+        self.number += 1
+        return f"t{self.number}"
+
+    def altered(self, *changes: Any) -> object:
+        return self.table().alter(*changes)
+
+    def merged(self, *clauses: Any) -> object:
+        return self.table().merge(self.rows(1), ["id"], *clauses)
+
+    def begun(self) -> shelduck.Transaction:
+        return self.lake.transaction("a message", "extra")
+
+    def keyed(self, keys: Any, **more: Any) -> object:
+        return self.lake.create_table(self.new_name(), {"id": "int", "v": "int"}, keys=keys, **more)
+
+    def job(self, *, runs: bool = False) -> shelduck.SchemaChangeJob:
+        """A heavy change: of a table with a value that cannot be converted, unless it runs."""
+        table = self.table()
+        text = 'PROPERTIES ("wait" = "false")'
+        column = "w TYPE STRING" if runs else "v TYPE INT"
+        self.lake.sql(f"ALTER TABLE {table.name} ALTER COLUMN {column} {text}")
+        return self.lake.jobs()[0]
+
+    def command(self, *words: str) -> object:
+        """Run the command line in this process."""
+        found = CliRunner().invoke(app, [*words])
+        return found.output, found.exception
+
+    def get(self, path: str) -> object:
+        table = self.table()
+        self.lake.sql(f"ALTER TABLE {table.name} ADD COLUMN n INT")
+        number = self.page.id_of(table.name.name)
+        return self.page.text(path.replace("{table:int}", str(number)))
+
+
+def _stream(world: World) -> object:
+    table, into = world.table(), world.table()
+    rows = world.spark.readStream.table(f"lake.{table.name}")
+    query = rows.writeStream.foreachBatch(into.sink("q")).option(
+        "checkpointLocation", f"{world.folder}/checkpoints/{into.name}"
+    )
+    query = query.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query.lastProgress, query.status, query.explain()
+
+
+def _served(world: World) -> object:
+    """The page as a process of its own, asked once, then stopped."""
+    command = [sys.executable, "-m", "shelduck.cli", "ui", "-c", world.address, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:
+        assert run.stdout is not None
+        line = run.stdout.readline().decode()
+        try:
+            with urllib.request.urlopen(line.split(" ", 1)[0].strip(), timeout=30) as answer:
+                seen = answer.read().decode()
+        finally:
+            os.kill(run.pid, signal.SIGINT)
+        return line + seen + run.stdout.read().decode()
+
+
+def _planned(world: World) -> object:
+    folder = world.folder / "pulled"
+    world.lake.pull_schema(folder)
+    (folder / "main.t1.sql").write_text("CREATE TABLE t1 (id BIGINT, v STRING, w INT DEFAULT 1);\n")
+    plan = world.lake.plan(folder)
+    return plan, str(plan)
+
+
+def _session(world: World) -> object:
+    url = f"sqlite:///{world.folder}/own.db"
+    found = shelduck.session(url, f"{world.folder}/own", name="own")
+    world.spark.sql("USE spark_catalog.default")
+    shelduck.detach(found, "own")
+    return found
+
+
+def _attached(world: World) -> object:
+    lake = shelduck.attach(world.spark, "again", world.address, storage=world.storage)
+    seen = [
+        world.spark.sql(text).collect()
+        for text in (
+            *("SHOW CATALOGS", "SHOW TABLES IN again.main", "DESCRIBE EXTENDED again.main.t"),
+            *(
+                "EXPLAIN EXTENDED SELECT * FROM again.main.t",
+                "EXPLAIN FORMATTED TABLE again.main.t",
+            ),
+        )
+    ]
+    shelduck.detach(world.spark, "again")
+    return lake, seen
+
+
+def _by_format(world: World) -> object:
+    """Read with the address in an option, which py4j logs, and stream with the lake's name."""
+    shelduck.register(world.spark)
+    address = world.address.replace("-password", BY_OPTION).replace("-sslpassword", BY_OPTION)
+    rows = world.spark.read.format("shelduck").option("catalog", address).load("main.t")
+    rows.explain(mode="extended")
+    stream = world.spark.readStream.format("shelduck").option("catalog", "lake").load("main.t")
+    writer = stream.writeStream.format("noop").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", f"{world.folder}/checkpoints/format").start()
+    query.awaitTermination()
+    # The reader reaches the files as the environment says.
+    shelduck.connect(world.address, storage=world.storage).close()
+    return rows._jdf.queryExecution().toString(), query.lastProgress
+
+
+L: dict[str, Callable[[World], object]] = {
+    "Lake.check": lambda w: w.lake.check("t"),
+    "Lake.checkpoint": lambda w: w.lake.checkpoint(dry_run=True),
+    "Lake.cleanup_old_files": lambda w: w.lake.cleanup_old_files(cleanup_all=True),
+    "Lake.close": lambda w: shelduck.connect(w.address, spark=w.spark, storage=w.storage).close(),
+    "Lake.compact": lambda w: w.lake.compact(dry_run=True),
+    "Lake.create_schema": lambda w: w.lake.create_schema("s"),
+    "Lake.create_table": lambda w: w.lake.create_table("made", {"id": "int"}),
+    "Lake.data_path": lambda w: w.lake.data_path,
+    "Lake.drop_schema": lambda w: w.lake.drop_schema("s"),
+    "Lake.drop_table": lambda w: w.lake.drop_table("made"),
+    "Lake.execute": lambda w: w.lake.execute("SHOW TABLES"),
+    "Lake.expire_snapshots": lambda w: w.lake.expire_snapshots(retain_last=1000),
+    "Lake.flush_inlined_data": lambda w: w.lake.flush_inlined_data(),
+    "Lake.import_delta": lambda w: w.lake.import_delta(w.delta, w.new_name()),
+    "Lake.job": lambda w: w.lake.job(w.job().look().id),
+    "Lake.jobs": lambda w: w.lake.jobs(),
+    "Lake.options": lambda w: w.lake.options(),
+    "Lake.pin": lambda w: w.lake.pin("t", 1, "pinned"),
+    "Lake.plan": _planned,
+    "Lake.pull_schema": lambda w: w.lake.pull_schema(w.folder / "texts"),
+    "Lake.remove_orphans": lambda w: w.lake.remove_orphans(dry_run=True),
+    "Lake.rewrite_deletes": lambda w: w.lake.rewrite_deletes(),
+    "Lake.run_jobs": lambda w: (w.job(runs=True), w.lake.run_jobs()),
+    "Lake.schemas": lambda w: w.lake.schemas(),
+    "Lake.set_option": lambda w: w.lake.set_option("target_file_size", "64MB"),
+    "Lake.snapshots": lambda w: w.lake.snapshots(),
+    "Lake.spark": lambda w: w.lake.spark,
+    "Lake.sql": lambda w: w.lake.sql("EXPLAIN EXTENDED SELECT * FROM t WHERE id > 1").collect(),
+    "Lake.table": lambda w: w.lake.table("t"),
+    "Lake.tables": lambda w: w.lake.tables(),
+    "Lake.transaction": lambda w: w.begun(),
+}
+TRANSACTION: dict[str, Callable[[World], object]] = {
+    "Transaction.commit": lambda w: w.begun().commit(),
+    "Transaction.create_schema": lambda w: w.begun().create_schema("s"),
+    "Transaction.create_table": lambda w: w.begun().create_table("made", {"id": "int"}),
+    "Transaction.drop_schema": lambda w: w.begun().drop_schema("s", if_exists=True),
+    "Transaction.drop_table": lambda w: w.begun().drop_table("made", if_exists=True),
+    "Transaction.pin": lambda w: w.begun().pin("t", 1, "pinned2"),
+    "Transaction.rollback": lambda w: w.begun().rollback(),
+    "Transaction.schemas": lambda w: w.begun().schemas(),
+    "Transaction.sql": lambda w: w.begun().sql("SELECT * FROM t").collect(),
+    "Transaction.table": lambda w: w.begun().table(str(w.table().name)).append(w.rows()),
+    "Transaction.tables": lambda w: w.begun().tables(),
+    "SchemaChangeJob.cancel": lambda w: w.job().cancel(),
+    "SchemaChangeJob.look": lambda w: w.job().look(),
+    "SchemaChangeJob.progress": lambda w: w.job().progress,
+    "SchemaChangeJob.state": lambda w: w.job().state,
+    "SchemaChangeJob.wait": lambda w: w.job(runs=True).wait(),
+    "ExportReport.require_ready": lambda w: w.table(rows=200).plan_export("delta").require_ready(),
+}
+TABLE: dict[str, Callable[[World], object]] = {
+    "Table.add_files": lambda w: w.table().add_files(w.folder / "adopted", allow_missing=True),
+    "Table.add_rollup": lambda w: w.table().add_rollup("r", ["v"], {"total": ("sum", "w")}).wait(),
+    "Table.alter": lambda w: w.altered(shelduck.change_type("w", "string")),
+    "Table.append": lambda w: w.table().append(w.rows()),
+    "Table.changes": lambda w: w.table().changes(0).collect(),
+    "Table.column_stats": lambda w: w.table().column_stats().collect(),
+    "Table.columns": lambda w: w.table().columns,
+    "Table.compact": lambda w: w.table().compact(),
+    "Table.delete": lambda w: w.table().delete("id = 1"),
+    "Table.drop": lambda w: w.table().drop(),
+    "Table.drop_feature": lambda w: w.table().drop_feature("typeWidening"),
+    "Table.drop_rollup": lambda w: w.lake.table("rolled").drop_rollup("r"),
+    "Table.export_delta": lambda w: w.table().export_delta(w.folder / "delta-out", rewrite=True),
+    "Table.export_iceberg": lambda w: w.table().export_iceberg(
+        w.folder / "iceberg-out", rewrite=True
+    ),
+    "Table.files": lambda w: w.table().files().collect(),
+    "Table.flush_inlined_data": lambda w: w.table().flush_inlined_data(),
+    "Table.fold": lambda w: w.lake.table("keyed").fold(),
+    "Table.follow": _stream,
+    "Table.history": lambda w: w.table().history(),
+    "Table.merge": lambda w: w.merged(shelduck.when_matched_update_all()),
+    "Table.overwrite": lambda w: w.table().overwrite(w.rows()),
+    "Table.overwrite_partitions": lambda w: w.lake.table("parted").overwrite_partitions(w.rows()),
+    "Table.partitions": lambda w: w.lake.table("parted").partitions().collect(),
+    "Table.pending_type_rewrites": lambda w: w.table().pending_type_rewrites(),
+    "Table.plan_alter": lambda w: w.table().plan_alter(shelduck.change_type("w", "string")),
+    "Table.plan_export": lambda w: w.table().plan_export("iceberg"),
+    "Table.plan_restore": lambda w: w.table().plan_restore(version=w.lake.snapshots()[-1].id),
+    "Table.read": lambda w: w.table().read()._jdf.queryExecution().toString(),
+    "Table.refresh_rollups": lambda w: w.lake.table("rolled").refresh_rollups(),
+    "Table.rename": lambda w: w.table().rename("renamed"),
+    "Table.restore": lambda w: w.lake.table("t").restore(version=w.lake.snapshots()[-1].id),
+    "Table.rewrite": lambda w: w.table().rewrite(),
+    "Table.rewrite_deletes": lambda w: w.table().rewrite_deletes(),
+    "Table.schema": lambda w: w.table().schema,
+    "Table.sink": _stream,
+    "Table.snapshots": lambda w: w.table().snapshots().collect(),
+    "Table.truncate": lambda w: w.table().truncate(),
+    "Table.type_changes": lambda w: w.table().type_changes(),
+    "Table.update": lambda w: w.table().update({"v": "'z'"}, where="id = 1"),
+}
+S = shelduck
+FUNCTIONS: dict[str, Callable[[World], object]] = {
+    "connect": lambda w: S.connect(w.address, spark=w.spark, storage=w.storage),
+    "attach": _attached,
+    "detach": _attached,
+    "register": _by_format,
+    "session": _session,
+    "add_column": lambda w: w.altered(S.add_column("n", "int")),
+    "change_type": lambda w: w.altered(S.change_type("w", "bigint")),
+    "drop_column": lambda w: w.altered(S.drop_column("w")),
+    "drop_default": lambda w: w.altered(S.drop_default("w")),
+    "drop_not_null": lambda w: w.altered(S.drop_not_null("w")),
+    "modify_column": lambda w: w.altered(S.modify_column("v", "string")),
+    "move_column": lambda w: w.altered(S.move_column("w", first=True)),
+    "order_columns": lambda w: w.altered(S.order_columns("w", "v", "id")),
+    "rename_column": lambda w: w.altered(S.rename_column("w", "u")),
+    "reset_partitioning": lambda w: w.altered(S.reset_partitioning()),
+    "reset_sorting": lambda w: w.altered(S.reset_sorting()),
+    "rewrite_files": lambda w: w.altered(S.rewrite_files()),
+    "set_comment": lambda w: w.altered(S.set_comment("w", "a comment")),
+    "set_default": lambda w: w.altered(S.set_default("w", 4)),
+    "set_not_null": lambda w: w.altered(S.set_not_null("id")),
+    "set_partitioning": lambda w: w.altered(S.set_partitioning("v")),
+    "set_properties": lambda w: w.altered(S.set_properties({"a": "b"})),
+    "set_sorting": lambda w: w.altered(S.set_sorting("v")),
+    "unset_properties": lambda w: w.altered(S.unset_properties("a", if_exists=True)),
+    "aggregate": lambda w: w.keyed(S.aggregate("id"), aggregates={"v": "sum"}),
+    "duplicate": lambda w: w.keyed(S.duplicate("id")),
+    "unique": lambda w: w.keyed(S.unique("id")),
+    "when_matched_delete": lambda w: w.merged(S.when_matched_delete()),
+    "when_matched_update": lambda w: w.merged(S.when_matched_update({"v": "'m'"})),
+    "when_matched_update_all": lambda w: w.merged(S.when_matched_update_all()),
+    "when_not_matched_by_source_delete": lambda w: w.merged(S.when_not_matched_by_source_delete()),
+    "when_not_matched_by_source_update": lambda w: w.merged(
+        S.when_not_matched_by_source_update({"v": "'m'"})
+    ),
+    "when_not_matched_insert": lambda w: w.merged(S.when_not_matched_insert({"id": "99"})),
+    "when_not_matched_insert_all": lambda w: w.merged(S.when_not_matched_insert_all()),
+    "AlterPlan.rewriting": lambda w: w.table().plan_alter(S.change_type("w", "string")),
+    "TableName.of": lambda w: S.TableName("main", "t"),
+}
+COMMANDS: dict[str, Callable[[World], object]] = {
+    "shelduck sql": lambda w: w.command("sql", "SELECT * FROM t", "-c", "prod"),
+    "shelduck tables": lambda w: w.command("tables", "-c", w.address),
+    "shelduck schema": lambda w: w.command("schema", "t", "-c", w.address),
+    "shelduck history": lambda w: w.command("history", "--json", "-c", "prod"),
+    "shelduck plan": lambda w: w.command("plan", f"{w.folder}/pulled", "-c", "prod"),
+    "shelduck apply": lambda w: w.command("apply", f"{w.folder}/pulled", "-c", "prod"),
+    "shelduck check": lambda w: w.command("check", "-c", "prod"),
+    "shelduck ui": _served,
+    "shelduck demo": lambda w: None,  # it has a lake of its own, in SQLite
+    "shelduck jobs run": lambda w: w.command("jobs", "run", "--once", "-c", "prod"),
+    "shelduck jobs list": lambda w: w.command("jobs", "list", "-c", w.address),
+    "shelduck jobs cancel": lambda w: w.command("jobs", "cancel", "12345", "-c", "prod"),
+}
+
+_ARGUMENTS = {
+    "add_files": "'rolled', 'ADOPTED', allow_missing => true",
+    "add_data_files": "'rolled', 'MORE', allow_missing => true",
+    "set_option": "'target_file_size', '32MB'",
+    "expire_snapshots": "retain_last => 1000",
+    "fold": "'keyed'",
+    "refresh_rollups": "'rolled'",
+    "import_delta": "'DELTA', 'by_call'",
+    "plan_export": "'t', 'delta'",
+    "export_delta": "'t', 'FOLDER/delta-by-call', rewrite => true",
+    "export_iceberg": "'t', 'FOLDER/iceberg-by-call', rewrite => true",
+    "set_commit_message": "'me', 'a message'",
+    "list_files": "'t'",
+    "table_changes": "'t', 0",
+    "table_insertions": "'t', 0, 2",
+    "table_deletions": "'t', 0, 2",
+}
+
+
+def _procedure(name: str) -> Callable[[World], object]:
+    def called(world: World) -> object:
+        places = {
+            "ADOPTED": f"{world.folder}/adopted-by-call",
+            "MORE": f"{world.folder}/more-by-call",
+            "DELTA": str(world.delta),
+            "FOLDER": str(world.folder),
+        }
+        given = _ARGUMENTS.get(name, "")
+        for word, place in places.items():
+            given = given.replace(word, place)
+        if name == "set_commit_message":
+            return world.lake.sql(f"BEGIN; CALL {name}({given}); ROLLBACK").collect()
+        return world.spark.sql(f"CALL lake.{name}({given})").collect()
+
+    return called
+
+
+PAGES: dict[str, Callable[[World], object]] = {
+    "page /": lambda w: w.get("/"),
+    "page /tables/{table:int}": lambda w: w.get("/tables/{table:int}"),
+    "page /tables/{table:int}/moult": lambda w: w.get("/tables/{table:int}/moult"),
+    "page /tables/{table:int}/files": lambda w: w.get("/tables/{table:int}/files"),
+    "page /snapshots": lambda w: w.get("/snapshots"),
+    "page /snapshots/compare": lambda w: w.get("/snapshots/compare?first=1&second=2"),
+    "page /jobs": lambda w: w.get("/jobs"),
+    "page /plan": lambda w: w.get("/plan"),
+}
+CALLED = (
+    *("snapshots", "table_info", "current_snapshot", "last_committed_snapshot", "settings"),
+    *("options", "list_files", "table_changes", "table_insertions", "table_deletions"),
+    *("add_files", "add_data_files", "set_option", "flush_inlined_data", "fold"),
+    *("refresh_rollups", "import_delta", "plan_export", "export_delta", "export_iceberg"),
+    *("set_commit_message", "compact", "merge_adjacent_files", "rewrite_data_files"),
+    *("expire_snapshots", "cleanup_old_files", "delete_orphaned_files", "remove_orphans"),
+    *("checkpoint", "check"),
+)
+ENTRIES = (
+    FUNCTIONS
+    | L
+    | TRANSACTION
+    | TABLE
+    | COMMANDS
+    | PAGES
+    | {f"CALL {name}": _procedure(name) for name in CALLED}
+)
