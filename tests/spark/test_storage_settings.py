@@ -60,6 +60,14 @@ def test_storage_is_enough_for_python(s3, tmp_path):
     assert s3.keys("lake/") == ["lake/a#b"]
 
 
+def test_who_connects_without_storage_keeps_what_was_given_before(s3, tmp_path):
+    with connect(tmp_path, **settings(s3)):
+        with connect(tmp_path):
+            write_text(f"{HOME}second", "there")
+        write_text(f"{HOME}first", "there")
+    assert {"lake/first", "lake/second"} <= set(s3.keys("lake/"))
+
+
 def test_a_named_lake_has_the_settings_of_its_store(s3, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("THE_SECRET", SECRET)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.fs
@@ -25,7 +26,7 @@ from shelduck.spark.files.storage import delete_file, write_text
 from shelduck.spark.files.store_errors import told_of_storage
 from shelduck.spark.stores.environment import settings_of_environment
 from shelduck.spark.stores.hidden import hide_secrets_in_log
-from shelduck.spark.stores.homes import S3, S3A, Home, home_of, own_home, put_home
+from shelduck.spark.stores.homes import S3, S3A, Home, given_home, home_of, own_home, put_home
 
 _REMOTE = (*S3, "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 _PROBE = ".shelduck-probe-"
@@ -80,25 +81,31 @@ def require_folder(path: str) -> None:
 def reach(data_path: str, given: StorageSettings, spark: SparkSession | None) -> None:
     """Let Python and Spark reach files below a data path, and whatever its lake adopts.
 
-    What ``given`` leaves open, the settings of the session say, and then the environment. A session
-    that speaks for itself is left alone if nothing is given. Without ``spark``, the active session
-    counts, if there is one.
+    What ``given`` leaves open, the settings of the session say, and then the environment. If
+    nothing is given, what this process gave for the data path before stays; otherwise a session
+    that speaks for itself is left alone. Without ``spark``, the active session counts, if there is
+    one.
     """
     scheme, bucket, _ = split_address(data_path)
     if scheme not in S3:
         return
     hide_secrets_in_log()
+    if given.is_empty and given_home(data_path) is not None:
+        return
+    home = _home(scheme, bucket, given, spark)
+    put_home(data_path, replace(home, is_given=not given.is_empty))
+
+
+def _home(scheme: str, bucket: str, given: StorageSettings, spark: SparkSession | None) -> Home:
     environment = settings_of_environment()
     spark = spark or SparkSession.getActiveSession()
     if spark is None:
-        put_home(data_path, own_home(bucket, given.over(environment)))
-        return
+        return own_home(bucket, given.over(environment))
     get = settings_getter(spark)
     settings = given.over(settings_of_session(get, bucket)).over(environment)
     if given.is_empty and speaks_for_itself(get, scheme, bucket):
-        put_home(data_path, Home(settings, scheme if get(f"fs.{scheme}.impl") else "s3a"))
-    else:
-        put_home(data_path, own_home(bucket, settings))
+        return Home(settings, scheme if get(f"fs.{scheme}.impl") else "s3a")
+    return own_home(bucket, settings)
 
 
 def require_connector(spark: SparkSession, data_path: str) -> None:

@@ -52,6 +52,15 @@ class Home:
     settings: StorageSettings
     scheme: str = ""
     options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    is_given: bool = False
+    """Whether somebody passed the settings, so that what the process says does not count."""
+
+
+def given_home(data_path: str) -> Home | None:
+    """Return how a data path is reached if somebody passed the settings for it."""
+    scheme, host, key = split_address(storage_path(data_path))
+    found = _homes.get((scheme, host), {}).get(key)
+    return found if found is not None and found.is_given else None
 
 
 def put_home(data_path: str, home: Home) -> None:
