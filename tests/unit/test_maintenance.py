@@ -75,6 +75,10 @@ def test_files_of_a_table_that_is_not_compacted_by_itself_are_left_alone():
     assert steps(options=options, kept=100, **more) == [(Work.FLUSH, 0, 0, None)]
 
 
+def test_a_table_is_left_alone_while_a_job_rewrites_it():
+    assert steps(kept=100, small=(Tier(100, 1, 8, 80),), is_changing=True) == []
+
+
 def test_the_layouts_with_the_fewest_bytes_are_rewritten_and_never_the_newest():
     few = tuple(LayoutFiles(n, 1, 10, n) for n in range(16))
     assert steps(layouts=few) == []

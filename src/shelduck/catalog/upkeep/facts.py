@@ -32,6 +32,7 @@ from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows, total
 from shelduck.catalog.read.queries import live, present_tables
+from shelduck.catalog.running.jobs import tables_at_work
 from shelduck.catalog.running.upkeep import last_finished
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.upkeep.options import read_settings
@@ -71,16 +72,18 @@ def lake_facts(connection: Connection, now: datetime, searches: str) -> LakeFact
 def table_facts(connection: Connection, only: TableId | None = None) -> list[TableFacts]:
     """Return what is known of the tables of the newest snapshot, or of one of them.
 
-    Eight statements, and two for each two hundred tables; none for each file.
+    Ten statements, and two for each two hundred tables; none for each file.
     """
+    changing = tables_at_work(connection)
     known = _named(connection, read_settings(connection), only)
     kept = kept_rows(connection, [table.id for table in known])
     files = _files(connection, known, only)
     layouts = _layouts(connection, only)
-    return [
+    found = [
         _with_files(table, kept[table.id], files.get(table.id), layouts.get(table.id, ()))
         for table in known
     ]
+    return [replace(table, is_changing=table.id in changing) for table in found]
 
 
 def _expired(connection: Connection, before: datetime) -> int:

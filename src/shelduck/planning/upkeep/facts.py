@@ -53,6 +53,8 @@ class TableFacts:
     schema: str
     name: str
     options: TableOptions = field(default_factory=TableOptions)
+    is_changing: bool = False
+    """A worker runs a job of a schema change."""
     kept: int = 0
     """Rows in the catalog itself, in all versions."""
     kept_deletes: int = 0

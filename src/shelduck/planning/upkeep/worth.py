@@ -73,8 +73,11 @@ def steps_of_lake(facts: LakeFacts, now: datetime) -> list[Step]:
 def steps_of_table(facts: TableFacts) -> list[Step]:
     """Return the steps of a table, in the order in which they are done.
 
-    With the option auto_compact false, its files are left alone.
+    With the option auto_compact false, its files are left alone. So is a table while a job of a
+    schema change runs: the job rewrites the files itself, and would have to do it again.
     """
+    if facts.is_changing:
+        return []
     rewrites = [] if not facts.options.auto_compact else list(_rewrites(facts))
     limit = max(1, _KEPT_STATEMENTS * facts.options.data_inlining_row_limit)
     kept = facts.kept + facts.kept_deletes
