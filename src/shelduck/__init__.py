@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     )
     from shelduck.verbs.table.restore import RestorePlan as RestorePlan
     from shelduck.verbs.table.table import Table as Table
+    from shelduck.work.maintained import Maintained as Maintained
+    from shelduck.work.maintained import MaintenanceStep as MaintenanceStep
     from shelduck.work.results import Committed as Committed
     from shelduck.work.results import PlainRows as PlainRows
     from shelduck.work.results import Snapshot as Snapshot
@@ -122,6 +124,7 @@ _NAMES = {
     ),
     "shelduck.verbs.table.restore": "RestorePlan",
     "shelduck.verbs.table.table": "Table",
+    "shelduck.work.maintained": "Maintained MaintenanceStep",
     "shelduck.work.results": "Committed PlainRows Snapshot Staged TableName Unchanged",
     "shelduck.work.upkeep_results": "Checkpointed Compacted Expired FilesDeleted",
 }

@@ -10,6 +10,7 @@ import pytest
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.failures import Contention
 from shelduck.catalog.running import jobs
+from shelduck.catalog.upkeep.facts import table_facts
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, NotFound
 from shelduck.leases.leases import Leases
 from shelduck.leases.writer import Writer
@@ -176,6 +177,22 @@ def test_one_worker_has_a_job_until_its_lease_is_over(lake, monkeypatch):
     assert jobs.claim_job(lake.store, 1, "two")
     carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.FINISHED))
     assert not jobs.claim_job(lake.store, 1, "two")
+
+
+def test_a_table_is_at_work_while_a_worker_runs_its_job(lake, monkeypatch):
+    def changing():
+        with lake.store.read() as connection:
+            return [table.is_changing for table in table_facts(connection)]
+
+    begun(lake)
+    assert changing() == [False]
+    jobs.claim_job(lake.store, 1, "one")
+    assert changing() == [True]
+    monkeypatch.setattr(jobs, "LEASE", -LEASE)
+    assert changing() == [False]
+    monkeypatch.undo()
+    carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.FINISHED))
+    assert changing() == [False]
 
 
 def test_signs_of_life_keep_a_job(lake):

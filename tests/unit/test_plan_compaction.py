@@ -218,3 +218,22 @@ def test_the_directory_of_a_write_tells_its_table():
     assert not is_write_directory(made, other)
     assert not is_write_directory("year=2024", mine)
     assert write_directory(mine, 1_700_000_000_001, 0) > made
+
+
+def test_no_more_bytes_than_allowed_are_taken_from_the_first_files_of_each_bin():
+    files = [file(n, 20) for n in range(1, 13)]
+    assert ids(small(files, max_bytes=120)) == [[1, 2, 3, 4], [5, 6]]
+    assert ids(small(files, max_bytes=119)) == [[1, 2, 3, 4]]
+    assert small(files, max_bytes=39) == []
+
+
+def test_a_bin_that_is_too_large_leaves_its_bytes_to_the_next():
+    places = {n: Partition(5, ("a" if n < 3 else "b",)) for n in range(1, 5)}
+    files = [file(1, 30), file(2, 30), file(3), file(4)]
+    assert ids(small(files, partitions=places, max_bytes=59)) == [[3, 4]]
+
+
+def test_dead_rows_are_removed_within_limits_of_bytes_and_of_sizes():
+    files = [file(n, 20 * n, inlined_deletes=(1,)) for n in range(1, 5)]
+    assert ids(dead_row_bins(files, {}, 0, 100, below=60)) == [[1, 2]]
+    assert ids(dead_row_bins(files, {}, 0, 30, max_bytes=130)) == [[1], [2], [3]]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,7 +22,9 @@ from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import run_plain, run_sql
 from shelduck.verbs.lake.check import LakeCheck, check_lake
 from shelduck.verbs.lake.delta_import import LakeBorders
+from shelduck.verbs.lake.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
 from shelduck.verbs.lake.options import Option, options, set_option
+from shelduck.work.maintained import Maintained, MaintenanceStep
 from shelduck.work.results import PlainRows, Result, Snapshots, TableName
 from shelduck.work.state import LakeState
 from shelduck.work.turns import Turns
@@ -132,6 +135,36 @@ class Lake(LakeBorders):
         """
         with Turns() as turns:
             return self._flushed(turns, self.tables())
+
+    def maintain(
+        self,
+        *,
+        max_bytes: int | str | None = MAX_BYTES,
+        max_time: str | timedelta | None = MAX_TIME,
+        dry_run: bool = False,
+        report: Callable[[MaintenanceStep], None] = lambda _: None,
+    ) -> Maintained:
+        """Do the maintenance that is worth it now, and no more; call it again and again.
+
+        Looks at the catalog, not at files. Rewrites small files once eight of similar size are in a
+        partition, so that each row is rewritten only a few times; moves rows out of the catalog
+        once there are many; follows the options of the lake and of each table, as `checkpoint`
+        does. `checkpoint` does everything at once. Several processes may call it: they share the
+        tables. If a table fails, the others go on: look at ``failed`` of the result.
+
+        Args:
+            max_bytes: How much this run may rewrite; bytes, or text such as ``"8GB"``. None is no
+                limit.
+            max_time: After this time, no further step begins; a timedelta, or text such as ``"10
+                minutes"``. None is no limit.
+            dry_run: Tell what would be done and why, and change nothing.
+            report: Is called after each step.
+
+        Raises:
+            CatalogUnavailable: the catalog cannot be reached; what is done stays.
+        """
+        budget = Budget.of(max_bytes, max_time)
+        return maintain_lake(self._state, budget, report, dry_run=dry_run)
 
     def check(self, table: str | None = None) -> LakeCheck:
         """Return what is wrong in the lake, or in one table, without reading rows; print it.

@@ -16,7 +16,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 import shelduck
-from shelduck.cli import check, jobs, looks, schema, sql, ui
+from shelduck.cli import check, jobs, looks, maintain, schema, sql, ui
 from shelduck.cli.lakes import config_file
 from shelduck.cli.options import console
 from shelduck.errors import ShelduckError
@@ -55,6 +55,7 @@ app.command(epilog=looks.HISTORY_EXAMPLE)(looks.history)
 app.command(epilog=schema.PLAN_EXAMPLE)(schema.plan)
 app.command(epilog=schema.APPLY_EXAMPLE)(schema.apply)
 app.command(epilog=check.EXAMPLE)(check.check)
+app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
 app.command(epilog=ui.EXAMPLE)(ui.ui)
 app.add_typer(jobs.app, name="jobs")
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.running.jobs import renew_workers
+from shelduck.catalog.running.upkeep import renew_upkeep
 from shelduck.catalog.running.writers import renew_writers
 from shelduck.model.changes.job import BEAT
 
@@ -24,6 +25,7 @@ class Leases:
         self._lock = threading.Lock()
         self._writers: set[str] = set()
         self._workers: set[str] = set()
+        self._maintainers: set[str] = set()
         self._rest = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -44,6 +46,15 @@ class Leases:
         finally:
             self._release(self._workers, worker)
 
+    @contextmanager
+    def maintainer(self, maintainer: str) -> Iterator[None]:
+        """Renew the claims of a maintainer inside a ``with`` block."""
+        self._hold(self._maintainers, maintainer)
+        try:
+            yield
+        finally:
+            self._release(self._maintainers, maintainer)
+
     def _hold(self, held: set[str], name: str) -> None:
         with self._lock:
             held.add(name)
@@ -57,7 +68,8 @@ class Leases:
     def _release(self, held: set[str], name: str) -> None:
         with self._lock:
             held.discard(name)
-            if not self._writers and not self._workers and self._thread is not None:
+            busy = self._writers or self._workers or self._maintainers
+            if not busy and self._thread is not None:
                 self._rest.set()
                 self._thread = None
 
@@ -65,6 +77,7 @@ class Leases:
         while not rest.wait(self._beat):
             with self._lock:
                 writers, workers = set(self._writers), set(self._workers)
+                maintainers = set(self._maintainers)
             # Most likely, the catalog is busy or unavailable. A lease lasts several beats, and the
             # writer or worker finds out at the commit what is wrong.
             with suppress(Exception), self._store.write() as connection:
@@ -72,3 +85,5 @@ class Leases:
                     renew_writers(connection, writers)
                 if workers:
                     renew_workers(connection, workers)
+                if maintainers:
+                    renew_upkeep(connection, maintainers)

@@ -62,7 +62,7 @@ class Bin:
     @property
     def bytes(self) -> int:
         """The size of the sources."""
-        return sum(f.file_size_bytes for f in self.files)
+        return _size(self.files)
 
     @property
     def rows(self) -> int:
@@ -79,17 +79,18 @@ def small_file_bins(
     min_files: int = MIN_FILES,
     max_files: int | None = None,
     sizes: tuple[int, float] = (0, inf),
+    max_bytes: float = inf,
 ) -> list[Bin]:
     """Return bins of files below three quarters of ``target`` bytes, each at most ``target``.
 
     Takes only files without deleted rows, of at least the first and below the second of ``sizes``,
-    in bytes. A bin has at least ``min_files`` files; ``max_files`` limits the files of all bins
-    together. Bins whose sources older snapshots need come last.
+    in bytes. A bin has at least ``min_files`` files; ``max_files`` and ``max_bytes`` limit the
+    files of all bins together. Bins whose sources older snapshots need come last.
     """
     low, high = sizes[0], min(sizes[1], target * _ENOUGH)
     small = [f for f in files if low <= f.file_size_bytes < high and not f.dead_rows]
     found = [b for b in _packed(small, partitions, history, target) if len(b.files) >= min_files]
-    return _limited(found, max_files, min_files)
+    return _limited(found, inf if max_files is None else max_files, max_bytes, min_files)
 
 
 def dead_row_bins(
@@ -97,15 +98,23 @@ def dead_row_bins(
     partitions: Mapping[int, Partition],
     threshold: float,
     target: int,
+    *,
+    below: float = inf,
+    max_bytes: float = inf,
 ) -> list[Bin]:
     """Return bins of files with at least the part ``threshold`` of their rows deleted.
 
+    Takes only files below ``below`` bytes; ``max_bytes`` limits the files of all bins together.
     Older snapshots always need the sources.
     """
     worth = [
-        f for f in files if (dead := f.dead_rows) and dead >= threshold * (f.record_count or dead)
+        f
+        for f in files
+        if (dead := f.dead_rows)
+        and dead >= threshold * (f.record_count or dead)
+        and f.file_size_bytes < below
     ]
-    return chosen_bins(worth, partitions, target)
+    return _limited(chosen_bins(worth, partitions, target), inf, max_bytes, 1)
 
 
 def chosen_bins(
@@ -249,7 +258,7 @@ def _filled(files: Sequence[DataFile], target: int) -> Iterable[tuple[DataFile, 
 
     They are even because bins are written in parallel, and the largest one takes longest.
     """
-    left = sum(f.file_size_bytes for f in files)
+    left = _size(files)
     run: list[DataFile] = []
     size = 0
     for file in files:
@@ -265,15 +274,22 @@ def _filled(files: Sequence[DataFile], target: int) -> Iterable[tuple[DataFile, 
         yield tuple(run)
 
 
-def _limited(bins: Sequence[Bin], max_files: int | None, min_files: int) -> list[Bin]:
-    if max_files is None:
-        return list(bins)
+def _limited(bins: Sequence[Bin], max_files: float, max_bytes: float, min_files: int) -> list[Bin]:
+    """Return the bins, or the first files of them, that are within both limits."""
     found: list[Bin] = []
-    left = max_files
     for one in bins:
-        part = one.files[:left]
+        part: list[DataFile] = []
+        for file in one.files:
+            if max_files < 1 or file.file_size_bytes > max_bytes:
+                break
+            part.append(file)
+            max_files, max_bytes = max_files - 1, max_bytes - file.file_size_bytes
         if len(part) < min_files:
-            break
-        found.append(Bin(part, one.partition, one.keeps_history))
-        left -= len(part)
+            max_files, max_bytes = max_files + len(part), max_bytes + _size(part)
+            continue
+        found.append(Bin(tuple(part), one.partition, one.keeps_history))
     return found
+
+
+def _size(files: Iterable[DataFile]) -> int:
+    return sum(f.file_size_bytes for f in files)

@@ -90,6 +90,11 @@ def moment(value: Argument, name: str) -> datetime:
     return instant(text(value, name))
 
 
+def span(value: Argument, name: str) -> str:
+    """Return the text of an interval, which may also be a plain text."""
+    return value.text if isinstance(value, IntervalText) else text(value, name)
+
+
 def _written(parameter: inspect.Parameter) -> str:
     is_named = parameter.kind is inspect.Parameter.KEYWORD_ONLY
     shown = f"{parameter.name} => …" if is_named else parameter.name

@@ -34,3 +34,16 @@ def earlier(value: str | datetime | timedelta | Interval) -> datetime:
     if isinstance(value, str):
         value = parse_interval(value) or value
     return value.before(now) if isinstance(value, Interval) else instant(value)
+
+
+def seconds_of(name: str, value: str | timedelta) -> float:
+    """Return the seconds of a span such as ``"10 minutes"``; InvalidRequest names the argument."""
+    found = parse_interval(value) if isinstance(value, str) else value
+    if isinstance(found, Interval):
+        now = datetime.now(UTC)
+        found = now - found.before(now)
+    if not isinstance(found, timedelta) or found <= timedelta(0):
+        raise InvalidRequest(
+            f"{name} does not accept {value!r}; give a time above zero, such as '10 minutes'"
+        )
+    return found.total_seconds()

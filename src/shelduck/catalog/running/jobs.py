@@ -72,6 +72,15 @@ def open_job(connection: Connection, table: TableId, *, is_there: bool | None = 
     return next(iter(_read(connection, query, is_there=is_there)), None)
 
 
+def tables_at_work(connection: Connection) -> set[int]:
+    """Return the tables of open jobs that a worker runs now; two statements at most."""
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return set()
+    alive = (_c.worker.is_not(None), _c.heartbeat >= datetime.now(UTC) - LEASE)
+    query = select(_c.table_id).where(_c.state.not_in(_ENDED), *alive)
+    return set(connection.execute(query).scalars())
+
+
 def first_conversion(connection: Connection, table: TableId, first: int, last: int) -> Job | None:
     """Return the job that first showed converted columns after ``first``, by ``last``."""
     query = select(_TABLE).where(

@@ -101,6 +101,16 @@ settled = Table(
     Column("snapshot_id", BIGINT),
 )
 
+# Maintenance: who does it now, table by table, and when it was last done.
+upkeep = Table(
+    "shelduck_upkeep",
+    OWN,
+    Column("subject", KEY_TEXT, primary_key=True),
+    Column("worker", TEXT),
+    Column("heartbeat", TIMESTAMP),
+    Column("finished", TIMESTAMP),
+)
+
 check_columns(OWN)
 
 _INDEXED = (

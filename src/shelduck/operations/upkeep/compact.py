@@ -83,6 +83,7 @@ class Survey:
         min_files: int = MIN_FILES,
         max_files: int | None = None,
         sizes: tuple[int, float] = (0, inf),
+        max_bytes: float = inf,
         among: Collection[int] | None = None,
     ) -> list[Bin]:
         """Return bins of small files, ``among`` those with these ids."""
@@ -95,11 +96,16 @@ class Survey:
             min_files=min_files,
             max_files=max_files,
             sizes=sizes,
+            max_bytes=max_bytes,
         )
 
-    def dead(self, threshold: float, target: int) -> list[Bin]:
+    def dead(
+        self, threshold: float, target: int, *, below: float = inf, max_bytes: float = inf
+    ) -> list[Bin]:
         """Return bins of files with many deleted rows."""
-        return dead_row_bins(self.rows.files, self.partitions, threshold, target)
+        return dead_row_bins(
+            self.rows.files, self.partitions, threshold, target, below=below, max_bytes=max_bytes
+        )
 
     def chosen(self, among: Collection[int], target: int) -> list[Bin]:
         """Return bins of the files with these ids, whatever they contain."""

@@ -10,8 +10,10 @@ from shelduck.errors import InvalidRequest
 from shelduck.sql.tokens.parts import Argument
 from shelduck.statements import arguments as read
 from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.lake.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
 from shelduck.verbs.lake.upkeep import ORPHAN_AGE, LakeUpkeep
 from shelduck.verbs.table.table import Table
+from shelduck.work.compaction import refuse_in_transaction
 from shelduck.work.results import PlainRows, TableName
 from shelduck.work.turns import Turns
 from shelduck.work.upkeep_results import Compacted, FilesDeleted
@@ -20,6 +22,10 @@ _COMPACTED = (
     "schema_name string, table_name string, files_processed bigint, files_created bigint,"
     " bytes_before bigint, bytes_after bigint, files_skipped bigint, snapshot bigint,"
     " note string"
+)
+_MAINTAINED = (
+    "schema_name string, table_name string, step string, state string, reason string,"
+    " files bigint, bytes bigint, told string"
 )
 
 
@@ -32,6 +38,7 @@ def compact(
     min_files: Argument = None,
     max_files: Argument = None,
     max_compacted_files: Argument = None,
+    max_bytes: Argument = None,
     min_file_size: Argument = None,
     max_file_size: Argument = None,
     where: Argument = None,
@@ -41,6 +48,7 @@ def compact(
     more: dict[str, Any] = {"dry_run": read.flag(dry_run, "dry_run")}
     sizes = {
         "target_file_size": target_file_size,
+        "max_bytes": max_bytes,
         "min_file_size": min_file_size,
         "max_file_size": max_file_size,
     }
@@ -137,6 +145,29 @@ def checkpoint(runner: Runner, *, dry_run: Argument = False) -> PlainRows:
     return PlainRows("done string", lines)
 
 
+def maintain(
+    runner: Runner,
+    *,
+    max_bytes: Argument = MAX_BYTES,
+    max_time: Argument = MAX_TIME,
+    dry_run: Argument = False,
+) -> PlainRows:
+    """Do the maintenance that is worth it now; one row for each step."""
+    refuse_in_transaction(runner.unit, "maintain()")
+    size = max_bytes if isinstance(max_bytes, int) else read.text(max_bytes, "max_bytes")
+    budget = Budget.of(size, read.span(max_time, "max_time"))
+    is_dry = read.flag(dry_run, "dry_run")
+    done = maintain_lake(runner.state, budget, lambda _: None, dry_run=is_dry)
+    rows = [
+        (
+            *((None, None) if step.table is None else (step.table.schema, step.table.name)),
+            *(step.work, step.state, step.reason, step.files, step.bytes, step.told or None),
+        )
+        for step in done.steps
+    ]
+    return PlainRows(_MAINTAINED, rows)
+
+
 def lake_of(runner: Runner) -> LakeUpkeep:
     """Return the lake whose maintenance a statement asks for."""
     return LakeUpkeep(runner.state, runner.unit)
@@ -184,4 +215,5 @@ PROCEDURES: dict[str, Callable[..., Answer]] = {
     "delete_orphaned_files": delete_orphaned_files,
     "remove_orphans": delete_orphaned_files,
     "checkpoint": checkpoint,
+    "maintain": maintain,
 }

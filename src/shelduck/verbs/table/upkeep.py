@@ -26,6 +26,7 @@ class UpkeepVerbs(TableHandle):
         target_file_size: int | str | None = None,
         min_files: int = MIN_FILES,
         max_files: int | None = None,
+        max_bytes: int | str | None = None,
         min_file_size: int | str | None = None,
         max_file_size: int | str | None = None,
         dry_run: bool = False,
@@ -43,6 +44,7 @@ class UpkeepVerbs(TableHandle):
                 name. Files of three quarters of it are large enough.
             min_files: Combine at least this many files into one.
             max_files: Rewrite at most this many files in this call.
+            max_bytes: Rewrite at most this much in this call; bytes, or text such as ``"10GB"``.
             min_file_size: Leave smaller files alone; as ``target_file_size``.
             max_file_size: Leave files of this size and larger ones alone; likewise.
             dry_run: Only report what would be done.
@@ -55,23 +57,25 @@ class UpkeepVerbs(TableHandle):
         if min_files < 1 or (max_files is not None and max_files < 1):
             raise InvalidRequest("min_files and max_files must be at least 1")
         found = self._survey()
-        target = found.table.options.target_file_size
-        if target_file_size is not None:
-            target = _size("target_file_size", target_file_size)
-        among = None
-        if where is not None:
-            chosen = where if isinstance(where, Where) else Where(where)
-            with unknown_columns():
-                among = found.holding(self._state.spark, chosen)
-        low = 0 if min_file_size is None else _size("min_file_size", min_file_size)
-        high = inf if max_file_size is None else _size("max_file_size", max_file_size)
+        if target_file_size is None:
+            target_file_size = found.table.options.target_file_size
         bins = found.small(
-            target, min_files=min_files, max_files=max_files, sizes=(low, high), among=among
+            bytes_of("target_file_size", target_file_size),
+            min_files=min_files,
+            max_files=max_files,
+            sizes=_sizes(min_file_size, max_file_size),
+            max_bytes=_limit("max_bytes", max_bytes),
+            among=self._holding(found, where),
         )
         return rewrite(self._state, found, bins, what="compact", dry_run=dry_run)
 
     def rewrite_deletes(
-        self, delete_threshold: float | None = None, *, dry_run: bool = False
+        self,
+        delete_threshold: float | None = None,
+        *,
+        max_bytes: int | str | None = None,
+        max_file_size: int | str | None = None,
+        dry_run: bool = False,
     ) -> Compacted:
         """Rewrite files with many deleted rows, without those rows.
 
@@ -81,6 +85,8 @@ class UpkeepVerbs(TableHandle):
             delete_threshold: The fraction of deleted rows, 0 to 1, from which on a file is
                 rewritten; by default the option rewrite_delete_threshold (0.95). 0 rewrites every
                 file with a deleted row.
+            max_bytes: Rewrite at most this much in this call; bytes, or text such as ``"10GB"``.
+            max_file_size: Leave files of this size and larger ones alone; likewise.
             dry_run: Only report what would be done.
         """
         refuse_in_transaction(self._unit, "rewrite_deletes()")
@@ -89,7 +95,12 @@ class UpkeepVerbs(TableHandle):
         threshold = options.rewrite_delete_threshold
         if delete_threshold is not None:
             threshold = float(option_text("rewrite_delete_threshold", delete_threshold)[1])
-        bins = found.dead(threshold, options.target_file_size)
+        bins = found.dead(
+            threshold,
+            options.target_file_size,
+            below=_limit("max_file_size", max_file_size),
+            max_bytes=_limit("max_bytes", max_bytes),
+        )
         return rewrite(self._state, found, bins, what="rewrite deletes of", dry_run=dry_run)
 
     def rewrite(self, files: Collection[int] | None = None, *, dry_run: bool = False) -> Compacted:
@@ -120,12 +131,30 @@ class UpkeepVerbs(TableHandle):
         bins = found.chosen(chosen, found.table.options.target_file_size)
         return rewrite(self._state, found, bins, what="rewrite", dry_run=dry_run, must=True)
 
+    def _holding(self, found: Survey, where: Condition | Where | None) -> set[int] | None:
+        """Return the files that hold a row for which a condition is true, None without one."""
+        if where is None:
+            return None
+        with unknown_columns():
+            return found.holding(
+                self._state.spark, where if isinstance(where, Where) else Where(where)
+            )
+
     def _survey(self) -> Survey:
         return survey(self._state.store, self._version(), self._state.layouts)
 
 
-def _size(name: str, value: int | str) -> int:
-    """Return bytes, read as the option of target_file_size is."""
+def _sizes(least: int | str | None, most: int | str | None) -> tuple[int, float]:
+    low = 0 if least is None else bytes_of("min_file_size", least)
+    return low, _limit("max_file_size", most)
+
+
+def _limit(name: str, value: int | str | None) -> float:
+    return inf if value is None else bytes_of(name, value)
+
+
+def bytes_of(name: str, value: int | str) -> int:
+    """Return the bytes of an argument, read as the option target_file_size is."""
     try:
         return int(option_text("target_file_size", value)[1])
     except InvalidRequest as error:

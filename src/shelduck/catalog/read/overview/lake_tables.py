@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -128,14 +128,18 @@ def total(what: Any) -> ColumnElement[Any]:
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """What the catalog itself keeps of a table: rows, and deleted positions of its files."""
+    """What the catalog itself keeps of a table: rows, and deleted positions of its files.
+
+    ``versions`` also counts the rows that only older snapshots show.
+    """
 
     rows: int = 0
     deleted: int = 0
+    versions: int = 0
 
 
 def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, KeptRows]:
-    """Return the live rows and the deletes that the catalog keeps, by table; NotFound never.
+    """Return the rows and the deletes that the catalog keeps, by table; NotFound never.
 
     Three statements, and one more for each two hundred tables of rows.
     """
@@ -160,12 +164,15 @@ def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, KeptRow
             if name in present
         ),
     ]
-    rows: dict[int, int] = defaultdict(int)
-    deleted: dict[int, int] = defaultdict(int)
+    rows, versions, deleted = Counter[int](), Counter[int](), Counter[int]()
     for lot in chunks(asked, _AT_ONCE):
-        for number, is_rows, count in connection.execute(union_all(*lot)):
-            (rows if is_rows else deleted)[number] += count
-    return {number: KeptRows(rows[number], deleted[number]) for number in ids}
+        for number, is_rows, count, ended in connection.execute(union_all(*lot)):
+            if is_rows:
+                rows[number] += count - ended
+                versions[number] += count
+            else:
+                deleted[number] += count
+    return {n: KeptRows(rows[n], deleted[n], versions[n]) for n in ids}
 
 
 def _count(name: str, number: int, *, is_rows: bool) -> Select[Any]:
@@ -174,9 +181,9 @@ def _count(name: str, number: int, *, is_rows: bool) -> Select[Any]:
         literal(number, BIGINT),
         literal(int(is_rows), BIGINT),
         func.count(),
+        func.count(end) if is_rows else literal(0, BIGINT),
     ]
-    found = select(*asked).select_from(sql_table(name, end))
-    return found.where(end.is_(None)) if is_rows else found
+    return select(*asked).select_from(sql_table(name, end))
 
 
 def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, int]:

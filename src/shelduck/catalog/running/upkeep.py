@@ -1,0 +1,69 @@
+"""Who maintains what now: claims with a lease, so that several maintainers share the work."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, insert, or_, select, update
+
+from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.queries import present_tables
+from shelduck.catalog.schema import own_tables
+from shelduck.model.changes.job import LEASE
+
+_TABLE = own_tables.upkeep
+_c = _TABLE.c
+
+
+def last_finished(connection: Connection, subject: str) -> datetime | None:
+    """Return when a subject was last maintained; at most two statements."""
+    if not present_tables(connection, [_TABLE.name]):
+        return None
+    found = connection.execute(select(_c.finished).where(_c.subject == subject)).first()
+    return None if found is None else found.finished
+
+
+def maintainer(store: Store, subject: str) -> str | None:
+    """Return who claimed a subject last and has not released it; one or two statements."""
+    with store.read() as connection:
+        if not present_tables(connection, [_TABLE.name]):
+            return None
+        found = connection.execute(select(_c.worker).where(_c.subject == subject)).first()
+    return None if found is None else found.worker
+
+
+def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = None) -> bool:
+    """Assign a subject to a worker; False if another worker has it and its lease still runs.
+
+    ``gone`` is a worker that is known to be dead.
+    """
+
+    def claim(connection: Connection) -> bool:
+        if not present_tables(connection, [_TABLE.name]):
+            own_tables.ensure_own_tables(store, connection)
+        now = datetime.now(UTC)
+        free = or_(_c.worker.is_(None), _c.worker.in_([worker, gone]), _c.heartbeat < now - LEASE)
+        mine = update(_TABLE).where(_c.subject == subject, free)
+        if connection.execute(mine.values(worker=worker, heartbeat=now)).rowcount:
+            return True
+        if connection.execute(select(_c.subject).where(_c.subject == subject)).first():
+            return False
+        connection.execute(insert(_TABLE), {"subject": subject, "worker": worker, "heartbeat": now})
+        return True
+
+    return write_with_retries(store, claim)
+
+
+def release_upkeep(store: Store, subject: str, worker: str, *, is_done: bool) -> None:
+    """Release a subject, and note the time if it is maintained."""
+    values = {"worker": None} | ({"finished": datetime.now(UTC)} if is_done else {})
+    mine = update(_TABLE).where(_c.subject == subject, _c.worker == worker).values(**values)
+    write_with_retries(store, lambda connection: connection.execute(mine))
+
+
+def renew_upkeep(connection: Connection, workers: Collection[str]) -> None:
+    """Renew the claims of workers; one statement."""
+    mine = update(_TABLE).where(_c.worker.in_(workers))
+    connection.execute(mine.values(heartbeat=datetime.now(UTC)))

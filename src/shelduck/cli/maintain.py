@@ -1,0 +1,71 @@
+"""``shelduck maintain``: maintenance that decides by itself what is worth it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shelduck.cli.options import Catalog, Conf, Json, print_rows
+from shelduck.errors import CatalogUnavailable
+
+if TYPE_CHECKING:
+    from shelduck.api.lake import Lake
+    from shelduck.work.maintained import MaintenanceStep
+
+EXAMPLE = """Example: shelduck maintain -c prod --every 5m
+
+Example: shelduck maintain -c sqlite:///lake.db --dry-run"""
+
+
+def maintain(
+    catalog: Catalog,
+    *,
+    every: Annotated[
+        str | None,
+        typer.Option(help="run again and again, such as every 5m; without it, run once"),
+    ] = None,
+    max_bytes: Annotated[str, typer.Option(help="rewrite at most this much in one run")] = "8GB",
+    max_time: Annotated[
+        str, typer.Option(help="begin no further step after this time in one run")
+    ] = "10m",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what is worth it and why, and change nothing")
+    ] = False,
+    json: Json = False,
+    conf: Conf = None,
+) -> None:
+    """Compact, flush, expire and clean up what is worth it; exit status 2 if a table fails.
+
+    You can run any number of processes: they share the tables.
+    """
+    from shelduck.cli.lakes import connect_existing
+    from shelduck.work.instants import seconds_of
+
+    pause = None if every is None else seconds_of("--every", every)
+
+    def show(step: MaintenanceStep) -> None:
+        if json:
+            table = None if step.table is None else str(step.table)
+            print_rows([asdict(step) | {"table": table}], [], as_json=True)
+        else:
+            typer.echo(str(step))
+
+    def run(lake: Lake) -> bool:
+        done = lake.maintain(max_bytes=max_bytes, max_time=max_time, dry_run=dry_run, report=show)
+        if not done.steps and not json and pause is None:
+            typer.echo(str(done))
+        return not done.failed
+
+    with connect_existing(catalog, conf or ()) as lake:
+        while pause is not None:
+            began = time.monotonic()
+            try:
+                run(lake)
+            except CatalogUnavailable as error:
+                typer.echo(f"lake: tried again in {every}: {error}", err=True)
+            time.sleep(max(0.0, pause - (time.monotonic() - began)))
+        if not run(lake):
+            raise typer.Exit(2)

@@ -1,0 +1,1 @@
+"""Which maintenance a lake needs: `facts` are what the catalog says, `worth` decides."""
