@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from pyarrow import parquet
-
 from shelduck.errors import ShelduckError
 from shelduck.model.files.data_files import DataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.problem import Problem
 from shelduck.spark.files.existence import absent_files
-from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.layouts import layout_of
+from shelduck.spark.files.parquet_files import metadata_of
 
 _THREADS = 16
 _RESTORE = "restore the file, or correct its row in the catalog"
@@ -41,9 +39,7 @@ def wrong_files(table: str, files: Sequence[DataFile], deletes: dict[str, int]) 
 
 def _footer_faults(file: DataFile) -> list[str]:
     try:
-        files, name = filesystem(file.path)
-        with files.open_input_file(name) as source:
-            metadata = parquet.read_metadata(source)
+        metadata = metadata_of(file.path, "data file")
         return list(_differences(file, metadata.num_rows, layout_of(metadata)))
     except (OSError, ValueError, ShelduckError) as error:
         return [f"its footer cannot be read ({error})"]
