@@ -17,7 +17,7 @@ from shelduck.model.types.data_types import Decimal, Leaf, Primitive
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.parquet_files import told_of_file
 from shelduck.spark.files.storage import TAIL
-from shelduck.spark.files.thrift import Element, read_schema
+from shelduck.spark.files.thrift import BROKEN, Element, read_schema
 
 _THREADS = 16
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
@@ -64,8 +64,11 @@ def read_layouts(
 
 
 def parse_footer(footer: bytes) -> Layout:
-    """Return the layout that the thrift bytes of a footer describe."""
-    return Layout(tuple(_field(e) for e in read_schema(footer).children))
+    """Return the layout that the thrift bytes of a footer describe; CorruptLake for others."""
+    try:
+        return Layout(tuple(_field(e) for e in read_schema(footer).children))
+    except BROKEN as broken:
+        raise CorruptLake(f"not a Parquet footer: {broken!r}") from broken
 
 
 def _read_layout(path: str, known_size: int | None, table: str) -> Layout:
