@@ -132,6 +132,68 @@ def test_a_wrong_value_is_told_once_for_each_column(lake):
     ]
 
 
+@pytest.mark.parametrize(
+    ("statement", "wrong"),
+    [
+        (
+            "UPDATE ducklake_file_column_stats SET min_value = '3' WHERE data_file_id = 1",
+            "its footer has 2 as the least id, and the catalog 3",
+        ),
+        (
+            "UPDATE ducklake_file_column_stats SET max_value = '2' WHERE data_file_id = 1",
+            "its footer has 3 as the greatest id, and the catalog 2",
+        ),
+        (
+            "UPDATE ducklake_file_column_stats SET null_count = 1 WHERE data_file_id = 1",
+            "the catalog says that id is NULL in 1 rows, and its footer 0",
+        ),
+    ],
+)
+def test_statistics_that_a_footer_contradicts(lake, statement, wrong):
+    lake.append("t", [{"id": 4}])
+    change(
+        lake,
+        "INSERT OR REPLACE INTO ducklake_file_column_stats"
+        " (data_file_id, table_id, column_id, value_count, null_count, min_value, max_value)"
+        " SELECT 1, table_id, 1, 2, 0, '2', '3' FROM ducklake_table WHERE table_name = 't'",
+    )
+    assert found(lake, "t") == []
+    change(lake, statement)
+
+    assert [(k, w) for _, k, _, w in found(lake, "t")] == [("statistics", wrong)]
+
+
+def test_files_of_older_snapshots_exist(lake):
+    first = Path(lake.files("t")[0].path)
+    change(lake, "UPDATE ducklake_data_file SET end_snapshot = 3 WHERE data_file_id = 0")
+    assert found(lake, "t") == []
+    first.unlink()
+
+    assert found(lake, "t") == [("main.t", "file", first.name, "it is missing")]
+
+
+def test_files_of_dropped_tables_exist(lake):
+    [first, *_] = [Path(f.path) for f in lake.files("t")]
+    lake.store.close()
+    with shelduck.connect(lake.url) as opened:
+        opened.execute("DROP TABLE t")
+    assert found(lake) == []
+    first.unlink()
+
+    assert found(lake) == [("", "file", first.name, "it is missing")]
+
+
+def test_a_job_whose_worker_died_is_a_problem(lake):
+    lake.store.close()
+    with shelduck.connect(lake.url) as opened:
+        opened.execute("ALTER TABLE t ALTER COLUMN id TYPE STRING PROPERTIES ('wait' = 'false')")
+    assert found(lake) == []
+    change(lake, "UPDATE shelduck_job SET worker = 'w', heartbeat = '2024-01-01 00:00:00+00'")
+
+    wrong = "its worker w has given no sign of life since 2024-01-01 00:00:00+00:00"
+    assert found(lake) == [("main.t", "job", "job 1", wrong)]
+
+
 def test_check_is_a_statement_and_a_command_with_exit_codes(lake):
     lake.store.close()
     run = CliRunner()

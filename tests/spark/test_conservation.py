@@ -139,7 +139,7 @@ def test_each_row_group_is_read_once_however_a_file_is_cut(damaged, spark):
 def test_a_file_with_other_rows_than_the_catalog_says_fails_the_query(damaged):
     path = damaged.files()[1]
     put(content(path).slice(0, 13), path)
-    with pytest.raises(Exception, match="shelduck found a damaged lake") as caught:
+    with pytest.raises(CorruptLake) as caught:
         damaged.lake.sql("SELECT sum(id) FROM t").collect()
     assert f"{path} of main.t has 13 rows, but the catalog says 20; restore the file" in str(
         caught.value
@@ -151,9 +151,9 @@ def test_a_delete_file_with_other_positions_than_the_catalog_says_fails_the_quer
     [(path,)] = damaged.ask("SELECT path FROM ducklake_delete_file")
     place = damaged.data / "main" / "t" / path
     put(content(place).slice(0, 4), place)
-    with pytest.raises(Exception, match="shelduck found a damaged lake") as caught:
+    with pytest.raises(CorruptLake) as caught:
         damaged.lake.sql("SELECT sum(id) FROM t").collect()
-    assert f"{place} has 4 rows, but the catalog says 10" in str(caught.value)
+    assert f"{place} of main.t has 4 rows, but the catalog says 10" in str(caught.value)
 
 
 def test_two_rows_of_one_path_are_refused_when_they_are_listed(damaged):
@@ -297,11 +297,11 @@ def test_no_verb_changes_how_many_rows_there_are(rich, tmp_path, spark, verb, da
     refusal_of_it: Exception | None = None
     try:
         VERBS[verb](lake.lake)
-    except (shelduck.ShelduckError, PySparkException, Py4JError) as refused:
+    except shelduck.ShelduckError as refused:
         refusal_of_it = refused
     is_refused = refusal_of_it is not None
     if is_refused and damage != "gone":
-        assert isinstance(refusal_of_it, CorruptLake) or "damaged" in str(refusal_of_it)
+        assert isinstance(refusal_of_it, CorruptLake)
     if lake.snapshot() == first:
         assert lake.kept() == before
     expected = set(TRUTH)

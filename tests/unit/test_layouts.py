@@ -11,7 +11,7 @@ from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import Decimal, Primitive
-from shelduck.spark.files.layouts import layout_of, read_layouts
+from shelduck.spark.files.layouts import layout_of, parse_footer, read_layouts
 from tests.support.scans import arrow
 
 DUCKDB_TYPES = [
@@ -226,3 +226,29 @@ def test_a_layout_that_is_not_understood_counts_as_unknown(text):
 def test_places_behind_those_of_a_layout_are_passed_over():
     found = Layout.from_json('[["a",1,"int32","","",[],false,"more"]]')
     assert found == Layout((PhysicalField("a", 1, Primitive("int32")),))
+
+
+def test_a_footer_with_a_wrong_byte_is_a_layout_or_an_error_of_the_lake(tmp_path):
+    path = tmp_path / "a.parquet"
+    rows = pa.table(
+        {"a": [1], "d": pa.array([1], pa.decimal128(9, 2)), "t": pa.array([1], pa.timestamp("us"))}
+        | {
+            "l": [[1]],
+            "s": [{"x": 1}],
+            "m": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int8())),
+        }
+    )
+    pq.write_table(rows, path, store_schema=False)
+    content = path.read_bytes()
+    footer = content[-8 - int.from_bytes(content[-8:-4], "little") : -8]
+    outcomes = {"layout": 0, "refused": 0}
+    for place in range(len(footer)):
+        for flip in (1, 0x0C, 0x80, 0xFF):
+            broken = footer[:place] + bytes([footer[place] ^ flip]) + footer[place + 1 :]
+            try:
+                parse_footer(broken)
+                outcomes["layout"] += 1
+            except (CorruptLake, Unsupported):
+                outcomes["refused"] += 1
+
+    assert min(outcomes.values()) > 100

@@ -15,12 +15,22 @@ from pyspark.errors import (
     UnsupportedOperationException,
 )
 
-from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.errors import (
+    AlreadyExists,
+    CorruptLake,
+    InvalidRequest,
+    NotFound,
+    ShelduckError,
+    StorageUnavailable,
+    Unsupported,
+)
 
 __all__ = [
     "AnalysisException",
+    "DamagedFile",
     "ParseException",
     "SparkError",
+    "UnreachedFile",
     "as_sparks",
     "condition_of",
     "data_fault",
@@ -130,6 +140,19 @@ class InvalidQuery(_Named, InvalidRequest, AnalysisException):
 
 class InvalidValue(_Named, InvalidRequest):
     """Spark cannot compute with a value of the rows."""
+
+
+class DamagedFile(_Named, CorruptLake):
+    """A query finds that a file of a lake and the catalog contradict each other."""
+
+    condition = "FAILED_READ_FILE"
+
+
+class UnreachedFile(_Named, StorageUnavailable):
+    """A query cannot read a file of a lake from its storage."""
+
+    condition = "FAILED_READ_FILE"
+    about = "storage"
 
 
 _NAMED: dict[tuple[type[ShelduckError], str], type[_Named]] = {

@@ -9,6 +9,8 @@ READER_OPTIONS = {
     "int96RebaseMode": "CORRECTED",
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
+    # Most writers put a checksum into each page, without which a flipped bit may be a wrong value.
+    "parquet.page.verify-checksum.enabled": "true",
 }
 # For a path that is not a pattern, whatever characters it has.
 EXACT_PATH = READER_OPTIONS | {"__globPaths__": "false"}

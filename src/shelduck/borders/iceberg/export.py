@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, cast
 
-import pyarrow.parquet
 from pydantic import ValidationError
 from pyiceberg.exceptions import ValidationError as SchemaError
 from pyiceberg.manifest import DataFileContent, FileFormat, ManifestEntry, ManifestFile
@@ -53,6 +52,7 @@ from shelduck.spark.deletes.position_files import (
     write_position_files,
 )
 from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.parquet_files import read_columns
 from shelduck.spark.files.storage import delete_directory, delete_file, list_names
 from shelduck.spark.session import SparkSession
 
@@ -257,6 +257,4 @@ def _parsed(schema: JsonObject, table: str) -> Schema:
 
 
 def _read_positions(path: str) -> Any:
-    files, name = filesystem(path)
-    with files.open_input_file(name) as source:
-        return pyarrow.parquet.read_table(source, columns=[POSITION])[POSITION].to_numpy()
+    return read_columns(path, [POSITION], "delete file")[POSITION].to_numpy()

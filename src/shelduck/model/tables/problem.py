@@ -11,7 +11,7 @@ class Problem:
 
     ``table`` is the full name of a table of the lake, or empty for the catalog as a whole. ``kind``
     is ``value``, ``interval``, ``row``, ``reference``, ``number``, ``log``, ``table``, ``file``,
-    ``footer`` or ``orphan``.
+    ``footer``, ``statistics``, ``rows``, ``job`` or ``orphan``.
     """
 
     table: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.changes import FeedRange, feed_files, require_closed
@@ -48,7 +49,7 @@ def look_up(
         wanted = {f.file.mapping_id for f in files if f.file.mapping_id is not None}
         mappings = name_mappings(connection, wanted)
         came, went = inlined_changes(connection, table, span.first, span.last)
-    known = layouts.fill([f.file for f in files], read_layouts)
+    known = layouts.fill([f.file for f in files], partial(read_layouts, table=table.full_name))
     files = [replace(f, file=file) for f, file in zip(files, known, strict=True)]
     plan = plan_changes(span, snapshots, files)
     return Feed(table, plan, mappings, came, went, Pruner(store, table).parts)

@@ -181,7 +181,7 @@ def table_rows(
         files = staged.over(table, files)
         mappings |= staged.mappings()
         inlined = staged.over_inlined(inlined)
-    filled = layouts.fill(files, read_layouts)
+    filled = layouts.fill(files, partial(read_layouts, table=table.full_name))
     return TableRows(store, table, tuple(filled), mappings, tuple(inlined), unsafe)
 
 

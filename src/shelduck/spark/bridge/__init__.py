@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shelduck.spark.bridge.codec import DAMAGED, Constant, Deletes, FileEntry, field_rows
+from shelduck.spark.bridge.codec import Constant, Deletes, FileEntry, field_rows
+from shelduck.spark.bridge.faults import DAMAGED, file_fault
 from shelduck.spark.bridge.jvm import checkpoint, has_jvm
 from shelduck.spark.bridge.named import Named, column_of, equal_columns, select_named, select_names
 from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
@@ -20,6 +21,7 @@ __all__ = [
     "column_of",
     "equal_columns",
     "field_rows",
+    "file_fault",
     "has_jvm",
     "select_named",
     "select_names",

@@ -25,6 +25,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from shelduck.errors import Unsupported
+from shelduck.spark.bridge.faults import tell_of_files
 from shelduck.spark.bridge.jvm import current_thread, java_class, java_session
 from shelduck.spark.bridge.private import require_private
 
@@ -40,6 +41,7 @@ _CLASSES = (
     "DamagedLake",
     "LakeFileIndex",
     "CheckedRows",
+    "OpenedFile",
     "ReadWhole",
     "KeptPositions",
     "DeletedPositions",
@@ -110,6 +112,7 @@ def loaded(spark: SparkSession) -> Loaded:
             loader = _loader(spark)
             plans = loader.loadClass(f"{PACKAGE}.LakePlans").getConstructors()[0].newInstance(None)
             found = _known[context] = Loaded(loader, plans)
+            tell_of_files()
         return found
 
 

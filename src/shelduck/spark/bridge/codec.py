@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 NULL = "\\N"
-# Precedes a task's message about a file that differs from the catalog; as in DamagedLake.java.
-DAMAGED = "shelduck found a damaged lake: "
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _SPECIAL = re.compile(r"[\\\t\n\r]")
 _ESCAPED = re.compile(r"\\(.)")
@@ -47,7 +45,8 @@ class FileEntry:
     The path is used as it is written: no character is decoded and no pattern is expanded. A path
     without a scheme belongs to Spark's default file system. The size only decides how the file is
     split into tasks. A query that reads the whole file fails if it does not have ``rows`` rows,
-    unless ``rows`` is None.
+    unless ``rows`` is None. It also fails if the names of the file's columns are not those that the
+    relation has under the number ``columns``, unless that is None.
     """
 
     path: str
@@ -55,14 +54,16 @@ class FileEntry:
     constants: tuple[Constant, ...] = ()
     deletes: Deletes | None = None
     rows: int | None = None
+    columns: int | None = None
 
 
 def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
-    """Return one row per file for ``LakeFileIndex``: path, size, counts, constants, the deletes."""
+    """Return one row per file for ``LakeFileIndex``: path, size, numbers, constants, deletes."""
     rows = []
     for entry in entries:
         dead = None if entry.deletes is None else entry.deletes.count
-        fields = [_text(entry.path), str(entry.size), _text(entry.rows), _text(dead)]
+        numbers = (entry.rows, dead, entry.columns)
+        fields = [_text(entry.path), str(entry.size), *map(_text, numbers)]
         fields += map(_text, entry.constants)
         if with_deletes:
             fields += _delete_fields(entry.deletes)

@@ -71,6 +71,7 @@ _DELETES = StructType(
 _MEASURES = "\\N\n"
 _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
+_COLUMNS = "shelduck.columns"
 _UNTRUSTED = "shelduck.untrusted"
 _REPORTS = "shelduck.reports"
 _starting = threading.Lock()
@@ -155,6 +156,7 @@ class Bridge:
         root: str | None = None,
         table: str | None = None,
         untrusted: Sequence[str] = (),
+        columns: Sequence[Sequence[str]] = (),
         wants_deleted: bool = False,
         chooser: object | None = None,
         measurer: Measurer | None = None,
@@ -168,23 +170,23 @@ class Bridge:
         integers, dates (days since 1970), strings, binary or boolean; filters on them are applied
         here too. ``with_deletes`` drops the rows that the entries name as deleted; without it no
         entry may have any. ``wants_deleted`` does the opposite: only the deleted rows are read.
-        Messages about damaged files call the table ``table``. Footers of the columns ``untrusted``
-        skip no row group. ``size_in_bytes`` is the planner's estimate for the scan. Spark gets what
-        it needs to reach ``places``, the paths. ``explain`` shows ``root`` as their location.
-        ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of COUNT, MIN or MAX and a
-        column, or COUNT alone; it answers for all files, or with None.
+        Messages call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
+        Entries refer to ``columns``, names in files, by number. ``size_in_bytes`` is the planner's
+        estimate. Spark gets what it needs to reach ``places``, the paths. ``explain`` shows
+        ``root`` as their location. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
+        COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files, or with None.
         """
         _check(read_schema, constants)
-        _check_settings(self.spark, columns := read_schema.json())
+        _check_settings(self.spark, schema := read_schema.json())
         let_java_call(java_gateway(self.spark))
         self._answer_by_metadata(measurer)
         hidden = _DELETES if with_deletes else StructType()
-        options = _own_options(table, untrusted, wants_deleted=wants_deleted)
+        own = _own_options(table, untrusted, columns, wants_deleted=wants_deleted)
         found = self.plans.relation(
             java_session(self.spark),
             StructType(constants.fields + hidden.fields).json(),
-            columns,
-            rows_of((READER_OPTIONS | spark_options(places) | options).items()),
+            schema,
+            rows_of((READER_OPTIONS | spark_options(places) | own).items()),
             rows_of([hidden.names] if with_deletes else []),
             root,
             size_in_bytes,
@@ -288,9 +290,15 @@ def let_java_call(gateway: Any) -> None:
 
 
 def _own_options(
-    table: str | None, untrusted: Sequence[str], *, wants_deleted: bool
+    table: str | None,
+    untrusted: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    *,
+    wants_deleted: bool,
 ) -> dict[str, str]:
     options = {} if table is None else {_TABLE: table}
+    if columns:
+        options[_COLUMNS] = rows_of(columns)
     if untrusted:
         options[_UNTRUSTED] = rows_of([name] for name in untrusted)
     return options | ({_WANTS_DELETED: "true"} if wants_deleted else {})

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
@@ -26,7 +25,7 @@ from shelduck.spark.deletes.position_files import (
     stored_positions,
     write_position_files,
 )
-from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.parquet_files import metadata_of, read_columns
 from shelduck.spark.files.storage import delete_directory
 from shelduck.spark.files.store_errors import told_of_storage
 from shelduck.spark.reader_options import EXACT_PATH
@@ -314,9 +313,7 @@ def _by_file(rows: pa.Table) -> dict[int, pa.Array]:
 
 
 def _row_count(file: DataFile) -> int:
-    files, name = filesystem(file.path)
-    with files.open_input_file(name) as source:
-        return int(parquet.read_metadata(source).num_rows)
+    return int(metadata_of(file.path, "data file").num_rows)
 
 
 def _stored(file: DataFile) -> int:
@@ -336,18 +333,14 @@ def _takes_inlined(file: DataFile) -> bool:
 
 
 def _positions(path: str) -> pa.Array:
-    files, name = filesystem(path)
-    with files.open_input_file(name) as source:
-        return parquet.read_table(source, columns=[POSITION])[POSITION].combine_chunks()
+    return read_columns(path, [POSITION], "delete file")[POSITION].combine_chunks()
 
 
 def _require_no_later(file: DataFile, table: TableVersion) -> None:
     """Raise Conflict if a delete file was replaced, under its id, by one of a later snapshot."""
     if file.delete_file is None or file.delete_file.format != "parquet":
         return
-    files, name = filesystem(file.delete_file.path)
-    with files.open_input_file(name) as source:
-        metadata = parquet.read_metadata(source)
+    metadata = metadata_of(file.delete_file.path, "delete file")
     columns = [n for n, c in enumerate(metadata.schema.to_arrow_schema()) if _is_snapshot(c)]
     for group in range(metadata.num_row_groups):
         for column in columns:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -12,6 +11,7 @@ from pyarrow import parquet
 from shelduck.model.files.data_files import NewDeleteFile
 from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.parquet_files import read_columns
 from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 
 _DELETES = pa.schema(
@@ -25,7 +25,7 @@ _DELETES = pa.schema(
 
 def row_versions(path: str) -> list[tuple[int, int]]:
     """Return the row id and the first snapshot of each row of a newly written file."""
-    found = _read(path, [ROW_ID_COLUMN, SNAPSHOT_COLUMN])
+    found = read_columns(path, [ROW_ID_COLUMN, SNAPSHOT_COLUMN])
     ids, snapshots = (found.column(n).to_pylist() for n in (ROW_ID_COLUMN, SNAPSHOT_COLUMN))
     return list(zip(ids, snapshots, strict=True))
 
@@ -35,7 +35,7 @@ def deaths_in(path: str, begin_snapshot: int) -> dict[int, int]:
 
     If the file does not say, it is ``begin_snapshot`` for all positions.
     """
-    found = _read(path, None)
+    found = read_columns(path, None, "delete file")
     positions = found.column("pos").to_pylist()
     if SNAPSHOT_COLUMN not in found.column_names:
         return dict.fromkeys(positions, begin_snapshot)
@@ -62,9 +62,3 @@ def write_deaths(
         target.write(content)
     footer = int.from_bytes(content[-8:-4], "little")
     return NewDeleteFile(name, len(positions), len(content), footer, min(deaths.values()))
-
-
-def _read(path: str, columns: Sequence[str] | None) -> Any:
-    files, place = filesystem(path)
-    with files.open_input_file(place) as source:
-        return parquet.ParquetFile(source).read(columns=columns)

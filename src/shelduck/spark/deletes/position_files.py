@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyarrow import compute, parquet
+from pyarrow import compute
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
@@ -17,8 +17,8 @@ from shelduck.model.files.data_files import DataFile
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
-from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.physical import FIELD_ID, SNAPSHOT_COLUMN
+from shelduck.spark.files.plain_deletes import plain_deletes
 from shelduck.spark.files.results import results
 from shelduck.spark.files.storage import delete_directory
 from shelduck.spark.scan.public_read import deleted_positions
@@ -119,21 +119,10 @@ def _plain_positions(file: DataFile, table: TableVersion) -> pa.Table | None:
     assert file.delete_file is not None
     if file.delete_file.format != "parquet":
         return None
-    path, snapshot = file.delete_file.path, table.snapshot.id
-    files, name = filesystem(path)
-    try:
-        with files.open_input_file(name) as source:
-            reader = parquet.ParquetFile(source)
-            wanted = [n for n in (POSITION, SNAPSHOT_COLUMN) if n in reader.schema_arrow.names]
-            found = reader.read(columns=wanted)
-    except (OSError, pa.ArrowException):
-        return None
-    is_sound = POSITION in wanted and not any(c.null_count for c in found.columns)
-    if not is_sound or len(found) != file.delete_file.delete_count:
-        return None
-    if SNAPSHOT_COLUMN in wanted:
-        found = found.filter(compute.less_equal(found[SNAPSHOT_COLUMN], snapshot))
-    positions = found[POSITION].cast(pa.int64())
+    found = plain_deletes(file, file.delete_file, table.full_name)
+    if SNAPSHOT_COLUMN in found.column_names:
+        found = found.filter(compute.less_equal(found[SNAPSHOT_COLUMN], table.snapshot.id))
+    positions = found[POSITION]
     owner = pa.repeat(pa.scalar(file.id, pa.int64()), len(positions))
     return pa.table({FILE: owner, POSITION: positions})
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from shelduck.errors import CorruptLake
 from shelduck.spark.files.arrow_map import BatchFunction, map_batches
 from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.parquet_files import told_of_file
 from shelduck.spark.files.storage import TAIL, Listed, read_tail
 
 _IN_THREADS = 64
@@ -51,11 +52,12 @@ def is_one_machine(spark: SparkSession) -> bool:
 
 
 def _read_footer(path: str, size: int) -> Footer:
-    tail = read_tail(path, size)
-    length = _footer_length(path, tail)
-    if length + 8 > len(tail):
-        tail = read_tail(path, size, length + 8)
-    return _parsed(tail, length)
+    with told_of_file(path, "file"):
+        tail = read_tail(path, size)
+        length = _footer_length(path, tail)
+        if length + 8 > len(tail):
+            tail = read_tail(path, size, length + 8)
+        return _parsed(tail, length)
 
 
 def _footer_length(path: str, tail: bytes) -> int:
@@ -83,7 +85,9 @@ def _from_executors(
     tails = {row.place: bytes(row.tail) for row in found.collect()}
     for place, file in enumerate(listed):
         tail = tails[place]
-        yield _parsed(tail, _footer_length(directory + file.name, tail))
+        with told_of_file(directory + file.name, "file"):
+            footer = _parsed(tail, _footer_length(directory + file.name, tail))
+        yield footer
 
 
 def _tail_reader(directory: str) -> BatchFunction:

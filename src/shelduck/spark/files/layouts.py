@@ -7,6 +7,7 @@ import struct
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import pyarrow.fs
 import pyarrow.parquet
 
 from shelduck.errors import CorruptLake, Unsupported
@@ -14,8 +15,9 @@ from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import Decimal, Leaf, Primitive
 from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.parquet_files import told_of_file
 from shelduck.spark.files.storage import TAIL
-from shelduck.spark.files.thrift import Element, read_schema
+from shelduck.spark.files.thrift import BROKEN, Element, read_schema
 
 _THREADS = 16
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
@@ -44,57 +46,60 @@ def layout_of(metadata: pyarrow.parquet.FileMetaData) -> Layout:
     return parse_footer(data[-8 - length : -8])
 
 
-def read_layouts(paths: Sequence[str], sizes: Sequence[int] | None = None) -> list[Layout]:
+def read_layouts(
+    paths: Sequence[str], sizes: Sequence[int] | None = None, table: str = ""
+) -> list[Layout]:
     """Return the layout of each file; footers are read in parallel.
 
     Paths may have a scheme that ``pyarrow.fs`` knows (``s3://``, ``gs://``, ``hdfs://``) or none.
-    ``sizes`` are the bytes of each file according to the catalog. Raises CorruptLake for a file
-    that is not a Parquet file or is larger than its size, and Unsupported for encrypted files.
+    ``sizes`` are the bytes of each file according to the catalog; messages name ``table``. Raises
+    CorruptLake for a file that is not a Parquet file or is larger than its size, and Unsupported
+    for encrypted files.
     """
     known = [None] * len(paths) if sizes is None else sizes
     if len(paths) < 2:
-        return [_read_layout(p, size) for p, size in zip(paths, known, strict=True)]
+        return [_read_layout(p, size, table) for p, size in zip(paths, known, strict=True)]
     with ThreadPoolExecutor(min(_THREADS, len(paths))) as pool:
-        return list(pool.map(_read_layout, paths, known))
+        return list(pool.map(lambda path, size: _read_layout(path, size, table), paths, known))
 
 
 def parse_footer(footer: bytes) -> Layout:
-    """Return the layout that the thrift bytes of a footer describe."""
-    return Layout(tuple(_field(e) for e in read_schema(footer).children))
-
-
-def _read_layout(path: str, known_size: int | None) -> Layout:
-    files, name = filesystem(path)
+    """Return the layout that the thrift bytes of a footer describe; CorruptLake for others."""
     try:
-        opened = files.open_input_file(name)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        raise CorruptLake(
-            f"data file {path} does not exist; restore the file, or correct its path in"
-            " ducklake_data_file"
-        ) from error
-    with opened as file:
+        return Layout(tuple(_field(e) for e in read_schema(footer).children))
+    except BROKEN as broken:
+        raise CorruptLake(f"not a Parquet footer: {broken!r}") from broken
+
+
+def _read_layout(path: str, known_size: int | None, table: str) -> Layout:
+    files, name = filesystem(path)
+    with told_of_file(path, "data file", table):
+        tail, length = _tail(files, name, known_size)
+        return parse_footer(tail[-8 - length : -8])
+
+
+def _tail(files: pyarrow.fs.FileSystem, name: str, known_size: int | None) -> tuple[bytes, int]:
+    """Return the last bytes of a file, with its whole footer, and the length of the footer."""
+    with files.open_input_file(name) as file:
         size = file.size()
         if known_size is not None and size > known_size:
             # Files never grow, so this is not the file that the catalog means.
             raise CorruptLake(
-                f"data file {path} has {size} bytes, but the catalog says {known_size}; restore"
-                " the file, or correct file_size_bytes in ducklake_data_file"
+                f"has {size} bytes, but the catalog says {known_size}; restore the file, or"
+                " correct file_size_bytes in ducklake_data_file"
             )
         start = max(0, size - TAIL)
         tail = file.read_at(size - start, start)
         if tail[-4:] == b"PARE":
-            raise Unsupported(f"data file {path} is encrypted, which Shelduck does not support")
+            raise Unsupported("is encrypted, which Shelduck does not support")
         if len(tail) < 12 or tail[-4:] != b"PAR1":
-            raise CorruptLake(f"data file {path} is not a Parquet file")
+            raise CorruptLake("is not a Parquet file")
         (length,) = struct.unpack("<I", tail[-8:-4])
         if length + 12 > size:
-            raise CorruptLake(f"data file {path} is truncated: its footer is incomplete")
+            raise CorruptLake("is truncated: its footer is incomplete")
         if length + 8 > len(tail):
             tail = file.read_at(length + 8, size - length - 8)
-    try:
-        return parse_footer(tail[-8 - length : -8])
-    except CorruptLake as broken:
-        raise CorruptLake(f"data file {path}: {broken}") from broken
+    return tail, length
 
 
 def _field(element: Element) -> PhysicalField:

@@ -1,13 +1,14 @@
-"""What is wrong with a storage, in one sentence: its name, its endpoint, credentials, or load."""
+"""What is wrong with a storage, in one sentence: its name, credentials, load, space, or access."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from shelduck.errors import ShelduckError, StorageUnavailable
 from shelduck.model.files.place import split_address
+from shelduck.spark.named_errors import SparkError
 from shelduck.spark.stores.homes import home_of
 
 # What pyarrow and Hadoop say, and what it means; the first that matches counts.
@@ -45,23 +46,51 @@ _MEANINGS = {
         " network, and repeat what failed"
     ),
 }
+# What a local disk says, in Python and in Java; the first that matches counts.
+_DISKS = {
+    r"No space left|not enough space": (
+        "there is no space left on the disk of {place}, or of Spark's spark.local.dir; free some,"
+        " and repeat what failed"
+    ),
+    r"quota exceeded": (
+        "the quota of this user on the disk of {place} is used up; free some space, and repeat what"
+        " failed"
+    ),
+    r"Read-only file system": (
+        "the disk of {place} is read-only; mount it so that it can be written"
+    ),
+    r"Permission denied|Operation not permitted|AccessControlException|AccessDeniedException": (
+        "this user may not do that: {line}; give the user of Python and of Spark access to {place}"
+    ),
+    r"Mkdirs failed|mkdir of|Not a directory|Is a directory|ParentNotDirectory": (
+        "something else is in the way: {line}; move it away from {place}"
+    ),
+    r"Input/output error|Stale file handle|Too many open files|File too large|Transport endpoint": (
+        "the disk of {place} failed: {line}; mend that, and repeat what failed"
+    ),
+}
 _FROM_STORE = re.compile(r"AWS Error|\.s3a\.|awssdk|AWSBadRequest|AWSService|AWSClientIO|S3Exc")
 _KEY = re.compile(r"(?:key|object) '([^']*)'")
 _FILE = re.compile(r"(?:\w[\w+.-]*://[^/\s]+/)?(\S+\.(?:parquet|puffin|json|avro))\b")
+_CLASS = re.compile(r"^(Caused by: |[\w.]+(Exception|Error): )+")
 _CALL = re.compile(r"\s+at \S+\(")
 
 
 @contextmanager
 def told_of_storage(path: str, what: str = "") -> Iterator[None]:
-    """Raise an error of an object store as StorageUnavailable: what it is about, and what to do.
+    """Raise an error of a storage as StorageUnavailable: what it is about, and what to do.
 
-    ``path`` is in the storage, and ``what`` is the work. A file that does not exist, errors of
-    local disks and errors about other things stay as they are.
+    ``path`` is in the storage, and ``what`` is the work. A file that does not exist, or that exists
+    and should not, and errors about other things stay as they are.
     """
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, FileExistsError):
         raise
+    except StorageUnavailable as error:
+        if not what or what in str(error):
+            raise
+        raise StorageUnavailable(f"{what}: {error}", about=error.about) from error
     except Exception as error:
         failed = storage_failure(error, path, what)
         if failed is None:
@@ -74,15 +103,30 @@ def storage_failure(error: BaseException, path: str, what: str) -> StorageUnavai
 
     ``path`` is in the storage; ``what`` is the table that the work is for.
     """
-    if isinstance(error, ShelduckError) or not split_address(path)[0]:
+    if isinstance(error, ShelduckError):
         return None
+    text = _without_calls(str(error))
+    if not split_address(path)[0]:
+        if not isinstance(error, (OSError, *SparkError)):
+            return None
+        told = _first(_DISKS, text, {"place": path, "line": _line(text)})
+        if told is None:
+            return None
+        return StorageUnavailable(f"{what}: {told}" if what else told, about="storage")
     if not isinstance(error, OSError) and not _FROM_STORE.search(str(error)):
         return None
-    return StorageUnavailable(_sentence(str(error), path, what), about="storage")
-
-
-def _sentence(text: str, path: str, what: str) -> str:
     scheme, bucket, _ = split_address(path)
+    first = text.strip().split("\n", maxsplit=1)[0]
+    told = meaning_of(text, path) or f"the storage {scheme}://{bucket} failed: {first}"
+    about = "".join(f"{part}: " for part in (what, _file_in(text)) if part)
+    return StorageUnavailable(about + told, about="storage")
+
+
+def meaning_of(text: str, path: str) -> str | None:
+    """Return what an error of an object store means, None if that is not known."""
+    scheme, bucket, _ = split_address(path)
+    if not scheme:
+        return None
     settings = home_of(path).settings
     has = settings.has_credentials
     words = {
@@ -90,14 +134,26 @@ def _sentence(text: str, path: str, what: str) -> str:
         "endpoint": settings.endpoint or f"{scheme}://{bucket}",
         "who": "these credentials" if has else "a request without credentials",
     }
-    # Spark's errors end with the calls of Java, whose names mean nothing here.
-    text = "\n".join(line for line in text.splitlines() if not _CALL.match(line))
-    about = "".join(f"{part}: " for part in (what, _file_in(text)) if part)
-    for pattern, meaning in _MEANINGS.items():
+    return _first(_MEANINGS, text, words)
+
+
+def _first(meanings: Mapping[str, str], text: str, words: Mapping[str, str]) -> str | None:
+    for pattern, meaning in meanings.items():
         if re.search(pattern, text, re.IGNORECASE):
-            return about + meaning.format(**words)
-    first = text.strip().split("\n", maxsplit=1)[0]
-    return f"{about}the storage {scheme}://{bucket} failed: {first}"
+            return meaning.format(**words)
+    return None
+
+
+def _without_calls(text: str) -> str:
+    # Spark's errors end with the calls of Java, whose names mean nothing here.
+    return "\n".join(line for line in text.splitlines() if not _CALL.match(line))
+
+
+def _line(text: str) -> str:
+    """Return the line of a text that tells what a disk says."""
+    lines = [line.strip() for line in text.splitlines()]
+    found = [line for line in lines if any(re.search(p, line, re.IGNORECASE) for p in _DISKS)]
+    return _CLASS.sub("", found[-1]) if found else lines[0] if lines else ""
 
 
 def _file_in(text: str) -> str:

@@ -38,13 +38,17 @@ class Element:
     children: tuple[Element, ...]
 
 
+BROKEN = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+"""What Python raises where the values of a footer are not those that it must have."""
+
+
 def read_schema(footer: bytes) -> Element:
     """Return the schema's root from a serialized ``FileMetaData``; CorruptLake if it is invalid."""
     try:
         reader = _Compact(footer)
         nodes = reader.struct(until=_SCHEMA_FIELD)[_SCHEMA_FIELD]
         root, used = _build(nodes, 0)
-    except (IndexError, KeyError, ValueError, TypeError) as broken:
+    except BROKEN as broken:
         raise CorruptLake(f"not a Parquet footer: {broken!r}") from broken
     if used != len(nodes):
         raise CorruptLake("not a Parquet footer: the schema has nodes outside its root")

@@ -9,13 +9,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.errors import CorruptLake, InvalidRequest, ShelduckError, Unsupported
+from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Leaf, Text
-from shelduck.spark.bridge import DAMAGED, Named, select_named
+from shelduck.spark.bridge import Named, file_fault, select_named
 from shelduck.spark.rows import store_rules
 from shelduck.spark.types import spark_type
 
@@ -70,15 +70,15 @@ def assign(
 def failure_of(error: BaseException) -> ShelduckError | None:
     """Return what was wrong with rows in a failed job, None if the job failed for another reason.
 
-    A value that store assignment does not accept is InvalidRequest, a file that differs from the
-    catalog is CorruptLake.
+    A value that store assignment does not accept is InvalidRequest; see `file_fault` for files.
     """
+    if isinstance(error, ShelduckError):
+        return None
     text = str(error)
-    for mark, kind in ((DAMAGED, CorruptLake), (store_rules.MARK, InvalidRequest)):
-        _, found, rest = text.partition(mark)
-        if found:
-            return kind(rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0])
-    return None
+    _, found, rest = text.partition(store_rules.MARK)
+    if found:
+        return InvalidRequest(rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0])
+    return file_fault(text)
 
 
 @dataclass

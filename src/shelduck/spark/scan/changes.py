@@ -64,7 +64,9 @@ class Feed:
     @cached_property
     def deaths(self) -> pa.Table | None:
         """Return the positions that were deleted, None if only Spark should collect them."""
-        return known_deaths([*self.plan.sources.values()], self.plan.span.last)
+        return known_deaths(
+            [*self.plan.sources.values()], self.plan.span.last, self.table.full_name
+        )
 
 
 def change_frame(spark: SparkSession, feed: Feed, times: Mapping[int, datetime]) -> DataFrame:
@@ -190,7 +192,7 @@ def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataF
         ids = pa.array([f.id for f in files], pa.int64())
         mine = feed.deaths.filter(compute.is_in(feed.deaths[FILE], value_set=ids))
         return F.broadcast(arrow_frame(spark, mine.rename_columns([DIED_FILE, DIED_AT, DIED_IN])))
-    found = deaths_of(spark, sources, feed.plan.span.last)
+    found = deaths_of(spark, sources, feed.plan.span.last, feed.table.full_name)
     # The few positions are broadcast; Spark cannot know how few they are, and would sort the rows.
     return F.broadcast(found) if sum(map(most_deaths, sources)) <= _BROADCAST_ROWS else found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,8 +12,9 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
 from shelduck.planning.changes import FeedDeletes, FeedFile
-from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
+from shelduck.spark.bridge import DAMAGED, Deletes, FileEntry, bridge_for
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
+from shelduck.spark.files.plain_deletes import require_count
 from shelduck.spark.reader_options import LISTED_FILES
 from shelduck.spark.scan.public_read import DELETE_SCHEMA, FILE_ID
 from shelduck.spark.stores.homes import spark_options, spark_path
@@ -24,11 +26,12 @@ DIED_IN = "__shelduck_died_in"
 _KEY, _PATH, _OWNER = "__shelduck_key", "__shelduck_path", "__shelduck_owner"
 # How many last parts of a path identify a file: ours are two directories below the table's.
 _PARTS = 3
-_BEGIN = "__shelduck_begin"
+_BEGIN, _ROWS = "__shelduck_begin", "__shelduck_rows"
+_THREADS = 16
 _SHAPE = f"{DIED_FILE} bigint, {DIED_AT} bigint, {DIED_IN} bigint"
 
 
-def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int) -> DataFrame:
+def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int, table: str) -> DataFrame:
     """Return the positions deleted up to snapshot ``last``: file, position, first snapshot.
 
     Delete files are read by Spark. Raises Unsupported for deletion vectors over Spark Connect.
@@ -37,7 +40,9 @@ def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int) -> Data
     inlined = [(f.file.id, place, at) for f in found for place, at in f.positions if at <= last]
     stored = [(f, d) for f in found for d in f.deletes]
     frames = [spark.createDataFrame(inlined, _SHAPE)] if inlined else []
-    frames += _stored(spark, [(f, d) for f, d in stored if d.file.format == "parquet"])
+    plain = [(f, d) for f, d in stored if d.file.format == "parquet"]
+    _require_counts([d for _, d in plain], table)
+    frames += _stored(spark, plain, table)
     vectors = [(f, d) for f, d in stored if d.file.format != "parquet"]
     if vectors:
         frames.append(_vectors(spark, vectors))
@@ -51,12 +56,12 @@ def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int) -> Data
 
 
 def _stored(
-    spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]]
+    spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]], table: str
 ) -> Iterator[DataFrame]:
     for batch in _apart(deletes):
         owners = spark.createDataFrame(
-            [(_key(d), f.file.id, d.begin_snapshot) for f, d in batch],
-            f"{_KEY} string, {DIED_FILE} bigint, {_BEGIN} bigint",
+            [(_key(d), f.file.id, d.begin_snapshot, f.file.record_count) for f, d in batch],
+            f"{_KEY} string, {DIED_FILE} bigint, {_BEGIN} bigint, {_ROWS} bigint",
         )
         # Spark writes a path as a URI, with percent signs and other characters encoded.
         decoded = F.url_decode(F.replace(F.col(_PATH), F.lit("+"), F.lit("%2B")))
@@ -69,13 +74,23 @@ def _stored(
         )
         joined = rows.join(F.broadcast(owners), rows[_OWNER] == owners[_KEY], "left")
         lost = F.raise_error(F.concat(F.lit("whose delete file is this: "), F.col(_PATH)))
+        is_row = (F.col("pos") >= 0) & ~F.coalesce(F.col("pos") >= F.col(_ROWS), F.lit(False))
+        told = F.concat(F.lit(f"{DAMAGED}delete file of {table} has a wrong position: "), _PATH)
+        wrong = F.raise_error(told)
         # A file with its rows' snapshots still counts only for the snapshots that see it.
         died = F.greatest(F.col(SNAPSHOT_COLUMN), F.col(_BEGIN))
         yield joined.select(
             F.coalesce(F.col(DIED_FILE), lost).alias(DIED_FILE),
-            F.col("pos").alias(DIED_AT),
+            F.when(is_row, F.col("pos")).otherwise(wrong).alias(DIED_AT),
             died.alias(DIED_IN),
         )
+
+
+def _require_counts(deletes: Sequence[FeedDeletes], table: str) -> None:
+    """Raise CorruptLake if the footer of a delete file contradicts the catalog."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for _ in pool.map(lambda d: require_count(d.file, table), deletes):
+            pass
 
 
 def _apart(

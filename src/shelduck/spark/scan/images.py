@@ -11,12 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyarrow import compute, parquet
+from pyarrow import compute
 
+from shelduck.errors import CorruptLake, StorageUnavailable
 from shelduck.model.files.data_files import DataFile, InlinedRows
 from shelduck.model.files.layout import ROW_ID_FIELD
 from shelduck.planning.changes import ChangePlan, has_snapshots
-from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.parquet_files import read_columns
 from shelduck.spark.scan.known_deaths import FILE, MOST, POSITION, SNAPSHOT
 
 _THREADS = 16
@@ -124,11 +125,10 @@ def _kept_ids(file: DataFile) -> pa.Array | None:
     """Return the row ids that a file stores, without those of its new rows."""
     assert file.layout is not None
     [column] = [f.name for f in file.layout.fields if f.id == ROW_ID_FIELD]
-    files, name = filesystem(file.path)
     try:
-        with files.open_input_file(name) as opened:
-            found = parquet.ParquetFile(opened).read(columns=[column])
-    except (OSError, pa.ArrowException):
+        found = read_columns(file.path, [column], "data file")
+    except (CorruptLake, StorageUnavailable):
+        # The scan says what is wrong.
         return None
     return found[column].cast(pa.int64()).drop_null().combine_chunks()
 

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
-from pyarrow import compute, parquet
+from pyarrow import compute
 
 from shelduck.planning.changes import FeedDeletes, FeedFile
-from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
+from shelduck.spark.files.plain_deletes import plain_deletes
 
 FILE, POSITION, SNAPSHOT = "file", "pos", "died"
 MOST = 2_000_000
 _THREADS = 16
-_POS = "pos"
 
 
 def most_deaths(source: FeedFile) -> int:
@@ -24,7 +23,7 @@ def most_deaths(source: FeedFile) -> int:
     return stored + len(source.positions)
 
 
-def known_deaths(sources: Sequence[FeedFile], last: int) -> pa.Table | None:
+def known_deaths(sources: Sequence[FeedFile], last: int, table: str) -> pa.Table | None:
     """Return the positions deleted up to snapshot ``last``: file, position, first snapshot.
 
     None if there are millions of them, or only a scan can read the delete files.
@@ -35,9 +34,7 @@ def known_deaths(sources: Sequence[FeedFile], last: int) -> pa.Table | None:
     if any(d.file.format != "parquet" for _, d in stored):
         return None
     with ThreadPoolExecutor(_THREADS) as pool:
-        parts = list(pool.map(lambda found: _stored(*found), stored))
-    if any(part is None for part in parts):
-        return None
+        parts = list(pool.map(lambda found: _stored(found[0], found[1], table), stored))
     inlined = [(s.file.id, place, at) for s in sources for place, at in s.positions]
     columns = zip(*inlined, strict=True) if inlined else ((), (), ())
     parts.append(_table(*[pa.array(column, pa.int64()) for column in columns]))
@@ -48,27 +45,17 @@ def known_deaths(sources: Sequence[FeedFile], last: int) -> pa.Table | None:
     return first.rename_columns([FILE, POSITION, SNAPSHOT])
 
 
-def _stored(source: FeedFile, deletes: FeedDeletes) -> pa.Table | None:
-    """Return what a delete file says; None if it is not as the catalog describes it."""
-    files, name = filesystem(deletes.file.path)
-    try:
-        with files.open_input_file(name) as opened:
-            reader = parquet.ParquetFile(opened)
-            wanted = [n for n in (_POS, SNAPSHOT_COLUMN) if n in reader.schema_arrow.names]
-            found = reader.read(columns=wanted)
-    except (OSError, pa.ArrowException):
-        return None
-    is_sound = _POS in wanted and not any(c.null_count for c in found.columns)
-    if not is_sound or len(found) != deletes.file.delete_count:
-        return None
+def _stored(source: FeedFile, deletes: FeedDeletes, table: str) -> pa.Table:
+    """Return what a delete file says; CorruptLake if it is not as the catalog describes it."""
+    found = plain_deletes(source.file, deletes.file, table)
     count = len(found)
     begin = pa.repeat(pa.scalar(deletes.begin_snapshot, pa.int64()), count)
     died: pa.Array | pa.ChunkedArray = begin
-    if SNAPSHOT_COLUMN in wanted:
+    if SNAPSHOT_COLUMN in found.column_names:
         # A file with its rows' snapshots still counts only for the snapshots that see it.
-        died = compute.max_element_wise(found[SNAPSHOT_COLUMN].cast(pa.int64()), begin)
+        died = compute.max_element_wise(found[SNAPSHOT_COLUMN], begin)
     owner = pa.repeat(pa.scalar(source.file.id, pa.int64()), count)
-    return _table(owner, found[_POS].cast(pa.int64()), died)
+    return _table(owner, found[POSITION], died)
 
 
 def _table(*columns: pa.Array | pa.ChunkedArray) -> pa.Table:

@@ -13,6 +13,7 @@ from shelduck.errors import Unsupported
 from shelduck.model.files.data_files import DataFile
 from shelduck.model.types.data_types import FLOATS, DataType, Primitive, Struct
 from shelduck.planning.scan import ScanGroup
+from shelduck.spark.bridge.faults import DAMAGED
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
 from shelduck.spark.reader_options import LISTED_FILES
 from shelduck.spark.stores.homes import spark_options, spark_path
@@ -29,6 +30,7 @@ DELETE_SCHEMA = T.StructType(
 _FILE = "__shelduck_file"
 _NAME = "__shelduck_name"
 _POSITION = "__shelduck_position"
+_ROWS = "__shelduck_rows"
 # A broadcast of more deleted positions than this is split into several, by files.
 _BROADCAST_ROWS = 4_000_000
 
@@ -158,13 +160,13 @@ def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> D
     shape = f"{_NAME} string, {_POSITION} bigint"
     inlined = [(_name(f.path), p) for f in files for p in f.inlined_deletes]
     frames = [spark.createDataFrame(inlined, shape)] if inlined else []
-    stored = {
-        _name(f.delete_file.path): (f.delete_file.path, f.path) for f in files if f.delete_file
-    }
+    stored = {_name(f.delete_file.path): f for f in files if f.delete_file}
     if stored:
-        paths = [path for path, _ in stored.values()]
-        pairs = [(name, _name(owner)) for name, (_, owner) in stored.items()]
-        owners = spark.createDataFrame(pairs, f"__shelduck_delete string, {_NAME} string")
+        paths = [f.delete_file.path for f in stored.values() if f.delete_file]
+        owned = [(name, _name(f.path), f.record_count) for name, f in stored.items()]
+        owners = spark.createDataFrame(
+            owned, f"__shelduck_delete string, {_NAME} string, {_ROWS} bigint"
+        )
         later = F.col(SNAPSHOT_COLUMN) > F.lit(snapshot)
         positions = (
             spark.read.schema(DELETE_SCHEMA)
@@ -174,7 +176,11 @@ def _deleted(spark: SparkSession, files: Sequence[DataFile], snapshot: int) -> D
             .select(F.col("_metadata.file_name").alias(_FILE), F.col("pos").alias(_POSITION))
         )
         of_file = positions[_FILE] == owners["__shelduck_delete"]
-        frames.append(positions.join(F.broadcast(owners), of_file).select(_NAME, _POSITION))
+        place = F.col(_POSITION)
+        is_row = (place >= 0) & ~F.coalesce(place >= F.col(_ROWS), F.lit(False))
+        told = F.concat(F.lit(f"{DAMAGED}delete file has a wrong position: "), _FILE)
+        known = F.when(is_row, place).otherwise(F.raise_error(told)).alias(_POSITION)
+        frames.append(positions.join(F.broadcast(owners), of_file).select(_NAME, known))
     return reduce(DataFrame.unionAll, frames)
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.files.data_files import DataFile, InlinedRows
+from shelduck.model.files.layout import Layout
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import DataType, Decimal, Primitive
@@ -247,6 +248,7 @@ def _bridged(
         + [T.StructField(f.name, f.dataType) for f in schema if f.name in keys]
     )
     schema = T.StructType([f for f in schema if f.name not in keys])
+    columns = _Columns(group.files)
 
     def lister(filters: list[str]) -> Iterable[FileEntry]:
         for part in [group] if parts is None else parts(group, filters):
@@ -259,6 +261,7 @@ def _bridged(
                     (*constant, *texts, *known.get(file.id, ())),
                     _deletes(file, table.snapshot.id) if group.with_deletes else None,
                     file.record_count,
+                    columns.number(file.layout),
                 )
 
     return bridge.relation(
@@ -271,9 +274,43 @@ def _bridged(
         root=_described(table, size.files),
         table=table.full_name,
         untrusted=group.untrusted,
+        columns=columns.names,
         chooser=chooser,
         measurer=None if measure is None else partial(measure, group),
     )
+
+
+class _Columns:
+    """The different names of columns that files have, and their numbers by layout.
+
+    Files share few layouts; comparing these by their columns would take long for many files.
+    """
+
+    def __init__(self, files: Sequence[DataFile]) -> None:
+        self._known: dict[tuple[str, ...], int] = {}
+        self._seen: dict[int, tuple[Layout, int | None]] = {}
+        for layout in (f.layout for f in files):
+            if layout is not None and layout.fields and id(layout) not in self._seen:
+                number = self._known.setdefault(_names(layout), len(self._known))
+                self._seen[id(layout)] = layout, number
+
+    @property
+    def names(self) -> list[tuple[str, ...]]:
+        """The names by number."""
+        return list(self._known)
+
+    def number(self, layout: Layout | None) -> int | None:
+        """Return the number of the names of a layout, None if they are not known."""
+        if layout is None:
+            return None
+        if id(layout) not in self._seen:
+            # The layout stays here, so that no other one gets its id.
+            self._seen[id(layout)] = layout, self._known.get(_names(layout))
+        return self._seen[id(layout)][1]
+
+
+def _names(layout: Layout) -> tuple[str, ...]:
+    return tuple(field.name for field in layout.fields)
 
 
 def _has_partitions(spark: SparkSession, group: ScanGroup) -> bool:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyarrow import compute, parquet
+from pyarrow import compute
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
@@ -20,7 +20,7 @@ from shelduck.model.files.place import place_below
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, checkpoint, select_named
-from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.parquet_files import read_columns
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.files.storage import Listed, delete_files
 from shelduck.spark.reader_options import EXACT_PATH
@@ -117,15 +117,10 @@ def taken_origins(spark: SparkSession, root: str, files: Sequence[str], count: i
             found = read.parquet(*[spark_path(root + name) for name in files])
             return Origins(checkpoint(found, [F.count("*").alias("0")])[0])
         with ThreadPoolExecutor(_THREADS) as pool:
-            return Origins(pa.concat_tables(pool.map(lambda name: _rows(root + name), files)))
+            tables = pool.map(lambda name: read_columns(root + name, None), files)
+            return Origins(pa.concat_tables(tables))
     finally:
         delete_files(place_below(root, name) for name in files)
-
-
-def _rows(path: str) -> pa.Table:
-    files, name = filesystem(path)
-    with files.open_input_file(name) as source:
-        return parquet.ParquetFile(source).read()
 
 
 def _sum(flags: pa.ChunkedArray) -> int:

@@ -7,12 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.types import temporal
-from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.parquet_files import read_columns
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.write.small import leaf_text
 
@@ -28,9 +27,7 @@ def rows_of_files(paths: Sequence[str], columns: Schema) -> InlinedBatch:
     rows: list[tuple[object, ...]] = []
     row_ids: list[int | None] = []
     for path in paths:
-        files, name = filesystem(path)
-        with files.open_input_file(name) as source:
-            found = parquet.ParquetFile(source).read()
+        found = read_columns(path, None)
         parts = [
             _values(f, column.combine_chunks())
             for f, column in zip(columns, found.columns, strict=False)

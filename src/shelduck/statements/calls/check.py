@@ -14,12 +14,13 @@ from shelduck.work.results import PlainRows
 _COLUMNS = "table string, kind string, object string, wrong string, remedy string"
 
 
-def check(runner: Runner, table: Argument = None) -> PlainRows:
+def check(runner: Runner, table: Argument = None, *, rows: Argument = False) -> PlainRows:
     """Check a lake, or one table; one row for each problem."""
     refuse_in_transaction(runner.unit, "check()")
-    found = check_lake(runner.state, None if table is None else read.text(table, "table"))
-    rows = [(p.table or None, p.kind, p.object, p.wrong, p.remedy) for p in found.problems]
-    return PlainRows(_COLUMNS, rows)
+    name = None if table is None else read.text(table, "table")
+    found = check_lake(runner.state, name, rows=read.flag(rows, "rows"))
+    problems = [(p.table or None, p.kind, p.object, p.wrong, p.remedy) for p in found.problems]
+    return PlainRows(_COLUMNS, problems)
 
 
 PROCEDURES: dict[str, Callable[..., Answer]] = {"check": check}

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from shelduck.catalog.read import metadata, read
 from shelduck.catalog.read.lake_metadata import listed_files
+from shelduck.catalog.running.jobs import jobs
 from shelduck.catalog.upkeep.audit import audit_rows
+from shelduck.catalog.upkeep.older_files import older_files
 from shelduck.errors import ShelduckError
+from shelduck.model.files.data_files import counted_rows
+from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.problem import Problem
-from shelduck.operations.upkeep.check_files import wrong_files
+from shelduck.operations.read.rows import TableRows
+from shelduck.operations.upkeep.check_files import absences, wrong_files
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.row_checks import wrong_rows
 from shelduck.verbs.lake.upkeep import LakeUpkeep
+from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
+from shelduck.work.unit import view_of
 
 _LOOK = "look at the catalog; restore it from a backup if you cannot correct it"
 
@@ -46,6 +56,7 @@ class _Checker:
         self._lake = LakeUpkeep(state, None)
         self.tables = 0
         self.files = 0
+        self.ids: dict[int, str] = {}
 
     def catalog(self) -> Iterator[Problem]:
         """Look at every row of the catalog."""
@@ -72,7 +83,8 @@ class _Checker:
                 at = read.snapshot(connection)
                 table = read.table(connection, at, name.schema, name.name, self._state.info)
                 files = read.data_files(connection, table)
-                read.file_bounds(connection, table, [f.id for f in table.columns.leaves()])
+                leaves = [f.id for f in table.columns.leaves()]
+                bounds = read.file_bounds(connection, table, leaves)
                 read.inlined_rows(connection, table)
                 metadata.file_rows(connection, table)
                 listed = listed_files(connection, table)
@@ -82,7 +94,51 @@ class _Checker:
             return
         deletes = {row[4]: row[5] for row in listed if row[4] is not None}
         self.files += len(files) + len(deletes)
-        yield from wrong_files(full, files, deletes)
+        self.ids[table.id] = full
+        yield from wrong_files(full, table.columns, files, deletes, bounds)
+
+    def rows(self, name: TableName) -> Iterator[Problem]:
+        """Read every row of a table at the newest snapshot; Spark starts."""
+        full = str(name)
+        try:
+            rows = rows_of(view_of(self._state, None), name)
+            keys = table_keys(rows.table)
+            key = keys.key_fields(rows.table.columns) if keys is not None and keys.folds else []
+            frame = rows.frame(self._state.spark, origins=(Origin.ROW_ID,))
+            for wrong in wrong_rows(frame, rows.table, _live(rows), key):
+                yield Problem(full, "rows", full, wrong, _LOOK)
+        except ShelduckError as error:
+            wrong, _, remedy = str(error).partition("; ")
+            yield Problem(full, "rows", full, wrong, remedy or _LOOK)
+
+    def older(self, *, all_tables: bool) -> Iterator[Problem]:
+        """Look whether files that only older snapshots see exist, with their size."""
+        try:
+            with self._state.store.read() as connection:
+                found = older_files(connection, self._state.info)
+        except ShelduckError as error:
+            yield Problem("", "table", "the files of older snapshots", str(error), _LOOK)
+            return
+        for number, sizes in found.items():
+            if all_tables or number in self.ids:
+                self.files += len(sizes)
+                yield from absences(self.ids.get(number, ""), sizes)
+
+    def jobs(self, *, all_tables: bool) -> Iterator[Problem]:
+        """Find open jobs that nobody runs any more."""
+        now = datetime.now(UTC)
+        try:
+            with self._state.store.read() as connection:
+                found = jobs(connection)
+        except ShelduckError as error:
+            yield Problem("", "job", "the list of jobs", str(error), _LOOK)
+            return
+        for job in found:
+            is_meant = all_tables or job.table_id in self.ids
+            if is_meant and job.is_open and job.worker is not None and not job.is_held(now):
+                wrong = f"its worker {job.worker} has given no sign of life since {job.heartbeat}"
+                remedy = f"continue it with lake.job({job.id}).wait(), or cancel it"
+                yield Problem(self.ids.get(job.table_id, ""), "job", f"job {job.id}", wrong, remedy)
 
     def orphans(self, table: str | None) -> Iterator[Problem]:
         """Find files that no row of the catalog names."""
@@ -95,8 +151,16 @@ class _Checker:
             yield Problem("", "orphan", path, "no row of the catalog names it", "remove_orphans()")
 
 
-def check_lake(state: LakeState, table: str | None = None) -> LakeCheck:
-    """Return what is wrong in a lake, or in one table, without reading rows.
+def _live(rows: TableRows) -> int | None:
+    """Return how many rows there are according to the catalog."""
+    count = counted_rows(rows.files)
+    if count is None:
+        return None
+    return count - sum(f.dead_rows for f in rows.files) + sum(len(r.rows) for r in rows.inlined)
+
+
+def check_lake(state: LakeState, table: str | None = None, *, rows: bool = False) -> LakeCheck:
+    """Return what is wrong in a lake, or in one table; only with ``rows``, its rows are read.
 
     Raises NotFound for a table that does not exist.
     """
@@ -106,5 +170,9 @@ def check_lake(state: LakeState, table: str | None = None) -> LakeCheck:
     problems += unknown
     for name in names:
         problems += checker.table(name)
+        if rows:
+            problems += checker.rows(name)
+    problems += checker.older(all_tables=table is None)
+    problems += checker.jobs(all_tables=table is None)
     problems += checker.orphans(table)
     return LakeCheck(tuple(problems), checker.tables, checker.files)

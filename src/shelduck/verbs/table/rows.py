@@ -31,7 +31,7 @@ class RowVerbs(TableHandle):
         """Return the rows as a DataFrame, with the columns that the table had at that snapshot.
 
         The DataFrame stays on one snapshot whatever happens to the table, as long as the files
-        exist; if they were cleaned up, Spark's error names the missing file. Every column is
+        exist; if they were cleaned up, CorruptLake names the missing file. Every column is
         nullable. Queries of the newest rows are answered from a rollup if that is less work.
 
         Args:

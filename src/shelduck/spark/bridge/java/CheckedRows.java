@@ -6,37 +6,53 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
-/** The rows of a Parquet reader; at its end there must be as many as the catalog says. */
+/**
+ * The rows of a Parquet reader, whose errors tell of the file. At its end there must be as many as
+ * the catalog says.
+ */
 public class CheckedRows extends AbstractIterator implements Closeable {
   private final Iterator all;
   private final long expected;
-  private final String file;
-  private final String table;
+  private final String what;
   private long seen = 0;
 
-  public CheckedRows(Iterator all, long expected, String file, String table) {
+  /** {@code expected} is negative if rows are not counted; {@code what} is the file in messages. */
+  public CheckedRows(Iterator all, long expected, String what) {
     this.all = all;
     this.expected = expected;
-    this.file = file;
-    this.table = table;
+    this.what = what;
   }
 
   public boolean hasNext() {
-    if (all.hasNext()) {
+    if (hasMore()) {
       return true;
     }
-    if (seen != expected) {
-      throw DamagedLake.error("data file " + file + " of " + table + " has " + seen
-          + " rows, but the catalog says " + expected + "; restore the file, or correct"
-          + " record_count in ducklake_data_file");
+    if (expected >= 0 && seen != expected) {
+      throw DamagedLake.rows(what, seen, expected);
     }
     return false;
   }
 
+  private boolean hasMore() {
+    try {
+      return all.hasNext();
+    } catch (Throwable error) {
+      throw DamagedLake.reading(error, what);
+    }
+  }
+
   public Object next() {
-    Object read = all.next();
+    Object read = read();
     seen += read instanceof ColumnarBatch ? ((ColumnarBatch) read).numRows() : 1;
     return read;
+  }
+
+  private Object read() {
+    try {
+      return all.next();
+    } catch (Throwable error) {
+      throw DamagedLake.reading(error, what);
+    }
   }
 
   public void close() throws IOException {

@@ -11,6 +11,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.parquet.HadoopReadOptions;
+import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.column.ColumnReader;
 import org.apache.parquet.column.impl.ColumnReadStoreImpl;
 import org.apache.parquet.column.page.PageReadStore;
@@ -21,6 +23,7 @@ import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.PrimitiveType;
 import org.apache.parquet.schema.Type;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.roaringbitmap.longlong.LongIterator;
 import org.roaringbitmap.longlong.Roaring64NavigableMap;
 
 /** The deleted positions of one data file: from its delete file and from the catalog. */
@@ -34,15 +37,16 @@ public final class DeletedPositions {
 
   /**
    * Three constants from {@code at}: delete file, last snapshot that counts, inlined positions. The
-   * delete file must have {@code count} positions, unless that is negative.
+   * delete file must have {@code count} positions, each once and below {@code rows}, unless these are
+   * negative. What is wrong with it is told with the name of the table.
    */
-  public static Roaring64NavigableMap of(
-      InternalRow constants, int at, long count, Configuration conf) throws IOException {
+  public static Roaring64NavigableMap of(InternalRow constants, int at, long rows, long count,
+      String table, Configuration conf) {
     Roaring64NavigableMap positions = new Roaring64NavigableMap();
     if (!constants.isNullAt(at)) {
       String path = constants.getUTF8String(at).toString();
       long bound = constants.isNullAt(at + 1) ? Long.MAX_VALUE : constants.getLong(at + 1);
-      positions = stored(path, bound, count, conf);
+      positions = sound(path, bound, rows, count, table, conf);
     }
     if (!constants.isNullAt(at + 2)) {
       Roaring64NavigableMap shared = positions;
@@ -57,37 +61,85 @@ public final class DeletedPositions {
     return positions;
   }
 
-  /** The positions of a delete file, which others read too. */
-  private static Roaring64NavigableMap stored(
-      String name, long bound, long count, Configuration conf) throws IOException {
-    KeptPositions.Content known = KeptPositions.get(name, bound);
-    if (known != null && (count < 0 || known.count == count)) {
-      return known.positions;
+  private static Roaring64NavigableMap sound(String path, long bound, long rows, long count,
+      String table, Configuration conf) {
+    String what = "delete file " + path + " of " + table;
+    KeptPositions.Content found = KeptPositions.get(path, bound);
+    if (found == null) {
+      try {
+        found = stored(path, bound, conf);
+      } catch (Throwable error) {
+        throw DamagedLake.reading(error, what);
+      }
+      KeptPositions.put(path, bound, found);
     }
-    Path path = new Path(name);
-    Roaring64NavigableMap positions = new Roaring64NavigableMap();
-    long found = path.getName().endsWith(".puffin")
-        ? addVector(positions, path, conf) : addParquet(positions, path, bound, conf);
-    if (count >= 0 && found != count) {
-      throw new IOException("delete file " + path + " has " + found
-          + " rows, but the catalog says " + count + "; restore the file, or correct"
-          + " delete_count in ducklake_delete_file");
+    if (count >= 0 && found.count != count) {
+      throw DamagedLake.error(what + " has " + found.count + " rows, but the catalog says " + count
+          + "; restore the file, or correct delete_count in ducklake_delete_file");
     }
-    KeptPositions.put(name, bound, new KeptPositions.Content(positions, found));
-    return positions;
+    if (found.wrong != null || (rows >= 0 && found.last >= rows)) {
+      String wrong = found.wrong != null ? found.wrong
+          : "position " + found.last + ", but its data file has " + rows + " rows";
+      throw DamagedLake.error(what + " has " + wrong + "; restore the file");
+    }
+    return found.positions;
   }
 
-  /** Return how many positions the file has, including those that do not count yet. */
-  private static long addParquet(
-      Roaring64NavigableMap positions, Path path, long bound, Configuration conf)
+  /** What a delete file has, which others read too. */
+  private static KeptPositions.Content stored(String name, long bound, Configuration conf)
       throws IOException {
-    ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf));
+    Path path = new Path(name);
+    Found found = new Found(bound);
+    if (path.getName().endsWith(".puffin")) {
+      addVector(found, path, conf);
+    } else {
+      addParquet(found, path, conf);
+    }
+    return found.content();
+  }
+
+  /** The positions of a file while it is read. */
+  private static final class Found {
+    private final Roaring64NavigableMap positions = new Roaring64NavigableMap();
+    /** Those that do not count yet. */
+    private final Roaring64NavigableMap later = new Roaring64NavigableMap();
+    private final long bound;
+    private long count = 0;
+    private long last = -1;
+    private String wrong = null;
+
+    Found(long bound) {
+      this.bound = bound;
+    }
+
+    void add(long position, long snapshot) {
+      count++;
+      last = Math.max(last, position);
+      if (position < 0) {
+        wrong = "position " + position;
+      }
+      (snapshot <= bound ? positions : later).addLong(position);
+    }
+
+    KeptPositions.Content content() {
+      later.or(positions);
+      if (wrong == null && later.getLongCardinality() != count) {
+        wrong = "a position twice";
+      }
+      return new KeptPositions.Content(positions, count, last, wrong);
+    }
+  }
+
+  private static void addParquet(Found found, Path path, Configuration conf) throws IOException {
+    ParquetReadOptions options =
+        HadoopReadOptions.builder(conf).usePageChecksumVerification(true).build();
+    ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf), options);
     try {
       MessageType file = reader.getFileMetaData().getSchema();
       Type position = column(file, POSITION_ID, "pos");
       Type snapshot = column(file, SNAPSHOT_ID, "_ducklake_internal_snapshot_id");
       if (position == null) {
-        throw new IOException("delete file " + path + " has no column of positions");
+        throw new IOException("it has no column of positions");
       }
       ArrayList wanted = new ArrayList();
       wanted.add(position);
@@ -97,25 +149,19 @@ public final class DeletedPositions {
       MessageType schema = new MessageType(file.getName(), wanted);
       reader.setRequestedSchema(schema);
       String writer = reader.getFileMetaData().getCreatedBy();
-      long found = 0;
       PageReadStore group = reader.readNextRowGroup();
       while (group != null) {
         ColumnReadStoreImpl columns = new ColumnReadStoreImpl(
             group, new GroupRecordConverter(schema).getRootConverter(), schema, writer);
-        ColumnReader rows = reader(columns, schema, position, path);
-        ColumnReader snapshots =
-            snapshot == null ? null : reader(columns, schema, snapshot, path);
+        ColumnReader rows = reader(columns, schema, position);
+        ColumnReader snapshots = snapshot == null ? null : reader(columns, schema, snapshot);
         long count = group.getRowCount();
-        found += count;
         for (long i = 0; i < count; i++) {
-          long row = value(rows, path);
-          if (snapshots == null || value(snapshots, path) <= bound) {
-            positions.addLong(row);
-          }
+          long row = value(rows);
+          found.add(row, snapshots == null ? Long.MIN_VALUE : value(snapshots));
         }
         group = reader.readNextRowGroup();
       }
-      return found;
     } finally {
       reader.close();
     }
@@ -131,19 +177,18 @@ public final class DeletedPositions {
     return schema.containsField(name) ? schema.getType(name) : null;
   }
 
-  private static ColumnReader reader(
-      ColumnReadStoreImpl columns, MessageType schema, Type type, Path path) throws IOException {
+  private static ColumnReader reader(ColumnReadStoreImpl columns, MessageType schema, Type type)
+      throws IOException {
     if (!type.isPrimitive() || type.asPrimitiveType().getPrimitiveTypeName()
         != PrimitiveType.PrimitiveTypeName.INT64 || type.isRepetition(Type.Repetition.REPEATED)) {
-      throw new IOException(
-          "column " + type.getName() + " of delete file " + path + " is not a plain INT64");
+      throw new IOException("column " + type.getName() + " is not a plain INT64");
     }
     return columns.getColumnReader(schema.getColumnDescription(new String[] {type.getName()}));
   }
 
-  private static long value(ColumnReader column, Path path) throws IOException {
+  private static long value(ColumnReader column) throws IOException {
     if (column.getCurrentDefinitionLevel() < column.getDescriptor().getMaxDefinitionLevel()) {
-      throw new IOException("delete file " + path + " contains a NULL");
+      throw new IOException("it contains a NULL");
     }
     long value = column.getLong();
     column.consume();
@@ -151,27 +196,27 @@ public final class DeletedPositions {
   }
 
   /** A bare deletion-vector-v1 blob: length, magic, portable 64-bit bitmap, CRC. */
-  private static long addVector(Roaring64NavigableMap positions, Path path, Configuration conf)
-      throws IOException {
+  private static void addVector(Found found, Path path, Configuration conf) throws IOException {
     byte[] bytes = content(path, conf);
     ByteBuffer blob = ByteBuffer.wrap(bytes);
     if (bytes.length >= 4 && blob.getInt(0) == CONTAINER_MAGIC) {
-      throw new IOException(
-          "delete file " + path + " is a Puffin container; only plain deletion vectors are supported");
+      throw new IOException("it is a Puffin container; only plain deletion vectors are supported");
     }
     if (bytes.length < 12 || blob.getInt(0) != bytes.length - 8 || blob.getInt(4) != VECTOR_MAGIC) {
-      throw new IOException("delete file " + path + " is not a deletion vector");
+      throw new IOException("it is not a deletion vector");
     }
     CRC32 crc = new CRC32();
     crc.update(bytes, 4, bytes.length - 8);
     if ((int) crc.getValue() != blob.getInt(bytes.length - 4)) {
-      throw new IOException("delete file " + path + " is damaged: its checksum does not match");
+      throw new IOException("its checksum does not match");
     }
     Roaring64NavigableMap vector = new Roaring64NavigableMap();
     vector.deserializePortable(
         new DataInputStream(new ByteArrayInputStream(bytes, 8, bytes.length - 12)));
-    positions.or(vector);
-    return vector.getLongCardinality();
+    LongIterator each = vector.getLongIterator();
+    while (each.hasNext()) {
+      found.add(each.next(), Long.MIN_VALUE);
+    }
   }
 
   private static byte[] content(Path path, Configuration conf) throws IOException {

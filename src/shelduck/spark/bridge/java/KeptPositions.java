@@ -13,14 +13,21 @@ public final class KeptPositions extends LinkedHashMap {
   private static final int MOST = 4096;
   private static final KeptPositions KNOWN = new KeptPositions();
 
-  /** What a file holds: the positions that count, which nobody may change, and how many it has. */
+  /**
+   * What a file holds: the positions that count, which nobody may change; how many it has, the last
+   * of all, and what is wrong with one, or null.
+   */
   public static final class Content {
     public final Roaring64NavigableMap positions;
     public final long count;
+    public final long last;
+    public final String wrong;
 
-    public Content(Roaring64NavigableMap positions, long count) {
+    public Content(Roaring64NavigableMap positions, long count, long last, String wrong) {
       this.positions = positions;
       this.count = count;
+      this.last = last;
+      this.wrong = wrong;
     }
   }
 

@@ -57,11 +57,14 @@ public class LakeFileIndex implements FileIndex {
   public static final String ROWS = "shelduck.rows";
   /** The same for the number of positions in its delete file. */
   public static final String DEAD = "shelduck.dead";
+  /** The same for the number of its columns' names among those of the scan. */
+  public static final String COLUMNS = "shelduck.columns";
   // The first row of a request that asks for measures instead of files.
   private static final String MEASURES = "\\N\n";
   private static final long BLOCK = 134217728L;
-  // Path, size, rows and the positions of the delete file come before the constants.
-  private static final int FIRST = 4;
+  // Path, size, rows, positions of the delete file and columns come before the constants.
+  private static final int FIRST = 5;
+  private static final String[] KNOWN = {ROWS, DEAD, COLUMNS};
   // Marks of the attributes for parts of _metadata; their bare names may equal columns.
   private static final String[] METADATA = {"__metadata_col", "__file_source_metadata_col",
       "__file_source_constant_metadata_col", "__file_source_generated_metadata_col"};
@@ -246,11 +249,10 @@ public class LakeFileIndex implements FileIndex {
 
   private static Map counts(String[] row) {
     HashMap known = new HashMap();
-    if (row[2] != null) {
-      known.put(ROWS, Long.valueOf(row[2]));
-    }
-    if (row[3] != null) {
-      known.put(DEAD, Long.valueOf(row[3]));
+    for (int i = 0; i < KNOWN.length; i++) {
+      if (row[2 + i] != null) {
+        known.put(KNOWN[i], Long.valueOf(row[2 + i]));
+      }
     }
     return Map$.MODULE$.from(CollectionConverters.asScala(known));
   }

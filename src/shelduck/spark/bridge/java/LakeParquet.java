@@ -36,6 +36,8 @@ public class LakeParquet extends ParquetFileFormat {
   public static final String WANTS_DELETED = "shelduck.wants.deleted";
   /** An option of a scan: the name of the table in messages. */
   public static final String TABLE = "shelduck.table";
+  /** An option of a scan: the names of the columns of files, as rows of text. */
+  public static final String COLUMNS = "shelduck.columns";
   private static final String ROW_INDEX = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME();
 
   private static boolean has(StructType schema, String name) {
@@ -83,19 +85,21 @@ public class LakeParquet extends ParquetFileFormat {
     Seq filters = SafeFilters.of(pushed, options);
     Option named = options.get(TABLE);
     String table = named.isEmpty() ? "the lake" : (String) named.get();
+    Option known = options.get(COLUMNS);
+    String names = known.isEmpty() ? "" : (String) known.get();
     if (!has(partition, DELETES)) {
       Function1 plain = super.buildReaderWithPartitionValues(
           session, data, partition, required, filters, options, conf);
-      return new ReadWhole(plain, filters.isEmpty(), table);
+      return new ReadWhole(plain, filters.isEmpty(), table, names);
     }
     // Spark writes the read schema into the configuration, so each reader needs its own copy.
     Function1 plain = super.buildReaderWithPartitionValues(
         session, data, partition, required, filters, options, new Configuration(conf));
-    Function1 untouched = new ReadWhole(plain, filters.isEmpty(), table);
+    Function1 untouched = new ReadWhole(plain, filters.isEmpty(), table, names);
     StructType wanted = withRowIndex(required);
     Function1 withPosition = wanted == required ? untouched
         : new ReadWhole(super.buildReaderWithPartitionValues(session, data, partition, wanted,
-            filters, options, new Configuration(conf)), filters.isEmpty(), table);
+            filters, options, new Configuration(conf)), filters.isEmpty(), table, names);
     ArrayList types = new ArrayList();
     StructField[] columns = wanted.fields();
     for (int i = 0; i < columns.length; i++) {

@@ -9,7 +9,6 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.util.SerializableConfiguration;
 import org.roaringbitmap.longlong.Roaring64NavigableMap;
 import scala.Function1;
-import scala.Option;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
@@ -49,17 +48,9 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     if (constants.isNullAt(deletes) && constants.isNullAt(deletes + 2)) {
       return undeleted(file);
     }
-    Option count = file.otherConstantMetadataColumnValues().get(LakeFileIndex.DEAD);
-    Roaring64NavigableMap deleted;
-    try {
-      deleted = DeletedPositions.of(constants, deletes,
-          count.isEmpty() ? -1L : ((Long) count.get()).longValue(),
-          ((SerializableConfiguration) conf.value()).value());
-    } catch (Exception error) {
-      // Thrown as another class: a setting may make Spark skip missing or damaged files.
-      throw DamagedLake.error("Shelduck could not read which rows of " + file.filePath() + " of "
-          + table + " are deleted: " + error.getMessage());
-    }
+    Roaring64NavigableMap deleted = DeletedPositions.of(constants, deletes,
+        ReadWhole.known(file, LakeFileIndex.ROWS), ReadWhole.known(file, LakeFileIndex.DEAD), table,
+        ((SerializableConfiguration) conf.value()).value());
     if (deleted.isEmpty()) {
       return undeleted(file);
     }

@@ -1,6 +1,7 @@
 package shelduck.bridge;
 
 import java.io.Serializable;
+import java.util.List;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import scala.Function1;
 import scala.Option;
@@ -9,32 +10,54 @@ import scala.runtime.AbstractFunction1;
 
 /**
  * Opens one file, or a part of it, so that each row group is in exactly one part, whatever the
- * file's size in the catalog is. If one task reads all rows, they are counted.
+ * file's size in the catalog is. The footer is compared with the
+ * catalog; if one task reads all rows, they are counted, too. Errors tell of the file.
  */
 public class ReadWhole extends AbstractFunction1 implements Serializable {
   private final Function1 read;
   private final boolean readsAll;
   private final String table;
+  private final String[][] columns;
 
-  /** {@code readsAll}: no filter lets the reader skip row groups. */
-  public ReadWhole(Function1 read, boolean readsAll, String table) {
+  /**
+   * {@code readsAll}: no filter lets the reader skip row groups. {@code columns} are rows of text: the
+   * names of the columns of files.
+   */
+  public ReadWhole(Function1 read, boolean readsAll, String table, String columns) {
     this.read = read;
     this.readsAll = readsAll;
     this.table = table;
+    List rows = TextRows.rows(columns);
+    this.columns = (String[][]) rows.toArray(new String[rows.size()][]);
   }
 
   public Object apply(Object opened) {
     PartitionedFile file = (PartitionedFile) opened;
-    if (file.start() + file.length() < file.fileSize()) {
-      return read.apply(file);
+    boolean isEnd = file.start() + file.length() >= file.fileSize();
+    boolean isWhole = isEnd && file.start() == 0;
+    long expected = isWhole ? known(file, LakeFileIndex.ROWS) : -1L;
+    String what = "data file " + file.filePath() + " of " + table;
+    Object rows;
+    try {
+      rows = read.apply(isEnd ? reachingToTheEnd(file) : file);
+    } catch (Throwable error) {
+      throw DamagedLake.reading(error, what);
     }
-    Object rows = read.apply(reachingToTheEnd(file));
-    Option expected = file.otherConstantMetadataColumnValues().get(LakeFileIndex.ROWS);
-    if (!readsAll || file.start() > 0 || expected.isEmpty()) {
-      return rows;
+    OpenedFile found = OpenedFile.of(rows, what);
+    long layout = known(file, LakeFileIndex.COLUMNS);
+    if (found != null && layout >= 0) {
+      found.requireColumns(columns[(int) layout]);
     }
-    return new CheckedRows(
-        (Iterator) rows, ((Long) expected.get()).longValue(), file.filePath().toString(), table);
+    if (found != null && expected >= 0) {
+      found.requireRows(expected);
+    }
+    return new CheckedRows((Iterator) rows, readsAll ? expected : -1L, what);
+  }
+
+  /** A number that the catalog has of a file, negative if it has none. */
+  public static long known(PartitionedFile file, String name) {
+    Option found = file.otherConstantMetadataColumnValues().get(name);
+    return found.isEmpty() ? -1L : ((Long) found.get()).longValue();
   }
 
   /**

@@ -1,0 +1,111 @@
+"""Errors of tasks about files: whoever runs a query, PySpark raises them as errors of a lake.
+
+PySpark turns each exception of Java into one of Python in one function. It is replaced by one that
+first looks for messages of the bridge's Java, and leaves all other exceptions to PySpark.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors.exceptions import captured
+
+from shelduck import errors
+from shelduck.errors import CorruptLake, ShelduckError, StorageUnavailable
+from shelduck.spark.files.store_errors import meaning_of
+from shelduck.spark.named_errors import DamagedFile, UnreachedFile
+
+# As in DamagedLake.java and LakeFileIndex.java.
+DAMAGED = "shelduck found a damaged lake: "
+_UNREACHED = "shelduck cannot reach a file: "
+_UNLISTED = "Shelduck could not list the files to read: "
+_OWN_SCHEME = re.compile(r"\bs3-[0-9a-f]{8}://")
+_FILE = re.compile(r"\b(data|delete) file (.+?) of (.+?) cannot be read: ")
+# More causes than any exception has; a chain may be a circle.
+_MOST_CAUSES = 20
+_installing = threading.Lock()
+
+
+def file_fault(text: str) -> ShelduckError | None:
+    """Return what a message of Spark says about a file of a lake, None if it is about others."""
+    for mark, make in ((DAMAGED, DamagedFile), (_UNREACHED, _unreached)):
+        _, found, rest = text.partition(mark)
+        if found:
+            told = rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0]
+            return make(_OWN_SCHEME.sub("s3://", told.replace("file:///", "/")))
+    _, found, rest = text.partition(_UNLISTED)
+    return _named(rest.split("\n\tat ", 1)[0]) if found else None
+
+
+def tell_of_files() -> None:
+    """Let PySpark raise errors about files of a lake as what they are; once is enough."""
+    with _installing:
+        original = getattr(captured, "convert_exception", None)
+        if original is not None and not hasattr(original, "tells_of_files"):
+            captured.convert_exception = _telling(original)  # type: ignore[assignment]
+
+
+def _telling(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def convert(thrown: Any) -> Any:
+        return _fault_of(thrown) or original(thrown)
+
+    convert.tells_of_files = True  # type: ignore[attr-defined]
+    return convert
+
+
+def _fault_of(thrown: Any) -> ShelduckError | None:
+    try:
+        return _told(thrown)
+    except (Py4JError, OSError):
+        # Java does not answer: PySpark tells of that.
+        return None
+
+
+def _told(thrown: Any) -> ShelduckError | None:
+    kind = str(thrown.getClass().getName())
+    if kind.endswith(".StreamingQueryException"):
+        # Callers expect that class, and it has the message.
+        return None
+    if kind.endswith(".QueryExecutionException"):
+        # What a catalog or a data source of a lake answers.
+        found = _named(str(thrown.getMessage()))
+        if found is not None:
+            return found
+    for _ in range(_MOST_CAUSES):
+        if thrown is None:
+            return None
+        found = file_fault(str(thrown.getMessage() or ""))
+        if found is not None:
+            return found
+        thrown = thrown.getCause()
+    return None
+
+
+def _unreached(told: str) -> UnreachedFile:
+    found = _FILE.search(told)
+    if found is not None:
+        kind, path, table = found.groups()
+        better = meaning_of(told, path)
+        if better is not None:
+            told = f"{kind} file {path} of {table}: {better}"
+    return UnreachedFile(told)
+
+
+def _named(told: str) -> ShelduckError | None:
+    """Return the error of a text that begins with its class, None if that is not one of a lake."""
+    name, _, text = told.partition(": ")
+    kind = getattr(errors, name, None) or _BY_NAME.get(name)
+    if not (isinstance(kind, type) and issubclass(kind, ShelduckError)):
+        return None
+    return _OF_FILES.get(kind, kind)(text)
+
+
+_OF_FILES: dict[type[ShelduckError], type[ShelduckError]] = {
+    CorruptLake: DamagedFile,
+    StorageUnavailable: UnreachedFile,
+}
+_BY_NAME = {kind.__name__: kind for kind in _OF_FILES.values()}

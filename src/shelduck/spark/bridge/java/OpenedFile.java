@@ -1,0 +1,73 @@
+package shelduck.bridge;
+
+import java.lang.reflect.Field;
+import java.util.List;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+import org.apache.parquet.schema.MessageType;
+
+/**
+ * What the footer of an opened file says, against what the catalog says. Spark has read the footer; if
+ * this Spark's reader does not show it, nothing is compared.
+ */
+public final class OpenedFile {
+  private final ParquetMetadata footer;
+  private final String what;
+
+  private OpenedFile(ParquetMetadata footer, String what) {
+    this.footer = footer;
+    this.what = what;
+  }
+
+  /** Null if the rows do not show the footer. */
+  public static OpenedFile of(Object rows, String what) {
+    try {
+      Object reader = field(field(field(rows, "rowReader"), "reader"), "reader");
+      return new OpenedFile(((ParquetFileReader) reader).getFooter(), what);
+    } catch (ReflectiveOperationException other) {
+      return null;
+    } catch (ClassCastException other) {
+      return null;
+    }
+  }
+
+  /** The file must have so many rows; it was opened as a whole. */
+  public void requireRows(long expected) {
+    long rows = 0;
+    List groups = footer.getBlocks();
+    for (int i = 0; i < groups.size(); i++) {
+      rows += ((BlockMetaData) groups.get(i)).getRowCount();
+    }
+    if (rows != expected) {
+      throw DamagedLake.rows(what, rows, expected);
+    }
+  }
+
+  /** The file must have these columns, in this order. */
+  public void requireColumns(String[] names) {
+    MessageType schema = footer.getFileMetaData().getSchema();
+    boolean isSame = schema.getFieldCount() == names.length;
+    for (int i = 0; isSame && i < names.length; i++) {
+      isSame = schema.getFieldName(i).equals(names[i]);
+    }
+    if (!isSame) {
+      throw DamagedLake.error(what + " has other columns than it had when it joined the table, so it"
+          + " is a file of another table, or is damaged" + DamagedLake.RESTORE);
+    }
+  }
+
+  private static Object field(Object owner, String name) throws ReflectiveOperationException {
+    Class kind = owner == null ? null : owner.getClass();
+    while (kind != null) {
+      try {
+        Field found = kind.getDeclaredField(name);
+        found.setAccessible(true);
+        return found.get(owner);
+      } catch (NoSuchFieldException other) {
+        kind = kind.getSuperclass();
+      }
+    }
+    throw new NoSuchFieldException(name);
+  }
+}

@@ -1,0 +1,75 @@
+"""Delete files of plain positions, read by the driver without a Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyarrow import compute
+
+from shelduck.errors import CorruptLake
+from shelduck.model.files.data_files import DataFile, DeleteFile
+from shelduck.spark.files.parquet_files import RESTORE, metadata_of, opened
+from shelduck.spark.files.physical import SNAPSHOT_COLUMN
+
+POSITION = "pos"
+_POSITION_ID = b"2147483645"
+
+
+def plain_deletes(file: DataFile, stored: DeleteFile, table: str) -> pa.Table:
+    """Return the positions of a Parquet delete file, and their snapshots if it has them.
+
+    Raises CorruptLake if it cannot be read, or is not what the catalog says of it and ``file``.
+    """
+    with opened(stored.path, "delete file", table) as source:
+        names = source.schema_arrow.names
+        wanted = (_position(source.schema_arrow), SNAPSHOT_COLUMN)
+        columns = [n for n in wanted if n in names]
+        found = source.read(columns=columns)
+    wrong = _fault(found, columns, file.record_count)
+    if wrong is not None:
+        raise _corrupt(stored, table, wrong)
+    require_count(stored, table, len(found))
+    names = [POSITION, *columns[1:]]
+    return found.rename_columns(names).cast(pa.schema([(n, pa.int64()) for n in names]))
+
+
+def require_count(stored: DeleteFile, table: str, rows: int | None = None) -> None:
+    """Raise CorruptLake if a delete file has other ``rows``, or its footer, than the catalog says.
+
+    Only Parquet files have a footer that tells.
+    """
+    if rows is None:
+        rows = int(metadata_of(stored.path, "delete file", table).num_rows)
+    if rows != stored.delete_count:
+        wrong = f"{rows} rows, but the catalog says {stored.delete_count}"
+        raise _corrupt(stored, table, wrong, " or correct delete_count in ducklake_delete_file")
+
+
+def _corrupt(stored: DeleteFile, table: str, wrong: str, otherwise: str = "") -> CorruptLake:
+    comma = "," if otherwise else ""
+    return CorruptLake(
+        f"delete file {stored.path} of {table} has {wrong}; {RESTORE}{comma}{otherwise}"
+    )
+
+
+def _position(schema: pa.Schema) -> str:
+    """Return the column of positions, as the scan finds it: by its id, or else by its name."""
+    by_id = [f.name for f in schema if (f.metadata or {}).get(b"PARQUET:field_id") == _POSITION_ID]
+    return by_id[0] if by_id else POSITION
+
+
+def _fault(found: pa.Table, columns: Sequence[str], rows: int | None) -> str | None:
+    if not columns or columns[0] == SNAPSHOT_COLUMN:
+        return "no column of positions"
+    if any(c.null_count or not pa.types.is_integer(c.type) for c in found.columns):
+        return "positions that are NULL or no integers"
+    positions = found[columns[0]]
+    if not len(positions):
+        return None
+    ends = compute.min_max(positions).as_py()
+    if ends["min"] < 0:
+        return f"position {ends['min']}"
+    if rows is not None and ends["max"] >= rows:
+        return f"position {ends['max']}, but its data file has {rows} rows"
+    return None if len(positions.unique()) == len(positions) else "a position twice"

@@ -1,0 +1,66 @@
+"""``check`` with rows: every value is read and compared with the catalog."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import shelduck
+
+STATEMENTS = [
+    "CALL set_option('data_inlining_row_limit', '0')",
+    "CREATE TABLE t (id BIGINT NOT NULL, v STRING, m MAP<STRING, INT>)",
+    "INSERT INTO t SELECT id, 'v', map('a', 1) FROM range(0, 20, 1, 1)",
+    "DELETE FROM t WHERE id IN (3, 4)",
+    "CREATE TABLE k (id BIGINT, v STRING) UNIQUE KEY (id)",
+    "INSERT INTO k SELECT id, 'k' FROM range(5)",
+]
+
+
+def found(lake):
+    return [(p.table, p.wrong) for p in lake.check(rows=True).problems if p.kind == "rows"]
+
+
+def change(catalog, *statements):
+    with closing(sqlite3.connect(catalog)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_a_sound_lake_has_no_problem_in_its_rows(lake):
+    assert lake.check(rows=True).is_sound
+
+
+def test_nulls_and_row_ids_are_looked_at(spark, copied):
+    catalog, lake = copied
+    lake.sql("INSERT INTO t SELECT 100, NULL, NULL")
+    change(
+        catalog,
+        "UPDATE ducklake_column SET nulls_allowed = 0 WHERE column_name = 'v'",
+        "UPDATE ducklake_data_file SET row_id_start = 7 WHERE record_count = 1",
+    )
+
+    with shelduck.connect(f"sqlite:///{catalog}", spark=spark) as fresh:
+        problems = found(fresh)
+
+    assert problems == [
+        ("main.t", "v is NOT NULL, and NULL in 1 rows"),
+        ("main.t", "1 rows have the row id of another row"),
+    ]
+
+
+def test_a_page_that_is_broken_is_found_by_call_check(copied):
+    _, lake = copied
+    [row] = lake.table("t").files().collect()
+    path = Path(row.file_path)
+    content = path.read_bytes()
+    try:
+        path.write_bytes(content[:60] + bytes(40) + content[100:])
+        without = lake.execute("CALL check('t')").rows
+        rows = lake.execute("CALL check('t', rows => true)").rows
+    finally:
+        path.write_bytes(content)
+
+    assert without == []
+    assert [(row[0], row[1]) for row in rows] == [("main.t", "rows")]
