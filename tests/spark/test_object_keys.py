@@ -167,8 +167,11 @@ def test_a_write_that_never_landed_is_found_whatever_the_pages_of_the_listing(
         for name in (*names, f"{later}/a.parquet", f"{write_directory(str(uuid4()), 0, 0)}/a"):
             s3.put(f"lake/main/t/{name}", b"12")
 
+        counted(s3.endpoint)
         found = lake.remove_orphans(older_than="0 seconds")
 
+        # Eight objects, two on each page; then the uploads.
+        assert counted(s3.endpoint) == {"LIST": 4 + 1, "DELETE_MANY": 3}
         assert sorted(found.files) == sorted(f"{HOME}main/t/{name}" for name in names)
         assert found.bytes == 12
         # By the clock of its writer, the other write has not begun yet.
