@@ -37,13 +37,17 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 test: setup java  ## the fast tests
 	$(PY) $(PYTEST)
 	$(PY) -m pytest -m "connect and not slow"
+	$(PY) -m tests.support.jars s3
+	$(PY) -m pytest tests/object_store -m "s3 and not slow"
 	@$(MAKE) --no-print-directory chromium
 	$(PY) -m pytest tests/web -m "browser and not slow"
 
-# Cluster and Connect tests start a JVM of their own, so each gets a pytest of its own.
+# Cluster and Connect tests start a JVM of their own and those of S3 need its connector, so each gets
+# a pytest of its own.
 test-all: setup java chromium jars $(VENV41)/.ready  ## every test, the fast ones with compiled code, and Spark 4.1
 	SHELDUCK_TEST_SPARK=compiled $(PY) $(PYTEST)
-	$(PY) $(PYTEST) --durations=40 --durations-min=5 -m "slow and not soak and not cluster and not connect and not readers and not browser"
+	$(PY) $(PYTEST) --durations=40 --durations-min=5 -m "slow and not soak and not cluster and not connect and not readers and not browser and not s3"
+	$(PY) -m pytest tests/object_store -m s3
 	$(PY) -m pytest -m cluster
 	$(PY) -m pytest -m connect
 	$(PY) -m pytest tests/web -m browser

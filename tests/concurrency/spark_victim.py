@@ -2,7 +2,8 @@
 
 Where it dies is told by a word: ``job`` (as soon as a file appears below the lake's directory),
 ``before`` or ``after`` the first COMMIT, ``before 3`` or ``after 3`` the third, ``statement 7`` of
-the commit, or a function of Shelduck's after whose first return it dies.
+the commit, or a function of Shelduck's after whose first return it dies, or with a number after a
+later one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sqlalchemy import Engine, event
 
 import shelduck
 from shelduck.catalog.databases.store import Store
+from tests.support.jars import s3_settings
 from tests.support.spark import local_session
 
 if TYPE_CHECKING:
@@ -34,9 +36,10 @@ _MODULES = ("shelduck.api.lake", "shelduck.verbs.table.table", "shelduck.stateme
 
 def main() -> None:
     url, data, statement, point = sys.argv[1:]
+    more = s3_settings() if data.startswith("s3:") else None
     with (
         tempfile.TemporaryDirectory() as scratch,
-        local_session(Path(scratch)) as spark,
+        local_session(Path(scratch), more) as spark,
         shelduck.connect(url, spark=spark, progress=False) as lake,
     ):
         arm(point, Path(data))
@@ -59,8 +62,9 @@ def arm(point: str, data: Path) -> None:
         when, _, number = point.partition(" ")
         Store._commit = _dying(Store._commit, before=when == "before", calls=int(number or 1))
     else:
-        module, _, name = point.rpartition(".")
-        _replace(getattr(import_module(module), name))
+        path, _, number = point.partition(" ")
+        module, _, name = path.rpartition(".")
+        _replace(getattr(import_module(module), name), int(number or 1))
 
 
 def die() -> None:
@@ -88,17 +92,18 @@ def _dying(
 
     @wraps(function)
     def dying(*arguments: object, **more: object) -> object:
-        found = None
-        if not before:
-            found = function(*arguments, **more)
-        if next(left) == 0:
+        is_last = next(left) == 0
+        if is_last and before:
+            die()
+        found = function(*arguments, **more)
+        if is_last:
             die()
         return found
 
     return dying
 
 
-def _replace(function: Callable[..., object]) -> None:
+def _replace(function: Callable[..., object], calls: int) -> None:
     """Put the dying function wherever a module of ours has imported it."""
     found = [
         (module, name)
@@ -108,7 +113,7 @@ def _replace(function: Callable[..., object]) -> None:
         if value is function
     ]
     for module, name in found:
-        setattr(module, name, _dying(function))
+        setattr(module, name, _dying(function, calls=calls))
 
 
 def _files(folder: Path) -> set[Path]:

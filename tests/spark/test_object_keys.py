@@ -154,6 +154,30 @@ def test_uploads_that_never_ended_are_orphans(s3, tmp_path):
         assert sorted(left) == ["of-somebody.bin", "part-0.parquet"]
 
 
+def test_a_write_that_never_landed_is_found_whatever_the_pages_of_the_listing(
+    s3, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(s3_requests, "_IN_ONE_REQUEST", 2)
+    with shelduck.connect(f"sqlite:///{tmp_path}/lake.db", HOME) as lake:
+        lake.execute("CREATE TABLE t (id INT)")
+        with lake._state.store.read() as connection:
+            unique = connection.execute(text("SELECT table_uuid FROM ducklake_table")).scalar()
+        write, later = write_directory(unique, 0, 0), write_directory(unique, 2**42, 0)
+        names = [f"{write}/city=#/{n}.parquet" for n in range(5)] + [f"{write}/a.bin"]
+        for name in (*names, f"{later}/a.parquet", f"{write_directory(str(uuid4()), 0, 0)}/a"):
+            s3.put(f"lake/main/t/{name}", b"12")
+
+        counted(s3.endpoint)
+        found = lake.remove_orphans(older_than="0 seconds")
+
+        # Eight objects, two on each page; then the uploads.
+        assert counted(s3.endpoint) == {"LIST": 4 + 1, "DELETE_MANY": 3}
+        assert sorted(found.files) == sorted(f"{HOME}main/t/{name}" for name in names)
+        assert found.bytes == 12
+        # By the clock of its writer, the other write has not begun yet.
+        assert [key.split("/")[3] for key in s3.keys("lake/")][1:] == [later]
+
+
 @pytest.mark.parametrize("key", ["", "..", "../other/x", "t/../../x"])
 def test_what_leaves_the_root_is_not_deleted(s3, key):
     s3.put("lake/t/0.parquet", b"")

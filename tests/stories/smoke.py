@@ -14,7 +14,7 @@ import shelduck
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -33,7 +33,12 @@ SNAPSHOT_OF_FIRST_ROWS = 2
 SNAPSHOT_OF_SECOND_ROWS = 3
 
 
-def run_story(lake_url: str, data_path: str, spark: SparkSession) -> None:
+def run_story(
+    lake_url: str,
+    data_path: str,
+    spark: SparkSession,
+    duckdb: Callable[[str], DuckDBOracle] = DuckDBOracle,
+) -> None:
     """Tells the story on a new lake; fails where what is read is not what is written here."""
     with shelduck.connect(lake_url, data_path, spark) as lake:
         _first_rows(lake, spark)
@@ -43,7 +48,8 @@ def run_story(lake_url: str, data_path: str, spark: SparkSession) -> None:
         _another_table_and_a_query(lake)
         _the_lake_as_it_was(lake)
         _rows_change(lake, spark)
-    _duckdb_agrees(lake_url)
+    with duckdb(lake_url) as oracle:
+        _duckdb_agrees(oracle)
 
 
 def _first_rows(lake: shelduck.Lake, spark: SparkSession) -> None:
@@ -196,33 +202,32 @@ def _visits() -> list[tuple[object, ...]]:
     return [row for n, row in sorted(rows.items()) if not (4 <= n <= 39 and n % 3 > 0)]
 
 
-def _duckdb_agrees(lake_url: str) -> None:
-    with DuckDBOracle(lake_url) as duckdb:
-        assert duckdb.rows("trips") == [
-            (
-                1,
-                10,
-                {"name": "pier", "at": EIGHT, "zone": None},
-                ["slow", None],
-                {"view": 9},
-                "NO",
-                "unknown",
-            ),
-            (2, 20, None, [], None, "NO", "unknown"),
-            (3, None, None, None, None, "NO", "unknown"),
-            (4, 3000000000, {"name": "dock", "at": None, "zone": 7}, None, None, "DE", "unknown"),
-            (5, None, None, None, None, "NO", "Oslo"),
-        ]
-        assert duckdb.rows("trips", version=SNAPSHOT_OF_FIRST_ROWS, columns="id, city") == [
-            (1, "Oslo"),
-            (2, "Rome"),
-        ]
-        assert sorted(duckdb.sql("SELECT * FROM visits")) == sorted(_visits(), key=lambda r: r[0])
-        assert duckdb.sql("SELECT count(*) FROM visits") == [(len(_visits()),)]
-        assert duckdb.rows("countries", columns="code, rate") == [
-            ("DE", Decimal("1.00")),
-            ("NO", Decimal("1.25")),
-        ]
+def _duckdb_agrees(duckdb: DuckDBOracle) -> None:
+    assert duckdb.rows("trips") == [
+        (
+            1,
+            10,
+            {"name": "pier", "at": EIGHT, "zone": None},
+            ["slow", None],
+            {"view": 9},
+            "NO",
+            "unknown",
+        ),
+        (2, 20, None, [], None, "NO", "unknown"),
+        (3, None, None, None, None, "NO", "unknown"),
+        (4, 3000000000, {"name": "dock", "at": None, "zone": 7}, None, None, "DE", "unknown"),
+        (5, None, None, None, None, "NO", "Oslo"),
+    ]
+    assert duckdb.rows("trips", version=SNAPSHOT_OF_FIRST_ROWS, columns="id, city") == [
+        (1, "Oslo"),
+        (2, "Rome"),
+    ]
+    assert sorted(duckdb.sql("SELECT * FROM visits")) == sorted(_visits(), key=lambda r: r[0])
+    assert duckdb.sql("SELECT count(*) FROM visits") == [(len(_visits()),)]
+    assert duckdb.rows("countries", columns="code, rate") == [
+        ("DE", Decimal("1.00")),
+        ("NO", Decimal("1.25")),
+    ]
 
 
 def _ids(rows: DataFrame) -> list[int]:

@@ -10,7 +10,7 @@ import pytest
 from tests.support.documents import DOCS, README, Reader, outputs
 
 TEAM = DOCS / "guides" / "team.md"
-# It needs a store and Spark with its connector: tests/differential/test_object_store.py.
+# It needs a store and Spark with its connector: tests/object_store.
 STORES = DOCS / "guides" / "object-stores.md"
 # These take seconds, on lines that other tests reach.
 SLOW = ("coming-from", "streaming", "upkeep")

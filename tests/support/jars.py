@@ -1,6 +1,7 @@
-"""JARs that slow tests give to Spark: which they are, and how they come from Maven Central.
+"""JARs that tests give to Spark: which they are, and how they come from Maven Central.
 
-`make jars` runs this module. Ivy, which Spark brings along, fetches what jars.lock names.
+`make jars` runs this module, and `make test` does for those of S3 alone. Ivy, which Spark brings
+along, fetches what jars.lock names.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+import pytest
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "jars.lock"
@@ -68,11 +70,30 @@ def fetch(jar: Jar) -> None:
         print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)  # noqa: T201 - a script
 
 
-def main() -> None:
-    """Fetch what is missing; without Maven Central only CI fails."""
+def s3_settings() -> dict[str, str]:
+    """What a local Spark is told so that it has the connector for S3.
+
+    Without the JARs a skip, or in CI a failure.
+    """
+    jars = locked("s3")
+    missing = [jar.package for jar in jars if not jar.is_right]
+    if missing:
+        why = f"not fetched from Maven Central: {', '.join(missing)}"
+        pytest.fail(why) if runs_in_ci() else pytest.skip(why)
+    # Spark would copy what it gets as spark.jars.
+    return {"spark.driver.extraClassPath": os.pathsep.join(str(jar.path) for jar in jars)}
+
+
+def runs_in_ci() -> bool:
+    """Whether no test may be left out because something is missing."""
+    return os.environ.get("CI", "") not in ("", "0", "false")
+
+
+def main(user: str | None = None) -> None:
+    """Fetch what is missing, for some tests or all; without Maven Central only CI fails."""
     FOLDER.mkdir(exist_ok=True)
     wrong = []
-    for jar in locked():
+    for jar in locked(user):
         if not jar.is_right:
             print(f"fetching {jar.package}")  # noqa: T201 - a script
             fetch(jar)
@@ -80,8 +101,8 @@ def main() -> None:
     shutil.rmtree(FOLDER / "cache", ignore_errors=True)
     if wrong:
         print(f"not fetched, or not what jars.lock says: {', '.join(wrong)}")  # noqa: T201
-        sys.exit(os.environ.get("CI") == "true")
+        sys.exit(runs_in_ci())
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

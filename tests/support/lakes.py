@@ -23,8 +23,11 @@ Row = tuple[Any, ...]
 class Base:
     """A lake that tests begin with; each gets a copy of its catalog over the same files."""
 
-    def __init__(self, folder: Path, spark: SparkSession, statements: list[str]) -> None:
+    def __init__(
+        self, folder: Path, spark: SparkSession, statements: list[str], data_path: str = ""
+    ) -> None:
         self.folder = folder
+        self.data_path = data_path or f"{folder}/data/"
         self.spark = spark
         self.catalog = folder / "base.db"
         self._copies = 0
@@ -33,7 +36,7 @@ class Base:
                 lake.sql(statement)
 
     def connect(self, catalog: Path) -> shelduck.Lake:
-        return shelduck.connect(f"sqlite:///{catalog}", f"{self.folder}/data", self.spark)
+        return shelduck.connect(f"sqlite:///{catalog}", self.data_path, self.spark)
 
     def copy(self) -> tuple[Path, shelduck.Lake]:
         """A catalog of its own, and the lake in it."""

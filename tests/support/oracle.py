@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from tests.support.s3 import S3Server
+
 Row = tuple[Any, ...]
 
 # In the order in which they must load: DuckLake asks for the scanner of its catalog's database.
@@ -57,6 +59,7 @@ class DuckDBOracle:
     `url` is a Shelduck address (`sqlite:////abs.db`, `postgresql://...`, `duckdb:////abs.ducklake`).
     `data_path` is needed where DuckDB is to create the lake; an existing lake knows its own.
     `options` go into ATTACH as they are: `{"DATA_INLINING_ROW_LIMIT": 0}`.
+    `store` is the server of a lake on S3.
 
     A lake in a DuckDB file can be open in one place only: close the oracle before Shelduck opens
     it, and the other way round.
@@ -67,8 +70,11 @@ class DuckDBOracle:
         url: str,
         data_path: str | Path | None = None,
         options: Mapping[str, str | int | bool] | None = None,
+        store: S3Server | None = None,
     ) -> None:
-        self._connection = duckdb_with(EXTENSIONS)
+        self._connection = duckdb_with(EXTENSIONS if store is None else (*EXTENSIONS, "httpfs"))
+        if store is not None:
+            self._connection.execute(store.duckdb_secret)
         self._connection.execute(duckdb_attach_string(url, data_path, options=options))
         self._connection.execute("USE lake")
 

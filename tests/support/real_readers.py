@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyspark
 import pytest
 
-from tests.support.jars import locked
+from tests.support.jars import locked, runs_in_ci
 from tests.support.spark import local_session
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def session_with_readers(folder: Path) -> Iterator[SparkSession]:
         why = f"the readers are for Spark 4.1, and this is {pyspark.__version__}"
     elif missing:
         why = f"not here: {', '.join(missing)}; run `make jars`, which needs Maven Central"
-    if why and os.environ.get("CI") == "true":
+    if why and runs_in_ci():
         pytest.fail(why)
     if why:
         pytest.skip(why)

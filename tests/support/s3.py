@@ -49,9 +49,17 @@ class S3Server:
     def endpoint(self) -> str:
         return f"http://{self.address}"
 
-    def keys(self, prefix: str = "") -> list[str]:
+    @property
+    def duckdb_secret(self) -> str:
+        """The statement that leads DuckDB's httpfs here."""
+        return (
+            f"CREATE SECRET (TYPE s3, KEY_ID '{KEY}', SECRET '{SECRET}', REGION 'us-east-1',"
+            f" ENDPOINT '{self.address}', USE_SSL false, URL_STYLE 'path')"
+        )
+
+    def keys(self, prefix: str = "", bucket: str = BUCKET) -> list[str]:
         """The keys of all objects below a prefix but markers of directories, in order."""
-        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         found = (entry["Key"] for page in pages for entry in page.get("Contents", ()))
         return sorted(key for key in found if not key.endswith("/"))
 

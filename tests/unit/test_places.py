@@ -12,11 +12,13 @@ from shelduck.catalog.schema.create import absolute_data_path
 from shelduck.errors import CorruptLake
 from shelduck.model.files.place import (
     Place,
+    is_below,
     joined,
     normal,
     place_below,
     place_in,
     place_of_stranger,
+    spellings,
     split_address,
     storage_path,
 )
@@ -140,3 +142,12 @@ def test_only_places_are_deleted():
         "delete_file": "Place",
         "delete_files": "Iterable[Place]",
     }
+
+
+def test_a_path_is_below_a_directory_under_each_name_of_the_storage():
+    for path in ("s3://b/lake/x", "S3A://b//lake/x", "s3n://b/lake/y/../x"):
+        assert is_below(path, "s3a://b/lake/")
+    for path in ("s3://b/lakes/x", "s3://c/lake/x", "s3://b/lake/../x", "/lake/x"):
+        assert not is_below(path, "s3a://b/lake/")
+    assert spellings("S3A://b//x") == {"s3://b/x", "s3a://b/x", "s3n://b/x"}
+    assert spellings("/a/../b") == {"/b"}

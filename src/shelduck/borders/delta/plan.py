@@ -20,6 +20,7 @@ from shelduck.borders.delta.steps import Imported, ImportStep, Planner
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, RowChange
 from shelduck.model.files.data_files import DataFile, NewDeleteFile, deletes_seen
+from shelduck.model.files.place import is_below
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.spark.deletes.delete_positions import write_positions
@@ -189,7 +190,7 @@ def _sizes(log: DeltaLog, start: int, known: Imported | None, own_path: str) -> 
         if state.metadata.schema != schema:
             wanted |= state.files
             schema = state.metadata.schema
-    inside = next((path for path in wanted if path.startswith(own_path)), None)
+    inside = next((path for path in wanted if is_below(path, own_path)), None)
     if inside is not None:
         raise InvalidRequest(
             f"{inside} is below the lake's data path {own_path}, where maintenance deletes files"

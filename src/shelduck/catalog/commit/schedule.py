@@ -29,13 +29,14 @@ from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import CorruptLake
 from shelduck.model.files.place import (
     Place,
-    normal,
     place_below,
     place_in,
+    spellings,
     split_address,
     storage_path,
 )
 
+_ROWS = 10_000
 _s, _r = tables.files_scheduled_for_deletion.c, own_tables.released_file.c
 _INSERT = insert(tables.files_scheduled_for_deletion)
 _RELEASE = insert(own_tables.released_file)
@@ -153,12 +154,14 @@ def paths_in_use(connection: Connection, lake: LakeInfo, wanted: Iterable[str]) 
     A file is found under any spelling of its path in the catalog, apart from links.
     """
     directories = table_directories(connection, lake)
+    homes = set(map(storage_path, directories))
     by_storage: dict[str, set[str]] = {}
     names: set[str] = set()
     for path in wanted:
-        by_storage.setdefault(storage_path(path), set()).add(path)
-        names |= {path, normal(path)}
-        names |= {path[len(d) :] for d in _prefixes(normal(path)) if d in directories}
+        plain = storage_path(path)
+        by_storage.setdefault(plain, set()).add(path)
+        names |= {path} | spellings(path)
+        names |= {plain[len(home) :] for home in _prefixes(plain) if home in homes}
     found: set[str] = set()
     by_table = directory_by_table(directories)
     for source in (tables.data_file, tables.delete_file):
@@ -236,13 +239,21 @@ def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[s
     return {place: {uuids[n] for n in ids} for place, ids in directories.items()}
 
 
-def known_paths(connection: Connection, lake: LakeInfo) -> set[str]:
-    """Return the paths of all files that any row of the catalog names, in `storage_path`'s form."""
+def known_among(connection: Connection, lake: LakeInfo, wanted: set[str]) -> set[str]:
+    """Return which of these paths any row of the catalog names, in `storage_path`'s form.
+
+    All rows are looked at, a few at a time: a catalog has no index of paths.
+    """
+    if not wanted:
+        return set()
     by_table = directory_by_table(table_directories(connection, lake))
-    found = {storage_path(f.path) for f in scheduled_files(connection, lake, None)}
+    found = {storage_path(f.path) for f in scheduled_files(connection, lake, None)} & wanted
     for source in (tables.data_file, tables.delete_file):
         c = source.c
         query = select(c.table_id, c.path, c.path_is_relative)
-        for number, path, relative in connection.execute(query):
-            found.add(storage_path(resolve(by_table.get(number, ""), path, relative)))
+        for row in connection.execute(query.execution_options(yield_per=_ROWS)):
+            number, path, relative = row
+            place = storage_path(resolve(by_table.get(number, ""), path, relative))
+            if place in wanted:
+                found.add(place)
     return found

@@ -17,6 +17,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*)(?:/|$))?(.*)", re
 _ODD = re.compile(r"(?:^|/)\.{0,2}/|(?:^|/)\.{1,2}$")
 # Names of the same storage.
 _STORAGE = {"s3a": "s3", "s3n": "s3"}
+_STORAGES = {"s3", "s3a", "s3n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,7 @@ def require_path(path: str) -> None:
 
 def require_allowed(place: str, roots: tuple[str, ...] | None, what: str) -> None:
     """Raise InvalidRequest for a path that is below none of these directories; None allows all."""
-    if roots is not None and not any(
-        storage_path(place).startswith(storage_path(root)) for root in roots
-    ):
+    if roots is not None and not any(is_below(place, root) for root in roots):
         raise InvalidRequest(
             f"{what} is in none of the allowed places {', '.join(map(repr, roots))}; if it belongs"
             " to the lake, add its directory to allow of connect"
@@ -127,6 +126,18 @@ def storage_path(path: str) -> str:
     if scheme in _STORAGE:
         return normal(f"{_STORAGE[scheme]}://{host}/{key}")
     return normal(path)
+
+
+def is_below(path: str, root: str) -> bool:
+    """Return whether a path is below the directory ``root``, which ends in '/', however spelled."""
+    return storage_path(path).startswith(storage_path(root))
+
+
+def spellings(path: str) -> set[str]:
+    """Return the plain spellings of a path: one for each name of its storage."""
+    scheme, host, key = split_address(path)
+    names = {scheme} if scheme not in _STORAGES else _STORAGES
+    return {normal(f"{name}://{host}/{key}" if name else path) for name in names}
 
 
 def split_address(path: str) -> tuple[str, str, str]:

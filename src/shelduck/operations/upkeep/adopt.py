@@ -9,6 +9,7 @@ from shelduck.catalog.read.paths import hive_parts
 from shelduck.errors import AlreadyExists, InvalidRequest
 from shelduck.model.files.data_files import ColumnStats, NewDataFile
 from shelduck.model.files.layout import Layout
+from shelduck.model.files.place import is_below, storage_path
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.bounds import bound, bound_text
@@ -53,12 +54,13 @@ def adopt_files(
     that does not fit. Files without rows are left out.
     """
     files = find_parquet(places)
-    again = next((f.path for f in files if f.path in known), None)
+    taken = set(map(storage_path, known))
+    again = next((f.path for f in files if storage_path(f.path) in taken), None)
     if again is not None:
         raise AlreadyExists(
             f"file {again} is already part of {table.full_name}; nothing was added", about="file"
         )
-    inside = next((f.path for f in files if f.path.startswith(own_path)), None)
+    inside = next((f.path for f in files if is_below(f.path, own_path)), None)
     if inside is not None:
         raise InvalidRequest(
             f"{inside} is below the lake's data path {own_path}, where maintenance deletes files"

@@ -1,7 +1,9 @@
-"""Requests of S3 that pyarrow does not have: many deletions in one, and uploads that never ended.
+"""Requests of S3 that pyarrow does not have.
 
-They need boto3, the extra ``shelduck[s3]``. Without it, pyarrow deletes files one by one, each with
-three requests, and unfinished uploads are left to the bucket's own lifecycle rule.
+These are deletions of many files, listings page by page, and uploads that never ended. They need
+boto3, the extra ``shelduck[s3]``. Without it, pyarrow deletes files one by one, each with three
+requests, a listing is in memory as a whole, and unfinished uploads are left to the bucket's own
+lifecycle rule.
 """
 
 from __future__ import annotations
@@ -55,6 +57,28 @@ def delete_objects(places: Iterable[Place]) -> list[Place]:
         for _ in pool.map(lambda lot: _delete(*lot), lots):
             pass
     return others
+
+
+def object_pages(directory: str) -> Iterator[list[tuple[str, int, datetime]]] | None:
+    """Return pages of the objects below a directory: names, sizes and times of the last change.
+
+    None without boto3, or elsewhere.
+    """
+    scheme, bucket, prefix = split_address(directory)
+    client = _client(home_of(directory).settings) if scheme in S3 else None
+    return None if client is None else _pages(client, bucket, prefix)
+
+
+def _pages(client: Any, bucket: str, prefix: str) -> Iterator[list[tuple[str, int, datetime]]]:
+    listing = client.get_paginator("list_objects_v2")
+    pages = listing.paginate(Bucket=bucket, Prefix=prefix, MaxKeys=_IN_ONE_REQUEST)
+    with _as_os_error(bucket):
+        for page in pages:
+            yield [
+                (found["Key"][len(prefix) :], found["Size"], found["LastModified"].astimezone(UTC))
+                for found in page.get("Contents", ())
+                if found["Key"] != prefix
+            ]
 
 
 def unfinished_uploads(directory: str) -> Iterator[Upload]:

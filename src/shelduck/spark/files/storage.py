@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ import pyarrow.fs
 from shelduck.errors import CorruptLake
 from shelduck.model.files.place import Place, normal, split_address
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.s3_requests import delete_objects
+from shelduck.spark.files.s3_requests import delete_objects, object_pages
 
 TAIL = 64 * 1024
 _THREADS = 16
@@ -241,25 +241,51 @@ class Stored:
     is_directory: bool
 
 
-def list_everything(directory: str) -> list[Stored]:
-    """Return all files and directories below a directory, including hidden ones.
+def list_everything(directory: str) -> Iterator[Stored]:
+    """Yield all files and directories below a directory, including hidden ones; none without it.
 
-    An empty list if it does not exist. If a file system gives no time, a file counts as changed
+    On S3 with boto3, and on local disks, they come a few at a time. Directories that a storage only
+    infers from its files are left out. If a file system gives no time, a file counts as changed
     just now.
     """
+    plain = local_path(directory)
+    if plain is not None:
+        yield from _walk(plain, "")
+        return
+    pages = object_pages(directory)
+    if pages is not None:
+        for page in pages:
+            for name, size, changed in page:
+                yield Stored(name.rstrip("/"), size, changed, name.endswith("/"))
+        return
     files, name = filesystem(directory)
     root = name.rstrip("/")
     selector = pyarrow.fs.FileSelector(root, recursive=True, allow_not_found=True)
     now = datetime.now(UTC)
-    return [
-        Stored(
-            info.path.removeprefix(root).lstrip("/"),
-            info.size or 0,
-            now if info.mtime is None else info.mtime.astimezone(UTC),
-            info.type == pyarrow.fs.FileType.Directory,
-        )
-        for info in files.get_file_info(selector)
-    ]
+    for info in files.get_file_info(selector):
+        if info.is_file or info.mtime is not None:
+            yield Stored(
+                info.path.removeprefix(root).lstrip("/"),
+                info.size or 0,
+                now if info.mtime is None else info.mtime.astimezone(UTC),
+                not info.is_file,
+            )
+
+
+def _walk(root: str, below: str) -> Iterator[Stored]:
+    """Yield what is in a local directory; what disappears meanwhile is left out."""
+    try:
+        entries = list(os.scandir(os.path.join(root, below)))  # noqa: PTH118
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        with contextlib.suppress(FileNotFoundError):
+            found, is_directory = entry.stat(), entry.is_dir()
+            changed = datetime.fromtimestamp(found.st_mtime, UTC)
+            size = 0 if is_directory else found.st_size
+            yield Stored(below + entry.name, size, changed, is_directory)
+            if is_directory:
+                yield from _walk(root, f"{below}{entry.name}/")
 
 
 def list_names(directory: str) -> list[str]:

@@ -9,7 +9,7 @@ from shelduck.catalog.upkeep.expire import ExpiryRequest, expire_snapshots
 from shelduck.catalog.upkeep.options import read_settings
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.options import TableOptions, table_options
-from shelduck.operations.upkeep import cleanup
+from shelduck.operations.upkeep import cleanup, orphans
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table.table import Table
 from shelduck.work.compaction import refuse_in_transaction
@@ -171,7 +171,7 @@ class LakeUpkeep(CatalogVerbs):
         """
         refuse_in_transaction(self._unit, "remove_orphans()")
         state = self._state
-        done = cleanup.remove_orphans(
+        done = orphans.remove_orphans(
             state.store,
             state.info,
             earlier(older_than),

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from shelduck.borders.report import ExportReport
 from shelduck.catalog.schema.create import absolute_data_path
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.files.place import is_below
 from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.verbs.table.upkeep import UpkeepVerbs
 from shelduck.work.results import Staged
@@ -61,7 +62,7 @@ class ExportBase(FlushVerbs, UpkeepVerbs):
     def _location(self, path: Place) -> str:
         location = absolute_data_path(os.fspath(path))
         inside = self._state.info.data_path
-        if location.startswith(inside):
+        if is_below(location, inside):
             raise InvalidRequest(
                 f"{location} is below the lake's data path {inside}, which only the lake writes"
                 " to; export to another directory"
