@@ -24,6 +24,7 @@ from benchmarks import (
     rows,
     scale,
     scan,
+    statements,
     storm,
     ui,
 )
@@ -32,6 +33,7 @@ from benchmarks.peers import measuring
 
 BENCHMARKS = {
     "alter": alter.run,
+    "statements": statements.run,
     "scan": scan.run,
     "append": append.run,
     "open": opening.run,

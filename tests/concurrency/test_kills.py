@@ -150,8 +150,8 @@ def test_a_killed_process_leaves_the_lake_as_before_or_as_after(case, sqlite_url
         assert oracle.rows(table, version=base) == BEFORE
 
 
-# Submitted, claimed, WAITING_TXN, RUNNING, counted, the first lot, the second …, published.
-STEPS = [f"after {n}" for n in range(1, 11)]
+# Submitted, claimed, RUNNING, the first lot, the second …, published.
+STEPS = [f"after {n}" for n in range(1, 7)]
 
 
 @pytest.mark.timeout(600)
@@ -187,7 +187,7 @@ def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_p
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("point", ["shelduck.spark.files.storage.copy_file", "after 5", "after 6"])
+@pytest.mark.parametrize("point", ["shelduck.spark.files.storage.copy_file", "after 3", "after 4"])
 def test_a_job_is_killed_while_it_copies_what_was_written_meanwhile(
     sqlite_url, data_path, spark, point
 ):
@@ -220,8 +220,8 @@ def test_a_job_is_killed_while_it_copies_what_was_written_meanwhile(
 
 MAKE_ROLLUP = "CREATE MATERIALIZED VIEW r AS SELECT k, SUM(v) s, COUNT(*) n FROM t GROUP BY k"
 IN_ROLLUP = "SELECT k, SUM(v), COUNT(*) FROM t GROUP BY k ORDER BY k"
-# Submitted, claimed, WAITING_TXN, RUNNING, filled, listed.
-ROLLUP_STEPS = [f"after {n}" for n in range(1, 7)]
+# Submitted, claimed, RUNNING, filled, listed.
+ROLLUP_STEPS = [f"after {n}" for n in range(1, 6)]
 
 
 @pytest.mark.timeout(600)

@@ -257,9 +257,9 @@ def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
     assert job.state is JobState.RUNNING
     assert len(landed) == 1
 
-    def counts(self, table, parts):
+    def counts(self, table, before, parts):
         landed.extend(parts)
-        return real(self, table, parts)
+        return real(self, table, before, parts)
 
     monkeypatch.setattr(JobWorker, "_land", counts)
     [again] = lake.jobs()

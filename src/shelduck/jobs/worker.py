@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.running import jobs as catalog_jobs
@@ -28,11 +29,13 @@ from shelduck.errors import (
     StorageUnavailable,
 )
 from shelduck.jobs.endings import ending, left_open
+from shelduck.jobs.pace import Progress, pauses
 from shelduck.jobs.publication import publication
 from shelduck.jobs.rollup_builder import build_rollups, drop_unlisted, exchange
 from shelduck.leases.identity import is_gone, new_identity
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
+from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
 from shelduck.operations.landing import require_files
@@ -60,13 +63,13 @@ from shelduck.work.state import LakeState
 from shelduck.work.table_flush import FlushVerbs
 from shelduck.work.unit import UnitOfWork
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Bins per concurrent task in one commit, a Spark job: what a crash may lose.
 _LOT = 4
 # Less than this is not worth a core of its own.
 _LEAST_BIN = 16 << 20
 # After so many lost races, a job briefly leaves rollups stale, so that it ends at all.
 _INSISTING = 5
+_WAITING = frozenset({JobState.PENDING, JobState.WAITING_TXN})
 _RUNNING = frozenset({JobState.RUNNING})
 # Consecutive attempts after an error that may be temporary, such as a full disk.
 _ATTEMPTS = 3
@@ -82,6 +85,7 @@ class JobWorker:
         self._name = new_identity()
         self._lost = 0
         self._failed = 0
+        self._is_finished = False
 
     def run(self) -> Committed:
         """Run the job to its end; raises what `SchemaChangeJob.wait` raises."""
@@ -104,10 +108,11 @@ class JobWorker:
                 yield
         finally:
             with suppress(ShelduckError):
-                catalog_jobs.release_job(self._state.store, self._number, self._name)
+                if not self._is_finished:
+                    catalog_jobs.release_job(self._state.store, self._number, self._name)
 
     def _run(self) -> Committed:
-        pauses = _pauses()
+        waits = pauses()
         while True:
             job = self._look()
             if job.state is JobState.FINISHED:
@@ -120,8 +125,8 @@ class JobWorker:
             if job.is_late(datetime.now(UTC)):
                 self._cancel("Timeout")
             elif not self._claim(job):
-                time.sleep(next(pauses))
-            elif (published := self._go_on(job, lambda: time.sleep(next(pauses)))) is not None:
+                time.sleep(next(waits))
+            elif (published := self._go_on(job, lambda: time.sleep(next(waits)))) is not None:
                 return published
 
     def _claim(self, job: Job) -> bool:
@@ -157,10 +162,7 @@ class JobWorker:
         return done
 
     def _next(self, job: Job, pause: Callable[[], None]) -> Committed | None:
-        if job.state is JobState.PENDING:
-            self._step(JobState.WAITING_TXN, frozenset({JobState.PENDING}))
-            return None
-        if job.state is JobState.WAITING_TXN:
+        if job.state in _WAITING:
             self._wait_for_writers(job, pause)
             return None
         if job.work.rollups:
@@ -173,14 +175,13 @@ class JobWorker:
         with self._state.store.read() as connection:
             found = writers_before(connection, job.table_id, job.base)
         alive = [writer for writer in found if not is_gone(writer)]
-        waiting = frozenset({JobState.WAITING_TXN})
         if alive:
             told = f"waits for {len(alive)} writer(s)"
             if job.message != told:
-                self._step(JobState.WAITING_TXN, waiting, message=told)
+                self._step(JobState.WAITING_TXN, _WAITING, message=told)
             pause()
             return
-        step = JobStep(job.id, waiting, JobState.RUNNING, "", worker=self._name)
+        step = JobStep(job.id, _WAITING, JobState.RUNNING, "", worker=self._name)
         begin_running(self._state.store, step, job)
 
     def _advance(self, job: Job) -> Committed | None:
@@ -194,14 +195,16 @@ class JobWorker:
         if isinstance(flushed, Committed | Unchanged) and flushed.note:
             self._cancel(f"rows stay in the catalog: {flushed.note}")
             return None
-        found = survey(self._state.store, self._version(job), self._state.layouts)
+        if isinstance(flushed, Committed):
+            table = self._version(job)
+        found = survey(self._state.store, table, self._state.layouts)
         if found.without_ids:
             self._cancel(
                 f"rows of {found.without_ids[0].path} have no ids, so the file cannot be rewritten;"
                 " add the file again, or delete its rows and insert them"
             )
             return None
-        if self._convert(found, unconverted(found, shadows), shadows):
+        if self._convert(job, found, unconverted(found, shadows), shadows):
             return None
         return self._publish(job, found)
 
@@ -216,7 +219,7 @@ class JobWorker:
         try:
             change = stage_converted(unit, found.rows, change, job.work.conversions)
             changes = [change, *copies.changes, *unit.workspace.changes()]
-            done = self._commit(changes, table, JobState.FINISHED, unit)
+            done = self._commit(changes, table, self._finish(found), unit)
         except OutcomeUnknown:
             raise
         except Exception:
@@ -224,7 +227,8 @@ class JobWorker:
             discard(table, copies.paths)
             unit.rollback()
             raise
-        refresh_by_id(self._state, table)
+        if rollup_names(table):
+            refresh_by_id(self._state, table)
         return Committed(done.snapshot.id)
 
     def _roll_up(self, job: Job) -> Committed:
@@ -251,17 +255,23 @@ class JobWorker:
         """Rewrite older files, or finish if there are none."""
         found = survey(self._state.store, self._version(job), self._state.layouts)
         assert job.last_file is not None
-        if self._convert(found, older(found, job.last_file), ()):
+        if self._convert(job, found, older(found, job.last_file), ()):
             return None
-        return Committed(self._commit([], found.table, JobState.FINISHED).snapshot.id)
+        done = self._commit([], found.table, self._finish(found))
+        return Committed(done.snapshot.id)
 
-    def _convert(self, found: Survey, left: set[int], shadows: tuple[Shadow, ...]) -> bool:
+    def _convert(
+        self, job: Job, found: Survey, left: set[int], shadows: tuple[Shadow, ...]
+    ) -> bool:
         """Rewrite files and commit them lot by lot; False if there are none."""
-        total = len(found.rows.files)
-        self._step(JobState.RUNNING, _RUNNING, done=total - len(left), total=total)
         if not left:
             return False
+        total = len(found.rows.files)
+        done = total - len(left)
         bins = self._bins(found, left)
+        if (job.done, job.total) != (done, total) and sum(b.bytes for b in bins) > _LEAST_BIN:
+            # Nobody sees how far a small table is.
+            self._step(JobState.RUNNING, _RUNNING, done=done, total=total)
         name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
         spark = self._state.spark
@@ -271,10 +281,14 @@ class JobWorker:
                 began = time.monotonic()
                 written = self._written(found, lot, shadows, report)
                 spent = round(1000 * (time.monotonic() - began))
-                # Files that others changed are left out, and converted again later.
-                land(written, partial(self._land, found.table))
                 speed = JobSpeed(sum(b.bytes for b in lot), spent, min(len(lot), at_once(spark)))
-                self._step(JobState.RUNNING, _RUNNING, speed=speed)
+                # Files that others changed are left out, and converted again later.
+                landed = land(
+                    written, partial(self._land, found.table, Progress(done, total, speed))
+                )
+                done += sum(len(part.bin.files) for _, parts in landed for part in parts)
+                if done == total:
+                    break
                 now = self._look()
                 if not now.is_open or now.worker != self._name or now.is_late(datetime.now(UTC)):
                     break
@@ -303,9 +317,15 @@ class JobWorker:
                 raise
             raise InvalidRequest(told) from error
 
-    def _land(self, table: TableVersion, parts: Sequence[RewrittenBin]) -> int:
+    def _land(self, table: TableVersion, before: Progress, parts: Sequence[RewrittenBin]) -> int:
         changes = [change for part in parts for change in part.done.changes]
-        return self._commit(changes, table, JobState.RUNNING).snapshot.id
+        told = before.after([part.bin for part in parts])
+        step = self._stepped(JobState.RUNNING, _RUNNING, **told)
+        return self._commit(changes, table, step).snapshot.id
+
+    def _finish(self, found: Survey) -> JobStep:
+        total = len(found.rows.files)
+        return self._stepped(JobState.FINISHED, _RUNNING, done=total, total=total)
 
     def _version(self, job: Job) -> TableVersion:
         with self._state.store.read() as connection:
@@ -317,7 +337,7 @@ class JobWorker:
 
     def _look(self) -> Job:
         with self._state.store.read() as connection:
-            return catalog_jobs.job(connection, self._number)
+            return catalog_jobs.job(connection, self._number, is_there=True)
 
     def _cancel(self, message: str) -> None:
         # It may have ended in the meantime; the next look shows that.
@@ -327,7 +347,10 @@ class JobWorker:
         if job.work.rollups and job.state is JobState.CANCELLED:
             drop_unlisted(self._state, job)
 
-    def _step(
+    def _step(self, state: JobState, expected: frozenset[JobState], **told: Any) -> None:
+        catalog_jobs.move_job(self._state.store, self._stepped(state, expected, **told))
+
+    def _stepped(
         self,
         state: JobState,
         expected: frozenset[JobState],
@@ -336,19 +359,18 @@ class JobWorker:
         done: int | None = None,
         total: int | None = None,
         speed: JobSpeed | None = None,
-    ) -> None:
-        step = JobStep(
+    ) -> JobStep:
+        return JobStep(
             *(self._number, expected, state, message, done, total),
             worker=self._name,
             speed=speed,
         )
-        catalog_jobs.move_job(self._state.store, step)
 
     def _commit(
         self,
         changes: Sequence[Change],
         table: TableVersion,
-        state: JobState,
+        step: JobStep,
         rollups: UnitOfWork | None = None,
     ) -> Landed:
         """Commit changes of the job's table, and those staged for its rollups."""
@@ -359,14 +381,14 @@ class JobWorker:
         try:
             complete = [with_past(self._state.store, change, paths) for change in changes]
             require_files(complete, directories)
-            return commit(
+            landed = commit(
                 self._state.store,
                 self._state.info,
                 complete,
                 base=table.snapshot.id,
                 info=self._state.commit_info(f"job {self._number}"),
                 layouts_learned=self._state.layouts.unrecorded(),
-                job=JobStep(self._number, _RUNNING, state, worker=self._name),
+                job=step,
                 settlings=tuple(rollups.settlings().values()) if rollups else (),
             )
         except OutcomeUnknown:
@@ -374,11 +396,5 @@ class JobWorker:
         except Exception:
             discard(table, paths)
             raise
-
-
-def _pauses() -> Iterator[float]:
-    """Yield the seconds to wait before each new look."""
-    pause = _FIRST_PAUSE
-    while True:
-        yield pause
-        pause = min(pause * 1.5, _LONGEST_PAUSE)
+        self._is_finished = step.state is JobState.FINISHED
+        return landed

@@ -80,9 +80,9 @@ def table_of_id(unit: UnitOfWork, known: TableVersion) -> TableVersion:
     Raises Conflict if it was dropped.
     """
     name = TableName.of(known)
-    with unit.workspace.reading() as connection:
-        found = _same_table(unit, name, known)
-        if found is None and known.id >= 0:
+    found = _same_table(unit, name, known)
+    if found is None and known.id >= 0:
+        with unit.workspace.reading() as connection:
             other = catalog_read.name_at(connection, known.id, unit.workspace.base)
             found = None if other is None else _same_table(unit, TableName(*other), known)
     if found is None:

@@ -100,7 +100,8 @@ def commit(
         _check_others(connection, changes, others)
         work = fold(rebased(connection, lake, changes, others, head) if others else changes)
         if isinstance(job, JobStep):
-            step_job(connection, job, SnapshotId(head.id + (not work.is_empty)))
+            at = SnapshotId(head.id + (not work.is_empty))
+            step_job(connection, job, at, opening.present)
         done = _carry_out(Draft(store, lake, connection, opening), work, kinds, info)
         return beside.recorded(store, connection, opening, done)
 

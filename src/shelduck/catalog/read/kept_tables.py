@@ -71,21 +71,23 @@ class KeptTables:
 
         One statement if it is kept and unchanged.
         """
-        for (schema, name), kept in list(self._by_name.items()):
-            if kept.id == number:
-                same, _ = _unchanged(connection, kept, None)
-                if same is not None:
-                    self._keep(schema, name, same)
-                    return same
+        known = next((k for k, kept in list(self._by_name.items()) if kept.id == number), None)
+        if known is not None:
+            found = self._named(connection, *known, None)
+            if found is not None and found.id == number:
+                return found
         at = read.snapshot(connection)
         names = read.name_at(connection, number, at)
-        if names is None:
-            return None
+        found = None if names is None else self._named(connection, *names, at)
+        return found if found is not None and found.id == number else None
+
+    def _named(
+        self, connection: Connection, schema: str, name: str, at: Snapshot | None
+    ) -> TableVersion | None:
         try:
-            found = self.table(connection, *names, at)
+            return self.table(connection, schema, name, at)
         except NotFound:
             return None
-        return found if found.id == number else None
 
     def _keep(self, schema: str, name: str, found: TableVersion) -> None:
         self._by_name[schema, name] = found

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, or_, select, update
 
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.together import Together
 from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.errors import (
     AlreadyExists,
     Conflict,
@@ -50,14 +52,27 @@ _OPEN = tuple(sorted(state.value for state in OPEN_STATES))
 _ENDED = tuple(sorted(state.value for state in JobState if state not in OPEN_STATES))
 
 
+_BEFORE = Together(
+    {
+        "open": select(_TABLE).where(
+            _c.table_id == bindparam("of_table", type_=BIGINT), _c.state.not_in(_ENDED)
+        ),
+        "newest": select(or_null(func.max(_c.job_id)).label("job_id")),
+    }
+)
+
+
 def jobs(connection: Connection) -> list[Job]:
     """Return all jobs, the newest first; two statements at most."""
     return _read(connection, select(_TABLE).order_by(_c.job_id.desc()))
 
 
-def job(connection: Connection, number: int) -> Job:
-    """Return a job by its id; raise NotFound, naming the existing jobs."""
-    found = _read(connection, select(_TABLE).where(_c.job_id == number))
+def job(connection: Connection, number: int, *, is_there: bool | None = None) -> Job:
+    """Return a job by its id; raise NotFound, naming the existing jobs.
+
+    ``is_there`` is as for `open_job`.
+    """
+    found = _read(connection, select(_TABLE).where(_c.job_id == number), is_there=is_there)
     if not found:
         raise NotFound.named("job", str(number), [str(j.id) for j in jobs(connection)])
     return found[0]
@@ -150,7 +165,8 @@ def record_job(connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
     All tables of Shelduck exist. Raises AlreadyExists, naming the job, if the table has an
     unfinished one.
     """
-    before = open_job(connection, new.table_id, is_there=True)
+    answers = _BEFORE.ask(connection, {"of_table": new.table_id})
+    before = next(map(_job, answers["open"]), None)
     if before is not None:
         word = "ROLLUP" if before.work.makes_rollups else "COLUMN"
         state = "ROLLUP" if before.work.makes_rollups else "SCHEMA_CHANGE"
@@ -160,7 +176,7 @@ def record_job(connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
             f" {new.table_name}",
             about="job",
         )
-    number = (connection.execute(select(or_null(func.max(_c.job_id)))).scalar() or 0) + 1
+    number = (answers["newest"][0].job_id or 0) + 1
     row = {
         "job_id": number,
         "table_id": new.table_id,
@@ -192,10 +208,16 @@ def cancel_job(store: Store, number: int, message: str) -> None:
     move_job(store, JobStep(number, OPEN_STATES, JobState.CANCELLED, message))
 
 
-def step_job(connection: Connection, step: JobStep, snapshot: SnapshotId | None = None) -> None:
+def step_job(
+    connection: Connection,
+    step: JobStep,
+    snapshot: SnapshotId | None = None,
+    present: Collection[str] | None = None,
+) -> None:
     """Move a job to its next state; Conflict if it is in another state than the step expects.
 
-    ``snapshot`` is the one that the same transaction makes.
+    ``snapshot`` is the one that the same transaction makes; ``present`` are the tables that the
+    database has, if the caller already knows.
     """
     told = {
         "message": step.message,
@@ -207,6 +229,7 @@ def step_job(connection: Connection, step: JobStep, snapshot: SnapshotId | None 
     values["state"] = step.state.value
     if step.state not in OPEN_STATES:
         values["finished"] = datetime.now(UTC)
+        values["worker"] = None
     if step.state is JobState.FINISHED:
         values["published_snapshot"] = snapshot
     condition = [_c.job_id == step.job_id, _c.state.in_(sorted(s.value for s in step.expected))]
@@ -215,7 +238,11 @@ def step_job(connection: Connection, step: JobStep, snapshot: SnapshotId | None 
     if connection.execute(update(_TABLE).where(*condition).values(values)).rowcount != 1:
         now = job(connection, step.job_id)
         raise Conflict(f"job {now.id} is already {now.state.value}: {now.message or 'no message'}")
-    if step.speed is not None and queries.present_tables(connection, [_SPEED.name]):
+    if step.speed is None:
+        return
+    if present is None:
+        present = queries.present_tables(connection, [_SPEED.name])
+    if _SPEED.name in present:
         _add_speed(connection, step.job_id, step.speed)
 
 
