@@ -71,7 +71,7 @@ def agreed(lake, catalog, table, names):
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
-    ("table", "at"),
+    "where",
     [
         ("u", (appending, "load")),
         ("p", (appending, "append_rows")),
@@ -81,8 +81,9 @@ def agreed(lake, catalog, table, names):
         ("p", IN_COMMIT),
     ],
 )
-def test_a_load_follows_keys_and_rollups(copied, other, monkeypatch, table, at, change):
+def test_a_load_follows_keys_and_rollups(copied, other, monkeypatch, where, change):
     catalog, lake = copied
+    table, at = where
     changes, names, more = CHANGES[change]
     if table == "p" and change == "no rollup":
         changes = ["ADD ROLLUP s (g, k)", *changes[1:]]
