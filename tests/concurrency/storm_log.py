@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ BEGUN, LANDED, REFUSED, UNKNOWN, FAILED = "begun", "landed", "refused", "unknown
 MARKERS = 1_000_000
 """A load into the key table has one row with a key from here on that no other load has."""
 Held = dict[int, int]
+_LANDED = re.compile(r'"what": "landed", "verb": "([^"]+)"')
 
 
 class Log:
@@ -54,6 +56,14 @@ class Story:
     """What loads were told that did not land."""
     moves: list[tuple[int, int, str]] = field(default_factory=list)
     """Amounts moved from one table to another: the id, the amount, and what became of it."""
+
+
+def landed_so_far(folder: Path) -> Counter[str]:
+    """How many acts of each verb all writers have noted as landed."""
+    found: Counter[str] = Counter()
+    for log in folder.glob("*.jsonl"):
+        found.update(_LANDED.findall(log.read_text()))
+    return found
 
 
 def read_story(log: Path) -> Story:

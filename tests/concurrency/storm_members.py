@@ -21,6 +21,7 @@ from tests.concurrency.storm_log import (
     UNKNOWN,
     Log,
     changed,
+    landed_so_far,
 )
 from tests.support.oracle import DuckDBOracle
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TABLES = ("t0", "t1", "t2")
+PLAIN = "t0"
+"""The table whose columns have no defaults."""
 KEYS = 40
 _LOSES = (shelduck.Conflict, shelduck.CatalogUnavailable)
 _LOST_IN_DUCKDB = ("conflict", "locked")
@@ -45,10 +48,13 @@ class Refused(Exception):
 
 
 class Member:
-    """Draws acts, carries them out, and notes what became of each."""
+    """Draws acts, carries them out, and notes what became of each.
+
+    What landed least so far, by anybody, is likelier: on a slow machine each verb has its turn.
+    """
 
     LONGEST_PAUSE = 0.3
-    WEIGHTS: ClassVar[dict[str, int]] = {}
+    VERBS: tuple[str, ...] = ()
 
     def __init__(self, lake: shelduck.Lake, folder: Path, url: str) -> None:
         self.lake, self.folder, self.url = lake, folder, url
@@ -62,9 +68,9 @@ class Member:
         self.next = 0
 
     def run(self) -> None:
-        verbs = list(self.WEIGHTS)
         while not (self.folder / "stop").exists():
-            [verb] = self.random.choices(verbs, list(self.WEIGHTS.values()))
+            done = landed_so_far(self.folder)
+            [verb] = self.random.choices(self.VERBS, [1 / (1 + done[v]) ** 2 for v in self.VERBS])
             self.step("append" if verb in _OF_ROWS and not any(self.held.values()) else verb)
             time.sleep(self.random.uniform(0, self.LONGEST_PAUSE))
 
@@ -117,19 +123,10 @@ class Member:
 class Sparks(Member):
     """A thread of a process with a JVM."""
 
-    WEIGHTS: ClassVar[dict[str, int]] = {
-        "append": 3,
-        "update": 4,
-        "delete": 4,
-        "merge": 3,
-        "load": 4,
-        "transfer": 3,
-        "read": 3,
-        "compact": 4,
-        "rewrite": 2,
-        "flush": 3,
-        "job": 8,
-    }
+    VERBS = (
+        *("append", "update", "delete", "merge", "load", "transfer"),
+        *("read", "compact", "rewrite", "flush", "job"),
+    )
 
     def append(self) -> Act:
         table, ids = self.random.choice(TABLES), self.ids(_MANY)
@@ -231,10 +228,11 @@ class Inserter(Member):
     """Puts literal rows into the catalog, without Java."""
 
     LONGEST_PAUSE = 2.0
-    WEIGHTS: ClassVar[dict[str, int]] = {"insert": 1}
+    VERBS = ("insert",)
 
     def insert(self) -> Act:
-        table, ids = self.random.choice(TABLES), self.ids(_FEW)
+        # Spark computes defaults, so only a table without any takes rows without Java.
+        table, ids = PLAIN, self.ids(_FEW)
         values = ", ".join(f"({i}, {self.owner}, {i})" for i in ids)
         facts = {"table": table, "put": {i: i for i in ids}}
         text = f"INSERT INTO {table} (id, owner, v) VALUES {values}"
@@ -245,7 +243,7 @@ class Shaper(Member):
     """Changes columns, and submits heavy changes for others to work on, without Java."""
 
     LONGEST_PAUSE = 2.0
-    WEIGHTS: ClassVar[dict[str, int]] = {"alter": 3, "submit": 2}
+    VERBS = ("alter", "submit")
     HEAVY: ClassVar[dict[str, tuple[str, str]]] = {
         "x": ("int", "string"),
         "n": ("int", "bigint"),
@@ -257,10 +255,13 @@ class Shaper(Member):
         fresh = f"c{self.owner}_{self.ids(1)[0]}"
         changes = [set_comment(None, fresh)]
         if table.name.name != "keyed":
-            changes.append(add_column(fresh, "int", default=7))
+            default = None if table.name.name == PLAIN else 7
+            changes.append(add_column(fresh, "int", default=default))
         if names:
             name = self.random.choice(names)
-            changes += [rename_column(name, fresh), set_default(name, 8), drop_column(name)]
+            changes.append(rename_column(name, fresh))
+            changes += [] if table.name.name == PLAIN else [set_default(name, 8)]
+            changes.append(drop_column(name))
         # Columns come sooner than they go, but they do go.
         wanted = changes[-1] if len(names) > 4 else self.random.choice(changes)
         return {}, lambda: self._unless_gone(lambda: table.alter(wanted))
@@ -291,7 +292,7 @@ class Keeper(Member):
     """Forgets snapshots, deletes files that nobody needs, and looks for faults, without Java."""
 
     LONGEST_PAUSE = 6.0
-    WEIGHTS: ClassVar[dict[str, int]] = {"expire": 3, "clean up": 3, "orphans": 1, "check": 2}
+    VERBS = ("expire", "clean up", "orphans", "check")
 
     def expire(self) -> Act:
         def act() -> None:
@@ -318,7 +319,7 @@ class Ducks(Member):
     """Writes and reads through DuckDB's own extension."""
 
     LONGEST_PAUSE = 3.0
-    WEIGHTS: ClassVar[dict[str, int]] = {"duckdb insert": 3, "duckdb transfer": 3, "duckdb read": 3}
+    VERBS = ("duckdb insert", "duckdb transfer", "duckdb read")
 
     def duckdb_insert(self) -> Act:
         table, ids = self.random.choice(TABLES), self.ids(_FEW)
@@ -357,7 +358,7 @@ class Loader(Sparks):
     """Loads rows of the same few keys as others, into tables that sum them or keep the last."""
 
     LONGEST_PAUSE = 0.5
-    WEIGHTS: ClassVar[dict[str, int]] = {"load": 1, "replace": 1}
+    VERBS = ("load", "replace")
 
     def replace(self) -> Act:
         keys = self.random.sample(range(KEYS), 8)

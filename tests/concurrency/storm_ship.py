@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 import shelduck
 from tests.concurrency.storm_log import LANDED, MARKERS, UNKNOWN, Story, read_story
-from tests.concurrency.storm_members import TABLES
+from tests.concurrency.storm_members import PLAIN, TABLES
 from tests.support.oracle import DuckDBOracle, at
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 STATEMENTS = (
     *(
-        f"CREATE TABLE {name} (id BIGINT, owner BIGINT, v BIGINT, x STRING DEFAULT '5')"
+        f"CREATE TABLE {name} (id BIGINT, owner BIGINT, v BIGINT, x STRING"
+        + (")" if name == PLAIN else " DEFAULT '5')")
         for name in TABLES
     ),
     (
@@ -64,7 +65,7 @@ class Ship:
         begun = time.monotonic()
         left = [(seconds * (n + 1) / (len(events) + 1), act) for n, act in enumerate(events)]
         # A JVM takes long to start: those that have one are left alone more often.
-        weights = [1 if role in JVMS else 2 for role in self.roles]
+        weights = [1 if role in JVMS else 4 for role in self.roles]
         while time.monotonic() < begun + seconds:
             time.sleep(self.random.uniform(0, 2 * pause))
             if left and time.monotonic() > begun + left[0][0]:
