@@ -64,6 +64,7 @@ browser: setup chromium  ## test the page in a browser, and write docs/pictures
 
 soak: setup java  ## long stories, the laws over many programs, all pairs on PostgreSQL, for hours
 	SHELDUCK_TEST_LAWS=soak $(PY) $(PYTEST) -m "soak or slow" tests/stories/test_mirror.py tests/properties tests/catalog/conflicts
+	$(PY) -m pytest -m soak -s tests/concurrency/test_storm.py
 
 jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to Spark
 	$(PY) -m tests.support.jars

@@ -77,6 +77,14 @@ def test_merged_sources_leave_the_catalog_and_wait_for_deletion(lake):
     assert (total["record_count"], total["next_row_id"]) == (3, 3)
 
 
+@pytest.mark.every_database
+def test_paths_in_use_are_found_in_every_database(lake):
+    """A flag is compared with a constant: PostgreSQL takes no parameter there."""
+    paths = [f.path for f in lake.files("t")]
+    with lake.store.read() as connection:
+        assert schedule.paths_in_use(connection, lake.info, [*paths, "/other"]) == {*paths}
+
+
 @pytest.mark.slow
 def test_ended_sources_stay_for_older_snapshots_and_expire_with_them(lake):
     done = lake.commit(rewriting(lake, keeps_history=False))

@@ -1,10 +1,23 @@
-"""Writers append while another process alters the table: no row is lost, no write fails."""
+"""Many clients at once, of which some are killed: what was acknowledged is there, once."""
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 
+import shelduck
+from tests.concurrency.storm_ship import STATEMENTS, Ship, check, landed, report
+from tests.support.postgres import running_postgres
 from tests.support.storm import storm
+
+# Each of these must have landed as often as the test says.
+VERBS = (
+    *("append", "update", "delete", "merge", "load", "transfer", "read", "compact", "flush"),
+    *("job", "insert", "alter", "submit", "expire", "clean up", "check"),
+    *("duckdb insert", "duckdb transfer", "duckdb read"),
+)
 
 
 @pytest.mark.slow
@@ -14,3 +27,36 @@ def test_appends_land_however_often_the_table_is_altered(postgres_url, data_path
     assert found.failed == []
     assert found.altered > 10
     assert len(found.landed) == 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "least"),
+    [
+        pytest.param(90, 1, marks=[pytest.mark.slow, pytest.mark.timeout(900)]),
+        pytest.param(600, 10, marks=[pytest.mark.soak, pytest.mark.timeout(2400)]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_storm_of_processes_loses_nothing(kind, seconds, least, tmp_path):
+    """Processes are killed and stopped, PostgreSQL too. SHELDUCK_TEST_STORM sets another length."""
+    length = float(os.environ.get("SHELDUCK_TEST_STORM", seconds)), least
+    if kind == "sqlite":
+        _rage(f"sqlite:///{tmp_path}/catalog.db", tmp_path, (), length)
+        return
+    with running_postgres() as server:
+        crashes = (server.restart, lambda: server.restart("immediate"))
+        _rage(server.create_database(), tmp_path, crashes, length)
+
+
+def _rage(url, folder, events, length):
+    seconds, least = length
+    with shelduck.connect(url, f"{folder}/data/", progress=False) as lake:
+        for statement in STATEMENTS:
+            lake.execute(statement)
+    with Ship(url, folder / "ship") as ship:
+        ship.sail(seconds, 8.0, events)
+    stories = ship.stories()
+    sys.stdout.write(f"\n{report(ship, stories)}\n")
+    check(url, stories)
+    counts = landed(stories)
+    assert {verb: counts[verb] for verb in VERBS if counts[verb] < least} == {}

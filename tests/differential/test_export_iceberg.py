@@ -11,9 +11,11 @@ import pytest
 
 import shelduck
 from shelduck.borders.iceberg import export as iceberg_export
+from shelduck.borders.iceberg import metadata as iceberg_metadata
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.spark.deletes import position_files
 from tests.support.iceberg import IcebergReaders
+from tests.support.meanwhile import once_before
 from tests.support.normal import spark_rows
 
 EVOLVED = [
@@ -568,7 +570,7 @@ def test_without_pyiceberg_the_error_says_what_to_install(lake, tmp_path, monkey
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["write_manifest_list", "next_metadata", "require_next"])
+@pytest.mark.parametrize("step", ["write_manifest_list", "next_metadata", "publish"])
 def test_an_export_that_fails_leaves_what_readers_saw(lake, tmp_path, monkeypatch, step):
     run(
         lake,
@@ -607,6 +609,42 @@ def test_an_export_that_another_one_overtook_is_a_conflict(lake, tmp_path, monke
     monkeypatch.setattr(iceberg_export, "write_manifest_list", overtaken)
     with pytest.raises(Conflict, match=r"another export to .* was faster; export again"):
         table.export_iceberg(place)
+
+
+def test_the_slower_of_two_exports_leaves_nothing(lake, tmp_path, monkeypatch):
+    run(lake, "CREATE TABLE t (id INT)", "INSERT INTO t SELECT 1")
+    table, place = lake.table("t"), tmp_path / "out"
+    seen = {}
+
+    def overtake():
+        table.export_iceberg(place, rewrite=True)
+        seen.update((p, p.read_bytes()) for p in place.rglob("*") if p.is_file())
+        return len(seen)
+
+    after = once_before(monkeypatch, iceberg_export, "publish", overtake)
+    with pytest.raises(Conflict, match=r"another export to .* was faster; export again"):
+        table.export_iceberg(place, rewrite=True)
+
+    left = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
+    others = [p for p in left if p not in seen]
+    # The manifests of the slower one were there when the faster one had ended, and are gone.
+    assert (others, len(left) < after[0]) == ([], True)
+    assert ids(IcebergReaders(place)) == by_both({1})
+
+
+def test_a_slow_export_does_not_take_readers_back(lake, tmp_path, monkeypatch):
+    run(lake, "CREATE TABLE t (id INT)", "INSERT INTO t SELECT 1")
+    table, place = lake.table("t"), tmp_path / "out"
+
+    def overtake():
+        run(lake, "INSERT INTO t SELECT 2")
+        table.export_iceberg(place, rewrite=True)
+
+    once_before(monkeypatch, iceberg_metadata, "_hint", overtake)
+    table.export_iceberg(place, rewrite=True)
+
+    assert (place / "metadata/version-hint.text").read_text() == "2"
+    assert ids(IcebergReaders(place)) == by_both({1, 2})
 
 
 def test_names_that_iceberg_cannot_tell_apart_are_refused(lake, tmp_path):

@@ -254,6 +254,49 @@ def test_what_began_before_an_expired_snapshot_is_a_conflict(lake):
         tx.commit()
 
 
+def test_snapshots_that_expire_meanwhile_do_not_disturb_compaction(lake, monkeypatch):
+    """Each lot was chosen in a snapshot after which the log has gaps, and its files are there."""
+    lake.sql("ALTER TABLE t SET PARTITIONED BY (v)")
+    for n in range(6):
+        lake.sql(f"INSERT INTO t SELECT id, 'p{n // 2}' FROM range({n}, {n + 2}, 1, 1)")
+    before = found(lake)
+    monkeypatch.setattr(compaction, "batches", lambda bins: [[one] for one in bins])
+    write = compaction.write_bins
+
+    def raced(*arguments, **more):
+        done = write(*arguments, **more)
+        lake.sql("CREATE TABLE IF NOT EXISTS other (id INT); INSERT INTO other VALUES (1)")
+        assert lake.expire_snapshots(retain_last=1).snapshots
+        lake.cleanup_old_files(cleanup_all=True)
+        return done
+
+    monkeypatch.setattr(compaction, "write_bins", raced)
+    done = lake.table("t").compact()
+
+    assert (done.files, done.skipped, len(done.snapshots)) == (9, 0, 4)
+    assert found(lake) == before
+    assert lake.check().is_sound
+    with DuckDBOracle(f"sqlite:///{Path(lake.data_path).parent}/lake.db") as duckdb:
+        assert duckdb.sql("SELECT id FROM t ORDER BY id") == before
+
+
+def test_a_table_that_is_dropped_and_forgotten_is_not_compacted(lake, monkeypatch):
+    write = compaction.write_bins
+
+    def raced(*arguments, **more):
+        done = write(*arguments, **more)
+        lake.sql("DROP TABLE t; CREATE TABLE t (id BIGINT)")
+        lake.expire_snapshots(retain_last=1)
+        return done
+
+    monkeypatch.setattr(compaction, "write_bins", raced)
+    done = lake.table("t").compact()
+
+    assert (done.files, done.skipped, done.snapshots) == (0, 3, ())
+    assert lake.check().is_sound
+    assert found(lake) == []
+
+
 def test_old_files_go_when_no_snapshot_needs_them_and_not_before(lake):
     sources = parquet(lake)
     lake.table("t").compact()

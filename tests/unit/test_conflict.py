@@ -13,13 +13,21 @@ from shelduck.model.changes.change import (
     Change,
     CreateSchema,
     CreateTable,
+    DeleteRows,
     DropSchema,
     DropTable,
     RenameTable,
+    RewriteFiles,
     Verb,
     parse_entries,
 )
-from shelduck.model.changes.conflict import MATRIX, Rule, describe, find_conflict
+from shelduck.model.changes.conflict import (
+    MATRIX,
+    Rule,
+    describe,
+    find_conflict,
+    is_compared_inside,
+)
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId, new_schema
 from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.types.data_types import Member, Primitive
@@ -163,3 +171,10 @@ def test_the_message_names_both_changes():
 
 def test_a_new_table_meets_nobody_under_its_provisional_id():
     assert conflict(AppendFiles(TableId(-1), ()), "dropped_table:1,altered_table:2") is None
+
+
+def test_only_rewrites_and_drops_of_tables_need_no_log():
+    rewrite = RewriteFiles(EVENTS, (), (), keeps_history=True)
+    deletes = DeleteRows(EVENTS)
+    every = (CREATE_SCHEMA, DROP_SCHEMA, CREATE, DROP, RENAME, ALTER, APPEND, deletes, rewrite)
+    assert [type(c) for c in every if is_compared_inside(c)] == [DropTable, RewriteFiles]

@@ -12,6 +12,7 @@ from shelduck.model.files.data_files import ColumnStats, NewDataFile
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.keys import KEYS
+from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import Default
 from shelduck.planning.rebase import moved
 from shelduck.sql.parse import parse
@@ -67,7 +68,7 @@ def problems(now, **more):
 def test_what_only_metadata_tells_fits(clauses):
     seen = moved(T, after(*clauses))
     seen.refuse()
-    assert seen.explicit == ()
+    assert seen.outdated == ()
     assert seen.files([file(stats(2))]) == (file(stats(2)),)
 
 
@@ -98,8 +99,30 @@ def test_a_type_that_is_no_promotion_is_told():
     assert "the type of s changed from struct<x: int32, y: int32> to int32" in problems(now)
 
 
-def test_other_keys_are_told():
-    assert problems(replace(T, properties={KEYS: "x"})) == ["the keys of the table changed"]
+@pytest.mark.parametrize(("name", "what"), [(KEYS, "keys"), (ROLLUPS, "rollups")])
+def test_other_keys_and_rollups_need_the_rows_again(name, what):
+    seen = moved(T, replace(T, properties={name: "x"}))
+    seen.refuse()
+    assert seen.must_repeat
+    with pytest.raises(Conflict, match=f"the {what} of the table changed"):
+        seen.files([file()])
+
+
+def test_a_column_that_a_job_replaced_needs_the_rows_again():
+    other = column("a", "varchar", 9)
+    now = replace(T, columns=T.columns.replace(("a",), other))
+    assert problems(now) == ["column a was dropped"]
+    seen = moved(T, now, replaced={2: 9})
+    seen.refuse()
+    assert (seen.must_repeat, seen.outdated) == (True, ("column a was converted",))
+    assert not moved(T, now, given={1}, replaced={2: 9}).must_repeat
+    assert problems(now, replaced={2: 8}) == ["column a was dropped"]
+
+
+def test_rows_that_do_not_fit_are_not_repeated():
+    gone = replace(after("DROP COLUMN a"), properties={KEYS: "x"})
+    assert problems(gone) == ["column a was dropped"]
+    assert not moved(T, gone).must_repeat
 
 
 def test_nobody_misses_what_was_not_given():
@@ -120,7 +143,7 @@ def test_nobody_misses_what_was_not_given():
 def test_a_default_that_files_do_not_read_needs_values(clauses, path):
     seen = moved(T, after(*clauses))
     seen.refuse()
-    assert seen.explicit == (path,)
+    assert seen.must_repeat
     with pytest.raises(Conflict, match=f"column {path} was added, and its default changed"):
         seen.files([file()])
 
@@ -128,9 +151,9 @@ def test_a_default_that_files_do_not_read_needs_values(clauses, path):
 def test_an_expression_needs_values_whatever_its_text():
     now = after("ADD COLUMN c VARCHAR(9) DEFAULT 'now()'")
     expression = replace(now.columns.get(("c",)), default=Default("now()", literal=False))
-    assert moved(T, after(of=now)).explicit == ()
+    assert not moved(T, after(of=now)).must_repeat
     changed = replace(now, columns=now.columns.replace(("c",), expression))
-    assert moved(T, changed).explicit == ("c",)
+    assert moved(T, changed).outdated == ("column c was added, and its default changed",)
 
 
 def test_nulls_are_looked_for_in_the_statistics_of_files():

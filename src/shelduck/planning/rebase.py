@@ -2,13 +2,15 @@
 
 Files know columns by id. So a file that was written before an ALTER and committed after it reads
 like a file that was committed just before the ALTER: renames and wider types are followed, and
-added columns read as their initial default. This module finds the cases in which this is wrong.
+added columns read as their initial default. This module finds the cases in which this is wrong, and
+tells apart those in which the same rows, computed again for the current table, fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from shelduck.errors import Conflict
 from shelduck.model.files.data_files import NewDataFile, without_bounds
@@ -21,35 +23,41 @@ from shelduck.model.types.promotions import promotion
 from shelduck.planning.shadows import known_shadows
 
 _MOST_TOLD = 20
+_NOTHING_REPLACED: Mapping[FieldId, FieldId] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
     """How the columns of a table changed since a writer read them.
 
-    ``problems`` are changes to which no file can be fitted. ``explicit`` are paths of columns whose
-    default for writes differs from the value that files without them read, so rows must be written
-    with their values. ``checked`` are columns that no longer accept NULL, and ``unsafe_bounds`` are
-    leaves whose bounds are no longer valid.
+    ``problems`` are changes to which the rows cannot be fitted. ``outdated`` are changes to which
+    only written files cannot be fitted: the same rows fit if they are computed again. ``checked``
+    are columns that no longer accept NULL, and ``unsafe_bounds`` are leaves whose bounds are no
+    longer valid.
     """
 
     written: TableVersion
     now: TableVersion
     problems: tuple[str, ...] = ()
-    explicit: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
     checked: frozenset[FieldId] = frozenset()
     unsafe_bounds: frozenset[FieldId] = frozenset()
 
+    @property
+    def must_repeat(self) -> bool:
+        """Whether the rows fit, but only if they are computed again."""
+        return bool(self.outdated) and not self.problems
+
     def refuse(self) -> None:
-        """Raise Conflict, with both schemas, if rows for the older columns do not fit."""
+        """Raise Conflict, with both schemas, if the rows do not fit even if computed again."""
         self._refuse(self.problems)
 
     def files(self, files: Sequence[NewDataFile]) -> tuple[NewDataFile, ...]:
         """Return files as files of the current table; the bytes stay.
 
-        Raises Conflict if they do not fit, or if values must be written.
+        Raises Conflict if they do not fit, or if they must be computed again.
         """
-        self._refuse(self.problems or self._without_values())
+        self._refuse((*self.problems, *self.outdated))
         for number in self.checked:
             column = self.now.columns.by_id(number)
             assert column is not None
@@ -62,7 +70,7 @@ class Moved:
 
         Raises Conflict if they do not fit, or if their values would change.
         """
-        self._refuse(self.problems or self._without_values())
+        self._refuse((*self.problems, *self.outdated))
         places: list[int | None] = []
         held = {f.id: n for n, f in enumerate(batch.columns)}
         for column in self.now.columns:
@@ -79,9 +87,6 @@ class Moved:
                 self._refuse([_no_null(self.now.columns.fields[place])])
         return replace(batch, columns=self.now.columns, rows=rows)
 
-    def _without_values(self) -> tuple[str, ...]:
-        return tuple(f"column {path} was added, and its default changed" for path in self.explicit)
-
     def _refuse(self, problems: Sequence[str]) -> None:
         if not problems:
             return
@@ -95,66 +100,81 @@ class Moved:
 
 
 def moved(
-    written: TableVersion, now: TableVersion, given: Collection[FieldId] | None = None
+    written: TableVersion,
+    now: TableVersion,
+    given: Collection[FieldId] | None = None,
+    replaced: Mapping[FieldId, FieldId] = _NOTHING_REPLACED,
 ) -> Moved:
     """Compare the columns for which rows were written with the current columns.
 
     ``given`` are the top-level columns that the writer's client named, None for all. If another
-    column was dropped, no values are lost.
+    column was dropped, no values are lost. ``replaced`` are the columns that jobs have converted
+    since, with the columns that replace them.
     """
-    comparing = _Comparing(written, now, given)
+    comparing = _Comparing(written, now, given, replaced)
     comparing.compare()
     return Moved(
         written,
         now,
         tuple(comparing.problems),
-        tuple(comparing.explicit),
+        tuple(comparing.outdated),
         frozenset(comparing.checked),
         frozenset(comparing.unsafe_bounds),
     )
 
 
+@dataclass
 class _Comparing:
     """One comparison and its results so far."""
 
-    def __init__(
-        self, written: TableVersion, now: TableVersion, given: Collection[FieldId] | None
-    ) -> None:
-        self.written, self.now, self.given = written, now, given
-        self.problems: list[str] = []
-        self.explicit: list[str] = []
-        self.checked: set[FieldId] = set()
-        self.unsafe_bounds: set[FieldId] = set()
-        shadows = known_shadows(written, written.conversions)
+    written: TableVersion
+    now: TableVersion
+    given: Collection[FieldId] | None
+    replaced: Mapping[FieldId, FieldId]
+    problems: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
+    checked: set[FieldId] = field(default_factory=set)
+    unsafe_bounds: set[FieldId] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        shadows = known_shadows(self.written, self.written.conversions)
         served = () if isinstance(shadows, str) else shadows
-        self._held = {f.id: f for f in written.columns} | {s.field.id: s.field for s in served}
+        self._held = {f.id: f for f in self.written.columns} | {s.field.id: s.field for s in served}
         # What a job has converted in the meantime, for which the writer wrote both columns.
-        self._replaced = {s.old.id for s in served if now.columns.by_id(s.field.id) is not None}
+        self._served = {s.old.id for s in served if self._is_there(s.field.id)}
 
     def compare(self) -> None:
         """Compare every column."""
         if self.written.properties.get(KEYS) != self.now.properties.get(KEYS):
-            self.problems.append("the keys of the table changed")
+            self.outdated.append("the keys of the table changed")
         if self.written.properties.get(ROLLUPS) != self.now.properties.get(ROLLUPS):
             # The rows were written without their values for a new rollup.
-            self.problems.append("the rollups of the table changed")
+            self.outdated.append("the rollups of the table changed")
         for column in self.written.columns:
             is_given = self.given is None or column.id in self.given
-            if column.id not in self._replaced and is_given:
+            if column.id not in self._served and is_given:
                 self._kept(column, (column.name,))
+        converted = {*self.replaced.values()}
         for column in self.now.columns:
             path = (column.name,)
             before = self._held.get(column.id)
             if before is None:
-                self._added(column, path)
+                if column.id not in converted:
+                    self._added(column, path)
                 continue
             if before.nullable and not column.nullable:
                 self.checked.add(column.id)
             self._same(before, column, path)
 
+    def _is_there(self, column: FieldId | None) -> bool:
+        return column is not None and self.now.columns.by_id(column) is not None
+
     def _kept(self, field: Field, path: Path) -> None:
-        if self.now.columns.by_id(field.id) is None:
-            self.problems.append(f"column {path_text(path)} was dropped")
+        if not self._is_there(field.id):
+            if self._is_there(self.replaced.get(field.id)):
+                self.outdated.append(f"column {path_text(path)} was converted")
+            else:
+                self.problems.append(f"column {path_text(path)} was dropped")
             return
         for child in field.children:
             self._kept(child, (*path, child.name))
@@ -168,7 +188,7 @@ class _Comparing:
         written = None if default is None else default.text
         is_value = default is None or default.literal
         if not is_value or written != field.initial_default:
-            self.explicit.append(text)
+            self.outdated.append(f"column {text} was added, and its default changed")
 
     def _same(self, before: Field, after: Field, path: Path) -> None:
         if isinstance(before.shape, Kind) or isinstance(after.shape, Kind):

@@ -8,7 +8,8 @@ from datetime import datetime
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import Conflict, NotFound, Unsupported
-from shelduck.model.tables.schema import path_text
+from shelduck.model.changes.job import Job
+from shelduck.model.tables.schema import FieldId, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.operations.write.inlining import inline_limit
@@ -57,11 +58,7 @@ def as_of_today(unit: UnitOfWork, then: TableVersion) -> TableVersion:
     """
     now = table_of_id(unit, then)
     younger = {f.id for f in now.columns if then.columns.by_id(f.id) is None}
-    with unit.state.store.read() as connection:
-        done = catalog_jobs.jobs(connection) if younger else []
-    for job in done:
-        if job.table_id != now.id:
-            continue
+    for job in _jobs_of(unit, now) if younger else ():
         converted = next((c for c in job.work.conversions if c.shadow_id in younger), None)
         if converted is not None:
             column = now.columns.by_id(converted.shadow_id)
@@ -72,6 +69,35 @@ def as_of_today(unit: UnitOfWork, then: TableVersion) -> TableVersion:
                 f" {then.snapshot.id}; read that snapshot with its own schema, and cast the column"
             )
     return replace(now, snapshot=then.snapshot)
+
+
+def replaced_columns(
+    unit: UnitOfWork, then: TableVersion, now: TableVersion
+) -> dict[FieldId, FieldId]:
+    """Return the columns of an older version that jobs have converted, with their replacements.
+
+    Columns that a job computed with USING are left out: rows that are written again would miss it.
+    No statement if the table still has all of its columns.
+    """
+    gone = [f.id for f in then.columns if now.columns.by_id(f.id) is None]
+    following: dict[FieldId, FieldId] = {}
+    for job in _jobs_of(unit, now) if gone else ():
+        if job.is_understood and job.published is not None:
+            known = (c for c in job.work.conversions if c.using is None)
+            following |= {c.column_id: c.shadow_id for c in known}
+    found = {}
+    for number in gone:
+        last = number
+        while last in following:
+            last = following[last]
+        if last != number:
+            found[number] = last
+    return found
+
+
+def _jobs_of(unit: UnitOfWork, table: TableVersion) -> list[Job]:
+    with unit.state.store.read() as connection:
+        return [job for job in catalog_jobs.jobs(connection) if job.table_id == table.id]
 
 
 def table_of_id(unit: UnitOfWork, known: TableVersion) -> TableVersion:

@@ -33,7 +33,6 @@ from shelduck.borders.iceberg.metadata import (
     Published,
     next_metadata,
     publish,
-    require_next,
 )
 from shelduck.borders.iceberg.metrics import described
 from shelduck.borders.iceberg.places import named
@@ -42,7 +41,7 @@ from shelduck.borders.iceberg.schema import schema_json
 from shelduck.borders.iceberg.survey import Survey
 from shelduck.borders.report import Exported
 from shelduck.catalog.read.upkeep import next_row_id, snapshot_ids
-from shelduck.errors import Unsupported
+from shelduck.errors import Conflict, Unsupported
 from shelduck.model.files.place import place_below
 from shelduck.spark.deletes.position_files import (
     PATH,
@@ -73,12 +72,15 @@ def export(spark: SparkSession, found: Survey, location: str, before: Published 
         content = work.run()
         # PyIceberg reads it here as readers will: nobody must see what it refuses.
         TableMetadataUtil.parse_obj(content)
-        require_next(location, before)
     except BaseException:
         work.discard()
         raise
-    # From here on readers may see it, whatever the storage returns.
-    path = publish(location, before, content)
+    try:
+        path = publish(location, before, content)
+    except Conflict:
+        # After any other error readers may see it, whatever the storage returned.
+        work.discard()
+        raise
     return Exported(path, found.table.snapshot.id, len(found.rows.files), found.report)
 
 

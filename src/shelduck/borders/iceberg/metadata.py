@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from shelduck.borders.iceberg.layouts import NamedBelow, name_mapping_json
 from shelduck.borders.iceberg.places import named
 from shelduck.errors import AlreadyExists, Conflict
 from shelduck.model.tables.table import TableVersion
-from shelduck.spark.files.storage import list_names, read_text, write_text
+from shelduck.spark.files.storage import list_names, read_text, write_new_text, write_text
 
 JsonObject = dict[str, Any]
 
@@ -59,7 +59,7 @@ def newest_metadata(location: str, table: TableVersion) -> Published | None:
     Raises AlreadyExists for the metadata of another table or another writer.
     """
     names = [n for n in list_names(f"{location}/metadata") if _ANY.fullmatch(n)]
-    ours = {int(match[1]): n for n in names if (match := _OURS.fullmatch(n))}
+    ours = _versions(names)
     foreign = sorted(set(names) - set(ours.values()))
     if foreign:
         raise AlreadyExists(
@@ -139,20 +139,19 @@ def next_metadata(
     return content
 
 
-def require_next(location: str, before: Published | None) -> None:
-    """Raise Conflict if another export to the directory came first."""
-    if _name_after(before) in list_names(f"{location}/metadata"):
-        raise Conflict(f"another export to {location} was faster; export again")
-
-
 def publish(location: str, before: Published | None, content: JsonObject) -> str:
     """Write the next version for readers to see, and return its path.
 
-    The hint comes last: until then, readers that use the directory see the version before.
+    The hint comes last: until then, readers that use the directory see the version before. Raises
+    Conflict if another export to the directory came first.
     """
-    path = f"{location}/metadata/{_name_after(before)}"
-    write_text(path, json.dumps(content, indent=2))
-    _hint(location, 1 if before is None else before.number + 1)
+    number = 1 if before is None else before.number + 1
+    path = f"{location}/metadata/v{number}.metadata.json"
+    try:
+        write_new_text(path, json.dumps(content, indent=2))
+    except FileExistsError as error:
+        raise Conflict(f"another export to {location} was faster; export again") from error
+    _hint(location, number)
     return path
 
 
@@ -164,11 +163,17 @@ def show_newest(location: str, newest: Published) -> None:
 
 
 def _hint(location: str, number: int) -> None:
-    write_text(f"{location}/metadata/{_HINT}", str(number))
+    """Point readers to a version, or to a newer one: a slow export must not take them back."""
+    shown = 0
+    while shown < number:
+        shown = number
+        write_text(f"{location}/metadata/{_HINT}", str(number))
+        number = max(_versions(list_names(f"{location}/metadata")), default=number)
 
 
-def _name_after(before: Published | None) -> str:
-    return f"v{1 if before is None else before.number + 1}.metadata.json"
+def _versions(names: Iterable[str]) -> dict[int, str]:
+    """Return the names of the versions among files, by their numbers."""
+    return {int(match[1]): n for n in names if (match := _OURS.fullmatch(n))}
 
 
 def _snapshot(

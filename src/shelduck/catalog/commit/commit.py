@@ -33,7 +33,7 @@ from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import Conflict
 from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
-from shelduck.model.changes.conflict import find_conflict
+from shelduck.model.changes.conflict import find_conflict, is_compared_inside
 from shelduck.model.changes.job import JobStep, NewJob
 from shelduck.model.changes.settled import Settling
 from shelduck.model.files.layout import Layout
@@ -89,6 +89,9 @@ def commit(
     kinds = kinds_of(changes)
     asks = [kind.asks for kind in kinds]
     asked = opening_of(asks, fold(changes), changes, base, registered=bool(writers))
+    if not settlings and all(map(is_compared_inside, changes)):
+        # Snapshots since the survey of a compaction may have expired.
+        asked = replace(asked, needs_log=False)
     beside = _Beside(layouts_learned, batch, job, writers, settlings)
 
     def attempt(connection: Connection) -> Landed:

@@ -85,6 +85,8 @@ class OpeningQuestions:
 
     questions: Questions
     parameters: Mapping[str, Any]
+    needs_log: bool = True
+    """False if snapshots since then may have expired: what they did is seen in the catalog."""
 
     def ask(self, connection: Connection) -> Opening:
         """Return what a commit needs to know of the catalog that it has locked; one statement.
@@ -107,7 +109,7 @@ class OpeningQuestions:
             {row.name for row in answers["present"]},
             answers,
             frozenset(self.parameters["of_files"]),
-            read.entries_between(answers["log"], base, head.id),
+            read.entries_between(answers["log"], base, head.id, needs_all=self.needs_log),
         )
 
 

@@ -91,6 +91,8 @@ class Checked(TypeDecorator[Any]):
 
     impl = String
     cache_ok = True
+    # `IS FALSE` has no parameters in PostgreSQL.
+    coerce_to_is_types = (type(None), bool)
 
     def __init__(
         self,

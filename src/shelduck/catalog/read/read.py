@@ -133,11 +133,16 @@ def entries_since(connection: Connection, base: int, head: int) -> list[tuple[Sn
     return entries_between(rows, base, head)
 
 
-def entries_between(rows: Iterable[Any], base: int, head: int) -> list[tuple[SnapshotId, Entry]]:
-    """Return what rows of `queries.changes_after` say, as `entries_since` does."""
+def entries_between(
+    rows: Iterable[Any], base: int, head: int, *, needs_all: bool = True
+) -> list[tuple[SnapshotId, Entry]]:
+    """Return what rows of `queries.changes_after` say, as `entries_since` does.
+
+    Without ``needs_all``, expired snapshots are left out.
+    """
     logged = _logged(rows)
     gone = next((n for n in range(base + 1, head + 1) if n not in logged), None)
-    if gone is not None:
+    if gone is not None and needs_all:
         raise Conflict(
             f"snapshot {gone}, later than snapshot {base} of your changes, has expired, so"
             " conflicts with it are unknown; read the table again and repeat the change"

@@ -144,6 +144,17 @@ MATRIX: dict[tuple[type[Change], Verb], Rule] = {
     for mine, letter in zip(_MINE, letters.split(), strict=True)
 }
 
+_INSIDE = (Rule.NEVER, Rule.SAME_FILE)
+
+
+def is_compared_inside(change: Change) -> bool:
+    """Return whether a commit finds every conflict with a change in the catalog itself.
+
+    It then needs no log. A table that was dropped is noticed by its rows.
+    """
+    cells = ((other, MATRIX[type(change), other]) for other in Verb)
+    return all(rule in _INSIDE for other, rule in cells if other is not Verb.DROPPED_TABLE)
+
 
 def find_conflict(mine: Sequence[Change], others: Sequence[tuple[SnapshotId, Entry]]) -> str | None:
     """Return a message that names the first pair of changes that conflict, or None.

@@ -303,7 +303,10 @@ def read_text(path: str) -> str:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a small file completely or not at all, even if there is a crash."""
+    """Write a small file completely or not at all, even if there is a crash.
+
+    If others write it at the same time, one of the texts is left.
+    """
     plain = local_path(path)
     if plain is None:
         # An object store shows an object only once it is completely written.
@@ -311,14 +314,8 @@ def write_text(path: str, text: str) -> None:
         with files.open_output_stream(name) as stream:
             stream.write(text.encode())
         return
-    target = Path(plain)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    with part.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(target)
+    with _part_of(Path(plain), text) as part:
+        part.replace(plain)
 
 
 def write_new_text(path: str, text: str) -> None:
@@ -334,11 +331,21 @@ def write_new_text(path: str, text: str) -> None:
             raise FileExistsError(path)
         write_text(path, text)
         return
-    target = Path(plain)
-    part = target.with_name(f".{target.name}.{uuid.uuid4()}")
-    write_text(str(part), text)
-    try:
+    with _part_of(Path(plain), text) as part:
         # Unlike a rename, a link never replaces a file.
-        os.link(part, target)
+        os.link(part, plain)
+
+
+@contextlib.contextmanager
+def _part_of(target: Path, text: str) -> Iterator[Path]:
+    """Yield a complete file beside a file that is to have its text, under a name of its own."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{uuid.uuid4()}.part")
+    try:
+        with part.open("x") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        yield part
     finally:
-        part.unlink()
+        part.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -30,10 +31,11 @@ class NamedRows:
         """Return the columns of the table that have values."""
         return frozenset(f.id for f in self._meant().values())
 
-    def under(self, now: TableVersion) -> NamedRows:
+    def under(self, now: TableVersion, replaced: Mapping[FieldId, FieldId]) -> NamedRows:
         """Return the rows under the names that their columns have in a later version.
 
-        Columns that no longer exist keep their names.
+        ``replaced`` are columns that others have replaced since then. Columns that no longer exist
+        keep their names.
         """
         if now.columns == self.planned.columns:
             return replace(self, planned=now)
@@ -42,7 +44,8 @@ class NamedRows:
             # By a unique name: rows whose columns are found by position may have a name twice.
             column, name = F.col(f"c{place}"), given.name
             before = meant.get(place)
-            after = None if before is None else now.columns.by_id(before.id)
+            number = None if before is None else replaced.get(before.id, before.id)
+            after = None if number is None else now.columns.by_id(number)
             if before is not None and after is not None:
                 wanted, name = _renamed(given.dataType, before, after), after.name
                 column = column if wanted == given.dataType else column.cast(wanted)

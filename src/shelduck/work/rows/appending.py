@@ -24,7 +24,7 @@ from shelduck.planning.rebase import moved
 from shelduck.spark.rows.named_rows import NamedRows
 from shelduck.spark.rows.rescuing import rescue_rows
 from shelduck.spark.session import DataFrame
-from shelduck.work.lookup import table_of_id, version_at
+from shelduck.work.lookup import replaced_columns, table_of_id, version_at
 from shelduck.work.results import Result, Staged, TableName
 from shelduck.work.rows.evolving import evolved, telling_plan
 from shelduck.work.rows.keyed import is_plain, load
@@ -58,13 +58,14 @@ def append(
         planned = version_at(state, name, None, None)
     rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
     if how.delete_sign is not None or not is_plain(planned):
-        return _load(state, unit, name, rows, how)
+        return _load(state, unit, rows, how)
     for each in tries():
         with each.may_lose(_Outdated):
             return _append(state, unit, rows, how)
-        rows = _under(rows, _newest(state, planned))
+        newest = UnitOfWork(state, state.commit_info())
+        rows = _under(newest, rows)
         if not is_plain(rows.planned):
-            return _load(state, unit, name, rows, how)
+            return _load(state, unit, rows, how)
     raise AssertionError("unreachable")
 
 
@@ -87,7 +88,7 @@ def land(
 
     def stage(into: UnitOfWork) -> None:
         tried.append(into)
-        fitted = _fitted(done, planned, table_of_id(into, planned), given)
+        fitted = _fitted(into, done, planned, given)
         if writer is not None and unit is None:
             # Another attempt needs it, so its owner releases it.
             into.writer, into.borrows_writer = writer, True
@@ -130,14 +131,12 @@ def _append(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Man
             writer.give_up()
 
 
-def _load(
-    state: LakeState, unit: UnitOfWork | None, name: TableName, rows: NamedRows, how: Manner
-) -> Result:
+def _load(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
     def prepare(into: UnitOfWork) -> Loaded:
-        meant = _under(rows, into.workspace.table(name))
+        meant = _under(into, rows)
         return load(
             into,
-            name,
+            TableName.of(meant.planned),
             meant.df,
             by_position=meant.by_position,
             evolution=how.evolution,
@@ -149,17 +148,23 @@ def _load(
     return carry_out_rows(state, unit, prepare, again=True)
 
 
-def _under(rows: NamedRows, now: TableVersion) -> NamedRows:
-    """Return rows under the current names; raises Conflict if one of their columns is gone."""
+def _under(unit: UnitOfWork, rows: NamedRows) -> NamedRows:
+    """Return rows under the current names of their table and its columns.
+
+    Raises Conflict if the table, or one of the columns, is gone.
+    """
+    now = table_of_id(unit, rows.planned)
+    replaced = replaced_columns(unit, rows.planned, now)
     if now.columns != rows.planned.columns:
-        moved(rows.planned, now, rows.given).refuse()
-    return rows.under(now)
+        moved(rows.planned, now, rows.given, replaced).refuse()
+    return rows.under(now, replaced)
 
 
 def _fitted(
-    done: Done, planned: TableVersion, now: TableVersion, given: frozenset[FieldId] | None
+    unit: UnitOfWork, done: Done, planned: TableVersion, given: frozenset[FieldId] | None
 ) -> Done:
     """Return what was written, as new rows of the current table."""
+    now = table_of_id(unit, planned)
     if is_plain(planned) and not is_plain(now):
         raise _Outdated(f"{now.full_name} got rollups while rows were written; append again")
     # If two columns got the same id, each would read the values of the other.
@@ -169,9 +174,9 @@ def _fitted(
             # New columns have no comments; those of the table may have changed.
             return replace(done, alter=replace(done.alter, table=now, comments=now.comments))
         return replace(done, changes=tuple(_planned_for(now, c) for c in done.changes))
-    seen = moved(done.table, now, given)
+    seen = moved(done.table, now, given, replaced_columns(unit, done.table, now))
     is_made_anew = done.alter is not None or any(isinstance(c, InlineRows) for c in done.changes)
-    if is_made_anew or (seen.explicit and not seen.problems):
+    if is_made_anew or seen.must_repeat:
         raise _Outdated(
             f"the columns of {now.full_name} changed while rows were written; append again"
         )
@@ -186,7 +191,3 @@ def _planned_for(now: TableVersion, change: RowChange) -> RowChange:
     if isinstance(change, AppendFiles | InlineRows):
         return replace(change, planned=now)
     return change
-
-
-def _newest(state: LakeState, planned: TableVersion) -> TableVersion:
-    return table_of_id(UnitOfWork(state, state.commit_info()), planned)
