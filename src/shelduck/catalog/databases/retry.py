@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from shelduck import clock
 from shelduck.catalog.databases.failures import Contention
 from shelduck.catalog.databases.store import Store
 
@@ -35,7 +35,7 @@ def write_with_retries(store: Store, act: Callable[[Connection], T]) -> T:
 
 def with_retries(
     attempt: Callable[[], T],
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], None] = clock.sleep,
     *,
     lost: type[Exception] = Contention,
 ) -> T:
@@ -73,7 +73,7 @@ class _Held:
         return not self.is_last and kind is not None and issubclass(kind, self.lost)
 
 
-def tries(sleep: Callable[[float], None] = time.sleep) -> Iterator[Try]:
+def tries(sleep: Callable[[float], None] = clock.sleep) -> Iterator[Try]:
     """Yield ten attempts; wait before each but the first.
 
     For work of which only a part is repeated, or that continues in another way; otherwise use

@@ -12,6 +12,7 @@ from functools import cache
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
@@ -47,7 +48,7 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
             "writer_id": writer,
             "table_id": table,
             "snapshot_id": read.newest(answers["head"]).id,
-            "expires": datetime.now(UTC) + LEASE,
+            "expires": clock.now() + LEASE,
         }
         connection.execute(insert(_TABLE), row)
         return open_job(connection, table, is_there=True)
@@ -62,7 +63,7 @@ def end_writers(connection: Connection, writers: Collection[str]) -> None:
 
 def renew_writers(connection: Connection, writers: Collection[str]) -> None:
     """Renew the leases of writers; one statement."""
-    later = datetime.now(UTC) + LEASE
+    later = clock.now() + LEASE
     connection.execute(update(_TABLE).where(_c.writer_id.in_(writers)).values(expires=later))
 
 
@@ -70,7 +71,7 @@ def writers_before(connection: Connection, table: TableId, snapshot: int) -> lis
     """Return the writers of a table that began before a snapshot and whose lease still runs."""
     if not queries.present_tables(connection, [_TABLE.name]):
         return []
-    alive = (_c.table_id == table, _c.snapshot_id < snapshot, _c.expires > datetime.now(UTC))
+    alive = (_c.table_id == table, _c.snapshot_id < snapshot, _c.expires > clock.now())
     return list(connection.execute(select(_c.writer_id).where(*alive)).scalars())
 
 
@@ -87,7 +88,7 @@ def at_work_since(connection: Connection) -> dict[str, datetime]:
         select(table.table_uuid, or_null(snapshot.snapshot_time))
         .join_from(_TABLE, tables.table, _c.table_id == table.table_id)
         .outerjoin(tables.snapshot, _c.snapshot_id == snapshot.snapshot_id)
-        .where(_c.expires > datetime.now(UTC))
+        .where(_c.expires > clock.now())
     )
     found: dict[str, datetime] = {}
     for uuid, since in connection.execute(query):
