@@ -11,7 +11,8 @@ from shelduck.catalog.commit import schedule
 from shelduck.catalog.commit.schedule import ScheduledFile
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.running.writers import at_work_since
+from shelduck.catalog.read.read import Connection
+from shelduck.catalog.running.writers import at_work_since, remove_dead
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.model.files.place import Place, place_in, place_of_stranger, storage_path
 from shelduck.model.text.names import is_write_directory, write_time
@@ -100,10 +101,7 @@ def remove_orphans(
     with told_of_storage(lake.data_path, "search for orphans"):
         listed = {place: list_everything(place) for place in places}
         begun = [(place, upload) for place in places for upload in unfinished_uploads(place)]
-    with store.read() as connection:
-        # Writers and paths together: a writer that has ended by then has published its files.
-        busy = at_work_since(connection)
-        known = schedule.known_paths(connection, lake)
+    busy, known = _not_orphans(store, lake, dry_run=dry_run)
     orphans: list[_Orphans] = []
     for place, found in listed.items():
         free = [entry for entry in found if not _may_be_at_work(entry.name, owned[place], busy)]
@@ -122,6 +120,26 @@ def remove_orphans(
     shown = tuple(p for part in orphans for p in part.files if not p.endswith(".crc"))
     shown += tuple(upload.path for upload in uploads)
     return Cleaned(shown, sum(part.bytes for part in orphans))
+
+
+def _not_orphans(
+    store: Store, lake: LakeInfo, *, dry_run: bool
+) -> tuple[dict[str, datetime], set[str]]:
+    """Return the tables with writers at work, and since when, and the paths that rows name.
+
+    Both are read together: a writer that has ended by then has published its files.
+    """
+
+    def look(connection: Connection) -> tuple[dict[str, datetime], set[str]]:
+        if not dry_run:
+            # Otherwise one that wakes up could commit files that are about to be deleted.
+            remove_dead(connection)
+        return at_work_since(connection), schedule.known_paths(connection, lake)
+
+    if dry_run:
+        with store.read() as connection:
+            return look(connection)
+    return write_with_retries(store, look)
 
 
 def _delete(lake: LakeInfo, orphans: Sequence[_Orphans], uploads: Sequence[Upload]) -> None:
