@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import writers
 from shelduck.catalog.running.jobs import job as look_up
+from shelduck.errors import CatalogUnavailable
 from shelduck.leases import identity
 from shelduck.leases import leases as jobs_leases
 from shelduck.leases.leases import Leases
 from shelduck.leases.writer import Writer
-from shelduck.model.changes.change import AlterTable, CommitInfo
+from shelduck.model.changes.change import AlterTable, CommitInfo, DeleteRows
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.tables.shadow import Conversion
+from shelduck.operations.done import Done
+from shelduck.work import unit
+from shelduck.work.state import LakeState
 from tests.support.lake import Lake
 
 
@@ -33,7 +39,7 @@ def waited_for(lake, snapshot):
         return writers.writers_before(connection, lake.table("t").id, snapshot)
 
 
-def change(lake, job=None, writers=()):
+def change(lake, job=None, writers=None):
     """A commit that makes a snapshot."""
     table = lake.table("t")
     comment = {None: f"at {table.snapshot.id}"}
@@ -44,7 +50,7 @@ def change(lake, job=None, writers=()):
         base=table.snapshot.id,
         info=CommitInfo(),
         job=job,
-        writers=writers,
+        writers=writers or {},
     )
 
 
@@ -53,9 +59,69 @@ def test_a_writer_is_registered_until_its_commit(lake):
     assert writers.register_writer(lake.store, "w", number) is None
     assert waited_for(lake, before + 1) == ["w"]
     assert waited_for(lake, before) == []
-    change(lake, writers=["w"])
+    change(lake, writers={"w": 1})
 
     assert waited_for(lake, before + 1) == []
+
+
+def test_a_writer_that_was_removed_commits_nothing(lake):
+    number, before = lake.table("t").id, lake.head().id
+    writers.register_writer(lake.store, "w", number)
+    with lake.store.write() as connection:
+        writers.remove_dead(connection)
+    assert waited_for(lake, before + 1) == ["w"]
+
+    with clock.using(_After(LEASE)), lake.store.write() as connection:
+        writers.remove_dead(connection)
+
+    with pytest.raises(writers.LeaseLost, match="gave no sign of life for 60 seconds"):
+        change(lake, writers={"w": 1})
+    assert lake.head().id == before
+
+
+def test_a_rollback_that_is_interrupted_still_ends_the_lease(lake, monkeypatch):
+    table = lake.table("t")
+    made = unit.UnitOfWork(LakeState(lake.store, lake.info), CommitInfo())
+    made.writer.register(table)
+    made.own(Done(table, paths=("x/0.parquet",)))
+    monkeypatch.setattr(unit, "discard", raising(KeyboardInterrupt))
+
+    with pytest.raises(KeyboardInterrupt):
+        made.rollback()
+
+    assert made.writer.registered == {}
+    assert waited_for(lake, lake.head().id + 1) == []
+
+
+def test_a_commit_that_fails_before_its_transaction_is_rolled_back(lake, monkeypatch):
+    table = lake.table("t")
+    made = unit.UnitOfWork(LakeState(lake.store, lake.info), CommitInfo())
+    made.writer.register(table)
+    made.stage_unseen(Done(table, (DeleteRows(table),)))
+    monkeypatch.setattr(unit, "with_past", raising(CatalogUnavailable))
+
+    with pytest.raises(CatalogUnavailable):
+        made.commit()
+
+    assert not made.is_open
+    assert waited_for(lake, lake.head().id + 1) == []
+
+
+def raising(error):
+    def fail(*_):
+        raise error
+
+    return fail
+
+
+class _After:
+    """The clock of another machine, which is ahead."""
+
+    def __init__(self, span):
+        self.span = span + timedelta(seconds=1)
+
+    def now(self):
+        return datetime.now(UTC) + self.span
 
 
 def test_a_writer_and_a_job_know_of_each_other_whoever_comes_first(lake):
@@ -63,7 +129,7 @@ def test_a_writer_and_a_job_know_of_each_other_whoever_comes_first(lake):
     work = JobWork((Conversion(1, 2, "int32", "STRING"),))
     writer = Writer(lake.store, Leases(lake.store))
     assert writer.register(table).conversions == ()
-    [name] = writer.ids
+    [name] = writer.registered
     base = change(lake, NewJob(table.id, "main.t", work, 60)).snapshot.id
     assert waited_for(lake, base) == [name]
     later = Writer(lake.store, Leases(lake.store))
@@ -73,7 +139,7 @@ def test_a_writer_and_a_job_know_of_each_other_whoever_comes_first(lake):
     assert waited_for(lake, base) == [name]
     writer.give_up()
     assert waited_for(lake, base) == []
-    assert writer.ids == ()
+    assert writer.registered == {}
     later.give_up()
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
+from shelduck import clock
 from shelduck.errors import OutcomeUnknown, ShelduckError
 from shelduck.model.changes.job import Job
 from shelduck.spark.named_errors import data_fault, first_line
@@ -25,7 +24,7 @@ def ending(error: Exception, job: Job) -> str | None:
 
 def left_open(job: Job, worker: str) -> str:
     """Return what becomes of an open job when its worker stops, or no longer waits for another."""
-    if job.is_held(datetime.now(UTC)) and job.worker != worker:
+    if job.is_held(clock.now()) and job.worker != worker:
         return f"job {job.id} goes on: another process runs it"
     return (
         f"job {job.id} is not finished; continue with lake.job({job.id}).wait() or shelduck jobs"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 
+from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
@@ -245,7 +245,7 @@ def _told(job: Job) -> str:
 
 
 def _work(state: LakeState, job: Job) -> SchemaChangeJob | None:
-    is_taken = job.is_held(datetime.now(UTC)) and not is_gone(job.worker)
+    is_taken = job.is_held(clock.now()) and not is_gone(job.worker)
     if not job.is_open or is_taken:
         return None
     found = SchemaChangeJob(state, job.id)

@@ -6,14 +6,13 @@ continues from there.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from shelduck import clock
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.catalog.running.writers import begin_running, writers_before
@@ -122,11 +121,11 @@ class JobWorker:
                 raise InvalidRequest(f"job {job.id} was cancelled: {job.message}")
             # A job of a newer Shelduck raises here and is left alone.
             _ = job.work
-            if job.is_late(datetime.now(UTC)):
+            if job.is_late(clock.now()):
                 self._cancel("Timeout")
             elif not self._claim(job):
-                time.sleep(next(waits))
-            elif (published := self._go_on(job, lambda: time.sleep(next(waits)))) is not None:
+                clock.sleep(next(waits))
+            elif (published := self._go_on(job, lambda: clock.sleep(next(waits)))) is not None:
                 return published
 
     def _claim(self, job: Job) -> bool:
@@ -278,9 +277,9 @@ class JobWorker:
         with bin_progress(spark, name, bins, what, show=self._show) as report:
             most = found.table.options.alter_tablet_worker_count
             for lot in batches(bins, most or _LOT * at_once(spark)):
-                began = time.monotonic()
+                began = clock.monotonic()
                 written = self._written(found, lot, shadows, report)
-                spent = round(1000 * (time.monotonic() - began))
+                spent = round(1000 * (clock.monotonic() - began))
                 speed = JobSpeed(sum(b.bytes for b in lot), spent, min(len(lot), at_once(spark)))
                 # Files that others changed are left out, and converted again later.
                 landed = land(
@@ -290,7 +289,7 @@ class JobWorker:
                 if done == total:
                     break
                 now = self._look()
-                if not now.is_open or now.worker != self._name or now.is_late(datetime.now(UTC)):
+                if not now.is_open or now.worker != self._name or now.is_late(clock.now()):
                     break
         return True
 

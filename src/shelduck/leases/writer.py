@@ -8,7 +8,7 @@ from functools import cached_property
 
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.running.writers import end_writers, register_writer
+from shelduck.catalog.running.writers import forget_writers, register_writer
 from shelduck.errors import ShelduckError
 from shelduck.leases.identity import new_identity
 from shelduck.leases.leases import Leases
@@ -35,9 +35,9 @@ class Writer:
         return new_identity()
 
     @property
-    def ids(self) -> tuple[str, ...]:
-        """The registrations that the commit removes from the catalog."""
-        return (self._id,) if self._tables else ()
+    def registered(self) -> dict[str, int]:
+        """What the commit removes from the catalog: the name, and how many tables it wrote to."""
+        return {self._id: len(self._tables)} if self._tables else {}
 
     def register(self, table: TableVersion) -> TableVersion:
         """Register once for a table, and return it with the conversions of its open job."""
@@ -67,4 +67,4 @@ class Writer:
         self.ended()
         # If the catalog is unavailable, the earlier error says more; the lease ends by itself.
         with suppress(ShelduckError):
-            write_with_retries(self._store, lambda connection: end_writers(connection, [self._id]))
+            write_with_retries(self._store, lambda c: forget_writers(c, [self._id]))

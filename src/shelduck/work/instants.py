@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from shelduck import clock
 from shelduck.errors import InvalidRequest
 from shelduck.model.text.intervals import Interval, parse_interval
 
@@ -28,7 +29,7 @@ def instant(value: str | datetime) -> datetime:
 
 def earlier(value: str | datetime | timedelta | Interval) -> datetime:
     """Return a point in time, or the one a span such as ``"7 days"`` before now."""
-    now = datetime.now(UTC)
+    now = clock.now()
     if isinstance(value, timedelta):
         return now - value
     if isinstance(value, str):
@@ -40,7 +41,7 @@ def seconds_of(name: str, value: str | timedelta) -> float:
     """Return the seconds of a span such as ``"10 minutes"``; InvalidRequest names the argument."""
     found = parse_interval(value) if isinstance(value, str) else value
     if isinstance(found, Interval):
-        now = datetime.now(UTC)
+        now = clock.now()
         found = now - found.before(now)
     if not isinstance(found, timedelta) or found <= timedelta(0):
         raise InvalidRequest(

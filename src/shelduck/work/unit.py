@@ -10,6 +10,7 @@ from typing import TypedDict
 from shelduck.catalog.commit.batches import landed_in
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.databases.retry import tries
+from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.batch import Batch
@@ -130,7 +131,11 @@ class UnitOfWork:
             return Unchanged(base)
         learned = self.state.layouts.unrecorded()
         published = self.workspace.published()
-        changes = [self._with_past(change, published) for change in changes]
+        try:
+            changes = [self._with_past(change, published) for change in changes]
+        except BaseException:
+            self.rollback()
+            raise
         landed = self._landed(changes, base, learned)
         if landed.is_repeat:
             self.may_have_landed = False
@@ -170,7 +175,7 @@ class UnitOfWork:
                 info=self.info,
                 layouts_learned=learned,
                 batch=self.batch,
-                writers=self.writer.ids,
+                writers=self.writer.registered,
                 settlings=tuple(self._settlings.values()),
                 job=self.job,
             )
@@ -196,10 +201,13 @@ class UnitOfWork:
         if not self.is_open or self.may_have_landed:
             return
         self.is_open = False
-        for table, paths in self._owned:
-            discard(table, paths)
-        if not self.borrows_writer:
-            self.writer.give_up()
+        try:
+            for table, paths in self._owned:
+                discard(table, paths)
+        finally:
+            # Otherwise its lease is renewed, and jobs wait for it, as long as the process lives.
+            if not self.borrows_writer:
+                self.writer.give_up()
 
 
 def view_of(state: LakeState, unit: UnitOfWork | None) -> UnitOfWork:
@@ -244,7 +252,8 @@ def carry_out(
 
     ``first`` is a new unit that has only read; the first attempt goes on with what it read. If a
     new unit loses to another commit, ``stage`` runs again on the newest snapshot, so it must
-    not write rows. A Conflict that ``stage`` itself finds would be found again and is raised.
+    not write rows. A Conflict that ``stage`` itself finds would be found again and is raised; so is
+    a LeaseLost, because the rows must be written again.
     """
     if unit is not None:
         unit.require_open()
@@ -255,6 +264,6 @@ def carry_out(
         own, first = first or UnitOfWork(state, state.commit_info(message)), None
         with state.store.session():
             stage(own)
-            with each.may_lose(Conflict):
+            with each.may_lose(Conflict, but=(LeaseLost,)):
                 return own.commit()
     raise AssertionError("unreachable")

@@ -41,6 +41,7 @@ from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot
 
 _NOTHING_LEARNED: Mapping[int, Layout] = MappingProxyType({})
+_NO_WRITERS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def commit(
     layouts_learned: Mapping[int, Layout] = _NOTHING_LEARNED,
     batch: Batch | None = None,
     job: NewJob | JobStep | None = None,
-    writers: Sequence[str] = (),
+    writers: Mapping[str, int] = _NO_WRITERS,
     settlings: Sequence[Settling] = (),
 ) -> Landed:
     """Make one snapshot of all changes, or none: everything is written or nothing.
@@ -77,8 +78,8 @@ def commit(
     foreign files, by id, which are recorded too. If there is nothing to change, no snapshot is made
     and the newest one is returned. ``batch`` is recorded with the changes; if it is already
     committed, nothing changes. ``job`` is a step of a job in the same transaction; if the job's
-    state no longer allows it, the commit is a Conflict. The registrations of ``writers`` end, and
-    ``settlings`` are recorded.
+    state no longer allows it, the commit is a Conflict. ``writers`` counts the registrations that
+    end, by writer; if one is gone, the commit is a LeaseLost. ``settlings`` are recorded.
 
     Raises Conflict if another commit since ``base`` excludes this one, AlreadyExists and
     InvalidRequest if the changes do not fit the catalog, CatalogUnavailable if it is busy or gone
@@ -118,7 +119,7 @@ class _Beside:
     layouts: Mapping[int, Layout]
     batch: Batch | None
     job: NewJob | JobStep | None
-    writers: Sequence[str]
+    writers: Mapping[str, int]
     settlings: Sequence[Settling]
 
     def recorded(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, insert
 
+from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema import tables
@@ -53,7 +53,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         self.id = SnapshotId(self.head.id + 1)
-        self.time = max(datetime.now(UTC), self.head.time)
+        self.time = max(clock.now(), self.head.time)
         self._next_catalog_id = self.head.next_catalog_id
         self._next_file_id = self.head.next_file_id
 

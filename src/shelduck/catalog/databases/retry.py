@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from shelduck import clock
 from shelduck.catalog.databases.failures import Contention
 from shelduck.catalog.databases.store import Store
 
@@ -35,7 +35,7 @@ def write_with_retries(store: Store, act: Callable[[Connection], T]) -> T:
 
 def with_retries(
     attempt: Callable[[], T],
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], None] = clock.sleep,
     *,
     lost: type[Exception] = Contention,
 ) -> T:
@@ -56,24 +56,30 @@ class Try:
 
     is_last: bool
 
-    def may_lose(self, lost: type[Exception]) -> _Held:
-        """Suppress an error of this kind in a ``with`` block, except in the last attempt."""
-        return _Held(lost, self.is_last)
+    def may_lose(self, *lost: type[Exception], but: tuple[type[Exception], ...] = ()) -> _Held:
+        """Suppress errors of these kinds in a ``with`` block, except in the last attempt.
+
+        Errors of the kinds ``but`` are never suppressed.
+        """
+        return _Held(lost, but, self.is_last)
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    lost: type[Exception]
+    lost: tuple[type[Exception], ...]
+    but: tuple[type[Exception], ...]
     is_last: bool
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        return not self.is_last and kind is not None and issubclass(kind, self.lost)
+        if self.is_last or kind is None or issubclass(kind, self.but):
+            return False
+        return issubclass(kind, self.lost)
 
 
-def tries(sleep: Callable[[float], None] = time.sleep) -> Iterator[Try]:
+def tries(sleep: Callable[[float], None] = clock.sleep) -> Iterator[Try]:
     """Yield ten attempts; wait before each but the first.
 
     For work of which only a part is repeated, or that continues in another way; otherwise use

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, insert, or_, select, update
 
+from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
@@ -91,7 +91,7 @@ def tables_at_work(connection: Connection) -> set[int]:
     """Return the tables of open jobs that a worker runs now; two statements at most."""
     if not queries.present_tables(connection, [_TABLE.name]):
         return set()
-    alive = (_c.worker.is_not(None), _c.heartbeat >= datetime.now(UTC) - LEASE)
+    alive = (_c.worker.is_not(None), _c.heartbeat >= clock.now() - LEASE)
     query = select(_c.table_id).where(_c.state.not_in(_ENDED), *alive)
     return set(connection.execute(query).scalars())
 
@@ -182,7 +182,7 @@ def record_job(connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
         "table_id": new.table_id,
         "table_name": new.table_name,
         "state": JobState.PENDING.value,
-        "created": datetime.now(UTC),
+        "created": clock.now(),
         "work": STORED_WORK.write(new.work),
         "timeout": new.timeout,
         "base_snapshot": snapshot.id,
@@ -228,7 +228,7 @@ def step_job(
     values: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
     values["state"] = step.state.value
     if step.state not in OPEN_STATES:
-        values["finished"] = datetime.now(UTC)
+        values["finished"] = clock.now()
         values["worker"] = None
     if step.state is JobState.FINISHED:
         values["published_snapshot"] = snapshot
@@ -275,7 +275,7 @@ def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -
 
     ``gone`` is a worker that is known to be dead.
     """
-    now = datetime.now(UTC)
+    now = clock.now()
     free = or_(_c.worker.is_(None), _c.worker.in_([worker, gone]), _c.heartbeat < now - LEASE)
     claimed = (
         update(_TABLE)
@@ -294,7 +294,7 @@ def release_job(store: Store, number: int, worker: str) -> None:
 def renew_workers(connection: Connection, workers: Collection[str]) -> None:
     """Renew the leases of workers; one statement."""
     mine = update(_TABLE).where(_c.worker.in_(workers), _c.state.in_(_OPEN))
-    connection.execute(mine.values(heartbeat=datetime.now(UTC)))
+    connection.execute(mine.values(heartbeat=clock.now()))
 
 
 def _read(connection: Connection, query: Select[Any], *, is_there: bool | None = None) -> list[Job]:

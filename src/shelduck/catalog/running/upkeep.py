@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import Connection, insert, or_, select, update
 
+from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.queries import present_tables
@@ -43,7 +44,7 @@ def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = Non
     def claim(connection: Connection) -> bool:
         if not present_tables(connection, [_TABLE.name]):
             own_tables.ensure_own_tables(store, connection)
-        now = datetime.now(UTC)
+        now = clock.now()
         free = or_(_c.worker.is_(None), _c.worker.in_([worker, gone]), _c.heartbeat < now - LEASE)
         mine = update(_TABLE).where(_c.subject == subject, free)
         if connection.execute(mine.values(worker=worker, heartbeat=now)).rowcount:
@@ -58,7 +59,7 @@ def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = Non
 
 def release_upkeep(store: Store, subject: str, worker: str, *, is_done: bool) -> None:
     """Release a subject, and note the time if it is maintained."""
-    values = {"worker": None} | ({"finished": datetime.now(UTC)} if is_done else {})
+    values = {"worker": None} | ({"finished": clock.now()} if is_done else {})
     mine = update(_TABLE).where(_c.subject == subject, _c.worker == worker).values(**values)
     write_with_retries(store, lambda connection: connection.execute(mine))
 
@@ -66,4 +67,4 @@ def release_upkeep(store: Store, subject: str, worker: str, *, is_done: bool) ->
 def renew_upkeep(connection: Connection, workers: Collection[str]) -> None:
     """Renew the claims of workers; one statement."""
     mine = update(_TABLE).where(_c.worker.in_(workers))
-    connection.execute(mine.values(heartbeat=datetime.now(UTC)))
+    connection.execute(mine.values(heartbeat=clock.now()))

@@ -1,17 +1,19 @@
 """Active writers in the catalog: registered before they write, removed by their commit.
 
-A new job waits for writers that do not know it, and for dead ones until their lease ends.
+A new job waits for writers that do not know it, and for dead ones until their lease ends. Whoever
+no longer waits for a writer removes it, and then it cannot commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
@@ -19,6 +21,7 @@ from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.running.jobs import open_job, step_job
 from shelduck.catalog.schema import own_tables, tables
+from shelduck.errors import Conflict
 from shelduck.model.changes.job import LEASE, Job, JobStep
 from shelduck.model.tables.schema import TableId
 
@@ -47,7 +50,7 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
             "writer_id": writer,
             "table_id": table,
             "snapshot_id": read.newest(answers["head"]).id,
-            "expires": datetime.now(UTC) + LEASE,
+            "expires": clock.now() + LEASE,
         }
         connection.execute(insert(_TABLE), row)
         return open_job(connection, table, is_there=True)
@@ -55,14 +58,38 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
     return write_with_retries(store, register)
 
 
-def end_writers(connection: Connection, writers: Collection[str]) -> None:
-    """Remove writers, in the transaction that publishes what they wrote; one statement."""
+class LeaseLost(Conflict):
+    """A writer was taken for dead, so its files may be gone, or lack the columns of a job."""
+
+
+def end_writers(connection: Connection, writers: Mapping[str, int]) -> None:
+    """Remove writers in the transaction that publishes what they wrote; one statement.
+
+    ``writers`` says for how many tables each of them has registered. Raises LeaseLost if others
+    have removed one of them.
+    """
+    ended = connection.execute(delete(_TABLE).where(_c.writer_id.in_(writers)))
+    if ended.rowcount < sum(writers.values()):
+        raise LeaseLost(
+            f"this write gave no sign of life for {LEASE.seconds} seconds, so others took it for"
+            " dead, and may have deleted its files; nothing was committed, write again"
+        )
+
+
+def forget_writers(connection: Connection, writers: Collection[str]) -> None:
+    """Remove writers that commit nothing; one statement."""
     connection.execute(delete(_TABLE).where(_c.writer_id.in_(writers)))
+
+
+def remove_dead(connection: Connection) -> None:
+    """Remove the writers whose lease has ended, so that they cannot commit; two statements."""
+    if queries.present_tables(connection, [_TABLE.name]):
+        connection.execute(delete(_TABLE).where(_c.expires <= clock.now()))
 
 
 def renew_writers(connection: Connection, writers: Collection[str]) -> None:
     """Renew the leases of writers; one statement."""
-    later = datetime.now(UTC) + LEASE
+    later = clock.now() + LEASE
     connection.execute(update(_TABLE).where(_c.writer_id.in_(writers)).values(expires=later))
 
 
@@ -71,7 +98,7 @@ def writers_before(connection: Connection, table: TableId, snapshot: int) -> lis
 
     For a job: since it is recorded, all tables of Shelduck exist. One statement.
     """
-    alive = (_c.table_id == table, _c.snapshot_id < snapshot, _c.expires > datetime.now(UTC))
+    alive = (_c.table_id == table, _c.snapshot_id < snapshot, _c.expires > clock.now())
     return list(connection.execute(select(_c.writer_id).where(*alive)).scalars())
 
 
@@ -88,7 +115,7 @@ def at_work_since(connection: Connection) -> dict[str, datetime]:
         select(table.table_uuid, or_null(snapshot.snapshot_time))
         .join_from(_TABLE, tables.table, _c.table_id == table.table_id)
         .outerjoin(tables.snapshot, _c.snapshot_id == snapshot.snapshot_id)
-        .where(_c.expires > datetime.now(UTC))
+        .where(_c.expires > clock.now())
     )
     found: dict[str, datetime] = {}
     for uuid, since in connection.execute(query):
@@ -100,7 +127,7 @@ def at_work_since(connection: Connection) -> dict[str, datetime]:
 def begin_running(store: Store, step: JobStep, job: Job) -> None:
     """Start a job that no longer waits for anybody, from the files that exist now.
 
-    Writers for which it would have waited are dead and are removed.
+    Writers for which it would have waited are dead, and are removed so that they cannot commit.
     """
     waited = delete(_TABLE).where(_c.table_id == job.table_id, _c.snapshot_id < job.base)
 

@@ -6,12 +6,12 @@ import os
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from importlib import metadata as distributions
 
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.schema import CreateTable
 
+from shelduck import clock
 from shelduck.catalog.databases.failures import Contention
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import RESTORE
@@ -148,7 +148,7 @@ def _insert_first_rows(connection: Connection, data_path: str) -> None:
         insert(tables.metadata), [{"key": key, "value": value} for key, value in options.items()]
     )
     first = {"snapshot_id": 0, "schema_version": 0, "next_catalog_id": 1, "next_file_id": 0}
-    connection.execute(insert(tables.snapshot), {**first, "snapshot_time": datetime.now(UTC)})
+    connection.execute(insert(tables.snapshot), {**first, "snapshot_time": clock.now()})
     connection.execute(
         insert(tables.snapshot_changes),
         {"snapshot_id": 0, "changes_made": 'created_schema:"main"'},

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -27,6 +27,7 @@ from sqlalchemy import (
     text,
 )
 
+from shelduck import clock
 from shelduck.catalog.commit.rows.file_rows import remove_file_rows
 from shelduck.catalog.commit.schedule import (
     GoneFile,
@@ -144,7 +145,7 @@ def _expire(store: Store, connection: Connection, lake: LakeInfo, chosen: Sequen
             connection.execute(delete(source).where(source.c.snapshot_id.in_(ids)))
     purged = _purged_tables(connection)
     gone = _remove_files(connection, lake, purged)
-    schedule(store, connection, lake, gone, datetime.now(UTC))
+    schedule(store, connection, lake, gone, clock.now())
     if purged:
         _purge_tables(connection, purged)
     _remove_objects(connection)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from shelduck.errors import Conflict
 from shelduck.model.changes.change import (
     AppendFiles,
     DeleteRows,
@@ -111,7 +112,17 @@ class StagedRows:
         return first
 
     def over(self, table: TableVersion, files: Iterable[DataFile]) -> list[DataFile]:
-        """Return the data files of the base snapshot as changed here, and the transaction's own."""
+        """Return the data files of the base snapshot as changed here, and the transaction's own.
+
+        Raises Conflict if the base snapshot lost a file with staged deletes: a job that publishes
+        moves its rewrites to its own snapshot, and the base snapshot shows their sources again.
+        """
+        files = list(files)
+        if self.deletes.keys() - {f.id for f in files}:
+            raise Conflict(
+                f"another commit moved rows of {table.full_name} to other files while they were"
+                " changed; run the statement again"
+            )
         seen = [found for f in files if (found := self._seen(table, f)) is not None]
         mappings = self._mapping_ids()
         own = [

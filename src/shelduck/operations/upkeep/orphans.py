@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from shelduck.catalog.commit import schedule
+from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.running.writers import at_work_since
+from shelduck.catalog.read.read import Connection
+from shelduck.catalog.running.writers import at_work_since, remove_dead
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.model.files.place import Place, place_in, storage_path
 from shelduck.model.text.names import is_write_directory, write_time
@@ -51,7 +53,7 @@ def remove_orphans(
     """
     with store.read() as connection:
         owned = schedule.owned_directories(connection, lake)
-    search = _Search(store, lake, before, duckdb_files)
+    search = _Search(store, lake, before, duckdb_files, dry_run)
     with told_of_storage(lake.data_path, "search for orphans"):
         for place, uuids in owned.items():
             if table in (None, place) and place_in(lake.data_path, place.rstrip("/")) is not None:
@@ -98,6 +100,7 @@ class _Search:
     lake: LakeInfo
     before: datetime
     duckdb_files: bool
+    dry_run: bool
     uploads: list[Upload] = field(default_factory=list)
     _unknown: list[_Orphan] = field(default_factory=list)
     # Writes that are not old enough, by the directory of the table and their names.
@@ -141,10 +144,7 @@ class _Search:
 
     def _look_up(self, lot: Sequence[_Orphan], uuids: Sequence[str]) -> Mapping[str, datetime]:
         """Keep what is unknown. What was listed before is known here if its write has landed."""
-        with self.store.read() as connection:
-            # Writers and paths together: a writer that has ended by then has published its files.
-            busy = at_work_since(connection)
-            known = schedule.known_among(connection, self.lake, {orphan.named for orphan in lot})
+        busy, known = self._not_orphans({orphan.named for orphan in lot})
         landed = {(orphan.place, orphan.write) for orphan in lot if orphan.named in known}
         for orphan in lot:
             if orphan.is_directory and (orphan.place, orphan.write) in landed:
@@ -154,6 +154,23 @@ class _Search:
             elif orphan.named not in known:
                 self._unknown.append(orphan)
         return busy
+
+    def _not_orphans(self, paths: set[str]) -> tuple[Mapping[str, datetime], set[str]]:
+        """Return the tables with writers at work, and since when, and which paths rows name.
+
+        Both are read together: a writer that has ended by then has published its files.
+        """
+
+        def look(connection: Connection) -> tuple[Mapping[str, datetime], set[str]]:
+            if not self.dry_run:
+                # Otherwise one that wakes up could commit files that are about to be deleted.
+                remove_dead(connection)
+            return at_work_since(connection), schedule.known_among(connection, self.lake, paths)
+
+        if self.dry_run:
+            with self.store.read() as connection:
+                return look(connection)
+        return write_with_retries(self.store, look)
 
 
 def _delete(lake: LakeInfo, orphans: Sequence[_Orphan], uploads: Sequence[Upload]) -> None:

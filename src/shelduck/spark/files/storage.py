@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pyarrow.fs
 
+from shelduck import clock
 from shelduck.errors import CorruptLake
 from shelduck.model.files.place import Place, normal, split_address
 from shelduck.spark.files.file_systems import filesystem
@@ -261,7 +262,7 @@ def list_everything(directory: str) -> Iterator[Stored]:
     files, name = filesystem(directory)
     root = name.rstrip("/")
     selector = pyarrow.fs.FileSelector(root, recursive=True, allow_not_found=True)
-    now = datetime.now(UTC)
+    now = clock.now()
     for info in files.get_file_info(selector):
         if info.is_file or info.mtime is not None:
             yield Stored(

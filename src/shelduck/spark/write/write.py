@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from shelduck import clock
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.layout import Layout
@@ -239,4 +239,4 @@ def _look_at(
 def fresh_name(table: TableVersion) -> str:
     """Return a new, unused name of a directory for one write to a table."""
     random = int.from_bytes(os.urandom(4), "big")
-    return write_directory(table.uuid, time.time_ns() // 1_000_000, random)
+    return write_directory(table.uuid, int(clock.now().timestamp() * 1000), random)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from shelduck import clock
 from shelduck.catalog.read import metadata, read
 from shelduck.catalog.read.lake_metadata import listed_files
 from shelduck.catalog.running.jobs import jobs
@@ -126,7 +126,7 @@ class _Checker:
 
     def jobs(self, *, all_tables: bool) -> Iterator[Problem]:
         """Find open jobs that nobody runs any more."""
-        now = datetime.now(UTC)
+        now = clock.now()
         try:
             with self._state.store.read() as connection:
                 found = jobs(connection)

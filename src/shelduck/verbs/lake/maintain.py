@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from math import inf
 
+from shelduck import clock
 from shelduck.catalog.upkeep.facts import files_of_layouts, lake_facts, table_facts
 from shelduck.errors import CatalogUnavailable, Conflict, NotFound, Unsupported
 from shelduck.leases.maintainer import Maintainer
@@ -45,7 +45,7 @@ class Budget:
         """Return the budget that arguments give, None for no limit; the time begins now."""
         size = inf if max_bytes is None else bytes_of("max_bytes", max_bytes)
         span = inf if max_time is None else seconds_of("max_time", max_time)
-        return cls(size, time.monotonic() + span)
+        return cls(size, clock.monotonic() + span)
 
     @property
     def limit(self) -> int | None:
@@ -54,7 +54,7 @@ class Budget:
 
     def refuses(self, step: Step) -> str:
         """Return why a step does not begin, empty if it does."""
-        if time.monotonic() >= self.end:
+        if clock.monotonic() >= self.end:
             return _NO_TIME
         return _NO_BYTES if step.bytes and self.bytes < 1 else ""
 
@@ -109,7 +109,7 @@ class _Run:
                 self._table(table, steps)
 
     def _of_lake(self) -> list[Step]:
-        now = datetime.now(UTC)
+        now = clock.now()
         with self.state.store.read() as connection:
             return steps_of_lake(lake_facts(connection, now, Work.REMOVE_ORPHANS.value), now)
 
@@ -151,7 +151,7 @@ class _Run:
         if why:
             self._note(noted, why)
             return True
-        began = time.monotonic()
+        began = clock.monotonic()
         try:
             done = _act(self.state, step, noted, self.budget.limit)
         except CatalogUnavailable:
@@ -165,7 +165,7 @@ class _Run:
             return False
         if step.bytes:
             self.budget.bytes -= done.bytes
-        self._note(replace(done, seconds=time.monotonic() - began))
+        self._note(replace(done, seconds=clock.monotonic() - began))
         return True
 
     def _note(self, step: MaintenanceStep, why: str = "") -> None:

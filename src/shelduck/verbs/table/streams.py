@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Self
 
+from shelduck import clock
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.changes import dropped_in, touches
@@ -131,7 +131,7 @@ class StreamVerbs(RowVerbs):
                 continue
             if interval is None:
                 return cursor.last
-            time.sleep(interval)
+            clock.sleep(interval)
 
     def _land(
         self,

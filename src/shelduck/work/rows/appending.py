@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shelduck.catalog.databases.retry import tries
+from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
@@ -60,7 +61,7 @@ def append(
     if how.delete_sign is not None or not is_plain(planned):
         return _load(state, unit, rows, how)
     for each in tries():
-        with each.may_lose(_Outdated):
+        with each.may_lose(_Outdated, LeaseLost):
             return _append(state, unit, rows, how)
         newest = UnitOfWork(state, state.commit_info())
         rows = _under(newest, rows)

@@ -1,0 +1,71 @@
+"""The simulation finds nothing in the product, and finds each fault that is put into it.
+
+It runs in processes of its own, whose hashes do not depend on chance.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.put_back import FAULTS, MENDED
+
+_ROOT = Path(__file__).parents[2]
+_FIRST, _LAST = 201, 10_000
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.simulation", *map(str, arguments)],
+        cwd=_ROOT,
+        env=os.environ | {"PYTHONHASHSEED": "0"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def result(process: subprocess.Popen[str]) -> str:
+    out, error = process.communicate()
+    assert process.returncode == 0, out + error
+    return out
+
+
+def test_two_hundred_seeds_keep_all_promises():
+    told = result(start(1, _FIRST - 1))
+
+    assert "200 seeds, 0 failed" in told
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_ten_thousand_seeds_keep_all_promises():
+    middle = (_FIRST + _LAST) // 2
+    halves = [start(_FIRST, middle), start(middle + 1, _LAST)]
+
+    for half in halves:
+        assert ", 0 failed, " in result(half)
+
+
+def test_a_seed_is_replayed_step_by_step():
+    first, again = start(7), start(7)
+
+    trace = result(first)
+    assert trace == result(again)
+    assert "BEGIN IMMEDIATE" in trace
+    assert "THE END" in trace
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", sorted(FAULTS, key=lambda name: FAULTS[name].within))
+def test_a_fault_that_is_put_in_is_found(name):
+    assert "found by seed" in result(start("--with", name, 1, FAULTS[name].within))
+
+
+def test_faults_of_the_history_are_among_them():
+    assert len(MENDED) >= 5
