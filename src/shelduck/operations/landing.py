@@ -16,7 +16,7 @@ from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
 from shelduck.model.tables.schema import TableId
 from shelduck.planning.conservation import named
 from shelduck.spark.files.existence import absent_files
-from shelduck.spark.files.store_errors import told_of_storage
+from shelduck.spark.stores.store_errors import told_of_storage
 
 
 def require_files(changes: Sequence[Change], directories: Mapping[TableId, str]) -> None:

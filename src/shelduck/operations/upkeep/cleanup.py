@@ -19,7 +19,7 @@ from shelduck.spark.files.storage import (
     list_data_files,
     other_paths,
 )
-from shelduck.spark.files.store_errors import told_of_storage
+from shelduck.spark.stores.store_errors import told_of_storage
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from shelduck.model.text.names import is_write_directory, write_time
 from shelduck.operations.upkeep.cleanup import Cleaned
 from shelduck.spark.files.s3_requests import Upload, abort_upload, unfinished_uploads
 from shelduck.spark.files.storage import Stored, delete_directory, delete_files, list_everything
-from shelduck.spark.files.store_errors import told_of_storage
+from shelduck.spark.stores.store_errors import told_of_storage
 
 _LOT = 20_000
 _DUCKDB = "ducklake-"

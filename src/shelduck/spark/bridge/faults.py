@@ -16,8 +16,8 @@ from pyspark.errors.exceptions import captured
 
 from shelduck import errors
 from shelduck.errors import CorruptLake, ShelduckError, StorageUnavailable
-from shelduck.spark.files.store_errors import meaning_of
 from shelduck.spark.named_errors import DamagedFile, UnreachedFile
+from shelduck.spark.stores.store_errors import meaning_of
 
 # As in DamagedLake.java and LakeFileIndex.java.
 DAMAGED = "shelduck found a damaged lake: "

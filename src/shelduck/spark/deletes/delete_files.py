@@ -27,10 +27,10 @@ from shelduck.spark.deletes.position_files import (
 )
 from shelduck.spark.files.parquet_files import metadata_of, read_columns
 from shelduck.spark.files.storage import delete_directory
-from shelduck.spark.files.store_errors import told_of_storage
 from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.stores.homes import spark_options, spark_path
+from shelduck.spark.stores.store_errors import told_of_storage
 from shelduck.spark.write.write import fresh_name
 
 _THREADS = 16

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from shelduck.errors import CorruptLake, ShelduckError, Unsupported
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.store_errors import told_of_storage
+from shelduck.spark.stores.store_errors import told_of_storage
 
 RESTORE = "restore it from a backup, and look at the lake with shelduck check"
 

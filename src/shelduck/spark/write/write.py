@@ -26,9 +26,9 @@ from shelduck.spark.files.reaching import require_writable
 from shelduck.spark.files.results import Results, results
 from shelduck.spark.files.stats import file_stats
 from shelduck.spark.files.storage import delete_directory, delete_file
-from shelduck.spark.files.store_errors import storage_failure
 from shelduck.spark.rows.assign import failure_of
 from shelduck.spark.stopping import stopped_on_error
+from shelduck.spark.stores.store_errors import storage_failure
 from shelduck.spark.types import same_type, struct_type
 from shelduck.spark.write.bridge_write import write_by_bridge
 from shelduck.spark.write.changes import (
