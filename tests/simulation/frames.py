@@ -22,7 +22,7 @@ from shelduck.spark.write.write import WrittenFiles, _removed_if_failed, fresh_n
 from tests.simulation.files import StandIn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shelduck.model.files.data_files import DataFile
     from shelduck.model.tables.table import TableVersion
@@ -229,7 +229,7 @@ def assign(rows: Rows, table: TableVersion, **_: Any) -> Rows:
     return rows.select(*table.columns.names)
 
 
-def under(named: Any, now: TableVersion) -> Any:
+def under(named: Any, now: TableVersion, replaced: Mapping[int, int]) -> Any:
     """Take the place of `NamedRows.under`: columns follow their ids, values their types."""
     before, after = named.planned.columns, now.columns
     rows = []
@@ -237,7 +237,8 @@ def under(named: Any, now: TableVersion) -> Any:
         made = {}
         for name, value in row.items():
             field = before.find((name,))
-            new = None if field is None else after.by_id(field.id) or after.find((name,))
+            number = None if field is None else replaced.get(field.id, field.id)
+            new = None if number is None else after.by_id(number)
             if new is not None:
                 made[new.name] = _converted(value, str(new.type))
         rows.append(made)

@@ -39,7 +39,11 @@ class OldLake:
         return str(text)
 
     def retag(self, table: str, key: str, text: str) -> None:
-        """Let another writer have kept this text."""
+        """Let another writer have kept this text; its commit raised the schema version."""
+        self.sql(
+            "UPDATE ducklake_snapshot SET schema_version = schema_version + 1"
+            " WHERE snapshot_id = (SELECT max(snapshot_id) FROM ducklake_snapshot)"
+        )
         self.sql(
             "UPDATE ducklake_tag SET value = ? WHERE key = ? AND end_snapshot IS NULL"
             " AND object_id = (SELECT table_id FROM ducklake_table WHERE table_name = ?"

@@ -86,13 +86,12 @@ def commit(
     (nothing was written), and OutcomeUnknown if the connection broke during COMMIT.
     """
     base = min([base, *(version.snapshot.id for version in versions(changes))])
-
     kinds = kinds_of(changes)
     asks = [kind.asks for kind in kinds]
     asked = opening_of(asks, fold(changes), changes, base, registered=bool(writers))
-    if not settlings and all(map(is_compared_inside, changes)):
-        # Snapshots since the survey of a compaction may have expired.
-        asked = replace(asked, needs_log=False)
+    # Snapshots since the survey of a compaction may have expired.
+    needs_log = bool(settlings) or not all(map(is_compared_inside, changes))
+    asked = replace(asked, needs_log=needs_log)
     beside = _Beside(layouts_learned, batch, job, writers, settlings)
 
     def attempt(connection: Connection) -> Landed:
