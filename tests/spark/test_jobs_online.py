@@ -293,7 +293,7 @@ def reach(job, state):
         patch.setattr(Job, "is_late", lambda *_: False)
         if state is JobState.WAITING_TXN:
             patch.setattr(worker, "writers_before", lambda *_: ["somebody"])
-            patch.setattr(worker.time, "sleep", dies)
+            patch.setattr(worker.clock, "sleep", dies)
         elif state is JobState.RUNNING:
             patch.setattr(JobWorker, "_written", dies)
         if state is not JobState.PENDING:
