@@ -83,7 +83,7 @@ def test_a_listed_table_answers_as_duckdb_does(lake, lake_url, loads):
     assert_same(lake, lake_url, ["SELECT * FROM t WHERE id = '17'", "SELECT * FROM t"])
 
 
-def test_older_snapshots_of_a_listed_table_are_read(lake, sqlite_url, loads):
+def test_older_snapshots_of_a_listed_table_are_read(lake, lake_url, loads):
     insert(lake, 0)
     then = lake.snapshots()[-1].id
     insert(lake, 10)
@@ -95,26 +95,26 @@ def test_older_snapshots_of_a_listed_table_are_read(lake, sqlite_url, loads):
     assert loads == [2]
 
 
-def test_what_others_compact_is_listed_again(lake, sqlite_url, loads):
+def test_what_others_compact_is_listed_again(lake, lake_url, loads):
     for first in range(0, 40, 10):
         insert(lake, first)
-    assert_same(lake, sqlite_url)
-    with DuckDBOracle(sqlite_url, None, NO_INLINING) as duckdb:
+    assert_same(lake, lake_url)
+    with DuckDBOracle(lake_url, None, NO_INLINING) as duckdb:
         duckdb.execute("CALL ducklake_merge_adjacent_files('lake')")
         duckdb.execute("INSERT INTO t SELECT 50, 'duck', DATE '2026-02-01'")
     # The catalog lacks the layouts of DuckDB's files until the next commit of Shelduck.
-    assert_same(lake, sqlite_url)
+    assert_same(lake, lake_url)
     insert(lake, 60)
-    assert_same(lake, sqlite_url)
+    assert_same(lake, lake_url)
     assert loads == [4, 2, 3]
 
 
-def test_a_frame_whose_files_were_merged_says_so(lake, sqlite_url):
+def test_a_frame_whose_files_were_merged_says_so(lake, lake_url):
     insert(lake, 0)
     insert(lake, 10)
     frame = lake.table("t").read()
     assert frame.where("id = 3").count() == 1
-    with DuckDBOracle(sqlite_url, None, NO_INLINING) as duckdb:
+    with DuckDBOracle(lake_url, None, NO_INLINING) as duckdb:
         duckdb.execute("CALL ducklake_merge_adjacent_files('lake')")
     with pytest.raises(
         Exception, match=r"another commit merged files of main\.t after it was read"
@@ -132,12 +132,12 @@ def test_frames_of_one_table_with_other_columns_keep_their_own(lake):
     assert rows(first.where("v = 'v4'")) == [("v4",)]
 
 
-def test_a_lake_from_a_backup_is_listed_again(lake, sqlite_url, spark, loads):
+def test_a_lake_from_a_backup_is_listed_again(lake, lake_url, spark, loads):
     insert(lake, 0)
-    assert_same(lake, sqlite_url)
+    assert_same(lake, lake_url)
     with lake._state.store.write() as connection:
         connection.execute(text("UPDATE ducklake_snapshot SET snapshot_time = '2020-01-01 00:00'"))
-    assert_same(lake, sqlite_url)
+    assert_same(lake, lake_url)
     assert loads == [1, 1]
 
 
