@@ -35,7 +35,8 @@ STATEMENTS = (
     "CREATE TABLE credit (id BIGINT, amount BIGINT)",
 )
 JVMS = ("spark-0", "spark-1")
-ROLES = (*JVMS, "insert", "alter", "upkeep", "duckdb")
+_DUCKDB = "duckdb"
+ROLES = (*JVMS, "insert", "alter", "upkeep", _DUCKDB)
 _START, _END = 240.0, 240.0
 _LONGEST_STOP = 6.0
 
@@ -92,6 +93,7 @@ class Ship:
         self.befell[f"SIGKILL of {role}"] += 1
 
     def _befall(self, role: str) -> None:
+        self._revive_duckdb()
         assert self.crew[role].poll() is None, self._output(role)
         if self.random.random() < 0.5:
             self.kill(role)
@@ -100,6 +102,13 @@ class Ship:
         time.sleep(self.random.uniform(0.5, _LONGEST_STOP))
         os.killpg(self.crew[role].pid, signal.SIGCONT)
         self.befell[f"SIGSTOP of {role}"] += 1
+
+    def _revive_duckdb(self) -> None:
+        """Start DuckDB again if it aborted: its ROLLBACK fails when PostgreSQL restarts."""
+        process = self.crew.get(_DUCKDB)
+        if process is not None and process.poll() == -signal.SIGABRT:
+            self._start(_DUCKDB)
+            self.befell[f"abort of {_DUCKDB}"] += 1
 
     def _start(self, role: str) -> None:
         with (self.folder / f"{role}.out").open("ab") as output:
@@ -120,6 +129,7 @@ class Ship:
     def _until(self, is_so: Callable[[], bool], seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while not is_so():
+            self._revive_duckdb()
             for role, process in self.crew.items():
                 assert not process.poll(), self._output(role)
             assert time.monotonic() < deadline, "\n".join(map(self._output, self.roles))
