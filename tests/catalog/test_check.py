@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import shelduck
 from shelduck.cli.app import app
+from shelduck.verbs.lake import check as lake_check
 from tests.support.lake import Lake
 
 
@@ -48,6 +49,19 @@ def found(lake, table=None):
 def test_a_sound_lake_has_no_problem(lake):
     assert str(check(lake)) == "2 table(s), 2 file(s): no problem(s)"
     assert check(lake).is_sound
+
+
+@pytest.mark.parametrize("asked", ["jobs", "older_files", "listed_files"])
+def test_a_catalog_that_goes_away_is_no_problem_of_the_lake(lake, monkeypatch, asked):
+    def gone(*_):
+        raise shelduck.CatalogUnavailable("the server is gone")
+
+    monkeypatch.setattr(lake_check, asked, gone)
+    with (
+        shelduck.connect(lake.url, progress=False) as connected,
+        pytest.raises(shelduck.CatalogUnavailable, match="the server is gone"),
+    ):
+        connected.check()
 
 
 def test_files_exist_with_their_size_their_rows_and_their_columns(lake):

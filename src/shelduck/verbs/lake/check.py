@@ -11,7 +11,7 @@ from shelduck.catalog.read.lake_metadata import listed_files
 from shelduck.catalog.running.jobs import jobs
 from shelduck.catalog.upkeep.audit import audit_rows
 from shelduck.catalog.upkeep.older_files import older_files
-from shelduck.errors import ShelduckError
+from shelduck.errors import CatalogUnavailable, ShelduckError
 from shelduck.model.files.data_files import counted_rows
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.problem import Problem
@@ -69,6 +69,8 @@ class _Checker:
             if table is not None:
                 return [self._lake.table(table).name], []
             return self._lake.tables(), []
+        except CatalogUnavailable:
+            raise
         except ShelduckError as error:
             if table is not None:
                 raise
@@ -88,6 +90,8 @@ class _Checker:
                 read.inlined_rows(connection, table)
                 metadata.file_rows(connection, table)
                 listed = listed_files(connection, table)
+        except CatalogUnavailable:
+            raise
         except ShelduckError as error:
             wrong, _, remedy = str(error).partition("; ")
             yield Problem(full, "table", full, wrong, remedy or _LOOK)
@@ -107,6 +111,8 @@ class _Checker:
             frame = rows.frame(self._state.spark, origins=(Origin.ROW_ID,))
             for wrong in wrong_rows(frame, rows.table, _live(rows), key):
                 yield Problem(full, "rows", full, wrong, _LOOK)
+        except CatalogUnavailable:
+            raise
         except ShelduckError as error:
             wrong, _, remedy = str(error).partition("; ")
             yield Problem(full, "rows", full, wrong, remedy or _LOOK)
@@ -116,6 +122,8 @@ class _Checker:
         try:
             with self._state.store.read() as connection:
                 found = older_files(connection, self._state.info)
+        except CatalogUnavailable:
+            raise
         except ShelduckError as error:
             yield Problem("", "table", "the files of older snapshots", str(error), _LOOK)
             return
@@ -130,6 +138,8 @@ class _Checker:
         try:
             with self._state.store.read() as connection:
                 found = jobs(connection)
+        except CatalogUnavailable:
+            raise
         except ShelduckError as error:
             yield Problem("", "job", "the list of jobs", str(error), _LOOK)
             return
@@ -144,6 +154,8 @@ class _Checker:
         """Find files that no row of the catalog names."""
         try:
             found = self._lake.remove_orphans(table=table, dry_run=True)
+        except CatalogUnavailable:
+            raise
         except ShelduckError as error:
             yield Problem("", "orphan", "the list of orphans", str(error), _LOOK)
             return
