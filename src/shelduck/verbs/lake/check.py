@@ -48,6 +48,13 @@ class LakeCheck:
         return "\n".join([*lines, told])
 
 
+def _told(error: ShelduckError) -> str:
+    """Return what an error says about the lake; raise it if nobody could ask the catalog."""
+    if isinstance(error, CatalogUnavailable):
+        raise error
+    return str(error)
+
+
 class _Checker:
     """One check of a lake."""
 
@@ -69,12 +76,10 @@ class _Checker:
             if table is not None:
                 return [self._lake.table(table).name], []
             return self._lake.tables(), []
-        except CatalogUnavailable:
-            raise
         except ShelduckError as error:
             if table is not None:
                 raise
-            return [], [Problem("", "table", "the list of tables", str(error), _LOOK)]
+            return [], [Problem("", "table", "the list of tables", _told(error), _LOOK)]
 
     def table(self, name: TableName) -> Iterator[Problem]:
         """Look at a table at the newest snapshot: what readers need, and its files."""
@@ -90,10 +95,8 @@ class _Checker:
                 read.inlined_rows(connection, table)
                 metadata.file_rows(connection, table)
                 listed = listed_files(connection, table)
-        except CatalogUnavailable:
-            raise
         except ShelduckError as error:
-            wrong, _, remedy = str(error).partition("; ")
+            wrong, _, remedy = _told(error).partition("; ")
             yield Problem(full, "table", full, wrong, remedy or _LOOK)
             return
         deletes = {row[4]: row[5] for row in listed if row[4] is not None}
@@ -111,10 +114,8 @@ class _Checker:
             frame = rows.frame(self._state.spark, origins=(Origin.ROW_ID,))
             for wrong in wrong_rows(frame, rows.table, _live(rows), key):
                 yield Problem(full, "rows", full, wrong, _LOOK)
-        except CatalogUnavailable:
-            raise
         except ShelduckError as error:
-            wrong, _, remedy = str(error).partition("; ")
+            wrong, _, remedy = _told(error).partition("; ")
             yield Problem(full, "rows", full, wrong, remedy or _LOOK)
 
     def older(self, *, all_tables: bool) -> Iterator[Problem]:
@@ -122,10 +123,8 @@ class _Checker:
         try:
             with self._state.store.read() as connection:
                 found = older_files(connection, self._state.info)
-        except CatalogUnavailable:
-            raise
         except ShelduckError as error:
-            yield Problem("", "table", "the files of older snapshots", str(error), _LOOK)
+            yield Problem("", "table", "the files of older snapshots", _told(error), _LOOK)
             return
         for number, sizes in found.items():
             if all_tables or number in self.ids:
@@ -138,10 +137,8 @@ class _Checker:
         try:
             with self._state.store.read() as connection:
                 found = jobs(connection)
-        except CatalogUnavailable:
-            raise
         except ShelduckError as error:
-            yield Problem("", "job", "the list of jobs", str(error), _LOOK)
+            yield Problem("", "job", "the list of jobs", _told(error), _LOOK)
             return
         for job in found:
             is_meant = all_tables or job.table_id in self.ids
@@ -154,10 +151,8 @@ class _Checker:
         """Find files that no row of the catalog names."""
         try:
             found = self._lake.remove_orphans(table=table, dry_run=True)
-        except CatalogUnavailable:
-            raise
         except ShelduckError as error:
-            yield Problem("", "orphan", "the list of orphans", str(error), _LOOK)
+            yield Problem("", "orphan", "the list of orphans", _told(error), _LOOK)
             return
         for path in found.files:
             yield Problem("", "orphan", path, "no row of the catalog names it", "remove_orphans()")
