@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, Select, insert
 
 from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
@@ -50,6 +50,25 @@ class Draft:
     def head(self) -> Snapshot:
         """The newest snapshot, on which this one is made."""
         return self.opening.head
+
+    def rows_about(
+        self, question: str, query: Select[Any], tables_asked: Iterable[int]
+    ) -> list[Any]:
+        """Return the rows of a question of the opening about tables; ``query`` asks the same.
+
+        One statement if this commit makes some of the tables, or has changed their columns.
+        """
+        found: list[Any] = []
+        again: list[int] = []
+        for table in tables_asked:
+            rows = self.opening.rows(question, table)
+            if rows is None or table in self.table_ids.values():
+                again.append(table)
+            else:
+                found += rows
+        if again:
+            found += self.connection.execute(query, {"of_tables": again}).all()
+        return found
 
     def __post_init__(self) -> None:
         self.id = SnapshotId(self.head.id + 1)

@@ -68,9 +68,7 @@ def _rewrite(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> N
     counted = require_as_seen(draft, table, describe(changes[0]), seen)
     for change in changes:
         require_same_rows(change, counted)
-    rows = draft.opening.rows("columns", table)
-    if rows is None:
-        rows = list(draft.connection.execute(_LIVE_COLUMNS, {"of_tables": [table]}))
+    rows = draft.rows_about("columns", _LIVE_COLUMNS, [table])
     columns = {row.column_id: row for row in rows}
     _require_columns(draft, changes[0].table, columns)
     merged = [change for change in changes if change.keeps_history]

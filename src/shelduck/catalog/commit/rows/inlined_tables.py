@@ -110,9 +110,7 @@ def newest_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str |
     table for inlined rows. One more if this commit alters or makes the table.
     """
     connection = draft.connection
-    rows = draft.opening.rows("inlined", table)
-    if rows is None or table in draft.table_ids.values():
-        rows = list(connection.execute(_REGISTERED, {"of_tables": [table]}))
+    rows = draft.rows_about("inlined", _REGISTERED, [table])
     if not rows:
         return None
     found = max(rows, key=lambda row: row.schema_version)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    Select,
     bindparam,
     column,
     delete,
@@ -198,24 +197,9 @@ def _totals_of_rows(draft: Draft, table: TableId) -> Totals:
 
 def _leaf_types(draft: Draft, ids: Sequence[TableId]) -> Mapping[TableId, Mapping[FieldId, Leaf]]:
     types: dict[TableId, dict[FieldId, Leaf]] = defaultdict(dict)
-    for table, column_id, text in _rows(draft, "leaf_types", _LEAF_TYPES, ids):
+    for table, column_id, text in draft.rows_about("leaf_types", _LEAF_TYPES, ids):
         types[table][column_id] = ducklake_type(text)
     return types
-
-
-def _rows(draft: Draft, question: str, query: Select[Any], ids: Iterable[TableId]) -> list[Any]:
-    """Return rows about tables; one statement if this commit has changed some of them."""
-    found: list[Any] = []
-    asked: list[TableId] = []
-    for table in ids:
-        rows = draft.opening.rows(question, table)
-        if rows is None or table in draft.table_ids.values():
-            asked.append(table)
-        else:
-            found += rows
-    if asked:
-        found += draft.connection.execute(query, {"of_tables": asked}).all()
-    return found
 
 
 def _write_totals(
@@ -249,7 +233,7 @@ def _write_column_stats(
         (row.table_id, row.column_id): TableColumnStats(
             row.contains_null is not False, row.contains_nan, row.min_value, row.max_value
         )
-        for row in _rows(draft, "column_stats", _COLUMN_STATS, growth)
+        for row in draft.rows_about("column_stats", _COLUMN_STATS, growth)
     }
     inserted, updated, deleted = [], [], []
     for table, growing in growth.items():
