@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.running.jobs import renew_workers
@@ -37,23 +37,21 @@ class Leases:
         """Stop renewing the lease of a writer."""
         self._release(self._writers, writer)
 
-    @contextmanager
-    def worker(self, worker: str) -> Iterator[None]:
+    def worker(self, worker: str) -> AbstractContextManager[None]:
         """Renew the lease of a worker inside a ``with`` block."""
-        self._hold(self._workers, worker)
-        try:
-            yield
-        finally:
-            self._release(self._workers, worker)
+        return self._holding(self._workers, worker)
+
+    def maintainer(self, maintainer: str) -> AbstractContextManager[None]:
+        """Renew the claims of a maintainer inside a ``with`` block."""
+        return self._holding(self._maintainers, maintainer)
 
     @contextmanager
-    def maintainer(self, maintainer: str) -> Iterator[None]:
-        """Renew the claims of a maintainer inside a ``with`` block."""
-        self._hold(self._maintainers, maintainer)
+    def _holding(self, held: set[str], name: str) -> Iterator[None]:
+        self._hold(held, name)
         try:
             yield
         finally:
-            self._release(self._maintainers, maintainer)
+            self._release(held, name)
 
     def _hold(self, held: set[str], name: str) -> None:
         with self._lock:

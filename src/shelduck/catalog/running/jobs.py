@@ -10,7 +10,18 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
@@ -275,14 +286,22 @@ def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -
 
     ``gone`` is a worker that is known to be dead.
     """
-    now = clock.now()
-    free = or_(_c.worker.is_(None), _c.worker.in_([worker, gone]), _c.heartbeat < now - LEASE)
     claimed = (
         update(_TABLE)
-        .where(_c.job_id == number, _c.state.in_(_OPEN), free)
-        .values(worker=worker, heartbeat=now)
+        .where(_c.job_id == number, _c.state.in_(_OPEN), may_claim(_TABLE, worker, gone))
+        .values(worker=worker, heartbeat=clock.now())
     )
     return write_with_retries(store, lambda connection: connection.execute(claimed).rowcount == 1)
+
+
+def may_claim(source: Table, worker: str, gone: str | None) -> ColumnElement[bool]:
+    """Return the condition that a worker may claim a row with a worker and its heartbeat.
+
+    Nobody has it, the worker itself has it, ``gone`` is dead, or the lease has ended.
+    """
+    c = source.c
+    expired = c.heartbeat < clock.now() - LEASE
+    return or_(c.worker.is_(None), c.worker.in_([worker, gone]), expired)
 
 
 def release_job(store: Store, number: int, worker: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.queries import present_tables
+from shelduck.catalog.running.jobs import may_claim
 from shelduck.catalog.schema import own_tables
-from shelduck.model.changes.job import LEASE
 
 _TABLE = own_tables.upkeep
 _c = _TABLE.c
@@ -45,8 +45,7 @@ def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = Non
         if not present_tables(connection, [_TABLE.name]):
             own_tables.ensure_own_tables(store, connection)
         now = clock.now()
-        free = or_(_c.worker.is_(None), _c.worker.in_([worker, gone]), _c.heartbeat < now - LEASE)
-        mine = update(_TABLE).where(_c.subject == subject, free)
+        mine = update(_TABLE).where(_c.subject == subject, may_claim(_TABLE, worker, gone))
         if connection.execute(mine.values(worker=worker, heartbeat=now)).rowcount:
             return True
         if connection.execute(select(_c.subject).where(_c.subject == subject)).first():
