@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-import signal
 import sqlite3
 import warnings
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 from unittest.mock import patch
@@ -26,9 +25,10 @@ from shelduck.operations.read.rows import table_rows
 from shelduck.planning.scan import plan_scan
 from shelduck.work.state import LakeState
 from tests.support.small_lakes import make_lakes
+from tests.support.time_limit import limited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from shelduck.work.results import TableName
@@ -232,7 +232,7 @@ def _answers(store: Store) -> dict[str, object]:
     def ask(verb: str, act: Callable[[], object]) -> Any:
         try:
             with (
-                _limited(),
+                limited(SECONDS),
                 warnings.catch_warnings(action="ignore"),
                 patch("shelduck.work.state.session_for", _no_spark),
             ):
@@ -335,19 +335,3 @@ def _scan(lake: Lake, name: TableName) -> object:
         values = read.identity_values(connection, table)
     plan = plan_scan(table, rows.files, rows.mappings, None)
     return plan.groups, rows.inlined, bounds, values
-
-
-@contextmanager
-def _limited() -> Iterator[None]:
-    """Raise TimeoutError when the block takes too long."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"no answer in {SECONDS} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

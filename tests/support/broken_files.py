@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
-import signal
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,10 @@ import shelduck
 from shelduck import ShelduckError
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
+from tests.support.time_limit import limited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -149,7 +149,7 @@ class BrokenFiles:
     def _outcome(self, folder: Path, table: str, verb: str) -> str:
         right = self._right(table, verb)
         try:
-            with _limited():
+            with limited(SECONDS):
                 found = self._told(folder, table, verb)
         except ShelduckError as error:
             self.last = str(error)
@@ -316,19 +316,3 @@ POSITIONS: dict[str, Callable[[pa.Table, random.Random], pa.Table]] = {
 def _normal(found: object) -> object:
     """Rows in one order; NaN equals itself."""
     return sorted(map(repr, found)) if isinstance(found, list) else repr(found)
-
-
-@contextmanager
-def _limited() -> Iterator[None]:
-    """Raise TimeoutError when the block takes too long."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"no answer in {SECONDS} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
