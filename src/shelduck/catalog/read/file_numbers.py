@@ -12,6 +12,7 @@ from sqlalchemy import Connection, or_, select, text
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.file_checks import require_sound
+from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.model.tables.schema import FieldId
@@ -90,15 +91,17 @@ def moved_files(
     yield from ((row[0], row[1], row[2]) for row in connection.execute(query))
 
 
-def files_with_deletes(connection: Connection, table: TableVersion) -> set[int]:
-    """Return the ids of the files with deleted rows at the snapshot; three statements."""
+def files_with_deletes(connection: Connection, table: TableVersion, known: Holdings) -> set[int]:
+    """Return the ids of the files with deleted rows at the snapshot; at most two statements."""
     at = table.snapshot.id
-    of_files = connection.execute(queries.delete_files_at(table.id, at))
-    found = {row.data_file_id for row in of_files}
-    inlined = queries.inlined_delete_table(table.id)
-    if queries.present_tables(connection, [inlined]):
-        rows = connection.execute(queries.inlined_deletes_at(inlined, at))
-        found |= {number for number, _, _ in rows}
+    found: set[int] = set()
+    if known.has_delete_files:
+        rows = connection.execute(queries.delete_files_at(table.id, at))
+        found |= {row.data_file_id for row in rows}
+    if known.has_positions:
+        name = queries.inlined_delete_table(table.id)
+        positions = connection.execute(queries.inlined_deletes_at(name, at))
+        found |= {number for number, _, _ in positions}
     return found
 
 

@@ -15,12 +15,13 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.file_numbers import files_with_deletes
+from shelduck.catalog.read.holdings import Holdings
 from shelduck.errors import Conflict
 from shelduck.model.files.data_files import ColumnStats, DataFile, NameMapping
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileList, FileLists, within
-from shelduck.operations.read.pruning import Pruner
+from shelduck.operations.read.pruning import Pruner, part_of
 from shelduck.planning.scan import ScanGroup, ScanPlan
 from shelduck.spark.scan.read import GroupSize
 
@@ -65,6 +66,8 @@ class ListedFiles(Pruner):
         store: Store,
         connection: read.Connection,
         table: TableVersion,
+        *,
+        known: Holdings,
         lists: FileLists,
         files: FileList,
     ) -> None:
@@ -74,12 +77,12 @@ class ListedFiles(Pruner):
         self._list = files
         self._there = files.at(table.snapshot.id)
         deleted = np.zeros(len(files.ids), np.bool_)
-        deleted[files.positions(files_with_deletes(connection, table))] = True
+        deleted[files.positions(files_with_deletes(connection, table, known))] = True
         self._classes = files.kinds * 2 + deleted
         _, first = np.unique(self._classes[self._there], return_index=True)
         places = np.flatnonzero(self._there)[first]
         ids = files.ids[places].tolist()
-        self.examples = tuple(read.data_files(connection, table, ids=ids)) if ids else ()
+        self.examples = tuple(read.data_files(connection, table, known, ids)) if ids else ()
         wanted = {f.mapping_id for f in self.examples if f.mapping_id is not None}
         self.mappings = read.name_mappings(connection, wanted)
         self._class_of = dict(zip(ids, self._classes[places].tolist(), strict=True))
@@ -118,12 +121,7 @@ class ListedFiles(Pruner):
                 chosen &= within(bounds, span)
         for ids in chunks(self._list.ids[chosen].tolist(), _PART):
             part = self._part(group, ids)
-            kept = self.exactly(part, filters) if asked.columns else set(ids)
-            pairs = zip(part.files, part.values, strict=True)
-            found = [(file, texts) for file, texts in pairs if file.id in kept]
-            if found:
-                files, values = zip(*found, strict=True)
-                yield replace(part, files=files, values=values)
+            yield part_of(part, self.exactly(part, filters)) if asked.columns else part
 
     def _stats_of(
         self, connection: read.Connection, columns: set[FieldId], files: list[DataFile]

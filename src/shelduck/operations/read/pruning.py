@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.catalog.databases.store import Store
@@ -156,10 +156,7 @@ class Pruner:
         if kept is None:
             yield group
             return
-        pairs = zip(group.files, group.values, strict=True)
-        chosen = [(file, texts) for file, texts in pairs if file.id in kept]
-        files, values = tuple(file for file, _ in chosen), tuple(texts for _, texts in chosen)
-        yield replace(group, files=files, values=values)
+        yield part_of(group, kept)
 
     def _measured(
         self, part: ScanGroup, wanted: list[Measure], columns: set[FieldId], filters: list[str]
@@ -231,6 +228,14 @@ class Pruner:
                 c: {f: stats for f in files if (stats := known[f]) is not None}
                 for c, known in asked.items()
             }
+
+
+def part_of(group: ScanGroup, kept: Collection[int]) -> ScanGroup:
+    """Return the files of a group with these ids, as a part of it."""
+    pairs = zip(group.files, group.values, strict=True)
+    chosen = [(file, texts) for file, texts in pairs if file.id in kept]
+    files, values = tuple(file for file, _ in chosen), tuple(texts for _, texts in chosen)
+    return replace(group, files=files, values=values)
 
 
 def _value(

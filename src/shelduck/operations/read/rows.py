@@ -198,7 +198,9 @@ def _listed(
         if files is not None:
             return files
     found = lists.of(connection, table)
-    return None if found is None else ListedFiles(store, connection, table, lists, found)
+    if found is None:
+        return None
+    return ListedFiles(store, connection, table, known=known, lists=lists, files=found)
 
 
 def _of_list(
