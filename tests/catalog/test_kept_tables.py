@@ -25,7 +25,7 @@ class Keeper:
         self.kept = KeptTables(self.info)
 
     def table(self):
-        """The kept table, after a comparison with one that is read anew."""
+        """The kept table, after a comparison with a new read of it."""
         with self.store.read() as connection:
             found = self.kept.table(connection, "main", "t")
             assert found == read.table(

@@ -181,7 +181,7 @@ class Sparks(Member):
         return {"id": number, "amount": amount}, act
 
     def read(self) -> Act:
-        """Its own rows are what it noted, and what was moved adds up."""
+        """The writer finds the rows that it noted, and all transfers add up."""
         table = self.random.choice(TABLES)
 
         def act() -> None:

@@ -220,7 +220,7 @@ def check_loads(duckdb: DuckDBOracle, stories: Sequence[Story]) -> None:
 
 
 def _check_moves(duckdb: DuckDBOracle, stories: Sequence[Story]) -> None:
-    """What was moved is in both tables or in none, in every snapshot that is left."""
+    """Each snapshot that is left has both halves of a transfer, or none."""
     credit = duckdb.sql("SELECT id, amount FROM credit")
     held = dict(credit)
     assert len(held) == len(credit)

@@ -1,4 +1,4 @@
-"""Many clients at once, of which some are killed: what was acknowledged is there, once."""
+"""Many clients work at once and some get killed: every acknowledged row is there once."""
 
 from __future__ import annotations
 

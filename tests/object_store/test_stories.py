@@ -19,7 +19,7 @@ NO_INLINING = {"DATA_INLINING_ROW_LIMIT": 0}
 
 
 def clean(lake):
-    """Leave the newest snapshot alone, and what it needs; return what was deleted as unknown."""
+    """Expire all but the newest snapshot, clean up, and return the orphans that were deleted."""
     lake.expire_snapshots(versions=[s.id for s in lake.snapshots()[:-1]])
     assert lake.cleanup_old_files(cleanup_all=True).files
     return lake.remove_orphans(older_than="0 seconds", duckdb_files=True).files

@@ -156,7 +156,7 @@ class Lake(LakeBorders):
             max_bytes: How much this run may rewrite; bytes, or text such as ``"8GB"``. None is no
                 limit.
             max_time: After this time, no further step begins; a timedelta, or text such as ``"10
-                minutes"``. None is no limit.
+                minutes"``. None means no limit.
             dry_run: Tell what would be done and why, and change nothing.
             report: Is called after each step.
 

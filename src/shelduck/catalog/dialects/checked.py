@@ -227,7 +227,7 @@ def _is_wrong(value: ColumnElement[Any], kind: Checked) -> ColumnElement[bool]:
 
 
 def or_null(value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return a column or an aggregate of one, which is NULL if there is no row."""
+    """Return a column, or an aggregate of one, that is NULL if no row exists."""
     assert isinstance(value.type, Checked)
     return type_coerce(value, value.type.or_null)
 

@@ -97,7 +97,7 @@ class FileList:
 
     @property
     def last(self) -> int:
-        """Return the highest id, -1 if there is no file."""
+        """Return the highest id, or -1 if the list is empty."""
         return int(self.ids[-1]) if len(self.ids) else -1
 
     def at(self, snapshot: int) -> NDArray[np.bool_]:

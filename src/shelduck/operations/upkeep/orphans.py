@@ -1,7 +1,7 @@
 """Unknown files: what writes left behind that never landed.
 
-The files of a lake are listed in order, and looked up in the catalog lot by lot, so memory is
-needed for one lot and for what is deleted, however many files the lake has.
+The files of a lake are listed in order, and looked up in the catalog lot by lot. So a search holds
+one lot and the files that it deletes, however many files the lake has.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Search:
         return _Orphan(place, entry.name, entry.size, write, entry.is_directory)
 
     def _look_up(self, lot: Sequence[_Orphan], uuids: Sequence[str]) -> Mapping[str, datetime]:
-        """Keep what is unknown. What was listed before is known here if its write has landed."""
+        """Note the files of a lot that no row names; all writes that landed have rows by now."""
         busy, known = self._not_orphans({orphan.named for orphan in lot})
         landed = {(orphan.place, orphan.write) for orphan in lot if orphan.named in known}
         for orphan in lot:

@@ -27,7 +27,8 @@ def filesystem(path: str, *, is_check: bool = False) -> tuple[pyarrow.fs.FileSys
     """Return the file system of a path, and the name of the path there.
 
     Both can be sent to the executors. A check gets its answer soon: it does not wait for a storage
-    that is busy. Raises Unsupported for an unknown scheme, InvalidRequest for what is no path.
+    that is busy. Raises Unsupported for an unknown scheme, and InvalidRequest for a text that no
+    file system takes for a path.
     """
     require_path(path)
     scheme, host, key = split_address(path)

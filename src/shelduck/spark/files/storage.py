@@ -89,7 +89,7 @@ def delete_directory(directory: Place) -> None:
 
 
 def delete_file(place: Place) -> None:
-    """Delete a file; a missing file is no error.
+    """Delete a file; a missing file is ignored.
 
     Raises CorruptLake if a link below the root leads to its directory.
     """
@@ -97,7 +97,7 @@ def delete_file(place: Place) -> None:
 
 
 def delete_files(places: Iterable[Place]) -> None:
-    """Delete files, several in parallel or in one request; a missing file is no error.
+    """Delete files, several in parallel or in one request; missing files are ignored.
 
     The checksums that Spark puts beside local files are deleted with them. Raises CorruptLake,
     before any file is deleted, if a link below the root leads to the directory of one.
