@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from shelduck.model.changes.job import JobSpeed
-from shelduck.planning.compaction import Bin
+from shelduck.planning.upkeep.compaction import Bin
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 

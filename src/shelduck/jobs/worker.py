@@ -48,8 +48,8 @@ from shelduck.operations.upkeep.convert import (
 )
 from shelduck.operations.upkeep.flush import with_past
 from shelduck.operations.upkeep.renewal import renew
-from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow, known_shadows
+from shelduck.planning.upkeep.compaction import Bin, batches
 from shelduck.spark.named_errors import SparkError, first_line
 from shelduck.spark.session import AnalysisException
 from shelduck.spark.stopping import stopped_on_error

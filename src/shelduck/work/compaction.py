@@ -11,7 +11,7 @@ from shelduck.model.tables.writable import why_not_written
 from shelduck.operations.done import Done, discard, discard_unpublished
 from shelduck.operations.progress import bin_progress
 from shelduck.operations.upkeep.compact import RewrittenBin, Survey, write_bins
-from shelduck.planning.compaction import Bin, batches
+from shelduck.planning.upkeep.compaction import Bin, batches
 from shelduck.work.results import Committed, TableName
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork

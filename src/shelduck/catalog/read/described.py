@@ -12,7 +12,7 @@ from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.schema import tables
 from shelduck.model.files.data_files import ColumnStats, DataFile, NewDataFile, NewDeleteFile
 from shelduck.model.tables.schema import FieldId
-from shelduck.planning.compaction import NO_PARTITION, Partition
+from shelduck.planning.upkeep.compaction import NO_PARTITION, Partition
 
 _f, _d, _s = tables.data_file.c, tables.delete_file.c, tables.file_column_stats.c
 _IDS: Any = bindparam("ids", expanding=True)

@@ -13,7 +13,7 @@ from shelduck.catalog.read.queries import inlined_delete_table, live, present_ta
 from shelduck.catalog.schema import tables
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table import TableVersion
-from shelduck.planning.compaction import ColumnVersion, Partition
+from shelduck.planning.upkeep.compaction import ColumnVersion, Partition
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _value, _snapshot = tables.file_partition_value.c, tables.snapshot.c

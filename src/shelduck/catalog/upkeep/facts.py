@@ -38,7 +38,7 @@ from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.upkeep.options import read_settings
 from shelduck.model.tables.options import OptionSetting, Scope, TableOptions, table_options
 from shelduck.model.tables.schema import TableId
-from shelduck.planning.compaction import MIN_FILES
+from shelduck.planning.upkeep.compaction import MIN_FILES
 from shelduck.planning.upkeep.facts import (
     FULL,
     LAYOUTS,

@@ -20,7 +20,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.read.rows import TableRows, table_rows
-from shelduck.planning.compaction import (
+from shelduck.planning.upkeep.compaction import (
     MIN_FILES,
     Bin,
     History,

@@ -17,8 +17,8 @@ from shelduck.operations.upkeep.compact import (
     embeds,
     write_bins,
 )
-from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.shadows import Shadow, with_shadows
+from shelduck.planning.upkeep.compaction import NO_PARTITION, Bin
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.rows.shadow_rows import (
     add_shadows,

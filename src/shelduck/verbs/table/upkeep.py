@@ -8,7 +8,7 @@ from math import inf
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.options import option_text
 from shelduck.operations.upkeep.compact import Survey, survey
-from shelduck.planning.compaction import MIN_FILES
+from shelduck.planning.upkeep.compaction import MIN_FILES
 from shelduck.spark.scan.matching import Condition, Where
 from shelduck.spark.unknown_columns import unknown_columns
 from shelduck.work.compaction import refuse_in_transaction, rewrite

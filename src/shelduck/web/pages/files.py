@@ -23,7 +23,7 @@ from shelduck.errors import ShelduckError
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.operations.upkeep.compact import survey
-from shelduck.planning.compaction import Bin
+from shelduck.planning.upkeep.compaction import Bin
 from shelduck.web.bars import bars
 from shelduck.web.overlap import Overlap, overlap, sort_column
 from shelduck.web.site import Site
