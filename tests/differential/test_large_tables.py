@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
-import shelduck.catalog.read.files
+import shelduck.catalog.read.files.data_files
 from shelduck.operations.read import file_lists
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
@@ -180,14 +180,14 @@ def test_a_point_query_looks_at_one_file_of_many(lake, loads, monkeypatch):
         connection.execute(text("UPDATE ducklake_snapshot SET next_file_id = 100000"))
 
     made = []
-    look_up = shelduck.catalog.read.files._files
+    look_up = shelduck.catalog.read.files.data_files._files
 
     def counted(table, found, known):
         files = look_up(table, found, known)
         made.append(len(files))
         return files
 
-    monkeypatch.setattr(shelduck.catalog.read.files, "_files", counted)
+    monkeypatch.setattr(shelduck.catalog.read.files.data_files, "_files", counted)
     for _ in range(2):
         made.clear()
         statements = lake._state.store.statements

@@ -38,7 +38,7 @@ from shelduck.borders.delta.schema import MODE
 from shelduck.borders.delta.survey import Survey
 from shelduck.borders.delta.vectors import bitmap, inline_vector
 from shelduck.borders.report import Exported
-from shelduck.catalog.read.files import file_bounds
+from shelduck.catalog.read.files.data_files import file_bounds
 from shelduck.errors import AlreadyExists, Conflict
 from shelduck.model.files.data_files import ColumnStats
 from shelduck.model.tables.schema import FieldId

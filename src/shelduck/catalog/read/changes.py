@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, and_, or_, select, union
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.files import data_files_of, delete_format
+from shelduck.catalog.read.files.data_files import data_files_of, delete_format
 from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.schema import tables
 from shelduck.errors import InvalidRequest, NotFound

@@ -1,7 +1,7 @@
 """What a lake holds at a snapshot: catalog rows in, model values out.
 
 Each function takes the connection of one `Store.read` or `Store.write`, so that several calls see
-one state. Files and inlined rows of a table are in `shelduck.catalog.read.files` and
+one state. Files and inlined rows of a table are in `shelduck.catalog.read.files.data_files` and
 `shelduck.catalog.read.inlined`.
 """
 
@@ -16,15 +16,15 @@ from sqlalchemy import Connection, func, select
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import schema_of
-from shelduck.catalog.read.files import (
+from shelduck.catalog.read.files.data_files import (
     data_files,
     few_data_files,
     file_bounds,
     identity_values,
     name_mappings,
 )
+from shelduck.catalog.read.files.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.inlined import inlined_rows
-from shelduck.catalog.read.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.traits import traits_at, traits_of

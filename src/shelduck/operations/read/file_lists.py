@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shelduck.catalog.read import read
-from shelduck.catalog.read.file_numbers import (
+from shelduck.catalog.read.files.numbers import (
     FileKind,
     FileNumbers,
     file_numbers,

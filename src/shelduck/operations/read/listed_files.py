@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.file_numbers import files_with_deletes
+from shelduck.catalog.read.files.numbers import files_with_deletes
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.errors import Conflict
 from shelduck.model.files.data_files import ColumnStats, DataFile, NameMapping

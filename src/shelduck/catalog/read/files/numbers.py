@@ -11,7 +11,7 @@ from sqlalchemy import Connection, or_, select, text
 
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.file_checks import require_sound
+from shelduck.catalog.read.files.checks import require_sound
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.schema import own_tables, tables

@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, Select
 
 from shelduck.catalog.dialects.checked import RESTORE, refuse_row
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.file_checks import (
+from shelduck.catalog.read.files.checks import (
     refuse_bounds,
     require_deletable,
     require_distinct,
