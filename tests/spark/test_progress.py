@@ -30,18 +30,27 @@ def terminal(monkeypatch):
     return shown
 
 
-@pytest.mark.spark41
-def test_an_append_shows_what_its_tasks_have_written(lake, spark, terminal, monkeypatch):
+@pytest.fixture
+def wait_for(terminal, monkeypatch):
+    """Let writes go on only when the terminal shows a text: the display has time to look."""
     real = write._look_at
 
-    def later(*args, **kwargs):
-        # Tasks are done, and nobody has read their files yet: the display has time to look.
-        patience = time.monotonic() + 30
-        while "40 rows" not in terminal.getvalue() and time.monotonic() < patience:
-            time.sleep(0.05)
-        return real(*args, **kwargs)
+    def choose(text):
+        def later(*args, **kwargs):
+            # Tasks are done, and nobody has read their files yet.
+            patience = time.monotonic() + 30
+            while text not in terminal.getvalue() and time.monotonic() < patience:
+                time.sleep(0.05)
+            return real(*args, **kwargs)
 
-    monkeypatch.setattr(write, "_look_at", later)
+        monkeypatch.setattr(write, "_look_at", later)
+
+    return choose
+
+
+@pytest.mark.spark41
+def test_an_append_shows_what_its_tasks_have_written(lake, spark, terminal, wait_for):
+    wait_for("40 rows")
     lake.table("t").append(spark.range(0, 40, 1, 4))
 
     told = terminal.getvalue()
@@ -49,10 +58,11 @@ def test_an_append_shows_what_its_tasks_have_written(lake, spark, terminal, monk
     assert re.search(r"writing main.t: 40 rows, [1-4] file\(s\), .* in \d+ s\n", told)
 
 
-def test_a_compaction_shows_the_time_that_is_left(lake, spark, terminal):
+def test_a_compaction_shows_the_time_that_is_left(lake, spark, terminal, wait_for):
     for _ in range(3):
         lake.table("t").append(spark.range(20))
     terminal.truncate(0)
+    wait_for("compact main.t: 0 of 1 file(s)")
     lake.table("t").compact()
 
     told = terminal.getvalue()
