@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-SECONDS = 120
+SECONDS = 30
 """A case that takes longer hangs."""
 
 OURS = [
