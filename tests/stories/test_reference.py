@@ -11,6 +11,7 @@ from dataclasses import fields
 import pytest
 
 import shelduck
+from shelduck.metrics import METRICS
 from shelduck.model.tables import properties
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.text.intervals import Interval
@@ -29,7 +30,7 @@ def statements():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param("sql", marks=pytest.mark.slow), "metadata-tables", "options"]
+    "name", [pytest.param("sql", marks=pytest.mark.slow), "metadata-tables", "options", "metrics"]
 )
 def test_the_statements_of_a_page_run(name, here):
     page = REFERENCE / f"{name}.md"
@@ -55,6 +56,12 @@ def table_below(page, heading):
         itertools.dropwhile(lambda line: not line.startswith("|"), text.splitlines()),
     )
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows][2:]
+
+
+def test_the_page_of_metrics_has_them_all():
+    rows = table_below(REFERENCE / "metrics.md", "## What there is")
+
+    assert rows == [[f"`{m.name}`", f"`{m.unit}`", m.description] for m in METRICS.values()]
 
 
 def first_cells(page, heading):

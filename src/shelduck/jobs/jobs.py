@@ -15,6 +15,7 @@ from shelduck.evolution.rollups import plan_rollup
 from shelduck.jobs.rollup_builder import drop_unlisted, is_taken, refolding
 from shelduck.jobs.worker import JobWorker
 from shelduck.leases.identity import is_gone
+from shelduck.metrics import JOB_DURATION, timed
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobIndex, JobState, JobWork, NewJob
 from shelduck.model.changes.table_change import TableChange
@@ -89,7 +90,8 @@ class SchemaChangeJob:
             NewerFormat: a newer Shelduck made the job or its table; the job stays as it is.
         """
         show = self._state.show_progress if progress is None else progress
-        return JobWorker(self._state, self.id, show_progress=show).run()
+        with timed(JOB_DURATION):
+            return JobWorker(self._state, self.id, show_progress=show).run()
 
     def cancel(self, message: str = "user cancelled") -> None:
         """Cancel the job. The table stays as it is; later compaction removes converted values.

@@ -31,6 +31,7 @@ from shelduck.catalog.running.jobs import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import Conflict
+from shelduck.metrics import COMMIT_DURATION, timed
 from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
 from shelduck.model.changes.conflict import find_conflict, is_compared_inside
@@ -59,6 +60,7 @@ class Landed:
     """The id of the job that the commit recorded."""
 
 
+@timed(COMMIT_DURATION)
 def commit(
     store: Store,
     lake: LakeInfo,

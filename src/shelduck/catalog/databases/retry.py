@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from shelduck import clock
 from shelduck.catalog.databases.failures import Contention
 from shelduck.catalog.databases.store import Store
+from shelduck.metrics import RETRIES, record
 
 ATTEMPTS = 10
 FIRST_WAIT = 0.02
@@ -76,7 +77,10 @@ class _Held:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         if self.is_last or kind is None or issubclass(kind, self.but):
             return False
-        return issubclass(kind, self.lost)
+        if not issubclass(kind, self.lost):
+            return False
+        record(RETRIES, 1, {"error.type": kind.__name__})
+        return True
 
 
 def tries(sleep: Callable[[float], None] = clock.sleep) -> Iterator[Try]:

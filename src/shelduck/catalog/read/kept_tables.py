@@ -23,6 +23,7 @@ from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import NotFound
+from shelduck.metrics import TABLE_LOOKUPS, record
 from shelduck.model.tables.options import table_options
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table import Snapshot, TableVersion
@@ -54,12 +55,13 @@ class KeptTables:
         One statement if it is kept and unchanged. Otherwise those of `read.snapshot` and
         `read.table`, and their errors.
         """
-        kept = self._by_name.get((schema, name))
+        kept, same = self._by_name.get((schema, name)), None
         if kept is not None:
             same, at = _unchanged(connection, kept, at)
-            if same is not None:
-                self._keep(schema, name, same)
-                return same
+        record(TABLE_LOOKUPS, 1, {"shelduck.known": "no" if same is None else "yes"})
+        if same is not None:
+            self._keep(schema, name, same)
+            return same
         if at is None:
             at = read.snapshot(connection)
         found = read.table(connection, at, schema, name, self._lake)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial, reduce
@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.metrics import BYTES_PLANNED, FILES_PLANNED, FILES_SKIPPED, record
 from shelduck.model.files.data_files import DataFile, InlinedRows
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.table import TableVersion
@@ -251,7 +252,8 @@ def _bridged(
     columns = _Columns(group.files)
 
     def lister(filters: list[str]) -> Iterable[FileEntry]:
-        for part in [group] if parts is None else parts(group, filters):
+        wanted = [group] if parts is None else parts(group, filters)
+        for part in _recorded(wanted, size, table):
             known = values(group, part.files) if keys and values is not None else {}
             for file, texts in zip(part.files, part.values, strict=True):
                 constant = (file.row_id_start, file.id, file.begin_snapshot)
@@ -278,6 +280,21 @@ def _bridged(
         chooser=chooser,
         measurer=None if measure is None else partial(measure, group),
     )
+
+
+def _recorded(
+    parts: Iterable[ScanGroup], size: GroupSize, table: TableVersion
+) -> Iterator[ScanGroup]:
+    """Yield the parts that a query reads, and record their files."""
+    files = total = 0
+    for part in parts:
+        files += len(part.files)
+        total += sum(f.file_size_bytes for f in part.files)
+        yield part
+    of_table = {"shelduck.table": table.full_name}
+    record(FILES_PLANNED, files, of_table)
+    record(FILES_SKIPPED, size.files - files, of_table)
+    record(BYTES_PLANNED, total, of_table)
 
 
 class _Columns:

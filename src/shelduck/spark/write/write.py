@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -12,6 +12,14 @@ from pyspark.sql.types import StructType
 
 from shelduck import clock
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
+from shelduck.metrics import (
+    BYTES_WRITTEN,
+    FILES_WRITTEN,
+    ROWS_WRITTEN,
+    WRITE_DURATION,
+    record,
+    timed,
+)
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import place_below
@@ -95,7 +103,8 @@ def write_files(
     directory = fresh_name(table)
     place = table.path + directory
     require_writable(table.path)
-    with _removed_if_failed(spark, table, directory):
+    of_table = {"shelduck.table": table.full_name}
+    with _removed_if_failed(spark, table, directory), timed(WRITE_DURATION, of_table):
         found = _write(spark, *parts, place=place, options=options, changes=changes)
         origins = None
         if changes:
@@ -104,6 +113,13 @@ def write_files(
         written = replace(_in_partitions(clustering, directory, written), origins=origins)
     if not written.files:
         delete_directory(place_below(table.path, directory))
+    return _recorded(written, of_table)
+
+
+def _recorded(written: WrittenFiles, of_table: Mapping[str, str]) -> WrittenFiles:
+    record(ROWS_WRITTEN, written.rows, of_table)
+    record(FILES_WRITTEN, len(written.files), of_table)
+    record(BYTES_WRITTEN, written.bytes, of_table)
     return written
 
 
