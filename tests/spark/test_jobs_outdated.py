@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import InvalidRequest, JobState
-from shelduck.jobs import worker
+from shelduck.jobs.lots import Lots
 from shelduck.jobs.worker import JobWorker
 from shelduck.operations.upkeep import convert
 from tests.support.lakes import rows
@@ -106,9 +106,9 @@ def test_a_job_that_was_cancelled_converts_no_more_files(lake, monkeypatch):
         return write(spark, found, lot, **options)
 
     monkeypatch.setattr(convert, "write_bins", noted)
-    monkeypatch.setattr(worker, "batches", lambda bins, _: [[one] for one in bins])
-    monkeypatch.setattr(JobWorker, "_bins", lambda _, found, left: found.chosen(left, 1))
-    once_after(monkeypatch, worker, "land", job.cancel)
+    monkeypatch.setattr(lots, "batches", lambda bins, _: [[one] for one in bins])
+    monkeypatch.setattr(Lots, "_bins", lambda _, found, left: found.chosen(left, 1))
+    once_after(monkeypatch, lots, "land", job.cancel)
     with pytest.raises(InvalidRequest, match="was cancelled"):
         job.wait()
 
