@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import InvalidRequest, JobState
+from shelduck.jobs import lots
 from shelduck.jobs.lots import Lots
 from shelduck.jobs.worker import JobWorker
 from shelduck.operations.upkeep import convert
@@ -99,10 +100,10 @@ def test_other_columns_may_change_meanwhile(copied, monkeypatch):
 def test_a_job_that_was_cancelled_converts_no_more_files(lake, monkeypatch):
     lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT ON ERROR NULL PROPERTIES ('wait' = 'false')")
     [job] = lake.jobs()
-    lots, write = [], convert.write_bins
+    written, write = [], convert.write_bins
 
     def noted(spark, found, lot, **options):
-        lots.append(lot)
+        written.append(lot)
         return write(spark, found, lot, **options)
 
     monkeypatch.setattr(convert, "write_bins", noted)
@@ -112,4 +113,4 @@ def test_a_job_that_was_cancelled_converts_no_more_files(lake, monkeypatch):
     with pytest.raises(InvalidRequest, match="was cancelled"):
         job.wait()
 
-    assert len(lots) == 1
+    assert len(written) == 1
