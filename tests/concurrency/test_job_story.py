@@ -20,7 +20,7 @@ import shelduck
 from shelduck import JobState, change_type
 from shelduck.catalog.commit import commit as catalog_commit
 from shelduck.errors import Conflict
-from shelduck.jobs import worker
+from shelduck.jobs import lots, worker
 from tests.support.oracle import DuckDBOracle, at
 
 pytestmark = pytest.mark.slow
@@ -154,13 +154,13 @@ def filled(lake, url, size, files):
 
 def between(monkeypatch, writers, sampler):
     """Let others act while files are converted, and look right before the commits that matter."""
-    land, publish = worker.land, worker.publication
+    land, publish = lots.land, worker.publication
     record, step = catalog_commit.record_job, catalog_commit.step_job
-    lots, attempts = [], []
+    written, attempts = [], []
 
     def lands(parts, commit):
-        lots.append(parts)
-        if len(lots) > 1:
+        written.append(parts)
+        if len(written) > 1:
             return land(parts, commit)
         third, commits = -(-len(parts) // 3), count()
 
@@ -192,7 +192,7 @@ def between(monkeypatch, writers, sampler):
             sampler.take()
         return step(connection, moved, *arguments)
 
-    monkeypatch.setattr(worker, "land", lands)
+    monkeypatch.setattr(lots, "land", lands)
     monkeypatch.setattr(worker, "publication", publishes)
     # The catalog is locked there: nobody commits between the look and the commit.
     monkeypatch.setattr(catalog_commit, "record_job", records)

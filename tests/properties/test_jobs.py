@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, change_type
+from shelduck.jobs.lots import Lots
+from shelduck.jobs.record import JobRecord
 from shelduck.jobs.worker import JobWorker
 from tests.properties.test_evolution import SETTINGS
 from tests.support.lengths import long
@@ -37,7 +39,13 @@ AFTER = {
     JobState.FINISHED: {JobState.FINISHED},
     JobState.CANCELLED: {JobState.CANCELLED},
 }
-DEATHS = ["_step", "_land", "_commit", "_written", "_wait_for_writers"]
+DEATHS = [
+    (JobRecord, "step"),
+    (Lots, "_land"),
+    (JobRecord, "commit"),
+    (Lots, "_written"),
+    (JobWorker, "_wait_for_writers"),
+]
 
 
 class Story:
@@ -142,9 +150,9 @@ class Story:
         """A worker that dies at the n-th time that it does something."""
         if not self.is_open:
             return
-        name, left = self.pick(DEATHS), self.pick([0, 0, 1, 2, 3])
+        (owner, name), left = self.pick(DEATHS), self.pick([0, 0, 1, 2, 3])
         note(f"kill at {name} {left}")
-        real = getattr(JobWorker, name)
+        real = getattr(owner, name)
 
         def dying(*arguments: Any, **more: Any) -> Any:
             nonlocal left
@@ -157,7 +165,7 @@ class Story:
             return found
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(JobWorker, name, dying)
+            patch.setattr(owner, name, dying)
             self.work()
 
     def work(self) -> None:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
-from shelduck.jobs import worker
+from shelduck.jobs import lots, shares
 from shelduck.leases import identity, leases
 from shelduck.model.files.place import split_address
 from shelduck.operations.read.rows import TableRows
@@ -47,7 +47,9 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (compact, "write_together", spark.write_together),
         (compact, "at_once", lambda _: 2),
         (compact, "writes_several", lambda _: True),
-        (worker, "at_once", lambda _: 2),
+        (lots, "at_once", lambda _: 2),
+        # Half of the runs share their jobs, as if tables were large.
+        (shares, "share_count", lambda _: 1 + 3 * (simulation().seed % 2)),
         (convert, "add_shadows", spark.add_shadows),
         (convert, "bridge_for", lambda _: None),
         (edits, "delete_rows", spark.delete_rows),

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from shelduck import AlreadyExists, Conflict, InvalidRequest, JobState
-from shelduck.jobs import worker
+from shelduck.jobs import lots
 from tests.support.lakes import refusal, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -208,7 +208,7 @@ def test_d60_nothing_is_lost_that_is_loaded_while_a_job_runs(
     catalog, lake = copied
     lake.set_option("data_inlining_row_limit", limit)
     lake.sql("ALTER TABLE big MODIFY COLUMN v DOUBLE PROPERTIES ('wait' = 'false')")
-    stop, loaded, again, land = threading.Event(), [], [], worker.land
+    stop, loaded, again, land = threading.Event(), [], [], lots.land
 
     def load():
         with base.connect(catalog) as other:
@@ -224,7 +224,7 @@ def test_d60_nothing_is_lost_that_is_loaded_while_a_job_runs(
         until(lambda: loaded.count(JobState.RUNNING) > 2)
         return land(parts, commit)
 
-    monkeypatch.setattr(worker, "land", late)
+    monkeypatch.setattr(lots, "land", late)
     with ThreadPoolExecutor(1) as pool:
         loading = pool.submit(load)
         try:

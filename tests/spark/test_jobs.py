@@ -20,8 +20,8 @@ from shelduck import (
     rewrite_files,
     set_not_null,
 )
-from shelduck.jobs import worker
-from shelduck.jobs.worker import JobWorker
+from shelduck.jobs import lots, worker
+from shelduck.jobs.lots import Lots
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle
@@ -249,8 +249,8 @@ def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
     _, lake = copied
     lake.set_option("target_file_size", 1, table="t")
     job = lake.table("t").alter(*THREE)
-    real, landed = JobWorker._land, []
-    monkeypatch.setattr(worker, "land", dying(worker.land, landed))
+    real, landed = Lots._land, []
+    monkeypatch.setattr(lots, "land", dying(lots.land, landed))
     with pytest.raises(KeyboardInterrupt):
         job.wait()
     monkeypatch.undo()
@@ -261,7 +261,7 @@ def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
         landed.extend(parts)
         return real(self, table, before, parts)
 
-    monkeypatch.setattr(JobWorker, "_land", counts)
+    monkeypatch.setattr(Lots, "_land", counts)
     [again] = lake.jobs()
     before = newest(lake)
     again.wait()

@@ -8,8 +8,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from shelduck.jobs import worker
-from shelduck.jobs.worker import FlushVerbs, JobWorker
+from shelduck.jobs import lots, worker
+from shelduck.jobs.lots import Lots
+from shelduck.jobs.worker import FlushVerbs
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle
@@ -43,13 +44,13 @@ def everything(lake, name, at=""):
 
 def after_the_first_lot(monkeypatch, act):
     """Do something once, when files were converted and before all is shown."""
-    once_after(monkeypatch, worker, "land", act)
+    once_after(monkeypatch, lots, "land", act)
 
 
 @pytest.fixture(autouse=True)
 def small_bins(monkeypatch):
     """A file for each that is converted, so that DuckDB has some to merge."""
-    monkeypatch.setattr(JobWorker, "_bins", lambda _, found, left: found.chosen(left, 1))
+    monkeypatch.setattr(Lots, "_bins", lambda _, found, left: found.chosen(left, 1))
 
 
 def begins(oracle):

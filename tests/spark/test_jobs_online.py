@@ -13,8 +13,8 @@ import pytest
 from shelduck import InvalidRequest, JobState, NotFound, Unsupported, add_column, change_type
 from shelduck.catalog.running.writers import register_writer
 from shelduck.errors import Conflict
-from shelduck.jobs import worker
-from shelduck.jobs.worker import JobWorker
+from shelduck.jobs import lots, worker
+from shelduck.jobs.lots import Lots
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.job import Job
 from shelduck.operations.upkeep import convert
@@ -189,7 +189,7 @@ def test_a_writer_whose_process_is_dead_is_not_waited_for(lake):
 def test_a_second_worker_waits_for_the_first_and_follows_it(lake, monkeypatch):
     job = lake.table("t").alter(TO_INT)
     reached, go_on, worked = threading.Event(), threading.Event(), []
-    land = worker.land
+    land = lots.land
 
     def slow(parts, commit):
         worked.append(threading.current_thread().name)
@@ -199,7 +199,7 @@ def test_a_second_worker_waits_for_the_first_and_follows_it(lake, monkeypatch):
             raise KeyboardInterrupt
         return land(parts, commit)
 
-    monkeypatch.setattr(worker, "land", slow)
+    monkeypatch.setattr(lots, "land", slow)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(job.wait)
         reached.wait(60)
@@ -224,7 +224,7 @@ def test_a_worker_that_lost_its_job_lands_nothing(lake, monkeypatch):
         with lake._state.store.write() as connection:
             connection.exec_driver_sql("UPDATE shelduck_job SET worker = 'other'")
 
-    lost = once_before(monkeypatch, JobWorker, "_land", lose)
+    lost = once_before(monkeypatch, Lots, "_land", lose)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(job.wait)
         until(lambda: lost)
@@ -295,7 +295,7 @@ def reach(job, state):
             patch.setattr(worker, "writers_before", lambda *_: ["somebody"])
             patch.setattr(worker.clock, "sleep", dies)
         elif state is JobState.RUNNING:
-            patch.setattr(JobWorker, "_written", dies)
+            patch.setattr(Lots, "_written", dies)
         if state is not JobState.PENDING:
             with pytest.raises(KeyboardInterrupt):
                 job.wait()

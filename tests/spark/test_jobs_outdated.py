@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shelduck import InvalidRequest, JobState
-from shelduck.jobs import worker
+from shelduck.jobs import lots
+from shelduck.jobs.lots import Lots
 from shelduck.jobs.worker import JobWorker
 from shelduck.operations.upkeep import convert
 from tests.support.lakes import rows
@@ -99,17 +100,17 @@ def test_other_columns_may_change_meanwhile(copied, monkeypatch):
 def test_a_job_that_was_cancelled_converts_no_more_files(lake, monkeypatch):
     lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT ON ERROR NULL PROPERTIES ('wait' = 'false')")
     [job] = lake.jobs()
-    lots, write = [], convert.write_bins
+    written, write = [], convert.write_bins
 
     def noted(spark, found, lot, **options):
-        lots.append(lot)
+        written.append(lot)
         return write(spark, found, lot, **options)
 
     monkeypatch.setattr(convert, "write_bins", noted)
-    monkeypatch.setattr(worker, "batches", lambda bins, _: [[one] for one in bins])
-    monkeypatch.setattr(JobWorker, "_bins", lambda _, found, left: found.chosen(left, 1))
-    once_after(monkeypatch, worker, "land", job.cancel)
+    monkeypatch.setattr(lots, "batches", lambda bins, _: [[one] for one in bins])
+    monkeypatch.setattr(Lots, "_bins", lambda _, found, left: found.chosen(left, 1))
+    once_after(monkeypatch, lots, "land", job.cancel)
     with pytest.raises(InvalidRequest, match="was cancelled"):
         job.wait()
 
-    assert len(lots) == 1
+    assert len(written) == 1

@@ -23,7 +23,7 @@ WALKS = {
     "append": (lambda _, table, rows: table.append(rows), 104),
     "read": (lambda _, table, __: table.read().where("id > 3").collect(), 62),
     "DELETE": (lambda _, table, __: table.delete("id = 7"), 97),
-    "a heavy change": (lambda lake, *_: convert(lake), 168),
+    "a heavy change": (lambda lake, *_: convert(lake), 174),
 }
 
 

@@ -192,6 +192,7 @@ class Lake(LakeBorders):
     def run_jobs(self) -> list[SchemaChangeJob]:
         """Run every open job that no other worker runs, one after the other; return them.
 
+        Then help with those of other workers: a table of more than 1 GB is converted in shares.
         A job that cannot succeed is cancelled; one that lost to another commit is left to the next
         call. Its state tells which.
         """

@@ -25,7 +25,8 @@ def run(
 ) -> None:
     """Run every open job that no other worker runs, until interrupted.
 
-    You can run any number of workers, on any machine that reaches the catalog and the files.
+    You can run any number of workers, on any machine that reaches the catalog and the files. They
+    share the files of a table of more than 1 GB.
     """
     with connect_existing(catalog, conf or ()) as lake:
         while True:

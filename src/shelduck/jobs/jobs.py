@@ -13,6 +13,7 @@ from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, U
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.evolution.rollups import plan_rollup
 from shelduck.jobs.rollup_builder import drop_unlisted, is_taken, refolding
+from shelduck.jobs.shares import help_job
 from shelduck.jobs.worker import JobWorker
 from shelduck.leases.identity import is_gone
 from shelduck.metrics import JOB_DURATION, timed
@@ -233,12 +234,13 @@ def job_properties(values: Mapping[str, str]) -> tuple[int | None, bool]:
 
 
 def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
-    """Run the open jobs that no live worker runs, and return them.
+    """Run the open jobs that no live worker runs, help with large ones of others; return them.
 
     After all of them, raises the first error that is not due to a job itself.
     """
     with Turns() as turns:
-        done = turns.each(reversed(jobs_of(state)), partial(_work, state), _told)
+        open_jobs = [job for job in reversed(jobs_of(state)) if job.is_open]
+        done = turns.each(sorted(open_jobs, key=_is_taken), partial(_work, state), _told)
         return [job for job in done if job is not None]
 
 
@@ -247,16 +249,19 @@ def _told(job: Job) -> str:
 
 
 def _work(state: LakeState, job: Job) -> SchemaChangeJob | None:
-    is_taken = job.is_held(clock.now()) and not is_gone(job.worker)
-    if not job.is_open or is_taken:
-        return None
     found = SchemaChangeJob(state, job.id)
     if not job.is_understood:
         # Its message says why; a newer worker may run it.
-        return found
+        return None if _is_taken(job) else found
+    if _is_taken(job):
+        return found if help_job(state, job.id, show=state.show_progress) else None
     with suppress(InvalidRequest, Conflict, NotFound):
         found.wait()
     return found
+
+
+def _is_taken(job: Job) -> bool:
+    return job.is_held(clock.now()) and not is_gone(job.worker)
 
 
 def jobs_of(state: LakeState) -> list[Job]:

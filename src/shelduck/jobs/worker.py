@@ -6,14 +6,12 @@ continues from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from shelduck import clock
-from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.catalog.running.writers import begin_running, writers_before
 from shelduck.errors import (
@@ -28,33 +26,26 @@ from shelduck.errors import (
     StorageUnavailable,
 )
 from shelduck.jobs.endings import ending, left_open
-from shelduck.jobs.pace import Progress, pauses
+from shelduck.jobs.lots import Lots
+from shelduck.jobs.pace import pauses
 from shelduck.jobs.publication import publication
+from shelduck.jobs.record import JobRecord
 from shelduck.jobs.rollup_builder import build_rollups, drop_unlisted, exchange
+from shelduck.jobs.shares import Helper, Shares
 from shelduck.leases.identity import is_gone, new_identity
-from shelduck.model.changes.change import Change
-from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
+from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
-from shelduck.operations.landing import require_files
-from shelduck.operations.progress import bin_progress
-from shelduck.operations.upkeep.compact import Report, RewrittenBin, Survey, survey, write_bins
+from shelduck.operations.upkeep.compact import Survey, survey
 from shelduck.operations.upkeep.convert import (
     older,
-    told_of_bad_values,
     unconverted,
-    write_converted,
 )
-from shelduck.operations.upkeep.flush import with_past
 from shelduck.operations.upkeep.renewal import renew
-from shelduck.planning.shadows import Shadow, known_shadows
-from shelduck.planning.upkeep.compaction import Bin, batches
-from shelduck.spark.named_errors import SparkError, first_line
-from shelduck.spark.session import AnalysisException
+from shelduck.planning.shadows import known_shadows
+from shelduck.spark.named_errors import first_line
 from shelduck.spark.stopping import stopped_on_error
-from shelduck.spark.write.rewrite import at_once
-from shelduck.work.compaction import land
 from shelduck.work.results import Committed, TableName, Unchanged
 from shelduck.work.rollups.altering import alter_with_rollups, stage_converted
 from shelduck.work.rollups.shape import refresh_by_id
@@ -75,16 +66,17 @@ _ATTEMPTS = 3
 
 
 class JobWorker:
-    """Runs one job; waits for another worker of it, and takes over if that dies."""
+    """Runs one job; helps another worker of it, and takes over if that dies."""
 
     def __init__(self, state: LakeState, number: int, *, show_progress: bool | None) -> None:
         self._state = state
         self._number = number
-        self._show = show_progress
         self._name = new_identity()
+        self._record = JobRecord(state, number, self._name)
+        self._shares = Shares(state, self._record, Lots(state, self._record, show=show_progress))
+        self._helper = Helper(state, number, self._name, show=show_progress)
         self._lost = 0
         self._failed = 0
-        self._is_finished = False
 
     def run(self) -> Committed:
         """Run the job to its end; raises what `SchemaChangeJob.wait` raises."""
@@ -92,7 +84,7 @@ class JobWorker:
             with self._at_work(), stopped_on_error(self._state.given_spark):
                 return self._run()
         except BaseException as error:
-            job = self._look()
+            job = self._record.look()
             if job.state is JobState.CANCELLED:
                 kind = CorruptLake if isinstance(error, CorruptLake) else InvalidRequest
                 raise kind(f"job {job.id} was cancelled: {job.message}") from None
@@ -107,13 +99,13 @@ class JobWorker:
                 yield
         finally:
             with suppress(ShelduckError):
-                if not self._is_finished:
+                if not self._record.is_finished:
                     catalog_jobs.release_job(self._state.store, self._number, self._name)
 
     def _run(self) -> Committed:
         waits = pauses()
         while True:
-            job = self._look()
+            job = self._record.look()
             if job.state is JobState.FINISHED:
                 assert job.published is not None
                 return Committed(job.published)
@@ -124,7 +116,8 @@ class JobWorker:
             if job.is_late(clock.now()):
                 self._cancel("Timeout")
             elif not self._claim(job):
-                clock.sleep(next(waits))
+                if not self._helper.helps(job):
+                    clock.sleep(next(waits))
             elif (published := self._go_on(job, lambda: clock.sleep(next(waits)))) is not None:
                 return published
 
@@ -177,7 +170,7 @@ class JobWorker:
         if alive:
             told = f"waits for {len(alive)} writer(s)"
             if job.message != told:
-                self._step(JobState.WAITING_TXN, _WAITING, message=told)
+                self._record.step(JobState.WAITING_TXN, _WAITING, message=told)
             pause()
             return
         step = JobStep(job.id, _WAITING, JobState.RUNNING, "", worker=self._name)
@@ -203,7 +196,7 @@ class JobWorker:
                 " add the file again, or delete its rows and insert them"
             )
             return None
-        if self._convert(job, found, unconverted(found, shadows), shadows):
+        if self._shares.convert(job, found, partial(unconverted, shadows=shadows), shadows):
             return None
         return self._publish(job, found)
 
@@ -218,7 +211,7 @@ class JobWorker:
         try:
             change = stage_converted(unit, found.rows, change, job.work.conversions)
             changes = [change, *copies.changes, *unit.workspace.changes()]
-            done = self._commit(changes, table, self._finish(found), unit)
+            done = self._record.commit(changes, table, self._finish(found), unit)
         except OutcomeUnknown:
             raise
         except Exception:
@@ -254,146 +247,26 @@ class JobWorker:
         """Rewrite older files, or finish if there are none."""
         found = survey(self._state.store, self._version(job), self._state.layouts)
         assert job.last_file is not None
-        if self._convert(job, found, older(found, job.last_file), ()):
+        if self._shares.convert(job, found, partial(older, last=job.last_file), ()):
             return None
-        done = self._commit([], found.table, self._finish(found))
+        done = self._record.commit([], found.table, self._finish(found))
         return Committed(done.snapshot.id)
-
-    def _convert(
-        self, job: Job, found: Survey, left: set[int], shadows: tuple[Shadow, ...]
-    ) -> bool:
-        """Rewrite files and commit them lot by lot; False if there are none."""
-        if not left:
-            return False
-        total = len(found.rows.files)
-        done = total - len(left)
-        bins = self._bins(found, left)
-        if (job.done, job.total) != (done, total) and sum(b.bytes for b in bins) > _LEAST_BIN:
-            # Nobody sees how far a small table is.
-            self._step(JobState.RUNNING, _RUNNING, done=done, total=total)
-        name = TableName.of(found.table)
-        what = "convert" if shadows else "rewrite"
-        spark = self._state.spark
-        with bin_progress(spark, name, bins, what, show=self._show) as report:
-            most = found.table.options.alter_tablet_worker_count
-            for lot in batches(bins, most or _LOT * at_once(spark)):
-                began = clock.monotonic()
-                written = self._written(found, lot, shadows, report)
-                spent = round(1000 * (clock.monotonic() - began))
-                speed = JobSpeed(sum(b.bytes for b in lot), spent, min(len(lot), at_once(spark)))
-                # Files that others changed are left out, and converted again later.
-                landed = land(
-                    written, partial(self._land, found.table, Progress(done, total, speed))
-                )
-                done += sum(len(part.bin.files) for _, parts in landed for part in parts)
-                if done == total:
-                    break
-                now = self._look()
-                if not now.is_open or now.worker != self._name or now.is_late(clock.now()):
-                    break
-        return True
-
-    def _bins(self, found: Survey, left: set[int]) -> list[Bin]:
-        """Return the bins, one for each new file, small enough to keep all cores busy."""
-        size = sum(f.file_size_bytes for f in found.rows.files if f.id in left)
-        # Files never fill a share exactly, and one extra bin would run alone at the end.
-        share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
-        return found.chosen(left, min(found.table.options.target_file_size, share))
-
-    def _written(
-        self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
-    ) -> list[RewrittenBin]:
-        spark = self._state.spark
-        try:
-            if shadows:
-                return write_converted(spark, found, lot, shadows, report)
-            return write_bins(spark, found.rows, lot, report=report, arranges=True)
-        except (InvalidRequest, *SparkError) as error:
-            if isinstance(error, AnalysisException):
-                raise
-            told = told_of_bad_values(spark, found, lot, shadows)
-            if told is None:
-                raise
-            raise InvalidRequest(told) from error
-
-    def _land(self, table: TableVersion, before: Progress, parts: Sequence[RewrittenBin]) -> int:
-        changes = [change for part in parts for change in part.done.changes]
-        told = before.after([part.bin for part in parts])
-        step = self._stepped(JobState.RUNNING, _RUNNING, **told)
-        return self._commit(changes, table, step).snapshot.id
 
     def _finish(self, found: Survey) -> JobStep:
         total = len(found.rows.files)
-        return self._stepped(JobState.FINISHED, _RUNNING, done=total, total=total)
+        return self._record.stepped(JobState.FINISHED, _RUNNING, done=total, total=total)
 
     def _version(self, job: Job) -> TableVersion:
-        with self._state.store.read() as connection:
-            found = self._state.tables.newest_of(connection, job.table_id)
-        if found is None:
+        try:
+            return self._record.table(job)
+        except NotFound:
             self._cancel("the table was dropped")
-            raise NotFound(f"table {job.table_name} was dropped", about="table")
-        return found
-
-    def _look(self) -> Job:
-        with self._state.store.read() as connection:
-            return catalog_jobs.job(connection, self._number, is_there=True)
+            raise
 
     def _cancel(self, message: str) -> None:
         # It may have ended in the meantime; the next look shows that.
         with suppress(Conflict):
             catalog_jobs.cancel_job(self._state.store, self._number, message)
-        job = self._look()
+        job = self._record.look()
         if job.work.rollups and job.state is JobState.CANCELLED:
             drop_unlisted(self._state, job)
-
-    def _step(self, state: JobState, expected: frozenset[JobState], **told: Any) -> None:
-        catalog_jobs.move_job(self._state.store, self._stepped(state, expected, **told))
-
-    def _stepped(
-        self,
-        state: JobState,
-        expected: frozenset[JobState],
-        *,
-        message: str | None = None,
-        done: int | None = None,
-        total: int | None = None,
-        speed: JobSpeed | None = None,
-    ) -> JobStep:
-        return JobStep(
-            *(self._number, expected, state, message, done, total),
-            worker=self._name,
-            speed=speed,
-        )
-
-    def _commit(
-        self,
-        changes: Sequence[Change],
-        table: TableVersion,
-        step: JobStep,
-        rollups: UnitOfWork | None = None,
-    ) -> Landed:
-        """Commit changes of the job's table, and those staged for its rollups."""
-        paths: list[str] = []
-        directories = {table.id: table.path}
-        if rollups is not None:
-            directories |= rollups.workspace.directories()
-        try:
-            complete = [with_past(self._state.store, change, paths) for change in changes]
-            require_files(complete, directories)
-            landed = commit(
-                self._state.store,
-                self._state.info,
-                complete,
-                base=table.snapshot.id,
-                info=self._state.commit_info(f"job {self._number}"),
-                layouts_learned=self._state.layouts.unrecorded(),
-                job=step,
-                settlings=tuple(rollups.settlings().values()) if rollups else (),
-            )
-        except OutcomeUnknown:
-            raise
-        except Exception:
-            discard(table, paths)
-            raise
-        self._is_finished = step.state is JobState.FINISHED
-        return landed

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.running.upkeep import claim_upkeep, maintainer, release_upkeep
+from shelduck.catalog.running.upkeep import claim_upkeep, forget_upkeep, maintainer, release_upkeep
 from shelduck.errors import ShelduckError
 from shelduck.leases.identity import is_gone, new_identity
 from shelduck.leases.leases import Leases
@@ -30,8 +30,11 @@ class Maintainer:
         self._id = new_identity()
 
     @contextmanager
-    def claim(self, subject: str) -> Iterator[Claim]:
-        """Claim a subject inside a ``with`` block; ``is_mine`` is False if somebody else has it."""
+    def claim(self, subject: str, *, ends: bool = False) -> Iterator[Claim]:
+        """Claim a subject inside a ``with`` block; ``is_mine`` is False if somebody else has it.
+
+        With ``ends``, the subject is forgotten when it is released.
+        """
         holder = maintainer(self._store, subject)
         gone = holder if is_gone(holder) else None
         claim = Claim(claim_upkeep(self._store, subject, self._id, gone))
@@ -44,4 +47,7 @@ class Maintainer:
             finally:
                 # If the catalog is unavailable, the earlier error says more.
                 with suppress(ShelduckError):
-                    release_upkeep(self._store, subject, self._id, is_done=claim.is_done)
+                    if ends:
+                        forget_upkeep(self._store, subject, self._id)
+                    else:
+                        release_upkeep(self._store, subject, self._id, is_done=claim.is_done)

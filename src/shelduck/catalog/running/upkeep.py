@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
@@ -60,6 +60,12 @@ def release_upkeep(store: Store, subject: str, worker: str, *, is_done: bool) ->
     """Release a subject, and note the time if it is maintained."""
     values = {"worker": None} | ({"finished": clock.now()} if is_done else {})
     mine = update(_TABLE).where(_c.subject == subject, _c.worker == worker).values(**values)
+    write_with_retries(store, lambda connection: connection.execute(mine))
+
+
+def forget_upkeep(store: Store, subject: str, worker: str) -> None:
+    """Release a subject that nobody claims again."""
+    mine = delete(_TABLE).where(_c.subject == subject, _c.worker == worker)
     write_with_retries(store, lambda connection: connection.execute(mine))
 
 

@@ -1,0 +1,118 @@
+"""The files that a job converts or rewrites, lot by lot: each lot is a commit of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from shelduck import clock
+from shelduck.errors import InvalidRequest
+from shelduck.jobs.pace import Progress
+from shelduck.jobs.record import JobRecord
+from shelduck.model.changes.job import Job, JobSpeed, JobState
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.progress import bin_progress
+from shelduck.operations.upkeep.compact import Report, RewrittenBin, Survey, write_bins
+from shelduck.operations.upkeep.convert import told_of_bad_values, write_converted
+from shelduck.planning.shadows import Shadow
+from shelduck.planning.upkeep.compaction import Bin, batches
+from shelduck.spark.named_errors import SparkError
+from shelduck.spark.session import AnalysisException
+from shelduck.spark.write.rewrite import at_once
+from shelduck.work.compaction import land
+from shelduck.work.results import TableName
+from shelduck.work.state import LakeState
+
+# Bins per concurrent task in one commit, a Spark job: what a crash may lose.
+_LOT = 4
+# Less than this is not worth a core of its own.
+_LEAST_BIN = 16 << 20
+_RUNNING = frozenset({JobState.RUNNING})
+
+
+class Lots:
+    """Converts or rewrites files of a job for one worker."""
+
+    def __init__(self, state: LakeState, record: JobRecord, *, show: bool | None) -> None:
+        self._state = state
+        self._record = record
+        self._show = show
+
+    def convert(
+        self,
+        job: Job,
+        found: Survey,
+        left: set[int],
+        shadows: tuple[Shadow, ...],
+        share: set[int] | None = None,
+    ) -> bool:
+        """Rewrite the files ``left``, or a ``share`` of them, and commit them lot by lot.
+
+        Without ``shadows``, they are only rewritten. Files that others change meanwhile are left
+        out. Returns False if the job was cancelled, taken over or ran out of time.
+        """
+        total = len(found.rows.files)
+        done = total - len(left)
+        bins = self._bins(found, left if share is None else share)
+        is_small = sum(b.bytes for b in bins) <= _LEAST_BIN
+        if not (self._record.helps or is_small or (job.done, job.total) == (done, total)):
+            self._record.step(JobState.RUNNING, _RUNNING, done=done, total=total)
+        name = TableName.of(found.table)
+        what = "convert" if shadows else "rewrite"
+        spark = self._state.spark
+        with bin_progress(spark, name, bins, what, show=self._show) as report:
+            most = found.table.options.alter_tablet_worker_count
+            for lot in batches(bins, most or _LOT * at_once(spark)):
+                began = clock.monotonic()
+                written = self._written(found, lot, shadows, report)
+                spent = round(1000 * (clock.monotonic() - began))
+                speed = JobSpeed(sum(b.bytes for b in lot), spent, min(len(lot), at_once(spark)))
+                landed = land(
+                    written, partial(self._land, found.table, Progress(done, total, speed))
+                )
+                done += sum(len(part.bin.files) for _, parts in landed for part in parts)
+                if done == total:
+                    break
+                if not self.goes_on():
+                    return False
+        return True
+
+    def goes_on(self) -> bool:
+        """Return whether the job still runs, and this worker may work on it."""
+        now = self._record.look()
+        if not now.is_open or now.is_late(clock.now()):
+            return False
+        return self._record.helps or now.worker == self._record.worker
+
+    def _bins(self, found: Survey, left: set[int]) -> list[Bin]:
+        """Return the bins, one for each new file, small enough to keep all cores busy."""
+        size = sum(f.file_size_bytes for f in found.rows.files if f.id in left)
+        # Files never fill a share exactly, and one extra bin would run alone at the end.
+        share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
+        return found.chosen(left, min(found.table.options.target_file_size, share))
+
+    def _written(
+        self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
+    ) -> list[RewrittenBin]:
+        spark = self._state.spark
+        try:
+            if shadows:
+                return write_converted(spark, found, lot, shadows, report)
+            return write_bins(spark, found.rows, lot, report=report, arranges=True)
+        except (InvalidRequest, *SparkError) as error:
+            if isinstance(error, AnalysisException):
+                raise
+            told = told_of_bad_values(spark, found, lot, shadows)
+            if told is None:
+                raise
+            raise InvalidRequest(told) from error
+
+    def _land(self, table: TableVersion, before: Progress, parts: Sequence[RewrittenBin]) -> int:
+        changes = [change for part in parts for change in part.done.changes]
+        told = before.after([part.bin for part in parts])
+        if self._record.helps:
+            # Only the worker of the job knows how far all of it is.
+            step = self._record.stepped(JobState.RUNNING, _RUNNING, speed=told["speed"])
+        else:
+            step = self._record.stepped(JobState.RUNNING, _RUNNING, **told)
+        return self._record.commit(changes, table, step).snapshot.id

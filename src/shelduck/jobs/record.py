@@ -1,0 +1,100 @@
+"""A job in the catalog, as one worker sees it and moves it on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shelduck.catalog.commit.commit import Landed, commit
+from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.errors import NotFound, OutcomeUnknown
+from shelduck.model.changes.change import Change
+from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.done import discard
+from shelduck.operations.landing import require_files
+from shelduck.operations.upkeep.flush import with_past
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork
+
+
+class JobRecord:
+    """What one worker reads and writes of a job.
+
+    Every step is a Conflict if the job is not in the expected state or, unless the worker only
+    ``helps``, if it belongs to another worker.
+    """
+
+    def __init__(self, state: LakeState, number: int, worker: str, *, helps: bool = False) -> None:
+        self._state = state
+        self._number = number
+        self.worker = worker
+        self.helps = helps
+        self.is_finished = False
+
+    def look(self) -> Job:
+        """Return the job as it is now."""
+        with self._state.store.read() as connection:
+            return catalog_jobs.job(connection, self._number, is_there=True)
+
+    def table(self, job: Job) -> TableVersion:
+        """Return the newest version of the job's table; NotFound if it was dropped."""
+        with self._state.store.read() as connection:
+            found = self._state.tables.newest_of(connection, job.table_id)
+        if found is None:
+            raise NotFound(f"table {job.table_name} was dropped", about="table")
+        return found
+
+    def step(self, state: JobState, expected: frozenset[JobState], **told: Any) -> None:
+        """Record a step in a transaction of its own."""
+        catalog_jobs.move_job(self._state.store, self.stepped(state, expected, **told))
+
+    def stepped(
+        self,
+        state: JobState,
+        expected: frozenset[JobState],
+        *,
+        message: str | None = None,
+        done: int | None = None,
+        total: int | None = None,
+        speed: JobSpeed | None = None,
+    ) -> JobStep:
+        """Return a step for a commit to record."""
+        return JobStep(
+            *(self._number, expected, state, message, done, total),
+            worker=None if self.helps else self.worker,
+            speed=speed,
+        )
+
+    def commit(
+        self,
+        changes: Sequence[Change],
+        table: TableVersion,
+        step: JobStep,
+        rollups: UnitOfWork | None = None,
+    ) -> Landed:
+        """Commit changes of the job's table, and those staged for its rollups."""
+        paths: list[str] = []
+        directories = {table.id: table.path}
+        if rollups is not None:
+            directories |= rollups.workspace.directories()
+        try:
+            complete = [with_past(self._state.store, change, paths) for change in changes]
+            require_files(complete, directories)
+            landed = commit(
+                self._state.store,
+                self._state.info,
+                complete,
+                base=table.snapshot.id,
+                info=self._state.commit_info(f"job {self._number}"),
+                layouts_learned=self._state.layouts.unrecorded(),
+                job=step,
+                settlings=tuple(rollups.settlings().values()) if rollups else (),
+            )
+        except OutcomeUnknown:
+            raise
+        except Exception:
+            discard(table, paths)
+            raise
+        self.is_finished = step.state is JobState.FINISHED
+        return landed

@@ -1,0 +1,145 @@
+"""A large job in shares: processes that wait for it claim some of its files, and convert them.
+
+A file belongs to a share by its id, so processes need not agree on anything else. A claim has a
+lease: if a process dies, its share is free again a minute later, and nothing else is lost. Two
+processes may still meet at a file. Then the commit of one of them leaves the file out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+
+from shelduck import clock
+from shelduck.errors import Conflict, NotFound, ShelduckError
+from shelduck.jobs.lots import Lots
+from shelduck.jobs.record import JobRecord
+from shelduck.leases.identity import new_identity
+from shelduck.leases.maintainer import Maintainer
+from shelduck.model.changes.job import Job, JobState, JobWork
+from shelduck.operations.upkeep.compact import Survey, survey
+from shelduck.operations.upkeep.convert import older, unconverted
+from shelduck.planning.shadows import Shadow, known_shadows
+from shelduck.spark.named_errors import SparkError
+from shelduck.spark.stopping import stopped_on_error
+from shelduck.work.state import LakeState
+
+# A smaller table is not worth the claims.
+_SHARE = 1 << 30
+_MOST = 1024
+# How long the worker waits if others have claimed all that is left.
+_PAUSE = 2.0
+
+Left = Callable[[Survey], set[int]]
+
+
+class Shares:
+    """Converts the files of a job for one worker, beside others if there are many bytes."""
+
+    def __init__(self, state: LakeState, record: JobRecord, lots: Lots) -> None:
+        self._state = state
+        self._record = record
+        self._lots = lots
+        self._claims = Maintainer(state.store, state.leases)
+
+    def convert(self, job: Job, found: Survey, left_of: Left, shadows: tuple[Shadow, ...]) -> bool:
+        """Convert what is left and not claimed by others; False if there is nothing to do.
+
+        Files may be left afterwards.
+        """
+        left = left_of(found)
+        if not left:
+            return False
+        if (count := share_count(found)) > 1:
+            self._shared(job, count, left, left_of, shadows)
+        else:
+            self._lots.convert(job, found, left, shadows)
+        return True
+
+    def _shared(
+        self, job: Job, count: int, left: set[int], left_of: Left, shadows: tuple[Shadow, ...]
+    ) -> None:
+        numbers = sorted({file % count for file in left})
+        # Whoever begins later begins elsewhere.
+        random.shuffle(numbers)
+        has_worked = False
+        for number in numbers:
+            with self._claims.claim(f"job {job.id}, share {number} of {count}", ends=True) as claim:
+                if not claim.is_mine:
+                    continue
+                has_worked = True
+                if not self._share(job, number, count, left_of, shadows):
+                    return
+        if not has_worked:
+            clock.sleep(_PAUSE)
+
+    def _share(
+        self, job: Job, number: int, count: int, left_of: Left, shadows: tuple[Shadow, ...]
+    ) -> bool:
+        """Convert a claimed share; False if the job does not go on."""
+        # Whoever had it before may have converted it.
+        found = survey(self._state.store, self._record.table(job), self._state.layouts)
+        left = left_of(found)
+        share = {file for file in left if file % count == number}
+        return self._lots.convert(job, found, left, shadows, share)
+
+
+class Helper:
+    """A process that waits for a job of another worker, and converts shares of it meanwhile."""
+
+    def __init__(self, state: LakeState, number: int, name: str, *, show: bool | None) -> None:
+        self._state = state
+        self._record = JobRecord(state, number, name, helps=True)
+        self._shares = Shares(state, self._record, Lots(state, self._record, show=show))
+        self._is_able = True
+
+    def look(self) -> Job:
+        """Return the job as it is now."""
+        return self._record.look()
+
+    def helps(self, job: Job) -> bool:
+        """Convert shares that nobody has claimed; False if there is nothing to help with."""
+        work = job.work
+        if not self._is_able or job.state is not JobState.RUNNING or not job.is_held(clock.now()):
+            return False
+        if work.rollups or work.remakes:
+            return False
+        try:
+            return self._convert(job, work)
+        except (Conflict, NotFound):
+            # The job has ended, or was taken over.
+            return False
+        except (ShelduckError, *SparkError):
+            # The worker meets the same files, and says what is wrong with them.
+            self._is_able = False
+            return False
+
+    def _convert(self, job: Job, work: JobWork) -> bool:
+        found = survey(self._state.store, self._record.table(job), self._state.layouts)
+        if share_count(found) == 1:
+            self._is_able = False
+            return False
+        if work.rewrites:
+            assert job.last_file is not None
+            return self._shares.convert(job, found, partial(older, last=job.last_file), ())
+        shadows = known_shadows(found.table, work.conversions)
+        if isinstance(shadows, str) or found.without_ids:
+            return False
+        return self._shares.convert(job, found, partial(unconverted, shadows=shadows), shadows)
+
+
+def help_job(state: LakeState, number: int, *, show: bool | None) -> bool:
+    """Convert shares of a job that another worker runs, until it ends; False if it is small."""
+    helper = Helper(state, number, new_identity(), show=show)
+    has_helped = False
+    with stopped_on_error(state.given_spark):
+        while helper.helps(helper.look()):
+            has_helped = True
+    return has_helped
+
+
+def share_count(found: Survey) -> int:
+    """Return how many shares a table has, 1 if it is small: a power of two rarely changes."""
+    size = sum(f.file_size_bytes for f in found.rows.files)
+    return min(_MOST, 1 << (size // _SHARE).bit_length())
