@@ -20,6 +20,7 @@ from benchmarks import (
     compaction,
     jobs,
     keys,
+    long_session,
     opening,
     rows,
     scale,
@@ -46,6 +47,7 @@ BENCHMARKS = {
     "storm": storm.run,
     "ui": ui.run,
     "scale": scale.run,
+    "long": long_session.run,
     "peers": measuring.run,
 }
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.
