@@ -10,6 +10,7 @@ import pytest
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.failures import Contention
 from shelduck.catalog.running import jobs
+from shelduck.catalog.running.writers import register_writer
 from shelduck.catalog.upkeep.facts import table_facts
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, NotFound
 from shelduck.leases.leases import Leases
@@ -52,7 +53,7 @@ def begun(lake):
     """A job that takes id 3 for a column in the place of b."""
     table = lake.table("t")
     reserve = AlterTable(table, table.columns, table.comments, reserved=(shadow(table),))
-    return carried_out(lake, [reserve], NewJob(table.id, "main.t", WORK, 60)).job
+    return carried_out(lake, [reserve], NewJob(table.id, "main.t", WORK, 60)).job.id
 
 
 def carried_out(lake, changes, job):
@@ -63,6 +64,19 @@ def carried_out(lake, changes, job):
 def look(lake, number):
     with lake.store.read() as connection:
         return jobs.job(connection, number)
+
+
+@pytest.mark.parametrize(("writes", "state"), [(False, JobState.RUNNING), (True, JobState.PENDING)])
+def test_a_job_with_a_worker_runs_at_once_unless_somebody_writes(lake, writes, state):
+    table = lake.table("t")
+    if writes:
+        register_writer(lake.store, "writer", table.id)
+    made = carried_out(lake, [], NewJob(table.id, "main.t", WORK, 60, "me")).job
+
+    found = look(lake, 1)
+    assert (found.state, found.worker, found.is_held(datetime.now(UTC))) == (state, "me", True)
+    assert found.last_file == (None if writes else 0)
+    assert found == made
 
 
 def test_a_job_is_recorded_with_the_ids_that_it_takes(lake):
@@ -243,7 +257,7 @@ def test_a_job_that_only_a_newer_shelduck_knows_is_open_and_does_no_harm(lake, c
     assert writer.register(lake.table("t")).conversions == ()
     writer.give_up()
     other = lake.table("other")
-    assert carried_out(lake, [], NewJob(other.id, "main.other", JobWork(), 60)).job == 2
+    assert carried_out(lake, [], NewJob(other.id, "main.other", JobWork(), 60)).job.id == 2
 
 
 def test_work_that_is_broken_is_told_of_its_job(lake):

@@ -12,6 +12,7 @@ from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import writers
 from shelduck.catalog.running.jobs import job as look_up
+from shelduck.catalog.schema import own_tables
 from shelduck.errors import CatalogUnavailable
 from shelduck.leases import identity
 from shelduck.leases import leases as jobs_leases
@@ -150,7 +151,7 @@ def test_a_dead_writer_is_waited_for_until_its_lease_is_over(lake, monkeypatch):
     monkeypatch.undo()
     assert waited_for(lake, lake.head().id + 1) == []
 
-    job = change(lake, NewJob(number, "main.t", JobWork(), 60)).job
+    job = change(lake, NewJob(number, "main.t", JobWork(), 60)).job.id
     with lake.store.read() as connection:
         found = look_up(connection, job)
     step = JobStep(job, OPEN_STATES, JobState.RUNNING)
@@ -215,3 +216,26 @@ def test_a_process_of_this_machine_is_known_to_be_dead(monkeypatch):
     assert identity.is_gone(f"{host}/999999999/x")
     assert not identity.is_gone(f"elsewhere/{process}/x")
     assert not identity.is_gone("no identity")
+
+
+def test_a_writer_makes_the_tables_again_that_another_catalog_lacks(lake):
+    number = lake.table("t").id
+    writers.register_writer(lake.store, "first", number)
+    with lake.store.write() as connection:
+        for name in own_tables.OWN.tables:
+            connection.exec_driver_sql(f"DROP TABLE {name}")
+
+    writers.register_writer(lake.store, "second", number)
+    with lake.store.read() as connection:
+        found = connection.exec_driver_sql("SELECT writer_id FROM shelduck_writer").scalars().all()
+    assert found == ["second"]
+
+
+def test_a_job_begins_in_a_catalog_that_lacks_the_tables(lake):
+    number = lake.table("t").id
+    writers.register_writer(lake.store, "first", number)
+    with lake.store.write() as connection:
+        for name in own_tables.OWN.tables:
+            connection.exec_driver_sql(f"DROP TABLE {name}")
+
+    assert change(lake, NewJob(number, "main.t", JobWork(), 60)).job.id == 1

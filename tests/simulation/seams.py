@@ -48,6 +48,8 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (compact, "at_once", lambda _: 2),
         (compact, "writes_several", lambda _: True),
         (lots, "at_once", lambda _: 2),
+        # Some jobs publish what they convert in the same commit, as if their tables were small.
+        (lots, "is_little", lambda _: random.random() < 0.5),
         # Half of the runs share their jobs, as if tables were large.
         (shares, "share_count", lambda _: 1 + 3 * (simulation().seed % 2)),
         (convert, "add_shadows", spark.add_shadows),

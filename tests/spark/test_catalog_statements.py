@@ -68,9 +68,9 @@ def test_rows_are_written_with_few_statements(lake, costs, spark):
     with costs() as update:
         table.update({"v": "'x'"}, where="id = 10")
 
-    assert append == Cost(14, writes=2)
+    assert append == Cost(12, writes=2)
     assert (delete, again) == (Cost(10, writes=1), Cost(12, writes=1))
-    assert update == Cost(20, writes=2)
+    assert update == Cost(17, writes=2)
 
 
 @pytest.mark.every_database
@@ -95,4 +95,4 @@ def test_a_small_table_is_converted_with_few_statements(lake, lake_url, costs, s
         lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
 
     # A DuckDB file has no trigger that keeps the order of columns, but options.
-    assert job == Cost(79 if lake_url.startswith("duckdb:") else 76, writes=5)
+    assert job == Cost(29 if lake_url.startswith("duckdb:") else 26, writes=2)

@@ -20,10 +20,11 @@ from shelduck import (
     rewrite_files,
     set_not_null,
 )
+from shelduck.catalog.read import read as catalog_read
 from shelduck.jobs import lots, worker
 from shelduck.jobs.lots import Lots
 from tests.support.lakes import newest, refusal, rows
-from tests.support.meanwhile import once_before
+from tests.support.meanwhile import convert_first, once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -82,6 +83,46 @@ def test_several_columns_are_converted_in_one_job_and_older_snapshots_stay(copie
         assert duckdb.sql("SELECT count(*), min(v), max(v) FROM t") == [(59, 0, 590)]
         duckdb.execute("INSERT INTO t VALUES (60, 600, 15, '2024-02-07')")
     assert everything(lake)[59:] == [(60, 600, Decimal(15), dt.date(2024, 2, 7))]
+
+
+def begins(duckdb):
+    """Where the live data files begin."""
+    place = "__ducklake_metadata_lake.ducklake_data_file"
+    return duckdb.sql(f"SELECT DISTINCT begin_snapshot FROM {place} WHERE end_snapshot IS NULL")
+
+
+def test_a_small_table_is_converted_and_published_in_one_snapshot(copied):
+    catalog, lake = copied
+    before, old = newest(lake), everything(lake)
+    done = lake.table("t").alter(*THREE, wait=True)
+
+    assert done == shelduck.Committed(before + 2)
+    assert everything(lake, f" VERSION AS OF {before}") == old
+    assert everything(lake, f" VERSION AS OF {before + 1}") == old
+    assert lake.table("t").changes(before + 2).count() == 0
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        assert begins(duckdb) == [(before + 2,)]
+        assert duckdb.rows("t", version=before + 1) == old
+        duckdb.execute("CALL ducklake_merge_adjacent_files('lake')")
+        assert duckdb.rows("t") == expected(range(60))
+    assert everything(lake) == expected(range(60))
+
+
+def test_the_table_that_a_new_job_knows_is_the_one_in_the_catalog(lake, monkeypatch):
+    known = []
+    real = worker.survey
+
+    def looked(store, table, *arguments, **more):
+        known.append(table)
+        return real(store, table, *arguments, **more)
+
+    monkeypatch.setattr(worker, "survey", looked)
+    before = newest(lake)
+    lake.table("t").alter(*THREE, wait=True)
+    with lake._state.store.read() as connection:
+        at = catalog_read.snapshot(connection, before + 1)
+        stored = catalog_read.table(connection, at, "main", "t", lake._state.info)
+    assert known == [stored]
 
 
 @pytest.mark.slow
@@ -250,10 +291,12 @@ def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
     lake.set_option("target_file_size", 1, table="t")
     job = lake.table("t").alter(*THREE)
     real, landed = Lots._land, []
+    convert_first(monkeypatch)
     monkeypatch.setattr(lots, "land", dying(lots.land, landed))
     with pytest.raises(KeyboardInterrupt):
         job.wait()
     monkeypatch.undo()
+    convert_first(monkeypatch)
     assert job.state is JobState.RUNNING
     assert len(landed) == 1
 

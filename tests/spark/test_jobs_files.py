@@ -10,9 +10,8 @@ import pytest
 
 from shelduck.jobs import lots, worker
 from shelduck.jobs.lots import Lots
-from shelduck.jobs.worker import FlushVerbs
 from tests.support.lakes import newest, rows
-from tests.support.meanwhile import once_after, once_before
+from tests.support.meanwhile import convert_first, once_after, once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -44,6 +43,7 @@ def everything(lake, name, at=""):
 
 def after_the_first_lot(monkeypatch, act):
     """Do something once, when files were converted and before all is shown."""
+    convert_first(monkeypatch)
     once_after(monkeypatch, lots, "land", act)
 
 
@@ -172,20 +172,18 @@ def test_files_whose_older_snapshots_expired_begin_with_their_columns_too(copied
 
 
 @pytest.mark.slow
-def test_a_small_delete_between_the_flush_and_the_last_look_stays_deleted(copied, monkeypatch):
+@pytest.mark.parametrize("in_steps", [False, True])
+def test_a_small_delete_after_the_last_look_stays_deleted(copied, monkeypatch, in_steps):
     catalog, lake = copied
-    flush, flushes = FlushVerbs.flush_inlined_data, []
+    if in_steps:
+        convert_first(monkeypatch)
 
-    def early(verbs):
-        done = flush(verbs)
-        flushes.append(done)
-        if len(flushes) == 2:
-            with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
-                oracle.execute("CALL lake.set_option('data_inlining_row_limit', 10)")
-                oracle.execute("DELETE FROM t WHERE id = 7")
-        return done
+    def act():
+        with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+            oracle.execute("CALL lake.set_option('data_inlining_row_limit', 10)")
+            oracle.execute("DELETE FROM t WHERE id = 7")
 
-    monkeypatch.setattr(FlushVerbs, "flush_inlined_data", early)
+    once_before(monkeypatch, worker, "publication", act)
     lake.sql(CHANGE.format("t"))
 
     kept = expected(n for n in range(60) if n != 7)
@@ -202,6 +200,7 @@ def test_a_compaction_of_duckdb_that_crosses_the_end_of_a_job_gives_way(copied, 
             oracle.execute("BEGIN")
             return oracle.sql(COMPACTIONS[1].format("t"))
 
+        convert_first(monkeypatch)
         compacted = once_before(monkeypatch, worker, "renew", act)
         lake.sql(CHANGE.format("t"))
         assert compacted[0]

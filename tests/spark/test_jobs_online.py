@@ -20,7 +20,7 @@ from shelduck.model.changes.job import Job
 from shelduck.operations.upkeep import convert
 from shelduck.work.rows import appending
 from tests.support.lakes import newest, refusal, rows
-from tests.support.meanwhile import once_after, once_before
+from tests.support.meanwhile import convert_first, once_after, once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -199,6 +199,7 @@ def test_a_second_worker_waits_for_the_first_and_follows_it(lake, monkeypatch):
             raise KeyboardInterrupt
         return land(parts, commit)
 
+    convert_first(monkeypatch)
     monkeypatch.setattr(lots, "land", slow)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(job.wait)
@@ -224,6 +225,7 @@ def test_a_worker_that_lost_its_job_lands_nothing(lake, monkeypatch):
         with lake._state.store.write() as connection:
             connection.exec_driver_sql("UPDATE shelduck_job SET worker = 'other'")
 
+    convert_first(monkeypatch)
     lost = once_before(monkeypatch, Lots, "_land", lose)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(job.wait)
@@ -259,10 +261,7 @@ def test_a_lot_costs_the_catalog_the_same_however_many_files_it_has(lake):
 
 
 def test_who_writes_files_registers_by_three_statements(lake, monkeypatch):
-    """Are the tables there and the snapshot, its row, the job; and one more with the commit.
-
-    The commit then knows that the tables are there, and asks for layouts with everything else.
-    """
+    """The snapshot with the job of the table, its own row; and one more with the commit."""
     lake.sql("INSERT INTO t SELECT 20, '7', 1")
     with_it = statements_of(lake, lambda: lake.sql("INSERT INTO t SELECT 20, '7', 1"))
     monkeypatch.setattr(Writer, "register", lambda _, table: table)

@@ -10,7 +10,7 @@ from shelduck.jobs.lots import Lots
 from shelduck.jobs.worker import JobWorker
 from shelduck.operations.upkeep import convert
 from tests.support.lakes import rows
-from tests.support.meanwhile import once_after, once_before
+from tests.support.meanwhile import convert_first, once_after, once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -49,6 +49,7 @@ def test_a_job_whose_files_are_outdated_is_cancelled(copied, clause, meanwhile, 
     lake.sql(f"ALTER TABLE t {clause} PROPERTIES ('wait' = 'false')")
     [job] = lake.jobs()
     with pytest.MonkeyPatch.context() as patch:
+        convert_first(patch)
         once_before(patch, JobWorker, "_publish", lambda: [lake.sql(one) for one in meanwhile])
         with pytest.raises(InvalidRequest, match=told):
             job.wait()
@@ -88,6 +89,7 @@ def test_other_columns_may_change_meanwhile(copied, monkeypatch):
     )
     [job] = lake.jobs()
     others = "RENAME COLUMN w TO y, ADD COLUMN z INT DEFAULT 5, ALTER COLUMN id TYPE BIGINT"
+    convert_first(monkeypatch)
     once_before(monkeypatch, JobWorker, "_publish", lambda: lake.sql(f"ALTER TABLE t {others}"))
     job.wait()
 
@@ -109,6 +111,7 @@ def test_a_job_that_was_cancelled_converts_no_more_files(lake, monkeypatch):
     monkeypatch.setattr(convert, "write_bins", noted)
     monkeypatch.setattr(lots, "batches", lambda bins, _: [[one] for one in bins])
     monkeypatch.setattr(Lots, "_bins", lambda _, found, left: found.chosen(left, 1))
+    convert_first(monkeypatch)
     once_after(monkeypatch, lots, "land", job.cancel)
     with pytest.raises(InvalidRequest, match="was cancelled"):
         job.wait()

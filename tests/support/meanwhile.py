@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shelduck.jobs import lots
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,3 +44,8 @@ def once_after(
 
     monkeypatch.setattr(owner, name, late)
     return done
+
+
+def convert_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let jobs convert small tables as they do large ones: in commits before they publish."""
+    monkeypatch.setattr(lots, "is_little", lambda _: False)

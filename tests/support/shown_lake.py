@@ -70,7 +70,7 @@ class ShownLake:
         new = NewJob(version.id, f"main.{table}", work)
         landed = self._commit(version, [reservation(version, plan.shadows)], CommitInfo(), new)
         assert landed.job is not None
-        return landed.job, plan
+        return landed.job.id, plan
 
     def _commit(
         self, table: TableVersion, changes: list[Any], info: CommitInfo, job: NewJob | JobStep

@@ -12,21 +12,22 @@ from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.evolution.rollups import plan_rollup
+from shelduck.jobs.begun import Begun
 from shelduck.jobs.rollup_builder import drop_unlisted, is_taken, refolding
 from shelduck.jobs.shares import help_job
 from shelduck.jobs.worker import JobWorker
-from shelduck.leases.identity import is_gone
+from shelduck.leases.identity import is_gone, new_identity
 from shelduck.metrics import JOB_DURATION, timed
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobIndex, JobState, JobWork, NewJob
 from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
 from shelduck.operations.landing import require_files
-from shelduck.planning.shadows import Shadow, reservation
+from shelduck.planning.shadows import Shadow, reservation, with_reserved
 from shelduck.spark.rows.shadow_rows import require_resolved
 from shelduck.sql.query.query import looks_at_other_rows
 from shelduck.work.results import Committed, TableName
@@ -122,13 +123,16 @@ def submit(
     timeout: int | None = None,
     *,
     indexes: tuple[JobIndex, ...] = (),
-) -> SchemaChangeJob:
+    wait: bool = False,
+) -> SchemaChangeJob | Committed:
     """Reserve the columns of heavy changes in one short commit, and return their job.
 
     A new layout applies at once, and the job rewrites the files to follow it. ``indexes`` are the
-    table and the rollups that it changes, empty for the table alone. Raises AlreadyExists if the
-    table has an open job, InvalidRequest for a timeout below 1 second or a USING that Spark
-    rejects, and Unsupported for a USING that depends on other rows.
+    table and the rollups that it changes, empty for the table alone. With ``wait``, the job is run
+    to its end, as `SchemaChangeJob.wait` does.
+
+    Raises AlreadyExists if the table has an open job, InvalidRequest for a timeout below 1 second
+    or a USING that Spark rejects, and Unsupported for a USING that depends on other rows.
     """
     _require_using(state, table, plan.shadows)
     conversions = tuple(s.conversion for s in plan.shadows)
@@ -138,7 +142,16 @@ def submit(
     wanted: list[Change] = [reservation(table, plan.shadows)] if plan.shadows else []
     if plan.rewrites and plan.change is not None:
         wanted.append(plan.change)
-    return _submitted(state, table, work, wanted, timeout)
+    if not wait:
+        return SchemaChangeJob(state, _submitted(state, table, work, wanted, timeout)[0].id)
+    worker = new_identity()
+    job, snapshot = _submitted(state, table, work, wanted, timeout, worker=worker)
+    known = None
+    if plan.shadows and not plan.rewrites and snapshot.id == table.snapshot.id + 1:
+        known = with_reserved(table, plan.shadows, snapshot)
+    begun = Begun(job, known, worker)
+    with timed(JOB_DURATION):
+        return JobWorker(state, job.id, show_progress=state.show_progress, begun=begun).run()
 
 
 def submit_remaking(
@@ -153,7 +166,7 @@ def submit_remaking(
     Nothing is changed yet. Raises AlreadyExists if the table has an open job.
     """
     work = JobWork(clauses=tuple(changes), remakes=True, indexes=indexes)
-    return _submitted(state, table, work, [], timeout)
+    return SchemaChangeJob(state, _submitted(state, table, work, [], timeout)[0].id)
 
 
 def _require_using(state: LakeState, table: TableVersion, shadows: Sequence[Shadow]) -> None:
@@ -188,7 +201,8 @@ def submit_rollups(
                 f"Rollup index {spec.name} of {table.full_name} already exists", about="rollup"
             )
         taken.add(spec.name.lower())
-    return _submitted(unit.state, table, JobWork(rollups=tuple(specs)), [], timeout)
+    work = JobWork(rollups=tuple(specs))
+    return SchemaChangeJob(unit.state, _submitted(unit.state, table, work, [], timeout)[0].id)
 
 
 def _submitted(
@@ -197,21 +211,24 @@ def _submitted(
     work: JobWork,
     wanted: Sequence[Change],
     timeout: int | None,
-) -> SchemaChangeJob:
+    *,
+    worker: str | None = None,
+) -> tuple[Job, Snapshot]:
     if timeout is not None and timeout < 1:
         raise InvalidRequest(f"the timeout of a job must be at least 1 second, not {timeout}")
     name = TableName.of(table)
     require_files(wanted, {table.id: table.path})
+    seconds = timeout or table.options.alter_table_timeout_second
     landed = commit(
         state.store,
         state.info,
         wanted,
         base=table.snapshot.id,
         info=state.commit_info(),
-        job=NewJob(table.id, str(name), work, timeout or table.options.alter_table_timeout_second),
+        job=NewJob(table.id, str(name), work, seconds, worker),
     )
     assert landed.job is not None
-    return SchemaChangeJob(state, landed.job)
+    return landed.job, landed.snapshot
 
 
 def job_properties(values: Mapping[str, str]) -> tuple[int | None, bool]:

@@ -25,7 +25,7 @@ from shelduck.work.state import LakeState
 
 # Bins per concurrent task in one commit, a Spark job: what a crash may lose.
 _LOT = 4
-# Less than this is not worth a core of its own.
+# Less than this is not worth a core of its own, nor a word about progress.
 _LEAST_BIN = 16 << 20
 _RUNNING = frozenset({JobState.RUNNING})
 
@@ -54,19 +54,15 @@ class Lots:
         total = len(found.rows.files)
         done = total - len(left)
         bins = self._bins(found, left if share is None else share)
-        is_small = sum(b.bytes for b in bins) <= _LEAST_BIN
+        is_small = is_little(bins)
         if not (self._record.helps or is_small or (job.done, job.total) == (done, total)):
             self._record.step(JobState.RUNNING, _RUNNING, done=done, total=total)
         name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
         spark = self._state.spark
         with bin_progress(spark, name, bins, what, show=self._show) as report:
-            most = found.table.options.alter_tablet_worker_count
-            for lot in batches(bins, most or _LOT * at_once(spark)):
-                began = clock.monotonic()
-                written = self._written(found, lot, shadows, report)
-                spent = round(1000 * (clock.monotonic() - began))
-                speed = JobSpeed(sum(b.bytes for b in lot), spent, min(len(lot), at_once(spark)))
+            for lot in batches(bins, self._most(found)):
+                written, speed = self._timed(found, lot, shadows, report)
                 landed = land(
                     written, partial(self._land, found.table, Progress(done, total, speed))
                 )
@@ -76,6 +72,17 @@ class Lots:
                 if not self.goes_on():
                     return False
         return True
+
+    def written_whole(
+        self, found: Survey, shadows: tuple[Shadow, ...]
+    ) -> tuple[list[RewrittenBin], JobSpeed] | None:
+        """Write all files of a small table, for one commit; None if it is not small."""
+        bins = self._bins(found, {f.id for f in found.rows.files})
+        if not is_little(bins) or len(bins) > self._most(found):
+            return None
+        spark, name = self._state.spark, TableName.of(found.table)
+        with bin_progress(spark, name, bins, "convert", show=self._show) as report:
+            return self._timed(found, bins, shadows, report)
 
     def goes_on(self) -> bool:
         """Return whether the job still runs, and this worker may work on it."""
@@ -90,6 +97,19 @@ class Lots:
         # Files never fill a share exactly, and one extra bin would run alone at the end.
         share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
         return found.chosen(left, min(found.table.options.target_file_size, share))
+
+    def _most(self, found: Survey) -> int:
+        """Return how many bins one commit has at most."""
+        return found.table.options.alter_tablet_worker_count or _LOT * at_once(self._state.spark)
+
+    def _timed(
+        self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
+    ) -> tuple[list[RewrittenBin], JobSpeed]:
+        began = clock.monotonic()
+        written = self._written(found, lot, shadows, report)
+        spent = round(1000 * (clock.monotonic() - began))
+        cores = min(len(lot), at_once(self._state.spark))
+        return written, JobSpeed(sum(b.bytes for b in lot), spent, cores)
 
     def _written(
         self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
@@ -116,3 +136,8 @@ class Lots:
         else:
             step = self._record.stepped(JobState.RUNNING, _RUNNING, **told)
         return self._record.commit(changes, table, step).snapshot.id
+
+
+def is_little(bins: Sequence[Bin]) -> bool:
+    """Return whether bins hold so little that nobody asks how far they are."""
+    return sum(b.bytes for b in bins) <= _LEAST_BIN

@@ -43,6 +43,19 @@ _REFOLDED = "__folded"
 _RUNNING = frozenset({JobState.RUNNING})
 
 
+def roll_up(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed:
+    """Build the rollups of a job, and publish them all at once; raises what `build_rollups` does.
+
+    If they replace the rows of their base, that is published too.
+    """
+    done = build_rollups(state, job, table, worker)
+    if done is not None:
+        return done
+    done = exchange(state, job, table, worker)
+    refresh_by_id(state, table)
+    return done
+
+
 def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed | None:
     """Fill the rollups of a job, each in its own commit, and list them all in another.
 

@@ -79,7 +79,9 @@ class Shares:
     ) -> bool:
         """Convert a claimed share; False if the job does not go on."""
         # Whoever had it before may have converted it.
-        found = survey(self._state.store, self._record.table(job), self._state.layouts)
+        found = survey(
+            self._state.store, self._record.table(job), self._state.layouts, for_job=True
+        )
         left = left_of(found)
         share = {file for file in left if file % count == number}
         return self._lots.convert(job, found, left, shadows, share)
@@ -116,7 +118,9 @@ class Helper:
             return False
 
     def _convert(self, job: Job, work: JobWork) -> bool:
-        found = survey(self._state.store, self._record.table(job), self._state.layouts)
+        found = survey(
+            self._state.store, self._record.table(job), self._state.layouts, for_job=True
+        )
         if share_count(found) == 1:
             self._is_able = False
             return False

@@ -25,19 +25,20 @@ from shelduck.errors import (
     ShelduckError,
     StorageUnavailable,
 )
+from shelduck.jobs.begun import Begun
 from shelduck.jobs.endings import ending, left_open
 from shelduck.jobs.lots import Lots
 from shelduck.jobs.pace import pauses
 from shelduck.jobs.publication import publication
 from shelduck.jobs.record import JobRecord
-from shelduck.jobs.rollup_builder import build_rollups, drop_unlisted, exchange
+from shelduck.jobs.rollup_builder import drop_unlisted, roll_up
 from shelduck.jobs.shares import Helper, Shares
 from shelduck.leases.identity import is_gone, new_identity
-from shelduck.model.changes.job import Job, JobState, JobStep
+from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
-from shelduck.operations.upkeep.compact import Survey, survey
+from shelduck.operations.upkeep.compact import RewrittenBin, Survey, survey
 from shelduck.operations.upkeep.convert import (
     older,
     unconverted,
@@ -53,10 +54,6 @@ from shelduck.work.state import LakeState
 from shelduck.work.table_flush import FlushVerbs
 from shelduck.work.unit import UnitOfWork
 
-# Bins per concurrent task in one commit, a Spark job: what a crash may lose.
-_LOT = 4
-# Less than this is not worth a core of its own.
-_LEAST_BIN = 16 << 20
 # After so many lost races, a job briefly leaves rollups stale, so that it ends at all.
 _INSISTING = 5
 _WAITING = frozenset({JobState.PENDING, JobState.WAITING_TXN})
@@ -68,12 +65,21 @@ _ATTEMPTS = 3
 class JobWorker:
     """Runs one job; helps another worker of it, and takes over if that dies."""
 
-    def __init__(self, state: LakeState, number: int, *, show_progress: bool | None) -> None:
+    def __init__(
+        self,
+        state: LakeState,
+        number: int,
+        *,
+        show_progress: bool | None,
+        begun: Begun | None = None,
+    ) -> None:
         self._state = state
         self._number = number
-        self._name = new_identity()
+        self._begun = begun
+        self._name = new_identity() if begun is None else begun.worker
         self._record = JobRecord(state, number, self._name)
-        self._shares = Shares(state, self._record, Lots(state, self._record, show=show_progress))
+        self._lots = Lots(state, self._record, show=show_progress)
+        self._shares = Shares(state, self._record, self._lots)
         self._helper = Helper(state, number, self._name, show=show_progress)
         self._lost = 0
         self._failed = 0
@@ -104,8 +110,8 @@ class JobWorker:
 
     def _run(self) -> Committed:
         waits = pauses()
+        job = self._record.look() if self._begun is None else self._begun.job
         while True:
-            job = self._record.look()
             if job.state is JobState.FINISHED:
                 assert job.published is not None
                 return Committed(job.published)
@@ -120,6 +126,8 @@ class JobWorker:
                     clock.sleep(next(waits))
             elif (published := self._go_on(job, lambda: clock.sleep(next(waits)))) is not None:
                 return published
+            self._begun = None
+            job = self._record.look()
 
     def _claim(self, job: Job) -> bool:
         if job.worker == self._name:
@@ -158,7 +166,7 @@ class JobWorker:
             self._wait_for_writers(job, pause)
             return None
         if job.work.rollups:
-            return self._roll_up(job)
+            return roll_up(self._state, job, self._version(job), self._name)
         if job.work.remakes:
             return self._remake(job)
         return self._rewrite(job) if job.work.rewrites else self._advance(job)
@@ -183,22 +191,45 @@ class JobWorker:
         if isinstance(shadows, str):
             self._cancel(shadows)
             return None
-        flushed = FlushVerbs(self._state, TableName.of(table)).flush_inlined_data()
-        if isinstance(flushed, Committed | Unchanged) and flushed.note:
-            self._cancel(f"rows stay in the catalog: {flushed.note}")
+        found = survey(self._state.store, table, self._state.layouts, for_job=True)
+        if found.is_in_catalog:
+            flushed = FlushVerbs(self._state, TableName.of(table)).flush_inlined_data()
+            if isinstance(flushed, Committed | Unchanged) and flushed.note:
+                self._cancel(f"rows stay in the catalog: {flushed.note}")
             return None
-        if isinstance(flushed, Committed):
-            table = self._version(job)
-        found = survey(self._state.store, table, self._state.layouts)
         if found.without_ids:
             self._cancel(
                 f"rows of {found.without_ids[0].path} have no ids, so the file cannot be rewritten;"
                 " add the file again, or delete its rows and insert them"
             )
             return None
+        # If others write all the time, only lots get to the end.
+        if unconverted(found, shadows) and not self._lost and not rollup_names(table):
+            whole = self._lots.written_whole(found, shadows)
+            if whole is not None:
+                return self._publish_whole(job, found, *whole)
         if self._shares.convert(job, found, partial(unconverted, shadows=shadows), shadows):
             return None
         return self._publish(job, found)
+
+    def _publish_whole(
+        self, job: Job, found: Survey, written: list[RewrittenBin], speed: JobSpeed
+    ) -> Committed:
+        """Publish the converted columns of a small table in the commit of its converted files."""
+        table = found.table
+        try:
+            change = publication(job, table, frozenset(f.id for f in found.rows.files))
+            rewrites = [change for part in written for change in part.done.changes]
+            step = replace(self._finish(found), speed=speed)
+            done = self._record.commit([change, *rewrites], table, step)
+        except OutcomeUnknown:
+            raise
+        except Exception:
+            # Not after Ctrl-C: the commit may have succeeded.
+            for part in written:
+                discard(table, part.done.paths)
+            raise
+        return Committed(done.snapshot.id)
 
     def _publish(self, job: Job, found: Survey) -> Committed | None:
         """Publish the converted columns, in files that begin at the same snapshot."""
@@ -223,12 +254,6 @@ class JobWorker:
             refresh_by_id(self._state, table)
         return Committed(done.snapshot.id)
 
-    def _roll_up(self, job: Job) -> Committed:
-        """Build the rollups of a job, and publish them all at once."""
-        table = self._version(job)
-        done = build_rollups(self._state, job, table, self._name)
-        return done if done is not None else self._refold(job, table)
-
     def _remake(self, job: Job) -> Committed:
         """Publish a light change together with the rollups that it changes."""
         table = self._version(job)
@@ -238,14 +263,9 @@ class JobWorker:
         refresh_by_id(self._state, table)
         return done
 
-    def _refold(self, job: Job, table: TableVersion) -> Committed:
-        done = exchange(self._state, job, table, self._name)
-        refresh_by_id(self._state, table)
-        return done
-
     def _rewrite(self, job: Job) -> Committed | None:
         """Rewrite older files, or finish if there are none."""
-        found = survey(self._state.store, self._version(job), self._state.layouts)
+        found = survey(self._state.store, self._version(job), self._state.layouts, for_job=True)
         assert job.last_file is not None
         if self._shares.convert(job, found, partial(older, last=job.last_file), ()):
             return None
@@ -257,6 +277,8 @@ class JobWorker:
         return self._record.stepped(JobState.FINISHED, _RUNNING, done=total, total=total)
 
     def _version(self, job: Job) -> TableVersion:
+        if self._begun is not None and self._begun.table is not None:
+            return self._begun.table
         try:
             return self._record.table(job)
         except NotFound:

@@ -23,7 +23,7 @@ from shelduck.model.tables.schema import (
     path_text,
 )
 from shelduck.model.tables.shadow import Conversion
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.types.data_types import (
     FLOATS,
     SIGNED,
@@ -154,6 +154,20 @@ def reservation(table: TableVersion, shadows: Sequence[Shadow]) -> AlterTable:
     """Return the change that takes the ids of shadows; nobody sees the columns."""
     fields = tuple(s.field for s in shadows)
     return AlterTable(table, table.columns, table.comments, reserved=fields)
+
+
+def with_reserved(
+    table: TableVersion, shadows: Sequence[Shadow], snapshot: Snapshot
+) -> TableVersion:
+    """Return the table as of the snapshot that took the ids of shadows, and did nothing else."""
+    taken = {f.id: f.name for f in Schema(tuple(s.field for s in shadows)).walk()}
+    return replace(
+        table,
+        snapshot=snapshot,
+        max_column_id=max(table.max_column_id, *taken),
+        first_names={**table.first_names, **taken},
+        has_reserved=True,
+    )
 
 
 def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion:

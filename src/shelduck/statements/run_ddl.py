@@ -111,10 +111,8 @@ def alter_table(runner: Runner, statement: st.AlterTable) -> Result:
     if statement.if_exists and not runner.view().workspace.has_table(name):
         return Unchanged(runner.view().workspace.base.id)
     timeout, waits = job_properties(statement.properties)
-    done = runner.table(statement.name).alter(*statement.changes, timeout=timeout)
-    if not isinstance(done, SchemaChangeJob):
-        return done
-    return done.wait() if waits else Unchanged(done.look().base)
+    done = runner.table(statement.name).alter(*statement.changes, timeout=timeout, wait=waits)
+    return Unchanged(done.look().base) if isinstance(done, SchemaChangeJob) else done
 
 
 def rename_table(runner: Runner, statement: st.RenameTable) -> Result:

@@ -31,7 +31,9 @@ def rows_of(
     if writes:
         found = unit.writer.register(found)
     lists = unit.state.lists if only_scanned else None
-    return table_rows(unit.state.store, found, unit.state.layouts, staged, lists)
+    return table_rows(
+        unit.state.store, found, unit.state.layouts, staged, lists, writes=writes and found.id >= 0
+    )
 
 
 def few_deletes(state: LakeState, unit: UnitOfWork | None, rows: TableRows) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 
 from sqlalchemy import Connection
@@ -19,7 +20,7 @@ from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.kinds.kinds import fold, kinds_of
 from shelduck.catalog.commit.names import Names, check_names
-from shelduck.catalog.commit.opening import Opening, opening_of
+from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
 from shelduck.catalog.commit.pins import follow_pins
 from shelduck.catalog.commit.rebase import rebased
 from shelduck.catalog.commit.recorded_layouts import record_layouts
@@ -30,12 +31,13 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.running.jobs import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema.own_tables import if_known
 from shelduck.errors import Conflict
 from shelduck.metrics import COMMIT_DURATION, timed
 from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
 from shelduck.model.changes.conflict import find_conflict, is_compared_inside
-from shelduck.model.changes.job import JobStep, NewJob
+from shelduck.model.changes.job import Job, JobStep, NewJob
 from shelduck.model.changes.settled import Settling
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
@@ -56,8 +58,8 @@ class Landed:
     """False if there was nothing to change, and ``snapshot`` existed before."""
     is_repeat: bool = False
     """True if the batch was already committed, and no snapshot has the files of this attempt."""
-    job: int | None = None
-    """The id of the job that the commit recorded."""
+    job: Job | None = None
+    """The job that the commit recorded."""
 
 
 @timed(COMMIT_DURATION)
@@ -88,29 +90,51 @@ def commit(
     (nothing was written), and OutcomeUnknown if the connection broke during COMMIT.
     """
     base = min([base, *(version.snapshot.id for version in versions(changes))])
-    kinds = kinds_of(changes)
-    asks = [kind.asks for kind in kinds]
-    asked = opening_of(asks, fold(changes), changes, base, registered=bool(writers))
-    # Snapshots since the survey of a compaction may have expired.
-    needs_log = bool(settlings) or not all(map(is_compared_inside, changes))
-    asked = replace(asked, needs_log=needs_log)
     beside = _Beside(layouts_learned, batch, job, writers, settlings)
+    making = _Making(store, lake, changes, base, info, beside)
+    return if_known(store, making.carried_out)
 
-    def attempt(connection: Connection) -> Landed:
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """One commit: what it changes, and what its transaction does."""
+
+    store: Store
+    lake: LakeInfo
+    changes: Sequence[Change]
+    base: SnapshotId
+    info: CommitInfo
+    beside: _Beside
+
+    def carried_out(self, has_own_tables: bool) -> Landed:
+        """Make the snapshot; the opening also asks about Shelduck's own tables if all exist."""
+        kinds = kinds_of(self.changes)
+        asks = [kind.asks for kind in kinds]
+        # Snapshots since the survey of a compaction may have expired.
+        needs_log = bool(self.beside.settlings) or not all(map(is_compared_inside, self.changes))
+        asked = opening_of(asks, fold(self.changes), self.changes, self.base, needs_log=needs_log)
+        if has_own_tables:
+            asked = asked.about_own_tables(self.changes, self.beside.job)
+        return write_with_retries(self.store, partial(self._attempt, asked=asked, kinds=kinds))
+
+    def _attempt(
+        self, connection: Connection, *, asked: OpeningQuestions, kinds: Sequence[Kind]
+    ) -> Landed:
+        changes, beside = self.changes, self.beside
         opening = asked.ask(connection)
         head, others = opening.head, opening.others
-        check_options(opening.options, lake, info)
+        check_options(opening.options, self.lake, self.info)
+        batch = beside.batch
         if batch is not None and landed_in(connection, batch, opening.present) is not None:
             return Landed(head, is_new=False, is_repeat=True)
         _check_others(connection, changes, others)
-        work = fold(rebased(connection, lake, changes, others, head) if others else changes)
-        if isinstance(job, JobStep):
+        work = fold(rebased(connection, self.lake, changes, others, head) if others else changes)
+        if isinstance(beside.job, JobStep):
             at = SnapshotId(head.id + (not work.is_empty))
-            step_job(connection, job, at, opening.present)
-        done = _carry_out(Draft(store, lake, connection, opening), work, kinds, info)
-        return beside.recorded(store, connection, opening, done)
-
-    return write_with_retries(store, attempt)
+            step_job(connection, beside.job, at, opening.present)
+        draft = Draft(self.store, self.lake, connection, opening)
+        done = _carry_out(draft, work, kinds, self.info)
+        return beside.recorded(self.store, connection, opening, done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +160,8 @@ class _Beside:
             settled = Settled(done.snapshot.id, done.table_ids)
             settle(connection, self.settlings, opening.others, settled)
         if isinstance(self.job, NewJob):
-            done = replace(done, job=record_job(connection, self.job, done.snapshot))
+            made = record_job(connection, self.job, done.snapshot, opening.jobs)
+            done = replace(done, job=made)
         if self.layouts:
             record_layouts(connection, self.layouts)
         if self.writers:

@@ -7,7 +7,7 @@ change; `Opening` says of what its answers are still true.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -19,10 +19,12 @@ from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.together import Answers, Together
+from shelduck.catalog.running.jobs import ASK_BEFORE
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import Change, DeleteRows, Entry, RewriteFiles
+from shelduck.model.changes.job import JobStep, NewJob
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import Snapshot
 
@@ -60,6 +62,11 @@ class Opening:
         """The answers about the layouts of new files, None if nobody asked."""
         return self.answers if "known_layouts" in self.answers else None
 
+    @property
+    def jobs(self) -> Answers | None:
+        """The answers that a new job needs, None if nobody asked."""
+        return self.answers if "newest_job" in self.answers else None
+
     def rows(self, question: str, table: int) -> list[Any] | None:
         """Return the rows about a table, None if they are no longer true or nobody asked."""
         if table in self.altered or question not in self.answers:
@@ -87,6 +94,17 @@ class OpeningQuestions:
     parameters: Mapping[str, Any]
     needs_log: bool = True
     """False if snapshots since then may have expired: what they did is seen in the catalog."""
+
+    def about_own_tables(
+        self, changes: Sequence[Change], job: NewJob | JobStep | None
+    ) -> OpeningQuestions:
+        """Return the statement that also asks about Shelduck's own tables, all of which exist."""
+        questions = [*self.questions, *ASK_LAYOUTS]
+        given: dict[str, Any] = {"digests": layouts_of(changes)}
+        if isinstance(job, NewJob):
+            questions += ASK_BEFORE
+            given["of_table"] = job.table_id
+        return replace(self, questions=tuple(questions), parameters={**self.parameters, **given})
 
     def ask(self, connection: Connection) -> Opening:
         """Return what a commit needs to know of the catalog that it has locked; one statement.
@@ -119,12 +137,9 @@ def opening_of(
     changes: Sequence[Change],
     base: int,
     *,
-    registered: bool,
+    needs_log: bool,
 ) -> OpeningQuestions:
-    """Return what a commit asks first.
-
-    ``registered``: the writers of its files are registered, so all tables of Shelduck exist.
-    """
+    """Return what a commit asks first."""
     tables_of = [table.id for table in work.existing()]
     files = _files_of(changes)
     asked = dict(question for questions in asks for question in questions)
@@ -134,10 +149,7 @@ def opening_of(
         "of_files": sorted(files) if len(files) <= _MOST_FILES else [],
         "names": [*sorted(_OWN), *map(queries.inlined_delete_table, tables_of)],
     }
-    if registered:
-        asked |= dict(ASK_LAYOUTS)
-        given["digests"] = layouts_of(changes)
-    return OpeningQuestions(tuple(asked.items()), given)
+    return OpeningQuestions(tuple(asked.items()), given, needs_log)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, bindparam, cast, exists, func, insert, select
 
@@ -10,7 +10,8 @@ from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read.together import Answers, Questions, Together
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.column_types import BIGINT
-from shelduck.model.changes.change import AppendFiles, Change
+from shelduck.model.changes.change import AppendFiles, Change, FlushInlined, RewriteFiles
+from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.layout import Layout
 
 _KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(
@@ -32,9 +33,18 @@ _INSERT_FILES = insert(own_tables.file_layout).from_select(
 
 def layouts_of(changes: Iterable[Change]) -> list[str]:
     """Return the digests of the layouts that new files of the changes have."""
-    files = [f for change in changes if isinstance(change, AppendFiles) for f in change.files]
+    files = [f for change in changes for f in _new_files(change)]
     distinct = {id(f.layout): f.layout for f in files}
     return sorted({layout.digest() for layout in distinct.values()})
+
+
+def _new_files(change: Change) -> Sequence[NewDataFile]:
+    match change:
+        case AppendFiles():
+            return change.files
+        case RewriteFiles() | FlushInlined():
+            return change.results
+    return ()
 
 
 def record_layouts(

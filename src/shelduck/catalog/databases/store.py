@@ -102,6 +102,8 @@ class Store:
         """The address without its secrets, for printing."""
         self.statements = 0
         """Number of statements that callers executed; BEGIN, lock and COMMIT are not counted."""
+        self.has_own_tables = False
+        """Whether this process has seen all tables of Shelduck: see `own_tables.if_known`."""
         self._engine = database.make_engine()
         self._driver_error = self._engine.dialect.loaded_dbapi.Error
         # Reentrant: a write inside a write must end with an error of the database, not hang.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import Table
 from sqlalchemy.types import TypeEngine
 
 from shelduck.model.tables.schema import Field
@@ -32,6 +33,8 @@ class Dialect:
     """The query for the names of all tables in the lake's schema, in a column ``name``."""
     indexes: str
     """The same for indexes."""
+    insert: Callable[[Table], Any]
+    """Its INSERT that knows ON CONFLICT."""
     whole_number: str
     """An expression over ``{0}``, a text: its number if it is an integer, otherwise NULL."""
     parameter_mark: str

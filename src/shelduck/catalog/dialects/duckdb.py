@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlalchemy.dialects.postgresql import insert
+
 from shelduck.catalog.dialects.dialect import UNLIMITED, Dialect, Encoder
 from shelduck.catalog.dialects.stored_types import TimestampAsMicros
 from shelduck.catalog.dialects.values import binary
@@ -39,6 +41,7 @@ DUCKDB = Dialect(
     column_types={"timestamp": TimestampAsMicros()},
     tables=f"SELECT table_name AS name FROM duckdb_tables() WHERE {_HERE}",
     indexes=f"SELECT index_name AS name FROM duckdb_indexes() WHERE {_HERE}",
+    insert=insert,
     whole_number=("CASE WHEN regexp_full_match({0}, '-?[0-9]+') THEN TRY_CAST({0} AS HUGEINT) END"),
     parameter_mark="?",
     in_driver_text=double_quoted,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlalchemy.dialects.postgresql import insert
+
 from shelduck.catalog.dialects.dialect import SMALL_INTEGERS, Dialect, Encoder
 from shelduck.catalog.dialects.values import binary, marked_nested, number_of_boolean, whole
 from shelduck.model.tables.schema import Field
@@ -84,6 +86,7 @@ POSTGRESQL = Dialect(
     column_types={},
     tables=f"{_RELATIONS} AND relkind IN ('r', 'p')",
     indexes=f"{_RELATIONS} AND relkind IN ('i', 'I')",
+    insert=insert,
     whole_number="CASE WHEN {0} ~ '^-?[0-9]+$' THEN CAST({0} AS NUMERIC) END",
     parameter_mark="%s",
     # psycopg takes a per cent sign in the text of a statement for the start of a parameter.

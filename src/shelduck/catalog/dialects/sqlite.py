@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import String
+from sqlalchemy.dialects.sqlite import insert
 
 from shelduck.catalog.dialects.dialect import SMALL_INTEGERS, UNLIMITED, Dialect, Encoder
 from shelduck.catalog.dialects.stored_types import BooleanAsBigint, TimestampAsText
@@ -46,6 +47,7 @@ SQLITE = Dialect(
     column_types={"boolean": BooleanAsBigint(), "uuid": String(), "timestamp": TimestampAsText()},
     tables="SELECT name FROM sqlite_master WHERE type = 'table'",
     indexes="SELECT name FROM sqlite_master WHERE type = 'index'",
+    insert=insert,
     # Numbers beyond 64 bits become the smallest or largest number, which is never outside a range
     # of 64 bits.
     whole_number=(

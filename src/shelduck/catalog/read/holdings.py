@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, literal_column, select
+from sqlalchemy import Connection, Select, bindparam, literal_column, select
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.together import Together
+from shelduck.catalog.read.together import Answers, Together
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.model.tables.schema import TableId
@@ -34,28 +35,52 @@ class Holdings:
 
 def holdings_of(connection: Connection, table: TableId) -> Holdings:
     """Return where the rows of a table may be, and where their deletes; one statement."""
+    return _holdings(_where(connection.dialect.name).ask(connection, _about(table)), table)
+
+
+def holdings_beside(
+    connection: Connection, table: TableId, at: int, layouts: Collection[int]
+) -> tuple[Holdings, Answers]:
+    """Return `holdings_of`, the ``deletes`` at a snapshot, and ``layouts`` by id; one statement."""
+    more = {"at": at, "ids": sorted(layouts)}
+    answers = _beside(connection.dialect.name).ask(connection, _about(table) | more)
+    return _holdings(answers, table), answers
+
+
+def _about(table: TableId) -> dict[str, Any]:
     names = [own_tables.file_layout.name, queries.inlined_delete_table(table)]
-    answers = _where(connection.dialect.name).ask(connection, {"table": table, "names": names})
+    return {"table": table, "names": names}
+
+
+def _holdings(answers: Answers, table: TableId) -> Holdings:
     registered = sorted(answers["registered"], key=lambda row: row.schema_version)
     return Holdings(
         frozenset(row.name for row in answers["present"]),
         [(row.table_name, row.schema_version) for row in registered],
-        any(row.name == names[1] for row in answers["present"]),
+        any(row.name == queries.inlined_delete_table(table) for row in answers["present"]),
         bool(answers["delete_files"]),
     )
 
 
 @cache
 def _where(dialect: str) -> Together:
+    return Together(_questions(dialect))
+
+
+@cache
+def _beside(dialect: str) -> Together:
+    deletes = queries.delete_files_at(_TABLE, bindparam("at", type_=BIGINT))
+    return Together({**_questions(dialect), "deletes": deletes, "layouts": queries.layouts_of()})
+
+
+def _questions(dialect: str) -> Mapping[str, Select[Any]]:
     registered = select(_r.table_name, _r.schema_version).where(_r.table_id == _TABLE)
     of_rows = select(_r.table_name).where(_r.table_id == _TABLE)
-    return Together(
-        {
-            "present": queries.present_of(dialect, of_rows),
-            "registered": registered,
-            "delete_files": select(literal_column("1", BIGINT).label("one"))
-            .select_from(tables.delete_file)
-            .where(_d.table_id == _TABLE)
-            .limit(1),
-        }
-    )
+    return {
+        "present": queries.present_of(dialect, of_rows),
+        "registered": registered,
+        "delete_files": select(literal_column("1", BIGINT).label("one"))
+        .select_from(tables.delete_file)
+        .where(_d.table_id == _TABLE)
+        .limit(1),
+    }

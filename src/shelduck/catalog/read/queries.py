@@ -229,7 +229,9 @@ def every_data_file(table_id: int, *, with_layouts: bool) -> Select[Any]:
     return base.order_by(c.data_file_id)
 
 
-def delete_files_at(table_id: int, snapshot: int) -> Select[Any]:
+def delete_files_at(
+    table_id: int | BindParameter[int], snapshot: int | BindParameter[int]
+) -> Select[Any]:
     """Ask for the delete files at a snapshot."""
     c = t_delete.c
     return select(
@@ -273,8 +275,15 @@ def inlined_delete_counts(name: str) -> Select[Any]:
 
 def layouts(ids: Iterable[int]) -> Select[Any]:
     """Ask for layouts by id."""
+    return layouts_of().params(ids=sorted(ids))
+
+
+@cache
+def layouts_of() -> Select[Any]:
+    """Ask for the layouts :ids."""
     c = own_tables.layout.c
-    return select(c.layout_id, c.layout, c.digest).where(c.layout_id.in_(sorted(ids)))
+    ids = bindparam("ids", type_=BIGINT, expanding=True)
+    return select(c.layout_id, c.layout, c.digest).where(c.layout_id.in_(ids))
 
 
 def bounds_of(

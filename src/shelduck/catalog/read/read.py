@@ -17,12 +17,14 @@ from sqlalchemy import Connection, func, select
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import schema_of
 from shelduck.catalog.read.files.data_files import (
+    FEW,
     data_files,
     few_data_files,
     file_bounds,
+    files_of_writer,
     identity_values,
-    name_mappings,
 )
+from shelduck.catalog.read.files.mappings import name_mappings
 from shelduck.catalog.read.files.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.inlined import inlined_rows
 from shelduck.catalog.read.paths import resolve
@@ -40,6 +42,7 @@ from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
 
 __all__ = [
+    "FEW",
     "Connection",
     "as_snapshot",
     "bucketed_by",
@@ -50,6 +53,7 @@ __all__ = [
     "few_data_files",
     "file_bounds",
     "files_in_other_buckets",
+    "files_of_writer",
     "files_outside",
     "identity_values",
     "inlined_rows",

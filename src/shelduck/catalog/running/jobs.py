@@ -27,8 +27,9 @@ from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
+from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.together import Together
+from shelduck.catalog.read.together import Answers, Questions, Together
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.errors import (
@@ -63,14 +64,21 @@ _OPEN = tuple(sorted(state.value for state in OPEN_STATES))
 _ENDED = tuple(sorted(state.value for state in JobState if state not in OPEN_STATES))
 
 
-_BEFORE = Together(
-    {
-        "open": select(_TABLE).where(
-            _c.table_id == bindparam("of_table", type_=BIGINT), _c.state.not_in(_ENDED)
-        ),
-        "newest": select(or_null(func.max(_c.job_id)).label("job_id")),
-    }
+OPEN_JOB = select(_TABLE).where(
+    _c.table_id == bindparam("of_table", type_=BIGINT), _c.state.not_in(_ENDED)
 )
+"""Asks for the unfinished job of :of_table."""
+_w = own_tables.writer.c
+ASK_BEFORE: Questions = (
+    ("open_job", OPEN_JOB),
+    ("newest_job", select(or_null(func.max(_c.job_id)).label("job_id"))),
+    (
+        "writers",
+        select(_w.writer_id).where(_w.table_id == bindparam("of_table", type_=BIGINT)).limit(1),
+    ),
+)
+"""Asks what `record_job` must know."""
+_BEFORE = Together(dict(ASK_BEFORE))
 
 
 def jobs(connection: Connection) -> list[Job]:
@@ -170,14 +178,18 @@ def _snapshots_of(job: Job) -> tuple[int | None, ...]:
     return (job.base, job.published) if made_one else (job.published,)
 
 
-def record_job(connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
-    """Record a job in the transaction that reserves its columns, and return its id.
+def record_job(
+    connection: Connection, new: NewJob, snapshot: Snapshot, known: Answers | None = None
+) -> Job:
+    """Record a job in the transaction that reserves its columns, and return it.
 
+    If it has a worker and no writer of the table is registered, for which it would have to wait,
+    then it is RUNNING. ``known`` are the answers to `ASK_BEFORE`, which save one of two statements.
     All tables of Shelduck exist. Raises AlreadyExists, naming the job, if the table has an
     unfinished one.
     """
-    answers = _BEFORE.ask(connection, {"of_table": new.table_id})
-    before = next(map(_job, answers["open"]), None)
+    answers = known or _BEFORE.ask(connection, {"of_table": new.table_id})
+    before = next(map(as_job, answers["open_job"]), None)
     if before is not None:
         word = "ROLLUP" if before.work.makes_rollups else "COLUMN"
         state = "ROLLUP" if before.work.makes_rollups else "SCHEMA_CHANGE"
@@ -187,23 +199,45 @@ def record_job(connection: Connection, new: NewJob, snapshot: Snapshot) -> int:
             f" {new.table_name}",
             about="job",
         )
-    number = (answers["newest"][0].job_id or 0) + 1
-    row = {
-        "job_id": number,
-        "table_id": new.table_id,
-        "table_name": new.table_name,
-        "state": JobState.PENDING.value,
-        "created": clock.now(),
-        "work": STORED_WORK.write(new.work),
-        "timeout": new.timeout,
-        "base_snapshot": snapshot.id,
-        "schema_version": snapshot.schema_version,
-        "message": "",
-        "done_files": 0,
-        "total_files": 0,
+    runs = new.worker is not None and not answers["writers"]
+    now = clock.now()
+    made = Job(
+        id=(answers["newest_job"][0].job_id or 0) + 1,
+        table_id=new.table_id,
+        table_name=new.table_name,
+        state=JobState.RUNNING if runs else JobState.PENDING,
+        created=now,
+        plan=new.work,
+        timeout=new.timeout,
+        base=snapshot.id,
+        schema_version=snapshot.schema_version,
+        last_file=snapshot.next_file_id - 1 if runs else None,
+        worker=new.worker,
+        heartbeat=None if new.worker is None else now,
+    )
+    connection.execute(insert(_TABLE), _row_of(made))
+    return made
+
+
+def _row_of(job: Job) -> dict[str, Any]:
+    """Return the row of a new job."""
+    return {
+        "job_id": job.id,
+        "table_id": job.table_id,
+        "table_name": job.table_name,
+        "state": job.state.value,
+        "created": job.created,
+        "work": STORED_WORK.write(job.work),
+        "timeout": job.timeout,
+        "base_snapshot": job.base,
+        "schema_version": job.schema_version,
+        "message": job.message,
+        "done_files": job.done,
+        "total_files": job.total,
+        "last_file": job.last_file,
+        "worker": job.worker,
+        "heartbeat": job.heartbeat,
     }
-    connection.execute(insert(_TABLE), row)
-    return int(number)
 
 
 def move_job(store: Store, step: JobStep) -> None:
@@ -259,15 +293,13 @@ def step_job(
 
 def _add_speed(connection: Connection, number: int, more: JobSpeed) -> None:
     s = _SPEED.c
-    added = {
-        "bytes": s.bytes + more.bytes,
-        "milliseconds": s.milliseconds + more.milliseconds,
-        "cores": more.cores,
-    }
-    known = update(_SPEED).where(s.job_id == number).values(added)
-    if connection.execute(known).rowcount == 0:
-        row = {"job_id": number, "bytes": more.bytes, "milliseconds": more.milliseconds}
-        connection.execute(insert(_SPEED), row | {"cores": more.cores})
+    row = {"job_id": number, "bytes": more.bytes, "milliseconds": more.milliseconds}
+    added = dialect_of(connection).insert(_SPEED).values(row | {"cores": more.cores})
+    new = added.excluded
+    sums = {"bytes": s.bytes + new.bytes, "milliseconds": s.milliseconds + new.milliseconds}
+    connection.execute(
+        added.on_conflict_do_update(index_elements=[s.job_id], set_=sums | {"cores": new.cores})
+    )
 
 
 def speeds(connection: Connection) -> dict[int, JobSpeed]:
@@ -321,10 +353,11 @@ def _read(connection: Connection, query: Select[Any], *, is_there: bool | None =
         is_there = bool(queries.present_tables(connection, [_TABLE.name]))
     if not is_there:
         return []
-    return [_job(row) for row in connection.execute(query)]
+    return [as_job(row) for row in connection.execute(query)]
 
 
-def _job(row: Any) -> Job:
+def as_job(row: Any) -> Job:
+    """Return the job that a row of its table describes."""
     plan: JobWork | ShelduckError
     known = next((state for state in JobState if state.value == row.state), None)
     name = f"job {row.job_id} on {row.table_name}"

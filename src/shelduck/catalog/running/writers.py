@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import partial
 
 from sqlalchemy import Connection, delete, insert, select, update
 
@@ -19,7 +19,7 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.running.jobs import open_job, step_job
+from shelduck.catalog.running.jobs import OPEN_JOB, as_job, step_job
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.job import LEASE, Job, JobStep
@@ -29,23 +29,20 @@ _TABLE = own_tables.writer
 _c = _TABLE.c
 
 
-@cache
-def _opening(dialect: str) -> Together:
-    return Together({"head": queries.newest_snapshot(), "present": queries.present_of(dialect)})
+_JOB = Together({"head": queries.newest_snapshot(), "open_job": OPEN_JOB})
 
 
 def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
     """Register a writer of a table, and return the open job of the table that it must serve.
 
-    One short transaction, after which all tables of Shelduck exist. If a writer and a job begin at
-    the same time, one always sees the other.
+    One short transaction of two statements, after which all tables of Shelduck exist. If a writer
+    and a job begin at the same time, one always sees the other.
     """
 
-    def register(connection: Connection) -> Job | None:
-        needed = sorted(own_tables.OWN.tables)
-        answers = _opening(connection.dialect.name).ask(connection, {"names": needed})
-        if len(answers["present"]) < len(needed):
-            own_tables.ensure_own_tables(store, connection)
+    def register(connection: Connection, *, is_known: bool) -> Job | None:
+        if not is_known:
+            _require_own_tables(store, connection)
+        answers = _JOB.ask(connection, {"of_table": table})
         row = {
             "writer_id": writer,
             "table_id": table,
@@ -53,9 +50,19 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
             "expires": clock.now() + LEASE,
         }
         connection.execute(insert(_TABLE), row)
-        return open_job(connection, table, is_there=True)
+        return next(map(as_job, answers["open_job"]), None)
 
-    return write_with_retries(store, register)
+    def attempt(is_known: bool) -> Job | None:
+        return write_with_retries(store, partial(register, is_known=is_known))
+
+    return own_tables.if_known(store, attempt)
+
+
+def _require_own_tables(store: Store, connection: Connection) -> None:
+    needed = own_tables.OWN.tables
+    if len(queries.present_tables(connection, needed)) < len(needed):
+        own_tables.ensure_own_tables(store, connection)
+    store.has_own_tables = True
 
 
 class LeaseLost(Conflict):

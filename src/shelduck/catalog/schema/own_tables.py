@@ -5,6 +5,9 @@ DuckDB ignores tables that it does not know and keeps indexes up to date, so bot
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from sqlalchemy import Column, Connection, Index, MetaData, Table, quoted_name, text
 from sqlalchemy.schema import CreateIndex, CreateTable
 
@@ -12,6 +15,9 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT, KEY_TEXT, TEXT, TIMESTAMP
 from shelduck.catalog.schema.rules import check_columns
+from shelduck.errors import CorruptLake
+
+T = TypeVar("T")
 
 OWN = MetaData()
 
@@ -141,6 +147,20 @@ def _index(source: Table, columns: tuple[str, ...]) -> Index:
 INDEXES = tuple(_index(source, columns) for source, columns in _INDEXED)
 
 
+def if_known(store: Store, act: Callable[[bool], T]) -> T:
+    """Return ``act(True)`` if this process has seen all tables of Shelduck, else ``act(False)``.
+
+    Nobody removes them, so ``act`` need not look for them. If another catalog without them took the
+    place of the lake, ``act`` fails with CorruptLake, has changed nothing, and runs again.
+    """
+    if store.has_own_tables:
+        try:
+            return act(True)
+        except CorruptLake:
+            store.has_own_tables = False
+    return act(False)
+
+
 def ensure_own_tables(store: Store, connection: Connection) -> None:
     """Create missing tables and indexes of Shelduck; ``connection`` comes from `Store.write`.
 
@@ -150,6 +170,7 @@ def ensure_own_tables(store: Store, connection: Connection) -> None:
     for own in OWN.sorted_tables:
         if own.name not in present:
             connection.execute(CreateTable(own))
+    store.has_own_tables = True
     if not store.database.indexed:
         return
     present = store.index_names(connection)

@@ -135,12 +135,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to record in the commit that reserves its columns."""
+    """A job to record in the commit that reserves its columns; ``worker`` runs it at once."""
 
     table_id: TableId
     table_name: str
     work: JobWork
     timeout: int = TIMEOUT
+    worker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

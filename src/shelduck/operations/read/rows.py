@@ -154,19 +154,28 @@ def table_rows(
     layouts: LayoutMemory,
     staged: StagedRows | None = None,
     lists: FileLists | None = None,
+    *,
+    writes: bool = False,
 ) -> TableRows:
     """Find the rows of a table version, and those that a transaction staged on top of it.
 
-    With ``lists``, the files of a large table are looked up when a query needs them.
+    With ``lists``, the files of a large table are looked up when a query needs them. ``writes``: a
+    registered writer or a job asks.
     """
     files: list[DataFile] = []
     mappings: dict[int, NameMapping] = {}
     inlined: list[InlinedRows] = []
     if table.id >= 0:
         with store.read() as connection:
-            known = holdings_of(connection, table.id)
             large = lists if staged is None else None
-            found = None if large is None else _listed(connection, store, table, known, large)
+            few = None
+            if writes and not (large is not None and large.has(table)):
+                most = read.FEW if large is None else min(read.FEW, large.listed_from)
+                few = read.files_of_writer(connection, table, at_most=most)
+            found: ListedFiles | list[DataFile] | None
+            found, known = few or (None, holdings_of(connection, table.id))
+            if found is None and large is not None:
+                found = _listed(connection, store, table, known, large)
             if isinstance(found, ListedFiles):
                 inlined = read.inlined_rows(connection, table, known)
                 return _of_list(store, table, found, inlined)

@@ -12,6 +12,7 @@ from math import inf
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import upkeep as read_upkeep
+from shelduck.catalog.read.read import Connection
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import RewriteFiles, RewrittenFile
 from shelduck.model.files.data_files import DataFile, NewDataFile, deletes_seen
@@ -62,14 +63,20 @@ class Survey:
     """The files of a table that may be rewritten, and what must be known about them.
 
     Files in ``without_ids`` may not be rewritten, because their rows have no ids to keep.
-    ``in_catalog`` counts the rows in the catalog for each version of the columns.
+    ``in_catalog`` counts the rows in the catalog for each version of the columns. ``history`` is
+    None in the survey of a job.
     """
 
     rows: TableRows
     partitions: dict[int, Partition]
-    history: History
+    history: History | None
     without_ids: tuple[DataFile, ...] = ()
     in_catalog: tuple[int, ...] = ()
+
+    @property
+    def is_in_catalog(self) -> bool:
+        """True if the catalog itself keeps rows of the table, or deleted positions of its files."""
+        return bool(self.in_catalog) or any(f.inlined_deletes for f in self.rows.files)
 
     @property
     def table(self) -> TableVersion:
@@ -88,6 +95,7 @@ class Survey:
     ) -> list[Bin]:
         """Return bins of small files, ``among`` those with these ids."""
         files = [f for f in self.rows.files if among is None or f.id in among]
+        assert self.history is not None
         return small_file_bins(
             files,
             self.partitions,
@@ -125,21 +133,34 @@ class RewrittenBin:
     done: Done
 
 
-def survey(store: Store, table: TableVersion, layouts: LayoutMemory) -> Survey:
-    """Find the files of a table; a few statements, and the footers of foreign files."""
-    rows = table_rows(store, table, layouts)
-    with store.read() as connection:
-        history = History(
-            read_upkeep.column_versions(connection, table.id),
-            read_upkeep.snapshot_ids(connection),
-            read_upkeep.deleted_from(connection, table.id),
-            rows.mappings,
-        )
-        partitions = read_upkeep.partitions(connection, table)
+def survey(
+    store: Store, table: TableVersion, layouts: LayoutMemory, *, for_job: bool = False
+) -> Survey:
+    """Find the files of a table; a few statements, and the footers of foreign files.
+
+    A job rewrites files whatever their history is, so ``for_job`` leaves that out.
+    """
+    rows = table_rows(store, table, layouts, writes=for_job)
+    history, partitions = None, {}
+    has_partitions = any(f.partition_id is not None for f in rows.files)
+    if has_partitions or not for_job:
+        with store.read() as connection:
+            history = None if for_job else _history(connection, rows)
+            partitions = read_upkeep.partitions(connection, table) if has_partitions else {}
     files = tuple(f for f in rows.files if _knows_row_ids(f))
     others = tuple(f for f in rows.files if not _knows_row_ids(f))
     kept = tuple(len(part.rows) for part in rows.inlined if part.rows)
     return Survey(replace(rows, files=files, inlined=()), partitions, history, others, kept)
+
+
+def _history(connection: Connection, rows: TableRows) -> History:
+    number = rows.table.id
+    return History(
+        read_upkeep.column_versions(connection, number),
+        read_upkeep.snapshot_ids(connection),
+        read_upkeep.deleted_from(connection, number),
+        rows.mappings,
+    )
 
 
 def write_bins(

@@ -32,7 +32,9 @@ def _noted(done: Result, plans: Sequence[AlterPlan]) -> Result:
 class ShapeVerbs(TableHandle):
     """Changing columns and the name."""
 
-    def alter(self, *changes: TableChange, timeout: int | None = None) -> Result | SchemaChangeJob:
+    def alter(
+        self, *changes: TableChange, timeout: int | None = None, wait: bool = False
+    ) -> Result | SchemaChangeJob:
         """Change the schema; all changes are one snapshot, and no file is rewritten.
 
         If values have to be converted, or files or rollups rebuilt, a job is returned: its
@@ -44,6 +46,9 @@ class ShapeVerbs(TableHandle):
                 applied in order.
             timeout: Seconds after which a job is cancelled; by default the option
                 alter_table_timeout_second, which is a day.
+            wait: Whether to run a job to its end before returning, and return what
+                `SchemaChangeJob.wait` does. For a small table, it takes fewer steps than to wait
+                for the returned job.
 
         Raises:
             NotFound, AlreadyExists, InvalidRequest: a change is not possible; nothing is changed.
@@ -55,11 +60,12 @@ class ShapeVerbs(TableHandle):
         table = view.workspace.table(self.name)
         refuse_rollup(table)
         if rollup_names(table) or names_rollup(changes):
-            return self._alter_with_rollups(view, table, changes, timeout)
+            done = self._alter_with_rollups(view, table, changes, timeout)
+            return done.wait() if wait and isinstance(done, SchemaChangeJob) else done
         plan = plan_alter(table, changes)
         if plan.is_heavy:
             refuse_in_transaction(self._unit, "a change that converts values")
-            return submit(self._state, table, plan, changes, timeout)
+            return submit(self._state, table, plan, changes, timeout, wait=wait)
 
         def stage(unit: UnitOfWork) -> None:
             now = unit.workspace.table(self.name)

@@ -25,7 +25,7 @@ from shelduck.planning.rebase import moved
 from shelduck.spark.rows.named_rows import NamedRows
 from shelduck.spark.rows.rescuing import rescue_rows
 from shelduck.spark.session import DataFrame
-from shelduck.work.lookup import replaced_columns, table_of_id, version_at
+from shelduck.work.lookup import replaced_columns, table_of_id
 from shelduck.work.results import Result, Staged, TableName
 from shelduck.work.rows.evolving import evolved, telling_plan
 from shelduck.work.rows.keyed import is_plain, load
@@ -52,19 +52,18 @@ def append(
     state: LakeState, unit: UnitOfWork | None, name: TableName, df: DataFrame, how: Manner
 ) -> Result:
     """Append rows, in a separate commit or in the open unit."""
-    if unit is not None:
-        unit.require_open()
-        planned = unit.workspace.table(name)
-    else:
-        planned = version_at(state, name, None, None)
+    # The commit compares with what others did since: the table need not be read again for it.
+    first = unit or UnitOfWork(state, state.commit_info())
+    first.require_open()
+    planned = first.workspace.table(name)
     rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
     if how.delete_sign is not None or not is_plain(planned):
         return _load(state, unit, rows, how)
     for each in tries():
         with each.may_lose(_Outdated, LeaseLost):
-            return _append(state, unit, rows, how)
-        newest = UnitOfWork(state, state.commit_info())
-        rows = _under(newest, rows)
+            return _append(state, unit, rows, how, first)
+        first = UnitOfWork(state, state.commit_info())
+        rows = _under(first, rows)
         if not is_plain(rows.planned):
             return _load(state, unit, rows, how)
     raise AssertionError("unreachable")
@@ -75,11 +74,13 @@ def land(
     unit: UnitOfWork | None,
     done: Done,
     writer: Writer | None = None,
+    *,
     given: frozenset[FieldId] | None = None,
+    first: UnitOfWork | None = None,
 ) -> Result:
     """Commit new rows of a table, or stage them into the open unit, even if the table was renamed.
 
-    ``given`` are the columns that have values, by default all.
+    ``given`` are the columns that have values, by default all. ``first`` is as for `carry_out`.
     """
     if done.is_nothing:
         return Staged() if unit else carry_out(state, None, lambda _unit: None)
@@ -100,14 +101,16 @@ def land(
         carry_out(state, unit, stage)
         return Staged(**counted(done.counts))
     try:
-        return carry_out(state, None, stage)
+        return carry_out(state, None, stage, first=first)
     except BaseException:
         if not any(own.may_have_landed for own in tried):
             discard(planned, done.paths)
         raise
 
 
-def _append(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
+def _append(
+    state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner, first: UnitOfWork
+) -> Result:
     planned, alter = evolved(rows.planned, rows.df.schema, how.evolution)
     fitting, given = rows.df, rows.given
     if how.evolution.rescue is not None:
@@ -126,7 +129,8 @@ def _append(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Man
                 inline_limit=0 if unit or alter else inline_limit(state.store, planned),
                 register=writer.register,
             )
-        return land(state, unit, replace(done, alter=alter), writer, given)
+        done = replace(done, alter=alter)
+        return land(state, unit, done, writer, given=given, first=first)
     finally:
         if unit is None:
             writer.give_up()

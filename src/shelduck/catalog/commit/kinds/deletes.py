@@ -51,7 +51,7 @@ def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> Non
     seen = {f.data_file_id: f.seen for f in change.files}
     counted = require_as_seen(draft, work.id, describe(change), seen)
     keep_past(draft, change, counted)
-    end_files(draft, [f.data_file_id for f in change.files if f.ends_file])
+    end_files(draft, {f.data_file_id: f.seen for f in change.files if f.ends_file})
     _replace_delete_files(draft, work.id, change.files)
     positions = {f.data_file_id: f.positions for f in change.files if f.positions}
     write_inlined_deletes(draft, work.id, positions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, func, select
@@ -24,7 +24,7 @@ from shelduck.catalog.commit.rows.file_rows import (
     remove_file_rows,
 )
 from shelduck.catalog.commit.schedule import GoneFile, schedule
-from shelduck.catalog.commit.work import Work
+from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import live
@@ -33,7 +33,7 @@ from shelduck.errors import Conflict
 from shelduck.model.changes.change import RewriteFiles, Verb
 from shelduck.model.changes.conflict import describe
 from shelduck.model.files.data_files import without_bounds
-from shelduck.model.tables.schema import FieldId, TableId
+from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 
 _f, _d, _c = tables.data_file.c, tables.delete_file.c, tables.column.c
@@ -57,20 +57,19 @@ def write(draft: Draft, work: Work) -> None:
     for table in work.existing():
         changes = table.of(RewriteFiles)
         if changes:
-            _rewrite(draft, table.id, changes)
+            _rewrite(draft, table, changes)
 
 
 KIND = Kind((RewriteFiles,), Work.keep_of_rows, write, asks=(*ASK_FILES, *_ASK_COLUMNS))
 
 
-def _rewrite(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> None:
+def _rewrite(draft: Draft, work: TableWork, changes: Sequence[RewriteFiles]) -> None:
+    table = work.id
     seen = {s.data_file_id: s.seen for change in changes for s in change.sources}
     counted = require_as_seen(draft, table, describe(changes[0]), seen)
     for change in changes:
         require_same_rows(change, counted)
-    rows = draft.rows_about("columns", _LIVE_COLUMNS, [table])
-    columns = {row.column_id: row for row in rows}
-    _require_columns(draft, changes[0].table, columns)
+    retyped = _retyped(changes[0].table, _types_now(draft, work, changes[0].table))
     merged = [change for change in changes if change.keeps_history]
     if merged:
         _remove(draft, merged)
@@ -79,10 +78,22 @@ def _rewrite(draft: Draft, table: TableId, changes: Sequence[RewriteFiles]) -> N
     if ended:
         for change in ended:
             keep_past(draft, change, counted)
-        end_files(draft, _source_ids(ended))
+        end_files(draft, {n: seen[n] for n in _source_ids(ended)})
         log_compaction(draft, Verb.REWRITE_DELETE, table)
-    _insert(draft, changes, columns)
+    _insert(draft, changes, retyped)
     draft.has_stats_change = True
+
+
+def _types_now(draft: Draft, work: TableWork, seen: TableVersion) -> dict[int, str]:
+    """Return the types of the columns at this commit, by id; raises what `_require_columns` does.
+
+    An ALTER of the same commit says them: nobody else has changed the columns since.
+    """
+    if work.columns is not None:
+        return {f.id: str(f.shape) for f in work.columns.leaves()}
+    rows = draft.rows_about("columns", _LIVE_COLUMNS, [work.id])
+    _require_columns(draft, seen, rows)
+    return {row.column_id: row.column_type.lower() for row in rows}
 
 
 def _source_ids(changes: Iterable[RewriteFiles]) -> list[int]:
@@ -113,9 +124,8 @@ def _gone(table: TableVersion, row: Any) -> GoneFile:
     return GoneFile(row.data_file_id, path, row.mapping_id is not None)
 
 
-def _insert(draft: Draft, changes: Sequence[RewriteFiles], columns: Mapping[int, Any]) -> None:
+def _insert(draft: Draft, changes: Sequence[RewriteFiles], retyped: Collection[FieldId]) -> None:
     table = changes[0].table.id
-    retyped = _retyped(changes[0].table, columns)
     files = [without_bounds(file, retyped) for change in changes for file in change.results]
     numbered = insert_moved_files(draft, table, files)
     dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
@@ -123,22 +133,21 @@ def _insert(draft: Draft, changes: Sequence[RewriteFiles], columns: Mapping[int,
     draft.layouts.update((number, file.layout) for number, file in numbered)
 
 
-def _require_columns(draft: Draft, table: TableVersion, columns: Mapping[int, Any]) -> None:
+def _require_columns(draft: Draft, table: TableVersion, columns: Sequence[Any]) -> None:
     """Raise Conflict for a visible column that had an id but was hidden when the rows were read.
 
     The results do not contain it. Columns added since are in no source either.
     """
     known = {f.id for f in table.columns.walk()}
-    for number, row in columns.items():
-        is_older = number <= table.max_column_id and row.begin_snapshot < draft.id
-        if is_older and number not in known:
+    for row in columns:
+        is_older = row.column_id <= table.max_column_id and row.begin_snapshot < draft.id
+        if is_older and row.column_id not in known:
             raise Conflict(
                 f"column {row.column_name!r} of {table.full_name} was restored or converted after"
                 " the rows were read, and the new files do not contain it"
             )
 
 
-def _retyped(table: TableVersion, columns: Mapping[int, Any]) -> set[FieldId]:
-    """Return the leaves whose type another commit changed since the rows were read."""
-    now = {number: row.column_type.lower() for number, row in columns.items()}
+def _retyped(table: TableVersion, now: Mapping[int, str]) -> set[FieldId]:
+    """Return the leaves whose type has changed since the rows were read."""
     return {f.id for f in table.columns.leaves() if now.get(f.id, str(f.shape)) != str(f.shape)}

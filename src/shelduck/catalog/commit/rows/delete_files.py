@@ -90,11 +90,11 @@ def _looked_up(draft: Draft, ids: Collection[int]) -> Iterator[Answers]:
         yield _SEEN.ask(draft.connection, {"of_files": some})
 
 
-def end_files(draft: Draft, ids: Sequence[int]) -> None:
-    """End data files and their delete files."""
-    for chunk in chunks(ids):
-        for statement in (_END_FILES, _END_DELETES):
-            draft.connection.execute(statement, {"in_data_file_id": chunk, "ended": draft.id})
+def end_files(draft: Draft, seen: Mapping[int, DeletesSeen]) -> None:
+    """End data files and their delete files; `require_as_seen` has shown which they have."""
+    for chunk in chunks(seen):
+        draft.connection.execute(_END_FILES, {"in_data_file_id": chunk, "ended": draft.id})
+    end_delete_files(draft, [n for n, then in seen.items() if then.delete_file_id is not None])
 
 
 def end_delete_files(draft: Draft, ids: Sequence[int]) -> None:

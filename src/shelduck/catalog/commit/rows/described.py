@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
+from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.ending import ending
+from shelduck.catalog.read.queries import live
 from shelduck.catalog.schema import tables
 from shelduck.model.tables.schema import FieldId, TableId
 
 Comments = Mapping[FieldId | None, str]
 """By the ids of the columns; the table's own is under None."""
 
+_tag = tables.column_tag
+_TAGGED = select(_tag.c.table_id).where(_tag.c.table_id.in_(OF_TABLES), live(_tag)).distinct()
+ASK_TAGGED: Questions = (("tagged", _TAGGED),)
 _INSERT_TAGS = insert(tables.tag)
 _INSERT_COLUMN_TAGS = insert(tables.column_tag)
 _END_KEYS = ending(tables.tag, "object_id", "key")
@@ -54,8 +59,8 @@ def change_tags(
 
 
 def end_column_tags(draft: Draft, table: TableId, columns: Iterable[FieldId]) -> None:
-    """End all tags of columns; at most one statement."""
+    """End all tags of columns; no statement if no column of the table has one."""
     ids = list(columns)
-    if ids:
+    if ids and draft.opening.rows("tagged", table) != []:
         ended = {"in_table_id": [table], "in_column_id": ids, "ended": draft.id}
         draft.connection.execute(_END_COLUMNS, ended)

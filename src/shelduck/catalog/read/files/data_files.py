@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Connection, Select
 
-from shelduck.catalog.dialects.checked import RESTORE, refuse_row
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.checks import (
     refuse_bounds,
@@ -17,21 +16,23 @@ from shelduck.catalog.read.files.checks import (
     require_known,
     require_sound,
 )
-from shelduck.catalog.read.holdings import Holdings, holdings_of
+from shelduck.catalog.read.files.mappings import name_mappings
+from shelduck.catalog.read.holdings import Holdings, holdings_beside, holdings_of
 from shelduck.catalog.read.paths import file_place, hive_values
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.rules import MOST
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_files import (
     ColumnStats,
     DataFile,
     DeleteFile,
-    MappedName,
     NameMapping,
 )
 from shelduck.model.files.layout import Layout, text_digest
-from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
+
+# Of more files, the delete files and layouts are asked for by themselves: that decodes faster.
+FEW = 1_000
 
 
 def data_files(
@@ -69,7 +70,6 @@ def few_data_files(
 ) -> list[DataFile] | None:
     """Return what `data_files` does, or None if there are more than ``at_most`` files."""
     at = table.snapshot.id
-    inlined = queries.inlined_delete_table(table.id)
     known = known or holdings_of(connection, table.id)
     with_layouts = own_tables.file_layout.name in known.present
     query = queries.data_files_at(table.id, at, with_layouts=with_layouts)
@@ -81,17 +81,64 @@ def few_data_files(
     if at_most is not None and len(rows) > at_most:
         return None
     of_mappings, of_layouts = require_sound(rows)
+    deletes: Iterable[Any] = ()
+    if known.has_delete_files:
+        query = queries.delete_files_at(table.id, at)
+        deletes = connection.execute(_among(query, queries.t_delete.c.data_file_id, ids)).all()
+    layouts = connection.execute(queries.layouts(of_layouts)).all() if of_layouts else ()
+    beside = _Beside(known, deletes, layouts, name_mappings(connection, of_mappings))
+    return _complete(connection, table, rows, beside, ids)
+
+
+def files_of_writer(
+    connection: Connection, table: TableVersion, *, at_most: int = FEW
+) -> tuple[list[DataFile], Holdings] | None:
+    """Return what `data_files` does, and the holdings; None if there are more than ``at_most``.
+
+    For a registered writer or a job: all tables of Shelduck exist. Two statements, and one more
+    each for inlined deletes, mappings and partition values.
+    """
+    query = queries.data_files_at(table.id, table.snapshot.id, with_layouts=True)
+    rows = connection.execute(query.limit(at_most + 1)).all()
+    if len(rows) > at_most:
+        return None
+    of_mappings, of_layouts = require_sound(rows)
+    known, found = holdings_beside(connection, table.id, table.snapshot.id, of_layouts)
+    if not rows:
+        return [], known
     mappings = name_mappings(connection, of_mappings)
-    beside = _Known(
-        _delete_files(connection, table, ids) if known.has_delete_files else {},
-        _inlined_deletes(connection, inlined, at) if inlined in known.present else {},
-        _layouts(connection, of_layouts),
-        mappings,
-        _values_of_keys(connection, table, rows, mappings, ids),
+    beside = _Beside(known, found["deletes"], found["layouts"], mappings)
+    return _complete(connection, table, rows, beside, None), known
+
+
+class _Beside(NamedTuple):
+    """What the catalog has about the files of a table, beside their own rows."""
+
+    holdings: Holdings
+    deletes: Iterable[Any]
+    layouts: Iterable[Any]
+    mappings: Mapping[int, NameMapping]
+
+
+def _complete(
+    connection: Connection,
+    table: TableVersion,
+    rows: Sequence[Any],
+    beside: _Beside,
+    ids: Collection[int] | None,
+) -> list[DataFile]:
+    inlined = queries.inlined_delete_table(table.id)
+    has_positions = inlined in beside.holdings.present
+    known = _Known(
+        _delete_files(table, beside.deletes),
+        _inlined_deletes(connection, inlined, table.snapshot.id) if has_positions else {},
+        _layouts(beside.layouts),
+        beside.mappings,
+        _values_of_keys(connection, table, rows, beside.mappings, ids),
     )
-    files = _files(table, rows, beside)
-    if ids is None and (beside.deletes or beside.positions):
-        strays = (beside.deletes.keys() | beside.positions.keys()) - {f.id for f in files}
+    files = _files(table, rows, known)
+    if ids is None and (known.deletes or known.positions):
+        strays = (known.deletes.keys() | known.positions.keys()) - {f.id for f in files}
         require_known(connection, table, strays)
     require_distinct(table, files)
     return files
@@ -108,7 +155,7 @@ def data_files_of(
     query = queries.every_data_file(table.id, with_layouts=bool(present))
     rows = connection.execute(_among(query, queries.t_file.c.data_file_id, ids)).all()
     of_mappings, of_layouts = require_sound(rows)
-    layouts = _layouts(connection, of_layouts)
+    layouts = _layouts(connection.execute(queries.layouts(of_layouts)) if of_layouts else ())
     mappings = name_mappings(connection, of_mappings)
     values = _values_of_keys(connection, table, rows, mappings, ids)
     return _files(table, rows, _Known({}, {}, layouts, mappings, values))
@@ -222,58 +269,9 @@ def identity_values(
     return {(number, column): value for number, column, value in found}
 
 
-def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, NameMapping]:
-    """Return name mappings by id; at most one statement. CorruptLake if one is missing."""
-    if not ids:
-        return {}
-    nodes: dict[int, list[Any]] = defaultdict(list)
-    for row in connection.execute(queries.mapping_rows(ids)):
-        if row.column_id is not None or row.source_name is not None:
-            refuse_row(tables.name_mapping, {n: getattr(row, n) for n in _NODE})
-        if row.type != "map_by_name":
-            raise Unsupported(f"column mapping {row.mapping_id} has the unknown type {row.type!r}")
-        nodes[row.mapping_id].append(row)
-    missing = sorted(set(ids) - set(nodes))
-    if missing:
-        raise CorruptLake(f"data files refer to column mapping {missing[0]}, which does not exist")
-    for number, rows in nodes.items():
-        places = {row.column_id for row in rows}
-        if len(places) < len(rows) or any(
-            row.parent_column not in places | {None} or row.parent_column == row.column_id
-            for row in rows
-            if row.column_id is not None
-        ):
-            raise CorruptLake(
-                f"ducklake_name_mapping has a node of column mapping {number} twice, or below one"
-                f" that does not exist; {RESTORE}"
-            )
-    return {number: NameMapping(number, _names(rows, None)) for number, rows in nodes.items()}
-
-
-_NODE = ("mapping_id", "column_id", "source_name", "target_field_id", "parent_column")
-
-
-def _names(rows: Iterable[Any], parent: int | None) -> tuple[MappedName, ...]:
-    rows = list(rows)
-    return tuple(
-        MappedName(
-            row.source_name,
-            FieldId(row.target_field_id),
-            bool(row.is_partition),
-            _names(rows, row.column_id),
-        )
-        for row in rows
-        if row.column_id is not None and row.parent_column == parent
-    )
-
-
-def _delete_files(
-    connection: Connection, table: TableVersion, ids: Collection[int] | None
-) -> dict[int, DeleteFile]:
+def _delete_files(table: TableVersion, rows: Iterable[Any]) -> dict[int, DeleteFile]:
     found: dict[int, DeleteFile] = {}
-    query = queries.delete_files_at(table.id, table.snapshot.id)
-    query = _among(query, queries.t_delete.c.data_file_id, ids)
-    for row in connection.execute(query).all():
+    for row in rows:
         number, path, is_relative, kind, count, key, delete_id, _ = row
         shape = delete_format(table, path, kind, key)
         if number in found:
@@ -301,10 +299,7 @@ def _inlined_deletes(connection: Connection, name: str, at: int) -> dict[int, tu
     return {number: tuple(positions) for number, positions in found.items()}
 
 
-def _layouts(connection: Connection, ids: set[int]) -> dict[int | None, Layout]:
-    if not ids:
-        return {}
-    rows = connection.execute(queries.layouts(ids))
+def _layouts(rows: Iterable[Any]) -> dict[int | None, Layout]:
     # A text that was changed is worth nothing: the footers tell the same.
     kept = ((number, text) for number, text, digest in rows if digest == text_digest(text))
     found = ((number, Layout.from_json(text)) for number, text in kept)
