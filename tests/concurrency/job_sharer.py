@@ -21,6 +21,7 @@ SHARES = 8
 
 def main(url: str, data: str, most: int) -> None:
     """Run the jobs until none is open."""
+    lots.is_little = lambda _: False
     shares.share_count = lambda _: SHARES
     shares._PAUSE = 0.2
     land, written = lots.land, lots.Lots._written

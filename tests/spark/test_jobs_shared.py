@@ -11,6 +11,7 @@ import pytest
 from shelduck import InvalidRequest, JobState, change_type, rewrite_files
 from shelduck.jobs import lots, shares
 from tests.support.lakes import rows
+from tests.support.meanwhile import convert_first
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -25,6 +26,7 @@ NEW = [(n, n * 10) for n in range(40)]
 @pytest.fixture(autouse=True)
 def eight_shares(monkeypatch):
     """A table of a few kilobytes counts as large; nobody waits long."""
+    convert_first(monkeypatch)
     monkeypatch.setattr(shares, "share_count", lambda _: 8)
     monkeypatch.setattr(shares, "_PAUSE", 0.05)
 
