@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import shelduck
 from shelduck.cli.app import app
+from shelduck.operations import progress
+from shelduck.operations.upkeep import check_files
+from shelduck.spark.files.parquet_files import metadata_of
 from shelduck.verbs.lake import check as lake_check
 from tests.support.lake import Lake
 
@@ -51,7 +57,7 @@ def test_a_sound_lake_has_no_problem(lake):
     assert check(lake).is_sound
 
 
-@pytest.mark.parametrize("asked", ["jobs", "older_files", "listed_files"])
+@pytest.mark.parametrize("asked", ["dead", "older_files", "listed_files"])
 def test_a_catalog_that_goes_away_is_no_problem_of_the_lake(lake, monkeypatch, asked):
     def gone(*_):
         raise shelduck.CatalogUnavailable("the server is gone")
@@ -75,8 +81,9 @@ def test_files_exist_with_their_size_their_rows_and_their_columns(lake):
 
     assert found(lake, "t") == rows
     # The second file has no row ids left, either.
-    number = "ducklake_data_file (data_file_id 1, table_id 1, begin_snapshot 3)"
-    assert found(lake) == [("", "number", number, "it has row ids from next_row_id on"), *rows]
+    number = "ducklake_table_stats (table_id 1)"
+    wrong = "next_row_id is 3, and ids up to 5 are in use"
+    assert found(lake) == [("", "number", number, wrong), *rows]
 
 
 def test_a_file_of_another_size_and_another_layout(lake):
@@ -117,7 +124,7 @@ def test_a_file_of_another_size_and_another_layout(lake):
         (
             "UPDATE ducklake_snapshot SET next_file_id = 1",
             "number",
-            "the newest snapshot has next_file_id 1",
+            "next_file_id is 1, and ids up to 1 are in use",
         ),
         (
             "DELETE FROM ducklake_snapshot_changes WHERE snapshot_id = 2",
@@ -227,8 +234,49 @@ def test_check_is_a_statement_and_a_command_with_exit_codes(lake):
         "object": row[2],
         "wrong": "it is missing",
         "remedy": "restore the file, or correct its row in the catalog",
+        "repair": "",
+        "level": "problem",
     }
     assert row[:2] == ("main.t", "file")
+
+
+def test_a_check_shows_how_many_files_it_has_looked_at(lake, monkeypatch):
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=200)
+    monkeypatch.setattr(progress, "Console", lambda **_: console)
+    monkeypatch.setattr(progress, "_BEGIN", 0.0)
+    monkeypatch.setattr(check_files, "_THREADS", 1)
+
+    def slow(*given):
+        time.sleep(0.2)
+        return metadata_of(*given)
+
+    monkeypatch.setattr(check_files, "metadata_of", slow)
+    lake.store.close()
+    with shelduck.connect(lake.url, progress=True) as opened:
+        opened.check("t")
+
+    assert "checking main.t: 2 of 2 file(s) in" in shown.getvalue()
+
+
+def test_ctrl_c_ends_a_check_of_many_files(lake, monkeypatch):
+    for number in range(8):
+        lake.append("t", [{"id": number}])
+    looked = []
+
+    def interrupted(path, what):
+        looked.append(path)
+        time.sleep(0.1)
+        if len(looked) == 2:
+            raise KeyboardInterrupt
+        return metadata_of(path, what)
+
+    monkeypatch.setattr(check_files, "_THREADS", 1)
+    monkeypatch.setattr(check_files, "metadata_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        check(lake, "t")
+
+    assert len(looked) < 5
 
 
 def test_a_check_changes_nothing(lake, data_path):

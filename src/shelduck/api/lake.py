@@ -166,18 +166,22 @@ class Lake(LakeBorders):
         budget = Budget.of(max_bytes, max_time)
         return maintain_lake(self._state, budget, report, dry_run=dry_run)
 
-    def check(self, table: str | None = None, *, rows: bool = False) -> LakeCheck:
+    def check(
+        self, table: str | None = None, *, rows: bool = False, repair: bool = False
+    ) -> LakeCheck:
         """Return what is wrong in the lake, or in one table; print it.
 
         Looks at every row of the catalog, at the files of the newest snapshot (they exist, have
         their size, and footers that agree, also with statistics), at those of older ones (they
-        exist), and for abandoned jobs and orphans. Nothing is changed.
+        exist), at rollups, and for abandoned jobs, dead writers and orphans. Nothing is changed.
 
         Args:
             table: ``"t"`` or ``"schema.t"``; by default all tables.
-            rows: Read every row too, with Spark: counts, NOT NULL, row ids and keys.
+            rows: Read every row too, with Spark: counts, NOT NULL, row ids, keys, and rollups
+                against their bases.
+            repair: Mend what needs no decision, and look again: ``repaired`` says what was mended.
         """
-        return check_lake(self._state, table, rows=rows)
+        return check_lake(self._state, table, rows=rows, repair=repair)
 
     def jobs(self) -> list[SchemaChangeJob]:
         """Return the jobs of heavy schema changes, also those that have ended, newest first."""

@@ -86,6 +86,11 @@ class Draft:
         self._next_catalog_id += 1
         return self._next_catalog_id - 1
 
+    def skip_ids(self, *, catalog: int = 0, file: int = 0) -> None:
+        """Give no id below these from now on."""
+        self._next_catalog_id = max(self._next_catalog_id, catalog)
+        self._next_file_id = max(self._next_file_id, file)
+
     def note_version(self, table: TableId) -> None:
         """Note that the columns, the name or the schema of a table changed."""
         if table not in self.new_table_versions:

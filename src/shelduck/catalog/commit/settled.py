@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.chunks import chunks
@@ -38,6 +38,20 @@ def settled_at(connection: Connection, table: TableId) -> SnapshotId:
     found = connection.execute(select(_c.snapshot_id).where(_c.table_id == table))
     number = found.scalar_one_or_none()
     return _NEVER if number is None else SnapshotId(number)
+
+
+def settled_ahead(connection: Connection) -> dict[TableId, SnapshotId]:
+    """Return the tables that are settled as of a snapshot after the newest one; two statements."""
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return {}
+    newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
+    rows = connection.execute(select(_c.table_id, _c.snapshot_id).where(_c.snapshot_id > newest))
+    return {TableId(table): SnapshotId(at) for table, at in rows}
+
+
+def forget_settled(connection: Connection, wanted: Collection[TableId]) -> None:
+    """Forget as of which snapshot tables are settled: their next write settles them again."""
+    connection.execute(delete(_TABLE).where(_c.table_id.in_(wanted)))
 
 
 def is_settled(connection: Connection, wanted: Settling, at: Snapshot) -> bool:

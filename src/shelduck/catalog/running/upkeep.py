@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -13,6 +14,7 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.running.jobs import may_claim
 from shelduck.catalog.schema import own_tables
+from shelduck.model.changes.job import LEASE
 
 _TABLE = own_tables.upkeep
 _c = _TABLE.c
@@ -33,6 +35,35 @@ def maintainer(store: Store, subject: str) -> str | None:
             return None
         found = connection.execute(select(_c.worker).where(_c.subject == subject)).first()
     return None if found is None else found.worker
+
+
+@dataclass(frozen=True, slots=True)
+class HeldClaim:
+    """A claim of maintenance that nobody has released; ``subject`` is what it is about."""
+
+    subject: str
+    worker: str
+    heartbeat: datetime
+
+    def is_dead(self, now: datetime) -> bool:
+        """Return whether its lease has ended."""
+        return self.heartbeat < now - LEASE
+
+
+def held_claims(connection: Connection) -> list[HeldClaim]:
+    """Return the claims that nobody has released; at most two statements."""
+    if not present_tables(connection, [_TABLE.name]):
+        return []
+    query = select(_c.subject, _c.worker, _c.heartbeat).where(_c.worker.is_not(None))
+    return [HeldClaim(*row) for row in connection.execute(query.order_by(_c.subject))]
+
+
+def drop_claims(connection: Connection, claims: Collection[HeldClaim]) -> None:
+    """Release claims of dead maintainers, unless they were renewed since; a statement each."""
+    for claim in claims:
+        same = (_c.subject == claim.subject, _c.worker == claim.worker)
+        seen = _c.heartbeat == claim.heartbeat
+        connection.execute(update(_TABLE).where(*same, seen).values(worker=None))
 
 
 def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = None) -> bool:

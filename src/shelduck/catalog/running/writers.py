@@ -7,11 +7,11 @@ no longer waits for a writer removes it, and then it cannot commit.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
@@ -88,10 +88,31 @@ def forget_writers(connection: Connection, writers: Collection[str]) -> None:
     connection.execute(delete(_TABLE).where(_c.writer_id.in_(writers)))
 
 
-def remove_dead(connection: Connection) -> None:
-    """Remove the writers whose lease has ended, so that they cannot commit; two statements."""
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A registered writer of a table, and when its lease ends."""
+
+    writer: str
+    table_id: TableId
+    expires: datetime
+
+
+def registered_writers(connection: Connection) -> list[Registered]:
+    """Return the registered writers, those whose lease has ended too; two statements."""
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return []
+    query = select(_c.writer_id, _c.table_id, _c.expires).order_by(_c.expires, _c.writer_id)
+    return [Registered(*row) for row in connection.execute(query)]
+
+
+def remove_dead(connection: Connection, gone: Collection[str] = ()) -> None:
+    """Remove the writers whose lease has ended, so that they cannot commit; two statements.
+
+    ``gone`` are writers that are known to be dead.
+    """
     if queries.present_tables(connection, [_TABLE.name]):
-        connection.execute(delete(_TABLE).where(_c.expires <= clock.now()))
+        dead = or_(_c.expires <= clock.now(), _c.writer_id.in_(gone))
+        connection.execute(delete(_TABLE).where(dead))
 
 
 def renew_writers(connection: Connection, writers: Collection[str]) -> None:

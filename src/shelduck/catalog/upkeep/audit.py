@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
+    FromClause,
     Table,
     and_,
     exists,
     func,
-    literal,
     not_,
     or_,
     select,
@@ -21,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import table as sql_table
 
+from shelduck.catalog.commit.mends import equal_rows, low_counters
 from shelduck.catalog.dialects.checked import RESTORE, BrokenValue, row_text
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read.intervals import is_broken
@@ -102,10 +105,11 @@ _IDENTITIES: tuple[tuple[Table, tuple[str, ...]], ...] = (
 )
 
 
-def audit_rows(connection: Connection) -> list[Problem]:
+def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
     """Return what is wrong in the rows of a catalog, in all snapshots.
 
-    A few statements for each table of the catalog; all rows are read.
+    With ``every``, all rows that a repair mends are listed, otherwise the first ones. A few
+    statements for each table of the catalog; all rows are read.
     """
     present = present_tables(connection, [source.name for source in _EVERY])
     missing = [t.name for t in tables.DUCKLAKE.tables.values() if t.name not in present]
@@ -116,8 +120,9 @@ def audit_rows(connection: Connection) -> list[Problem]:
     if found:
         # Statements that compare values need numbers where numbers belong.
         return found
+    found += _equal(connection, None if every else _SHOWN)
     checks = (_intervals, _versions, _twice, _dangling, _unregistered, _numbers, _logs)
-    return [problem for check in checks for problem in check(connection)]
+    return found + [problem for check in checks for problem in check(connection)]
 
 
 def _values(connection: Connection, source: Table) -> Iterator[Problem]:
@@ -136,6 +141,13 @@ def _values(connection: Connection, source: Table) -> Iterator[Problem]:
                 yield Problem("", "value", f"{source.name}.{column.name}", wrong, remedy)
 
 
+def _equal(connection: Connection, most: int | None) -> Iterator[Problem]:
+    """Find rows that are equal in every column; the other checks take them for one."""
+    for equal in equal_rows(connection, most):
+        wrong = f"there are {equal.count} rows"
+        yield _problem("row", equal.source, equal.row, wrong, "keeps one of the equal rows")
+
+
 def _intervals(connection: Connection) -> Iterator[Problem]:
     newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
     for source in _VERSIONED:
@@ -149,11 +161,11 @@ def _intervals(connection: Connection) -> Iterator[Problem]:
 def _versions(connection: Connection) -> Iterator[Problem]:
     """Find objects with two rows for one snapshot."""
     for source, names in _IDENTITIES:
-        c = source.c
-        begins = func.lead(c.begin_snapshot).over(
-            partition_by=[c[n] for n in names], order_by=(c.begin_snapshot, c.end_snapshot)
+        c = _distinct(source)
+        begins = func.lead(c["begin_snapshot"]).over(
+            partition_by=[c[n] for n in names], order_by=(c["begin_snapshot"], c["end_snapshot"])
         )
-        known = select(*c, begins.label("next_begins")).subquery()
+        known = select(*c.values(), begins.label("next_begins")).subquery()
         end, after = known.c.end_snapshot, known.c.next_begins
         twice = and_(after.is_not(None), or_(end.is_(None), end > after))
         query = select(known).where(twice).limit(_SHOWN)
@@ -165,13 +177,15 @@ def _versions(connection: Connection) -> Iterator[Problem]:
 def _twice(connection: Connection) -> Iterator[Problem]:
     """Find rows that must be the only one of their kind."""
     for source, names in _ONLY_ONES:
-        keys = [source.c[n] for n in names]
+        own = _distinct(source)
+        keys = [own[n] for n in names]
         count = func.count().label("rows")
         query = select(*keys, count).group_by(*keys).having(func.count() > 1).limit(_SHOWN)
         for row in connection.execute(query).mappings():
             yield _problem("row", source, dict(row), f"there are {row['rows']} rows")
     for source, owner, place in _KEYS:
-        number, last = source.c[owner], func.max(source.c[place])
+        own = _distinct(source)
+        number, last = own[owner], func.max(own[place])
         gaps = select(number).group_by(number).having(last != func.count() - 1).limit(_SHOWN)
         for row in connection.execute(gaps).mappings():
             yield _problem("row", source, dict(row), f"{place} does not count from 0 on")
@@ -188,28 +202,17 @@ def _dangling(connection: Connection) -> Iterator[Problem]:
 
 def _numbers(connection: Connection) -> Iterator[Problem]:
     """Find counters that would give an id or a row id a second time."""
-    s, f, d, total = (
-        tables.snapshot.c, tables.data_file.c, tables.delete_file.c, tables.table_stats.c
-    )  # fmt: skip
-    last = select(s.next_file_id, s.next_catalog_id).order_by(s.snapshot_id.desc()).limit(1)
-    row = connection.execute(last).first()
-    if row is None:
+    if connection.execute(select(tables.snapshot.c.snapshot_id).limit(1)).first() is None:
         yield Problem("", "number", "ducklake_snapshot", "the lake has no snapshot", RESTORE)
         return
-    for column in (f.data_file_id, d.delete_file_id):
-        for used in _rows(connection, column.table, column >= literal(row.next_file_id)):
-            wrong = f"the newest snapshot has next_file_id {row.next_file_id}"
-            yield _problem("number", column.table, used, wrong)
-    for source, name in ((tables.table, "table_id"), (tables.schema, "schema_id")):
-        for used in _rows(connection, source, source.c[name] >= literal(row.next_catalog_id)):
-            wrong = f"the newest snapshot has next_catalog_id {row.next_catalog_id}"
-            yield _problem("number", source, used, wrong)
+    for low in low_counters(connection):
+        name = "ducklake_snapshot (the newest)"
+        if low.table is not None:
+            name = f"ducklake_table_stats (table_id {low.table})"
+        wrong = f"{low.name} is {low.now}, and ids up to {low.wanted - 1} are in use"
+        repair = f"raises it to {low.wanted}" if low.is_mendable else ""
+        yield Problem("", "number", name, wrong, RESTORE, repair)
     yield from _early(connection)
-    reused = exists().where(
-        total.table_id == f.table_id, f.row_id_start + f.record_count > total.next_row_id
-    )
-    for used in _rows(connection, tables.data_file, reused.correlate(tables.data_file)):
-        yield _problem("number", tables.data_file, used, "it has row ids from next_row_id on")
 
 
 def _unregistered(connection: Connection) -> Iterator[Problem]:
@@ -250,10 +253,20 @@ def _logs(connection: Connection) -> Iterator[Problem]:
             yield Problem("", "log", name, str(error), RESTORE)
 
 
-def _rows(connection: Connection, source: Table, condition: object) -> list[dict[str, object]]:
-    query = select(source).where(condition).limit(_SHOWN)  # type: ignore[arg-type]
+def _distinct(source: Table) -> Mapping[str, ColumnElement[Any]]:
+    """Return the columns of a table without rows that are equal to others."""
+    columns = select(source).distinct().subquery().c
+    return {column.name: column for column in columns}
+
+
+def _rows(
+    connection: Connection, source: FromClause, condition: ColumnElement[bool]
+) -> list[dict[str, object]]:
+    query = select(source).where(condition).limit(_SHOWN)
     return [dict(row) for row in connection.execute(query).mappings()]
 
 
-def _problem(kind: str, source: Table, row: dict[str, object], wrong: str) -> Problem:
-    return Problem("", kind, f"{source.name} ({row_text(row)})", wrong, RESTORE)
+def _problem(
+    kind: str, source: Table, row: Mapping[str, object], wrong: str, repair: str = ""
+) -> Problem:
+    return Problem("", kind, f"{source.name} ({row_text(row)})", wrong, RESTORE, repair)

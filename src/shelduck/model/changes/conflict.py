@@ -44,6 +44,7 @@ from shelduck.model.changes.change import (
     ViewChange,
 )
 from shelduck.model.changes.macro_change import CreateMacro, DropMacro, MacroChange
+from shelduck.model.changes.repair import RepairCatalog
 from shelduck.model.tables.macro import MacroKind
 from shelduck.model.tables.schema import SnapshotId
 
@@ -93,6 +94,7 @@ _MINE: tuple[type[Change], ...] = (
     FlushInlined,
     CreateMacro,
     DropMacro,
+    RepairCatalog,
 )
 
 # A dropped schema names its tables one by one, so only changes without a table id check the schema.
@@ -114,27 +116,28 @@ _CELLS: dict[Verb, str] = {
     #                            | | | | | | | | | | | | rename view
     #                            | | | | | | | | | | | | | flush inlined
     #                            | | | | | | | | | | | | | | create macro
-    # other:                     | | | | | | | | | | | | | | | drop macro
-    Verb.DROPPED_SCHEMA:        ". s s . s . . . . . s . s . s .",
-    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t . .",
-    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v . . .",
-    Verb.CREATED_SCHEMA:        "n . . . . . . . . . . . . . . .",
-    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n . . .",
-    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n . . .",
-    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . . m .",
-    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . . m .",
-    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . . . m",
-    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . . . m",
-    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . . . .",
-    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f . .",
-    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t . .",
-    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . . . .",
-    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . . . .",
-    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f . .",
-    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f . .",
-    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f . .",
-    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f . .",
-    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f . .",
+    #                            | | | | | | | | | | | | | | | drop macro
+    # other:                     | | | | | | | | | | | | | | | | repair catalog
+    Verb.DROPPED_SCHEMA:        ". s s . s . . . . . s . s . s . .",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t . . .",
+    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v . . . .",
+    Verb.CREATED_SCHEMA:        "n . . . . . . . . . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n . . . .",
+    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n . . . .",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . . m . .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . . m . .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . . . m .",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . . . m .",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . . . . .",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f . . .",
+    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t . . .",
+    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . . . . .",
+    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . . . . .",
+    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f . . .",
+    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f . . .",
+    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f . . .",
+    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f . . .",
+    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f . . .",
 }
 # fmt: on
 
@@ -197,6 +200,8 @@ def describe(change: Change) -> str:
             return f"rewrite files of table {change.table.full_name} (id {change.table.id})"
         case FlushInlined():
             return f"flush table {change.table.full_name} (id {change.table.id})"
+        case RepairCatalog():
+            return "repair the catalog"
         case _:
             return _describe_definition(change)
 

@@ -11,7 +11,8 @@ class Problem:
 
     ``table`` is the full name of a table of the lake, or empty for the catalog as a whole. ``kind``
     is ``value``, ``interval``, ``row``, ``reference``, ``number``, ``log``, ``table``, ``file``,
-    ``footer``, ``statistics``, ``rows``, ``job`` or ``orphan``.
+    ``footer``, ``statistics``, ``rows``, ``rollup``, ``job``, ``writer``, ``maintainer`` or
+    ``orphan``. ``repair`` says what a repair does about it, and is empty if you must decide.
     """
 
     table: str
@@ -19,6 +20,12 @@ class Problem:
     object: str
     wrong: str
     remedy: str
+    repair: str = ""
+
+    @property
+    def is_repairable(self) -> bool:
+        """True if a repair needs no decision."""
+        return bool(self.repair)
 
     def __str__(self) -> str:
         return f"{self.object}: {self.wrong}; {self.remedy}"

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 
 from pyarrow import parquet
 
 from shelduck.errors import ShelduckError
+from shelduck.model.changes.repair import CorrectedStats
 from shelduck.model.files.data_files import ColumnStats, DataFile
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.problem import Problem
-from shelduck.model.tables.schema import Field, Kind, Schema
-from shelduck.model.types.bounds import bound
+from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.types.bounds import bound, widen
+from shelduck.model.types.data_types import Leaf
+from shelduck.operations.progress import counted
 from shelduck.spark.files.existence import absent_files
 from shelduck.spark.files.layouts import layout_of
 from shelduck.spark.files.parquet_files import metadata_of
@@ -29,23 +34,43 @@ _TEXTS = frozenset({"varchar", "json", "blob"})
 _UNCUT = 8
 
 
+@dataclass(slots=True)
+class FileFaults:
+    """What is wrong with files, and the statistics that their footers correct."""
+
+    problems: list[Problem] = field(default_factory=list)
+    corrected: list[CorrectedStats] = field(default_factory=list)
+
+
 def wrong_files(
-    table: str, columns: Schema, files: Sequence[DataFile], deletes: dict[str, int], bounds: Bounds
-) -> list[Problem]:
+    table: TableVersion,
+    files: Sequence[DataFile],
+    deletes: dict[str, int],
+    bounds: Bounds,
+    *,
+    show: bool | None = None,
+) -> FileFaults:
     """Return what is wrong with data files and delete files, these by path and size.
 
     ``bounds`` are the statistics of the catalog, per column by data file. One request for each
-    file, and one footer for each data file.
+    file, and one footer for each data file. ``show`` is as in `counted`.
     """
+    name = table.full_name
     sizes = [(f.path, f.file_size_bytes) for f in files] + list(deletes.items())
-    found = absences(table, sizes)
-    absent = {problem.object for problem in found}
+    found = FileFaults(absences(name, sizes))
+    absent = {problem.object for problem in found.problems}
     there = [f for f in files if f.path not in absent]
-    leaves = {int(f.id): f for f in columns.leaves()}
+    leaves = {int(f.id): f for f in table.columns.leaves()}
     look = partial(_faults, table, leaves, bounds)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for problems in pool.map(look, there):
-            found += problems
+    pool = ThreadPoolExecutor(_THREADS)
+    try:
+        looks = counted(pool.map(look, there), f"checking {name}", len(there), show=show)
+        for faults in looks:
+            found.problems += faults.problems
+            found.corrected += faults.corrected
+    finally:
+        # After Ctrl-C, the files that wait for a thread are not looked at.
+        pool.shutdown(cancel_futures=True)
     return found
 
 
@@ -60,17 +85,30 @@ def absences(table: str, sizes: Sequence[tuple[str, int]]) -> list[Problem]:
 
 
 def _faults(
-    table: str, leaves: Mapping[int, Field], bounds: Bounds, file: DataFile
-) -> list[Problem]:
+    table: TableVersion, leaves: Mapping[int, Field], bounds: Bounds, file: DataFile
+) -> FileFaults:
+    name = table.full_name
     try:
         metadata = metadata_of(file.path, "data file")
         layout = layout_of(metadata)
         wrongs = list(_differences(file, metadata.num_rows, layout))
-        contradictions = list(_contradictions(file, metadata, layout, leaves, bounds))
+        compared = list(_compared(file, metadata, layout, leaves, bounds))
     except (OSError, ValueError, ShelduckError) as error:
-        wrongs, contradictions = [f"its footer cannot be read ({error})"], []
-    found = [Problem(table, "footer", file.path, wrong, _RESTORE) for wrong in wrongs]
-    return found + [Problem(table, "statistics", file.path, w, _WIDEN) for w in contradictions]
+        wrongs, compared = [f"its footer cannot be read ({error})"], []
+    found = FileFaults([Problem(name, "footer", file.path, wrong, _RESTORE) for wrong in wrongs])
+    for column, known, told, counts in compared:
+        contradictions = list(_narrower(column, known, told, counts=counts))
+        assert not isinstance(column.shape, Kind)
+        true = _wider(column.shape, known, told, counts=counts)
+        # The footer of another file tells nothing.
+        is_mendable = not wrongs and not list(_narrower(column, true, told, counts=counts))
+        repair = "takes them from the footer" if is_mendable else ""
+        found.problems += [
+            Problem(name, "statistics", file.path, w, _WIDEN, repair) for w in contradictions
+        ]
+        if contradictions and is_mendable:
+            found.corrected.append(CorrectedStats(table.id, file.id, column.shape, known, true))
+    return found
 
 
 def _differences(file: DataFile, rows: int, layout: Layout) -> Iterator[str]:
@@ -80,37 +118,40 @@ def _differences(file: DataFile, rows: int, layout: Layout) -> Iterator[str]:
         yield "its columns are not those of its layout in shelduck_layout"
 
 
-def _contradictions(
+def _compared(
     file: DataFile,
     metadata: parquet.FileMetaData,
     layout: Layout,
     leaves: Mapping[int, Field],
     bounds: Bounds,
-) -> Iterator[str]:
-    """Find statistics of the catalog that a footer contradicts, by columns of the same type."""
+) -> Iterator[tuple[Field, ColumnStats, ColumnStats, bool]]:
+    """Yield the columns that have the type of the file, with statistics of catalog and footer.
+
+    Also whether the numbers of NULLs can be compared.
+    """
     stored = list(_leaves(layout.fields))
     if len(stored) != metadata.num_columns:
         # A variant has several columns.
         return
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     for place, (part, is_top) in enumerate(stored):
-        field = leaves.get(part.id) if part.id is not None else None
+        column = leaves.get(part.id) if part.id is not None else None
         known = bounds.get(part.id, {}).get(file.id) if part.id is not None else None
-        if field is None or known is None or str(field.shape) != str(part.shape) or part.encoding:
+        if column is None or known is None or str(column.shape) != str(part.shape) or part.encoding:
             continue
-        told = column_stats(field, [g.column(place) for g in groups])
+        told = column_stats(column, [g.column(place) for g in groups])
         if told is not None:
-            yield from _narrower(field, known, told, counts=is_top)
+            yield column, known, told, is_top
 
 
 def _leaves(
     fields: Sequence[PhysicalField], *, is_top: bool = True
 ) -> Iterator[tuple[PhysicalField, bool]]:
-    for field in fields:
-        if isinstance(field.shape, Kind):
-            yield from _leaves(field.children, is_top=False)
+    for part in fields:
+        if isinstance(part.shape, Kind):
+            yield from _leaves(part.children, is_top=False)
         else:
-            yield field, is_top
+            yield part, is_top
 
 
 def _narrower(
@@ -134,6 +175,17 @@ def _narrower(
         if (other < one) if which == "less" else (other > one):  # type: ignore[operator]
             end = "least" if which == "less" else "greatest"
             yield f"its footer has {theirs} as the {end} {field.name}, and the catalog {mine}"
+
+
+def _wider(leaf: Leaf, known: ColumnStats, told: ColumnStats, *, counts: bool) -> ColumnStats:
+    """Return the statistics of the catalog, so wide that the footer agrees."""
+    mine, theirs = (known.min_value, known.max_value), (told.min_value, told.max_value)
+    low, high = widen(leaf, mine, theirs)
+    return known._replace(
+        null_count=told.null_count if counts else known.null_count,
+        min_value=known.min_value if low is None else low,
+        max_value=known.max_value if high is None else high,
+    )
 
 
 def _may_be_cut(field: Field, text: str | None) -> bool:

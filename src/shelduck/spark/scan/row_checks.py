@@ -48,11 +48,11 @@ def wrong_rows(
 def _touched(field: Field) -> Column:
     """Return something for which Spark must read every value of a column."""
     value = F.col(backticked(field.name))
-    return F.xxhash64(F.to_json(F.struct(value)) if _is_odd(field) else value)
+    return F.xxhash64(F.to_json(F.struct(value)) if has_no_hash(field) else value)
 
 
-def _is_odd(field: Field) -> bool:
+def has_no_hash(field: Field) -> bool:
     """Return whether Spark has no hash of a type: maps and variants, also inside others."""
     if field.shape is Kind.MAP or str(field.shape) == "variant":
         return True
-    return any(_is_odd(child) for child in field.children)
+    return any(has_no_hash(child) for child in field.children)

@@ -1,24 +1,34 @@
-"""What can be known about a lake without reading its rows."""
+"""What can be known about a lake without reading its rows, and with them; what can be mended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
-from shelduck import clock
+from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.read import metadata, read
 from shelduck.catalog.read.lake_metadata import listed_files
-from shelduck.catalog.running.jobs import jobs
 from shelduck.catalog.upkeep.audit import audit_rows
 from shelduck.catalog.upkeep.older_files import older_files
 from shelduck.errors import CatalogUnavailable, ShelduckError
+from shelduck.model.changes.repair import CorrectedStats, RepairCatalog
 from shelduck.model.files.data_files import counted_rows
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.problem import Problem
+from shelduck.model.tables.rollup import ROLLUP, ROLLUPS
+from shelduck.operations.progress import counted
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.upkeep.check_files import absences, wrong_files
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.scan.row_checks import wrong_rows
+from shelduck.spark.stopping import stopped_on_error
+from shelduck.verbs.lake.check_rollups import (
+    forget_settled_too_late,
+    rollup_notes,
+    settled_too_late,
+    wrong_rollups,
+)
+from shelduck.verbs.lake.check_running import abandoned_jobs, dead, forget_dead
 from shelduck.verbs.lake.upkeep import LakeUpkeep
 from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName
@@ -26,26 +36,51 @@ from shelduck.work.state import LakeState
 from shelduck.work.unit import view_of
 
 _LOOK = "look at the catalog; restore it from a backup if you cannot correct it"
+_DELETES = "deletes it"
+# Kinds of problems that cannot be the reason why no row names a file.
+_HARMLESS = frozenset({"orphan", "job", "statistics"})
 
 
 @dataclass(frozen=True, slots=True)
 class LakeCheck:
-    """What a check found: problems, and how many tables and files it looked at."""
+    """What a check found, and how many tables and files it looked at.
+
+    ``problems`` are wrong now; ``notes`` are worth knowing, and nothing is wrong with them;
+    ``repaired`` are problems and notes that the check has mended.
+    """
 
     problems: tuple[Problem, ...]
     tables: int = 0
     files: int = 0
+    notes: tuple[Problem, ...] = ()
+    repaired: tuple[Problem, ...] = ()
 
     @property
     def is_sound(self) -> bool:
-        """True if nothing is wrong."""
+        """True if nothing is wrong, or nothing is any more."""
         return not self.problems
+
+    @property
+    def rows(self) -> list[tuple[str, Problem]]:
+        """Everything, each with its level: ``problem``, ``note`` or ``repaired``."""
+        levels = (("problem", self.problems), ("note", self.notes), ("repaired", self.repaired))
+        return [(level, problem) for level, found in levels for problem in found]
 
     def __str__(self) -> str:
         count = len(self.problems)
         told = f"{self.tables} table(s), {self.files} file(s): {count or 'no'} problem(s)"
-        lines = [f"{p.table or 'catalog'}: {p}" for p in self.problems]
-        return "\n".join([*lines, told])
+        others = ((len(self.notes), "note(s)"), (len(self.repaired), "repaired"))
+        told += "".join(f", {number} {what}" for number, what in others if number)
+        mendable = sum(p.is_repairable for p in self.problems)
+        told += f"; repair mends {mendable} of them" if mendable else ""
+        return "\n".join([*(_line(*row) for row in self.rows), told])
+
+
+def _line(level: str, problem: Problem) -> str:
+    where = problem.table or "catalog"
+    if level == "repaired":
+        return f"repaired: {where}: {problem.object}: {problem.wrong}; it {problem.repair}"
+    return f"{'note: ' * (level == 'note')}{where}: {problem}"
 
 
 def _told(error: ShelduckError) -> str:
@@ -55,29 +90,58 @@ def _told(error: ShelduckError) -> str:
     return str(error)
 
 
-class _Checker:
-    """One check of a lake."""
+def _failed(table: str, kind: str, error: ShelduckError) -> Problem:
+    """Return an error that says what is wrong as a problem."""
+    wrong, _, remedy = _told(error).partition("; ")
+    return Problem(table, kind, table, wrong, remedy or _LOOK)
 
-    def __init__(self, state: LakeState) -> None:
-        self._state = state
-        self._lake = LakeUpkeep(state, None)
-        self.tables = 0
-        self.files = 0
-        self.ids: dict[int, str] = {}
+
+@dataclass
+class _Checker:
+    """One look at a lake, or at one table."""
+
+    state: LakeState
+    only: str | None = None
+    every: bool = False
+    tables: int = 0
+    files: int = 0
+    names: dict[int, str] = field(default_factory=dict)
+    corrected: list[CorrectedStats] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
+
+    def look(self, *, rows: bool) -> LakeCheck:
+        """Return what is wrong; only with ``rows``, rows are read."""
+        problems = [] if self.only is not None else list(self.catalog())
+        names, unknown = self.listed()
+        problems += unknown
+        for name in names:
+            problems += self.table(name)
+        if rows:
+            spark = self.state.spark
+            show = self.state.show_progress
+            each = counted(names, "reading", len(names), unit="table(s)", show=show)
+            with stopped_on_error(spark):
+                for name in each:
+                    problems += self.rows(name)
+        problems += self.older()
+        problems += self.running()
+        problems += self.orphans(problems)
+        return LakeCheck(tuple(problems), self.tables, self.files, tuple(self.notes))
 
     def catalog(self) -> Iterator[Problem]:
         """Look at every row of the catalog."""
-        with self._state.store.read() as connection:
-            yield from audit_rows(connection)
+        with self.state.store.read() as connection:
+            yield from audit_rows(connection, every=self.every)
 
-    def names(self, table: str | None) -> tuple[list[TableName], list[Problem]]:
+    def listed(self) -> tuple[list[TableName], list[Problem]]:
         """Return the tables to look at, or why there are none."""
+        lake = LakeUpkeep(self.state, None)
         try:
-            if table is not None:
-                return [self._lake.table(table).name], []
-            return self._lake.tables(), []
+            if self.only is not None:
+                return [lake.table(self.only).name], []
+            return lake.tables(), []
         except ShelduckError as error:
-            if table is not None:
+            if self.only is not None:
                 raise
             return [], [Problem("", "table", "the list of tables", _told(error), _LOOK)]
 
@@ -86,76 +150,82 @@ class _Checker:
         self.tables += 1
         full = str(name)
         try:
-            with self._state.store.read() as connection:
+            with self.state.store.read() as connection:
                 at = read.snapshot(connection)
-                table = read.table(connection, at, name.schema, name.name, self._state.info)
+                table = read.table(connection, at, name.schema, name.name, self.state.info)
                 files = read.data_files(connection, table)
                 leaves = [f.id for f in table.columns.leaves()]
                 bounds = read.file_bounds(connection, table, leaves)
                 read.inlined_rows(connection, table)
                 metadata.file_rows(connection, table)
                 listed = listed_files(connection, table)
+            self.names[table.id] = full
+            if table.properties.keys() & {ROLLUP, ROLLUPS}:
+                self.notes += rollup_notes(view_of(self.state, None), name)
         except ShelduckError as error:
-            wrong, _, remedy = _told(error).partition("; ")
-            yield Problem(full, "table", full, wrong, remedy or _LOOK)
+            yield _failed(full, "table", error)
             return
         deletes = {row[4]: row[5] for row in listed if row[4] is not None}
         self.files += len(files) + len(deletes)
-        self.ids[table.id] = full
-        yield from wrong_files(full, table.columns, files, deletes, bounds)
+        show = self.state.show_progress
+        found = wrong_files(table, files, deletes, bounds, show=show)
+        self.corrected += found.corrected
+        yield from found.problems
 
     def rows(self, name: TableName) -> Iterator[Problem]:
         """Read every row of a table at the newest snapshot; Spark starts."""
         full = str(name)
         try:
-            rows = rows_of(view_of(self._state, None), name)
+            unit = view_of(self.state, None)
+            rows = rows_of(unit, name)
             keys = table_keys(rows.table)
             key = keys.key_fields(rows.table.columns) if keys is not None and keys.folds else []
-            frame = rows.frame(self._state.spark, origins=(Origin.ROW_ID,))
+            frame = rows.frame(self.state.spark, origins=(Origin.ROW_ID,))
             for wrong in wrong_rows(frame, rows.table, _live(rows), key):
                 yield Problem(full, "rows", full, wrong, _LOOK)
+            yield from wrong_rollups(unit, name)
         except ShelduckError as error:
-            wrong, _, remedy = _told(error).partition("; ")
-            yield Problem(full, "rows", full, wrong, remedy or _LOOK)
+            yield _failed(full, "rows", error)
 
-    def older(self, *, all_tables: bool) -> Iterator[Problem]:
+    def older(self) -> Iterator[Problem]:
         """Look whether files that only older snapshots see exist, with their size."""
         try:
-            with self._state.store.read() as connection:
-                found = older_files(connection, self._state.info)
+            with self.state.store.read() as connection:
+                found = older_files(connection, self.state.info)
         except ShelduckError as error:
             yield Problem("", "table", "the files of older snapshots", _told(error), _LOOK)
             return
         for number, sizes in found.items():
-            if all_tables or number in self.ids:
+            if self.only is None or number in self.names:
                 self.files += len(sizes)
-                yield from absences(self.ids.get(number, ""), sizes)
+                yield from absences(self.names.get(number, ""), sizes)
 
-    def jobs(self, *, all_tables: bool) -> Iterator[Problem]:
-        """Find open jobs that nobody runs any more."""
-        now = clock.now()
+    def running(self) -> Iterator[Problem]:
+        """Look for who died, and for what they left."""
+        is_all = self.only is None
         try:
-            with self._state.store.read() as connection:
-                found = jobs(connection)
+            with self.state.store.read() as connection:
+                self.notes += dead(connection).notes(self.names, all_tables=is_all)
+                if is_all:
+                    yield from settled_too_late(connection, self.names)
+                yield from abandoned_jobs(connection, self.names, all_tables=is_all)
         except ShelduckError as error:
             yield Problem("", "job", "the list of jobs", _told(error), _LOOK)
-            return
-        for job in found:
-            is_meant = all_tables or job.table_id in self.ids
-            if is_meant and job.is_open and job.worker is not None and not job.is_held(now):
-                wrong = f"its worker {job.worker} has given no sign of life since {job.heartbeat}"
-                remedy = f"continue it with lake.job({job.id}).wait(), or cancel it"
-                yield Problem(self.ids.get(job.table_id, ""), "job", f"job {job.id}", wrong, remedy)
 
-    def orphans(self, table: str | None) -> Iterator[Problem]:
+    def orphans(self, others: Iterable[Problem]) -> Iterator[Problem]:
         """Find files that no row of the catalog names."""
         try:
-            found = self._lake.remove_orphans(table=table, dry_run=True)
+            lake = LakeUpkeep(self.state, None)
+            found = lake.remove_orphans(table=self.only, dry_run=True)
         except ShelduckError as error:
             yield Problem("", "orphan", "the list of orphans", _told(error), _LOOK)
             return
+        # The row of a file may be what the catalog has lost; only a look at all rows can tell.
+        is_whole = self.only is None and all(p.is_repairable or p.kind in _HARMLESS for p in others)
+        repair = _DELETES if is_whole else ""
         for path in found.files:
-            yield Problem("", "orphan", path, "no row of the catalog names it", "remove_orphans()")
+            wrong = "no row of the catalog names it"
+            yield Problem("", "orphan", path, wrong, "remove_orphans()", repair)
 
 
 def _live(rows: TableRows) -> int | None:
@@ -166,20 +236,41 @@ def _live(rows: TableRows) -> int | None:
     return count - sum(f.dead_rows for f in rows.files) + sum(len(r.rows) for r in rows.inlined)
 
 
-def check_lake(state: LakeState, table: str | None = None, *, rows: bool = False) -> LakeCheck:
+def check_lake(
+    state: LakeState, table: str | None = None, *, rows: bool = False, repair: bool = False
+) -> LakeCheck:
     """Return what is wrong in a lake, or in one table; only with ``rows``, its rows are read.
 
-    Raises NotFound for a table that does not exist.
+    With ``repair``, mend what needs no decision, and look again. Raises NotFound for a table that
+    does not exist.
     """
-    checker = _Checker(state)
-    problems = [] if table is not None else list(checker.catalog())
-    names, unknown = checker.names(table)
-    problems += unknown
-    for name in names:
-        problems += checker.table(name)
-        if rows:
-            problems += checker.rows(name)
-    problems += checker.older(all_tables=table is None)
-    problems += checker.jobs(all_tables=table is None)
-    problems += checker.orphans(table)
-    return LakeCheck(tuple(problems), checker.tables, checker.files)
+    if not repair:
+        return _Checker(state, table).look(rows=rows)
+    checker = _Checker(state, table, every=True)
+    before = checker.look(rows=False)
+    wanted = [p for p in (*before.problems, *before.notes) if p.is_repairable]
+    if wanted:
+        _repair(checker, wanted)
+    elif not rows:
+        return before
+    after = _Checker(state, table).look(rows=rows)
+    left = {replace(p, repair="") for p in (*after.problems, *after.notes)}
+    mended = tuple(p for p in wanted if replace(p, repair="") not in left)
+    return replace(after, repaired=mended)
+
+
+def _repair(checker: _Checker, wanted: Iterable[Problem]) -> None:
+    """Mend what needs no decision: the catalog first, in one commit, then files."""
+    state, kinds = checker.state, {p.kind for p in wanted}
+    if kinds & {"writer", "maintainer"}:
+        forget_dead(state)
+    if "rollup" in kinds:
+        forget_settled_too_late(state)
+    rows = bool(kinds & {"row", "number"})
+    if rows or checker.corrected:
+        with state.store.read() as connection:
+            base = read.snapshot(connection).id
+        change = RepairCatalog(rows, tuple(checker.corrected))
+        commit(state.store, state.info, [change], base=base, info=state.commit_info("repair"))
+    if "orphan" in kinds:
+        LakeUpkeep(state, None).remove_orphans(table=checker.only)

@@ -10,6 +10,7 @@ from shelduck.catalog.commit.kinds import (
     deletes,
     flush,
     macros,
+    repairs,
     rewrites,
     schemas,
     tables,
@@ -33,6 +34,7 @@ KINDS: tuple[Kind, ...] = (
     appends.KIND,
     rewrites.KIND,
     flush.KIND,
+    repairs.KIND,
 )
 
 _BY_CLASS = {each: kind for kind in KINDS for each in kind.takes}

@@ -183,6 +183,13 @@ def grow_stats(
     _write_column_stats(draft, totals, growth)
 
 
+def widen_column_stats(draft: Draft, table: TableId, leaf: Leaf, found: ColumnStats) -> None:
+    """Widen the statistics of a column to those that a file of the table has."""
+    growth = Growth(0, 0, 0, [[found]], {found.column_id: leaf})
+    draft.has_stats_change = True
+    _write_column_stats(draft, {table: Totals(0, 0, 0)}, {table: growth})
+
+
 def _totals_of_rows(draft: Draft, table: TableId) -> Totals:
     """Count the rows: another writer may have left the totals out, and row ids must stay unique."""
     row = draft.connection.execute(_TOTALS_OF_FILES, {"of_table": table}).one()
