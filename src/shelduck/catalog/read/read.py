@@ -150,9 +150,10 @@ def entries_between(
     return [(n, entry) for n, entries in logged.items() for entry in entries]
 
 
-def logged_since(connection: Connection, base: int) -> dict[SnapshotId, list[Entry]]:
-    """Return what each remaining snapshot after ``base`` changed, oldest first."""
-    return _logged(connection.execute(queries.changes_after(), {"base": base}))
+def logged_since(connection: Connection, base: int, last: int) -> dict[SnapshotId, list[Entry]]:
+    """Return what each remaining snapshot after ``base`` up to ``last`` changed, oldest first."""
+    upto = queries.changes_after().where(tables.snapshot_changes.c.snapshot_id <= last)
+    return _logged(connection.execute(upto, {"base": base}))
 
 
 def _logged(rows: Iterable[Any]) -> dict[SnapshotId, list[Entry]]:
