@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shelduck.catalog.commit import schedule
-from shelduck.catalog.upkeep.expire import ExpiryRequest, expire_snapshots
+from shelduck.catalog.upkeep.expire import ExpiryRequest
 from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.changes.change import (
     AlterTable,
@@ -24,6 +24,7 @@ from shelduck.model.changes.schema_change import AddColumn, DropColumn, RenameCo
 from shelduck.model.files.data_files import DeletesSeen, NewDeleteFile, deletes_seen
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Primitive
+from shelduck.operations.upkeep.expire import expire_snapshots
 from tests.support.files import write_file
 from tests.support.lake import Lake, altered, statements
 
@@ -67,7 +68,7 @@ def test_merged_sources_leave_the_catalog_and_wait_for_deletion(lake):
     ]
     with lake.store.read() as connection:
         waiting = schedule.scheduled_files(connection, lake.info, None)
-        used = schedule.paths_in_use(connection, lake.info, paths)
+    used = schedule.paths_in_use(lake.store, lake.info, paths)
     assert [(f.id, f.path, f.is_adopted) for f in waiting] == [
         (0, paths[0], False),
         (1, paths[1], False),
@@ -81,8 +82,7 @@ def test_merged_sources_leave_the_catalog_and_wait_for_deletion(lake):
 def test_paths_in_use_are_found_in_every_database(lake):
     """A flag is compared with a constant: PostgreSQL takes no parameter there."""
     paths = [f.path for f in lake.files("t")]
-    with lake.store.read() as connection:
-        assert schedule.paths_in_use(connection, lake.info, [*paths, "/other"]) == {*paths}
+    assert schedule.paths_in_use(lake.store, lake.info, [*paths, "/other"]) == {*paths}
 
 
 @pytest.mark.slow

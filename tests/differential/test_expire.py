@@ -6,9 +6,12 @@ import shutil
 
 import pytest
 
-from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.schema.create import open_lake
-from shelduck.catalog.upkeep.expire import ExpiryRequest, expire_snapshots
+from shelduck.catalog.upkeep import sweep
+from shelduck.catalog.upkeep.expire import ExpiryRequest
+from shelduck.operations.upkeep import expire
+from shelduck.operations.upkeep.expire import expire_snapshots
 from tests.support.oracle import DuckDBOracle
 
 STORY = (
@@ -107,3 +110,88 @@ def test_what_is_left_is_what_duckdb_leaves(story, kept):
             oracle.execute(f"CALL ducklake_expire_snapshots('lake', versions => {list(versions)})")
 
     assert _expired(folder, "ours", ours) == _expired(folder, "theirs", theirs)
+
+
+class _Killed(Exception):
+    """The process died after a commit."""
+
+
+@pytest.fixture
+def small_lots(monkeypatch):
+    """Three snapshots, five rows of files, or about nine removed rows in a transaction."""
+    for module, name, size in (
+        *((expire, "LOT", 3), (sweep, "PAGE", 5)),
+        *((sweep, "ROWS", 9), (sweep, "TABLES", 1)),
+    ):
+        monkeypatch.setattr(module, name, size)
+
+
+def _killed_after(monkeypatch, commits):
+    """Let the process die after so many commits; return a list that has an item for each."""
+    real, done = Store._commit, []
+
+    def commit(store, connection):
+        real(store, connection)
+        done.append(None)
+        if len(done) == commits:
+            raise _Killed
+
+    monkeypatch.setattr(Store, "_commit", commit)
+    return done
+
+
+def _ours(folder, name, retain_last):
+    def act(url):
+        store = open_store(url)
+        try:
+            expire_snapshots(store, open_lake(store), ExpiryRequest(retain_last=retain_last))
+        finally:
+            store.close()
+
+    return _expired(folder, name, act)
+
+
+def _theirs(folder, newest, retain_last):
+    versions = list(range(newest + 1 - retain_last))
+
+    def act(url):
+        with DuckDBOracle(url) as oracle:
+            oracle.execute(f"CALL ducklake_expire_snapshots('lake', versions => {versions})")
+
+    return _expired(folder, "theirs", act)
+
+
+def test_many_small_lots_leave_what_duckdb_leaves(story, small_lots, monkeypatch):
+    folder, newest = story
+    commits = _killed_after(monkeypatch, commits=0)
+    assert _ours(folder, "ours", 2) == _theirs(folder, newest, 2)
+    assert len(commits) == 28
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("commits", [18, 1, 14, 16, 20, 24, 27])
+def test_after_any_lot_the_lake_is_read_and_the_next_call_continues(
+    story, small_lots, monkeypatch, commits
+):
+    folder, newest = story
+
+    def act(url):
+        killed = url.replace("continued", "killed")
+        with monkeypatch.context() as patched:
+            _killed_after(patched, commits)
+            store = open_store(url)
+            with pytest.raises(_Killed):
+                expire_snapshots(store, open_lake(store), ExpiryRequest(retain_last=2))
+            store.close()
+        shutil.copy(folder / "continued.db", folder / "killed.db")
+        with DuckDBOracle(killed) as oracle:
+            seen = [oracle.sql("SELECT * FROM t ORDER BY ALL"), oracle.sql("FROM seen")]
+            left = oracle.sql("SELECT snapshot_id FROM lake.snapshots()")
+            past = [oracle.sql(f"SELECT count(*) FROM t AT (VERSION => {n})") for [n] in left[-2:]]
+        assert (len(seen[0]), seen[1]) == (32, [(2,)])
+        assert past == [[(32,)], [(32,)]]
+        store = open_store(url)
+        expire_snapshots(store, open_lake(store), ExpiryRequest(retain_last=2))
+        store.close()
+
+    assert _expired(folder, "continued", act) == _theirs(folder, newest, 2)

@@ -321,7 +321,7 @@ def _history(lake: Lake, name: TableName) -> object:
 def _metadata(lake: Lake, name: TableName) -> object:
     table = _version(lake, name)
     with lake._state.store.read() as connection:
-        files = metadata.file_rows(connection, table)
+        files = list(metadata.file_rows(connection, table))
         stats = metadata.column_stats_rows(connection, table)
     return files, metadata.partition_rows(files), stats
 

@@ -25,7 +25,7 @@ from shelduck.verbs.lake.delta_import import LakeBorders
 from shelduck.verbs.lake.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
 from shelduck.verbs.lake.options import Option, options, set_option
 from shelduck.work.maintained import Maintained, MaintenanceStep
-from shelduck.work.results import PlainRows, Result, Snapshots, TableName
+from shelduck.work.results import PlainRows, Result, Snapshots, TableName, require_limit
 from shelduck.work.state import LakeState
 from shelduck.work.turns import Turns
 from shelduck.work.unit import UnitOfWork
@@ -97,10 +97,16 @@ class Lake(LakeBorders):
         texts = target if isinstance(target, Mapping) else read_folder(Path(target))
         return plan_schema(self._state, texts)
 
-    def snapshots(self) -> Snapshots:
-        """Return all snapshots of the lake, oldest first."""
+    def snapshots(self, *, limit: int | None = None, before: int | None = None) -> Snapshots:
+        """Return the snapshots of the lake, oldest first.
+
+        Args:
+            limit: Only the newest ones, at most so many.
+            before: Only older ones than this snapshot, such as the first one of the page before.
+        """
+        require_limit(limit)
         with self._state.store.read() as connection:
-            return Snapshots(catalog_read.snapshots(connection))
+            return Snapshots(catalog_read.snapshots(connection, limit=limit, before=before))
 
     def set_option(
         self,

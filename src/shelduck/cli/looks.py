@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shelduck.model.tables.table import Snapshot
 
 TABLES_EXAMPLE = "Example: shelduck tables -c sqlite:///lake.db --schema sales"
-HISTORY_EXAMPLE = "Example: shelduck history events -c sqlite:///lake.db --json"
+HISTORY_EXAMPLE = "Example: shelduck history events -c sqlite:///lake.db --limit 20 --json"
 
 
 def tables(
@@ -28,12 +28,18 @@ def tables(
     print_rows(rows, ["schema", "table"], as_json=json)
 
 
-def history(catalog: Catalog, table: TableOrAll = None, json: Json = False) -> None:
+def history(
+    catalog: Catalog,
+    table: TableOrAll = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="only so many, the newest")] = None,
+    before: Annotated[int | None, typer.Option(help="only older than this snapshot")] = None,
+    json: Json = False,
+) -> None:
     """Show the snapshots of a lake, or those that changed one table."""
     from shelduck.cli.reading import reading
 
     with reading(catalog) as lake:
-        found = lake.history(table)
+        found = lake.history(table, limit=limit, before=before)
     keys = ["snapshot", "time", "schema_version", "changes", "author", "message"]
     print_rows([_snapshot_row(s) for s in found], keys, as_json=json)
 

@@ -55,13 +55,18 @@ class CatalogReader:
             at = catalog_read.snapshot(connection)
             return catalog_read.table(connection, at, found.schema, found.name, self._info)
 
-    def history(self, table: str | None = None) -> list[Snapshot]:
-        """Return all snapshots, oldest first, or those that changed a table, newest first."""
+    def history(
+        self, table: str | None = None, *, limit: int | None = None, before: int | None = None
+    ) -> list[Snapshot]:
+        """Return all snapshots, oldest first, or those that changed a table, newest first.
+
+        ``limit`` and ``before`` are those of `Table.history`.
+        """
         found = None if table is None else self.table(table)
         with self._store.read() as connection:
             if found is None:
-                return catalog_read.snapshots(connection)
-            return catalog_read.table_history(connection, found)
+                return catalog_read.snapshots(connection, limit=limit, before=before)
+            return catalog_read.table_history(connection, found, limit=limit, before=before)
 
     def jobs(self) -> list[Job]:
         """Return all jobs, newest first."""

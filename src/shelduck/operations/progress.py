@@ -156,9 +156,13 @@ def counted(
     in_all: int,
     *,
     unit: str = "file(s)",
+    size: Callable[[Thing], int] = lambda _: 1,
     show: bool | None = None,
 ) -> Iterator[Thing]:
-    """Yield the things, and show how many of them are done, as in `write_progress`."""
+    """Yield the things, and show how many of them are done, as in `write_progress`.
+
+    ``size`` tells for how many of ``in_all`` a thing counts.
+    """
     display = _display(show=show)
     if display is None:
         yield from things
@@ -167,7 +171,7 @@ def counted(
     with _shown(meter, display):
         for thing in things:
             yield thing
-            meter.files += 1
+            meter.files += size(thing)
 
 
 @contextmanager

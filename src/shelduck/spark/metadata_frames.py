@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+_AT_ONCE = 10_000
 _TYPES: Mapping[str, pa.DataType] = {
     "bigint": pa.int64(),
     "string": pa.string(),
@@ -18,14 +20,19 @@ _TYPES: Mapping[str, pa.DataType] = {
 
 
 def metadata_frame(
-    spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]
+    spark: SparkSession, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]
 ) -> DataFrame:
-    """Return rows as a DataFrame.
+    """Return rows as a DataFrame; only a few thousand of them are Python values at a time.
 
     ``columns`` are names with ``bigint``, ``string``, ``boolean``, ``timestamp``, or ``map`` for
     pairs of texts.
     """
-    fields = [pa.field(name, _TYPES[kind]) for name, kind in columns.items()]
-    values = zip(*rows, strict=True) if rows else ((),) * len(fields)
-    arrays = [pa.array(list(v), f.type) for v, f in zip(values, fields, strict=True)]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
+    schema = pa.schema([pa.field(name, _TYPES[kind]) for name, kind in columns.items()])
+    left, batches = iter(rows), []
+    while some := list(islice(left, _AT_ONCE)):
+        values = zip(*some, strict=True)
+        arrays = [pa.array(list(v), f.type) for v, f in zip(values, schema, strict=True)]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    # Spark needs a batch even without rows.
+    table = pa.Table.from_batches(batches or [pa.RecordBatch.from_pylist([], schema)], schema)
+    return spark.createDataFrame(table)

@@ -60,6 +60,12 @@ class Staged(Shown):
 Result = Committed | Unchanged | Staged
 
 
+def require_limit(limit: int | None) -> None:
+    """Raise InvalidRequest for a limit below 1."""
+    if limit is not None and limit < 1:
+        raise InvalidRequest(f"limit is {limit}; pass 1 or more, or leave it out for all")
+
+
 class Snapshots(list[Snapshot]):
     """A list of snapshots, which shows each in a line."""
 

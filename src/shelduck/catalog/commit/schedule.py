@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.key_pages import next_page
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.schema import own_tables, tables
@@ -36,7 +37,7 @@ from shelduck.model.files.place import (
     storage_path,
 )
 
-_ROWS = 10_000
+_ROWS, _LOOKED_AT = 10_000, 5_000
 _s, _r = tables.files_scheduled_for_deletion.c, own_tables.released_file.c
 _INSERT = insert(tables.files_scheduled_for_deletion)
 _RELEASE = insert(own_tables.released_file)
@@ -105,13 +106,20 @@ def schedule(
 
 
 def scheduled_files(
-    connection: Connection, lake: LakeInfo, before: datetime | None
+    connection: Connection,
+    lake: LakeInfo,
+    before: datetime | None,
+    *,
+    after: int = -1,
+    most: int | None = None,
 ) -> list[ScheduledFile]:
-    """Return the files that wait for deletion since before a time, oldest first; three statements.
+    """Return the files that wait for deletion since before a time, by id; three statements.
 
+    Only those with greater ids than ``after``, and at most ``most`` of them.
     Raises CorruptLake for a row that names no file below the data path.
     """
-    query, released = _SCHEDULED, _RELEASED
+    query = _SCHEDULED.where(_s.data_file_id > after).order_by(_s.data_file_id).limit(most)
+    released = _RELEASED.where(_r.data_file_id > after).order_by(_r.data_file_id).limit(most)
     if before is not None:
         query, released = (
             query.where(_s.schedule_start < before),
@@ -123,7 +131,7 @@ def scheduled_files(
             ScheduledFile(row.data_file_id, row.path, row.released, is_released=True)
             for row in connection.execute(released)
         ]
-    return sorted(found, key=lambda f: (f.since, f.id))
+    return sorted(found, key=lambda f: f.id)[:most]
 
 
 def _scheduled(lake: LakeInfo, row: Any) -> ScheduledFile:
@@ -148,12 +156,15 @@ def forget_scheduled(connection: Connection, files: Sequence[ScheduledFile]) -> 
         connection.execute(_DELETE_RELEASED, {"ids": ids})
 
 
-def paths_in_use(connection: Connection, lake: LakeInfo, wanted: Iterable[str]) -> set[str]:
+def paths_in_use(store: Store, lake: LakeInfo, wanted: Iterable[str]) -> set[str]:
     """Return which of these absolute paths a data or delete file of any snapshot has.
 
-    A file is found under any spelling of its path in the catalog, apart from links.
+    A file is found under any spelling of its path in the catalog, apart from links. Each
+    transaction looks at 5,000 rows. Files that others add meanwhile have greater ids, and are
+    looked at last.
     """
-    directories = table_directories(connection, lake)
+    with store.read() as connection:
+        directories = table_directories(connection, lake)
     homes = set(map(storage_path, directories))
     by_storage: dict[str, set[str]] = {}
     names: set[str] = set()
@@ -162,21 +173,37 @@ def paths_in_use(connection: Connection, lake: LakeInfo, wanted: Iterable[str]) 
         by_storage.setdefault(plain, set()).add(path)
         names |= {path} | spellings(path)
         names |= {plain[len(home) :] for home in _prefixes(plain) if home in homes}
-    found: set[str] = set()
+    if not names:
+        return set()
     by_table = directory_by_table(directories)
-    for source in (tables.data_file, tables.delete_file):
-        c = source.c
-        query = select(c.table_id, c.path, c.path_is_relative)
-        rows = [
-            row
-            for some in chunks(names)
-            for row in connection.execute(query.where(c.path.in_(some)))
-        ]
-        rows += connection.execute(query.where(_is_odd(source, lake))) if names else []
-        for number, path, relative in rows:
-            place = resolve(by_table.get(number, ""), path, relative)
-            found |= by_storage.get(storage_path(place), set())
-    return found
+    return {
+        path
+        for source in (tables.data_file, tables.delete_file)
+        for number, written, relative in _rows_named(store, lake, source, names)
+        for path in by_storage.get(
+            storage_path(resolve(by_table.get(number, ""), written, relative)), ()
+        )
+    }
+
+
+def _rows_named(store: Store, lake: LakeInfo, source: Table, names: set[str]) -> Iterator[Any]:
+    """Yield table, path and kind of path of the rows that may have one of these paths."""
+    c = source.c
+    query = select(c.table_id, c.path, c.path_is_relative)
+    conditions = [c.path.in_(some) for some in chunks(names)] + [_is_odd(source, lake)]
+    last: int | None = None
+    while True:
+        with store.read() as connection:
+            page = next_page(connection, next(iter(source.primary_key)), last, _LOOKED_AT)
+            rows = [
+                row
+                for condition in (conditions if page.rows else ())
+                for row in connection.execute(query.where(page.chosen, condition))
+            ]
+        yield from rows
+        if page.rows < _LOOKED_AT:
+            return
+        last = page.last
 
 
 def _is_odd(source: Table, lake: LakeInfo) -> ColumnElement[bool]:

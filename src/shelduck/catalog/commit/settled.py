@@ -108,7 +108,8 @@ def settle(
 def carry_over(connection: Connection, last: SnapshotId) -> None:
     """Keep what is known about tables before the log up to the snapshot ``last`` is removed.
 
-    At most five statements.
+    Only the log between the oldest mark and ``last`` is read. A mark that does not hold any more
+    is removed, so the next call begins where this one ends. At most six statements.
     """
     if not queries.present_tables(connection, [_TABLE.name]):
         return
@@ -116,21 +117,28 @@ def carry_over(connection: Connection, last: SnapshotId) -> None:
     marks = {TableId(table): SnapshotId(at) for table, at in rows}
     if not marks:
         return
-    logged = read.logged_since(connection, min(marks.values()))
-    entries = [(n, entry) for n, found in logged.items() if n <= last for entry in found]
+    bases, newer = _bases(connection)
+    marks = {table: at for table, at in marks.items() if table not in newer}
+    if not marks:
+        return
+    logged = read.logged_since(connection, min(marks.values()), last)
+    by_table: dict[int | None, list[tuple[SnapshotId, Entry]]] = {}
+    for n, found in logged.items():
+        for entry in found:
+            by_table.setdefault(entry.id, []).append((n, entry))
     # Whatever was known before the last snapshot that the log lacks is no longer certain.
     gap = next((n for n in range(last, min(marks.values()), -1) if n not in logged), -1)
-    bases, newer = _bases(connection)
-    kept = []
+    kept: list[TableId] = []
+    lost: list[TableId] = []
     for table, at in marks.items():
-        if table in newer:
-            continue
         sources = frozenset({table, bases.get(table, table)})
         wanted = Settling(table, sources, at, alone=table not in bases)
-        if at >= gap and wanted.holds(entries):
-            kept.append(table)
+        entries = [entry for source in sources for entry in by_table.get(source, ())]
+        (kept if at >= gap and wanted.holds(entries) else lost).append(table)
     for ids in chunks(kept):
         connection.execute(update(_TABLE).where(_c.table_id.in_(ids)).values(snapshot_id=last))
+    for ids in chunks(lost):
+        connection.execute(delete(_TABLE).where(_c.table_id.in_(ids)))
 
 
 def _bases(connection: Connection) -> tuple[dict[TableId, TableId], set[TableId]]:

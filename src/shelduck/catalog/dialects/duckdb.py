@@ -56,4 +56,5 @@ DUCKDB = Dialect(
     knows_columns=True,
     # The text of a timestamp is in the time zone of the session.
     before_reading="SET TimeZone = 'UTC'",
+    row_address="rowid",
 )

@@ -101,4 +101,5 @@ POSTGRESQL = Dialect(
     has_literal_structs=True,
     knows_columns=True,
     before_reading=None,
+    row_address="ctid",
 )

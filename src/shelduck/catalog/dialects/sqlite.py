@@ -65,4 +65,5 @@ SQLITE = Dialect(
     has_literal_structs=True,
     knows_columns=False,
     before_reading=None,
+    row_address="rowid",
 )

@@ -7,7 +7,8 @@ thousands of files.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, and_, func, select
@@ -22,6 +23,7 @@ from shelduck.model.tables.schema import Field, Path
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.text.quoting import quote_name
 
+_PAGE = 10_000
 _file, _delete = tables.data_file, tables.delete_file
 _value, _key = tables.file_partition_value.c, tables.partition_column.c
 
@@ -45,29 +47,38 @@ FILE_COLUMNS = {
 }
 
 
-def file_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
-    """Return a tuple of `FILE_COLUMNS` for each data file of the table at its snapshot.
+def file_rows(connection: Connection, table: TableVersion) -> Iterator[tuple[Any, ...]]:
+    """Yield a tuple of `FILE_COLUMNS` for each data file of the table at its snapshot.
 
-    A partition is pairs of a key, as DDL writes it, and the value's text. Five statements at most.
+    A partition is pairs of a key, as DDL writes it, and the value's text. Three statements,
+    and one for each 10,000 files of a partitioned table.
     """
-    at = table.snapshot.id
-    rows = connection.execute(_files_at(table.id, at)).all()
-    if not rows:
-        return []
-    partitions = _partitions(connection, table) if any(r[5] is not None for r in rows) else {}
-    inlined = _inlined_deletes(connection, table)
-    found = []
-    for row in rows:
-        number, path, kind, count, size, spec, dead, deleted, relative, dead_relative, *rest = row
-        place = None if dead is None else resolve(table.path, dead, dead_relative)
-        gone = (deleted or 0) + inlined.get(number, 0)
-        found.append(
-            (
-                *(number, resolve(table.path, path, relative), kind, count, size),
-                *(partitions.get(number, ()), spec, place, gone, *rest),
-            )
-        )
-    return found
+    query = _files_at(table.id, table.snapshot.id).execution_options(yield_per=_PAGE)
+    inlined: Mapping[int, int] | None = None
+    specs: Mapping[int, Mapping[int, str]] | None = None
+    last = -1
+    for rows in connection.execute(query).partitions():
+        if inlined is None:
+            inlined = _inlined_deletes(connection, table)
+        partitions: Mapping[int, Partition] = {}
+        if any(row.partition_id is not None for row in rows):
+            specs = specs or _specs(connection, table)
+            partitions = _partitions(connection, table, specs, (last, rows[-1].data_file_id))
+        for row in rows:
+            yield _file_row(table, row, partitions, inlined)
+        last = rows[-1].data_file_id
+
+
+def _file_row(
+    table: TableVersion, row: Any, partitions: Mapping[int, Partition], inlined: Mapping[int, int]
+) -> tuple[Any, ...]:
+    number, path, kind, count, size, spec, dead, deleted, relative, dead_relative, *rest = row
+    place = None if dead is None else resolve(table.path, dead, dead_relative)
+    gone = (deleted or 0) + inlined.get(number, 0)
+    return (
+        *(number, resolve(table.path, path, relative), kind, count, size),
+        *(partitions.get(number, ()), spec, place, gone, *rest),
+    )
 
 
 def _files_at(table_id: int, at: int) -> Select[Any]:
@@ -95,8 +106,8 @@ def with_deletes(columns: Select[Any], table_id: int, at: int) -> Select[Any]:
     )
 
 
-def _partitions(connection: Connection, table: TableVersion) -> dict[int, Partition]:
-    """Return the partition of each file by id; keys by their columns' names at the snapshot."""
+def _specs(connection: Connection, table: TableVersion) -> dict[int, dict[int, str]]:
+    """Return the keys of each partitioning, by their columns' names at the snapshot."""
     info = tables.partition_info
     specs: dict[int, dict[int, str]] = defaultdict(dict)
     keys = (
@@ -106,19 +117,30 @@ def _partitions(connection: Connection, table: TableVersion) -> dict[int, Partit
     )
     for spec, place, column_id, transform in connection.execute(keys):
         specs[spec][place] = key_text(table, column_id, transform)
+    return specs
+
+
+def _partitions(
+    connection: Connection,
+    table: TableVersion,
+    specs: Mapping[int, Mapping[int, str]],
+    page: tuple[int, int],
+) -> dict[int, Partition]:
+    """Return the partition of each file by id, behind the first id of the page to its last."""
+    number = _value.data_file_id
     values = (
-        select(_value.data_file_id, _file.c.partition_id, _value.partition_key_index)
-        .add_columns(_value.partition_value)
-        .join_from(tables.file_partition_value, _file, _value.data_file_id == _file.c.data_file_id)
+        select(number, _file.c.partition_id, _value.partition_key_index, _value.partition_value)
+        .join_from(tables.file_partition_value, _file, number == _file.c.data_file_id)
         .where(_value.table_id == table.id, visible(_file, table.snapshot.id))
-        .order_by(_value.data_file_id, _value.partition_key_index)
+        .where(number > page[0], number <= page[1])
+        .order_by(number, _value.partition_key_index)
     )
     found: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
-    for number, spec, place, value in connection.execute(values):
+    for file, spec, place, value in connection.execute(values):
         name = specs.get(spec, {}).get(place)
         if name is not None:
-            found[number].append((name, value))
-    return {number: tuple(pairs) for number, pairs in found.items()}
+            found[file].append((name, value))
+    return {file: tuple(pairs) for file, pairs in found.items()}
 
 
 def key_text(table: TableVersion, column_id: int, transform: str) -> str:
@@ -151,24 +173,32 @@ class ChangedSnapshot(NamedTuple):
     files_removed: int = 0
 
 
-def changed_snapshots(connection: Connection, table: TableVersion) -> list[ChangedSnapshot]:
-    """Return the snapshots up to the table's own that changed it, newest first; six statements.
+def changed_snapshots(
+    connection: Connection, table: TableVersion, limit: int | None = None
+) -> list[ChangedSnapshot]:
+    """Return the snapshots up to the table's own that changed it, newest first, at most ``limit``.
+
+    Five statements, and one for each page of the log.
 
     Compaction moves files from one snapshot to another, and the numbers of files and rows with
     them.
     """
-    found = [s for s in read.table_history(connection, table) if s.id <= table.snapshot.id]
+    # One more, as the parent of the last one.
+    most = None if limit is None else limit + 1
+    before = table.snapshot.id + 1
+    found = read.table_history(connection, table, limit=most, before=before)
+    since = 0 if most is None or not found else found[-1].id
     named = {row[0] for row in connection.execute(queries.names_of_table(table.id))}
     made = connection.execute(_first_columns(table.id)).scalar()
     added = {
         row[0]: (row[1], row[2], row[3])
-        for row in connection.execute(_sums(table.id, "begin_snapshot"))
+        for row in connection.execute(_sums(table.id, "begin_snapshot", since))
     }
-    removed = {row[0]: row[1] for row in connection.execute(_sums(table.id, "end_snapshot"))}
+    removed = {row[0]: row[1] for row in connection.execute(_sums(table.id, "end_snapshot", since))}
     ids: list[int | None] = [s.id for s in found]
     parents = [*ids, None][1:]
     changed = []
-    for snapshot, parent in zip(found, parents, strict=True):
+    for snapshot, parent in islice(zip(found, parents, strict=True), limit):
         verbs = {e.verb for e in parse_entries(snapshot.changes_made) if e.id == table.id}
         words = operation_words(verbs, is_made=snapshot.id == made, is_named=snapshot.id in named)
         files, rows, size = added.get(snapshot.id, (0, 0, 0))
@@ -182,7 +212,7 @@ def _first_columns(table_id: int) -> Select[Any]:
     return select(or_null(func.min(c.begin_snapshot))).where(c.table_id == table_id)
 
 
-def _sums(table_id: int, edge: str) -> Select[Any]:
+def _sums(table_id: int, edge: str, since: int) -> Select[Any]:
     at = _file.c[edge]
     return (
         select(
@@ -191,7 +221,7 @@ def _sums(table_id: int, edge: str) -> Select[Any]:
             sum_of(_file.c.record_count),
             sum_of(_file.c.file_size_bytes),
         )
-        .where(_file.c.table_id == table_id, at.is_not(None))
+        .where(_file.c.table_id == table_id, at >= since)
         .group_by(at)
     )
 

@@ -7,12 +7,13 @@ one state. Files and inlined rows of a table are in `shelduck.catalog.read.files
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import schema_of
@@ -60,6 +61,7 @@ __all__ = [
     "logged_since",
     "name_at",
     "name_mappings",
+    "newest_first",
     "schemas",
     "snapshot",
     "snapshots",
@@ -67,6 +69,9 @@ __all__ = [
     "table_history",
     "table_names",
 ]
+
+# A look at the newest snapshots should be fast, and a look at all should take few statements.
+_FIRST_PAGE, _NEXT_PAGES = 200, 5_000
 
 
 def snapshot(
@@ -123,9 +128,30 @@ def _require_successor(connection: Connection, found: Snapshot, timestamp: datet
         )
 
 
-def snapshots(connection: Connection) -> list[Snapshot]:
-    """Return every snapshot, oldest first."""
-    return [as_snapshot(row) for row in connection.execute(queries.every_snapshot())]
+def snapshots(
+    connection: Connection, *, limit: int | None = None, before: int | None = None
+) -> list[Snapshot]:
+    """Return snapshots, oldest first: all, or the newest ``limit`` of those before ``before``."""
+    found = newest_first(connection, queries.every_snapshot(), before)
+    return list(islice(found, limit))[::-1]
+
+
+def newest_first(
+    connection: Connection, query: Select[Any], before: int | None = None
+) -> Iterator[Snapshot]:
+    """Yield what a query like `queries.every_snapshot` finds, newest first, page by page.
+
+    ``before`` is a snapshot; the first one is the next older one.
+    """
+    number, most = tables.snapshot.c.snapshot_id, _FIRST_PAGE
+    query = query.order_by(None).order_by(number.desc())
+    while True:
+        some = query if before is None else query.where(number < before)
+        rows = connection.execute(some.limit(most)).all()
+        yield from map(as_snapshot, rows)
+        if len(rows) < most:
+            return
+        before, most = rows[-1].snapshot_id, _NEXT_PAGES
 
 
 def entries_since(connection: Connection, base: int, head: int) -> list[tuple[SnapshotId, Entry]]:
@@ -154,9 +180,10 @@ def entries_between(
     return [(n, entry) for n, entries in logged.items() for entry in entries]
 
 
-def logged_since(connection: Connection, base: int) -> dict[SnapshotId, list[Entry]]:
-    """Return what each remaining snapshot after ``base`` changed, oldest first."""
-    return _logged(connection.execute(queries.changes_after(), {"base": base}))
+def logged_since(connection: Connection, base: int, last: int) -> dict[SnapshotId, list[Entry]]:
+    """Return what each remaining snapshot after ``base`` up to ``last`` changed, oldest first."""
+    upto = queries.changes_after().where(tables.snapshot_changes.c.snapshot_id <= last)
+    return _logged(connection.execute(upto, {"base": base}))
 
 
 def _logged(rows: Iterable[Any]) -> dict[SnapshotId, list[Entry]]:
@@ -253,20 +280,25 @@ def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, s
     return max(known)[1:] if known else None
 
 
-def table_history(connection: Connection, table: TableVersion) -> list[Snapshot]:
-    """Return the snapshots that touched a table, newest first; two statements.
+def table_history(
+    connection: Connection,
+    table: TableVersion,
+    *,
+    limit: int | None = None,
+    before: int | None = None,
+) -> list[Snapshot]:
+    """Return the newest ``limit`` snapshots before ``before`` that touched a table, newest first.
 
-    A rename appears as ``created_table`` with the new name, as DuckLake logs it.
+    Without them, all; one statement for the names, and one for each page. A rename appears as
+    ``created_table`` with the new name, as DuckLake logs it.
     """
     names: dict[int, tuple[str, ...]] = {
         begin: (schema_name, table_name)
         for begin, schema_name, table_name in connection.execute(queries.names_of_table(table.id))
     }
-    found = [
-        as_snapshot(row)
-        for row in connection.execute(queries.snapshots_naming(table.id, list(names)))
-    ]
-    return [s for s in reversed(found) if _touches(s, table.id, names.get(s.id))]
+    found = newest_first(connection, queries.snapshots_naming(table.id, list(names)), before)
+    mine = (s for s in found if _touches(s, table.id, names.get(s.id)))
+    return list(islice(mine, limit))
 
 
 def was_table(connection: Connection, schema: str, name: str) -> bool:

@@ -124,23 +124,29 @@ _INDEXED = (
     (tables.data_file, ("table_id",)),
     (tables.delete_file, ("table_id",)),
     (tables.file_column_stats, ("table_id", "column_id", "data_file_id")),
-    (tables.file_variant_stats, ("table_id", "column_id")),
-    (tables.file_partition_value, ("table_id",)),
+    (tables.file_variant_stats, ("table_id", "column_id", "data_file_id")),
+    (tables.file_partition_value, ("table_id", "data_file_id")),
+    (tables.files_scheduled_for_deletion, ("data_file_id",)),
     (tables.schema_versions, ("table_id",)),
     (tables.table, ("table_id",)),
     (tables.table_stats, ("table_id",)),
     (tables.table_column_stats, ("table_id",)),
+    (file_layout, ("layout_id",)),
 )
 
 
 # Indexes with other columns than those of earlier versions have names of their own.
-_RENAMED = {"shelduck_ix_file_column_stats": "shelduck_ix_column_stats_of_file"}
+_RENAMED = {
+    "shelduck_ix_file_column_stats": "shelduck_ix_column_stats_of_file",
+    "shelduck_ix_file_variant_stats": "shelduck_ix_variant_stats_of_file",
+    "shelduck_ix_file_partition_value": "shelduck_ix_partition_value_of_file",
+}
 
 
 def _index(source: Table, columns: tuple[str, ...]) -> Index:
     # A copy of the table has the index, so that creating a lake does not create indexes.
     copy = source.to_metadata(MetaData())
-    name = source.name.replace("ducklake_", "shelduck_ix_")
+    name = f"shelduck_ix_{source.name.partition('_')[2]}"
     return Index(quoted_name(_RENAMED.get(name, name), quote=None), *(copy.c[c] for c in columns))
 
 

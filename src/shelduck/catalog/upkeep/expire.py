@@ -1,67 +1,31 @@
-"""Snapshots that expire, and everything that only they could see.
+"""Which snapshots expire, and their rows; `shelduck.catalog.upkeep.sweep` removes what they saw.
 
-The effect is that of DuckDB's ``expire_snapshots``, row by row; it makes no snapshot. If a table
-still exists, its ended names, columns and partitionings stay, because older files refer to them.
+The effect of both is that of DuckDB's ``expire_snapshots``, row by row; it makes no snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    bindparam,
-    delete,
-    exists,
-    not_,
-    or_,
-    select,
-    text,
-)
+from sqlalchemy import Connection, delete, select
 
-from shelduck import clock
-from shelduck.catalog.commit.rows.file_rows import remove_file_rows
-from shelduck.catalog.commit.schedule import (
-    GoneFile,
-    directory_by_table,
-    schedule,
-    table_directories,
-)
 from shelduck.catalog.commit.settled import carry_over
-from shelduck.catalog.databases.retry import with_retries
+from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.inlined import require_inlined_tables
-from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.queries import inlined_delete_table, present_tables
-from shelduck.catalog.schema import own_tables, tables
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema import tables
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.tables.schema import SnapshotId, TableId
+from shelduck.model.tables.schema import SnapshotId
 
-_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+# Snapshots that one transaction removes: two rows each, and their log is read.
+LOT = 500
+_PAGE = 10_000
 _snapshot, _changes = tables.snapshot, tables.snapshot_changes
-_BY_TABLE = (
-    tables.table,
-    tables.column,
-    tables.column_tag,
-    tables.table_stats,
-    tables.table_column_stats,
-    tables.partition_info,
-    tables.partition_column,
-    tables.sort_info,
-    tables.sort_expression,
-    tables.schema_versions,
-    tables.inlined_data_tables,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,173 +40,81 @@ class ExpiryRequest:
     retain_last: int | None = None
 
 
+class Remaining:
+    """The snapshots that remain, as they were when somebody looked."""
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        """Keep the ids, in ascending order; there is at least one."""
+        self._ids = ids
+
+    def see(self, begin: int, end: int | None) -> bool:
+        """Return whether one of them, or a newer snapshot, may see a row of these snapshots."""
+        if end is None or end > self._ids[-1]:
+            return True
+        at = bisect_left(self._ids, begin)
+        return at < len(self._ids) and self._ids[at] < end
+
+
 @dataclass(frozen=True, slots=True)
-class Expiry:
-    """The expired snapshots, and how many files wait for deletion because of this."""
+class Choice:
+    """The snapshots that expire, oldest first, and those that remain."""
 
-    snapshots: tuple[int, ...]
-    files: int
-
-
-class _DryRun(Exception):
-    """Rolls back a transaction that only counts."""
+    expired: Sequence[int]
+    remaining: Remaining
 
 
-def expire_snapshots(
-    store: Store, lake: LakeInfo, request: ExpiryRequest, *, dry_run: bool = False
-) -> Expiry:
-    """Expire snapshots; about forty statements, however many snapshots and files there are.
+def choose(store: Store, request: ExpiryRequest) -> Choice:
+    """Return which snapshots expire; each transaction reads 10,000 of them.
 
     Raises NotFound for a version that does not exist, InvalidRequest for the newest.
     """
-
-    def attempt() -> Expiry:
-        found: list[Expiry] = []
-        with suppress(_DryRun), store.write() as connection:
-            chosen = _chosen(connection, request)
-            files = _expire(store, connection, lake, chosen) if chosen else 0
-            found.append(Expiry(tuple(chosen), files))
-            _stop(dry_run=dry_run)
-        return found[0]
-
-    return with_retries(attempt)
-
-
-def _stop(*, dry_run: bool) -> None:
-    if dry_run:
-        raise _DryRun
+    ids, times = array("q"), []
+    for number, time in _snapshots(store):
+        ids.append(number)
+        if request.older_than is not None:
+            times.append(time < request.older_than)
+    last = len(ids) - max(1, request.retain_last or 1)
+    wanted = None if request.versions is None else _known(request.versions, ids)
+    expired, remaining = array("q"), array("q")
+    for at, number in enumerate(ids):
+        is_old = at < last and (not times or times[at])
+        goes = is_old and (wanted is None or number in wanted)
+        (expired if goes else remaining).append(number)
+    return Choice(expired, Remaining(remaining))
 
 
-def _chosen(connection: Connection, request: ExpiryRequest) -> list[int]:
-    query = select(_snapshot.c.snapshot_id, _snapshot.c.snapshot_time).order_by(
-        _snapshot.c.snapshot_id
-    )
-    times = {row[0]: row[1] for row in connection.execute(query)}
-    newest = max(times)
-    left = list(times)
-    if request.versions is not None:
-        missing = next((v for v in request.versions if v not in times), None)
-        if missing is not None:
-            raise NotFound(
-                f"snapshot {missing} does not exist or has already expired", about="snapshot"
-            )
-        if newest in request.versions:
-            raise InvalidRequest(f"snapshot {newest} is the newest one and cannot expire")
-        left = sorted(set(request.versions))
-    if request.older_than is not None:
-        limit = request.older_than
-        left = [v for v in left if times[v] < limit]
-    kept = {newest}
-    if request.retain_last is not None:
-        kept |= set(list(times)[max(0, len(times) - request.retain_last) :])
-    return [v for v in left if v not in kept]
+def _snapshots(store: Store) -> Iterator[tuple[int, datetime]]:
+    c = _snapshot.c
+    query = select(c.snapshot_id, c.snapshot_time).order_by(c.snapshot_id).limit(_PAGE)
+    last = -1
+    while True:
+        with store.read() as connection:
+            rows: list[Any] = list(connection.execute(query.where(c.snapshot_id > last)))
+        yield from rows
+        if len(rows) < _PAGE:
+            return
+        last = rows[-1].snapshot_id
 
 
-def _expire(store: Store, connection: Connection, lake: LakeInfo, chosen: Sequence[int]) -> int:
-    carry_over(connection, SnapshotId(max(chosen)))
-    for ids in chunks(chosen):
-        for source in (_snapshot, _changes):
-            connection.execute(delete(source).where(source.c.snapshot_id.in_(ids)))
-    purged = _purged_tables(connection)
-    gone = _remove_files(connection, lake, purged)
-    schedule(store, connection, lake, gone, clock.now())
-    if purged:
-        _purge_tables(connection, purged)
-    _remove_objects(connection)
-    _remove_layouts(connection)
-    return len(gone)
+def _known(versions: Sequence[int], ids: Sequence[int]) -> set[int]:
+    wanted = set(versions)
+    missing = next((v for v in versions if v not in set(ids)), None) if wanted - set(ids) else None
+    if missing is not None:
+        raise NotFound(
+            f"snapshot {missing} does not exist or has already expired", about="snapshot"
+        )
+    if ids[-1] in wanted:
+        raise InvalidRequest(f"snapshot {ids[-1]} is the newest one and cannot expire")
+    return wanted
 
 
-def _unseen(source: Table) -> ColumnElement[bool]:
-    """Return the condition that no remaining snapshot sees a versioned row."""
-    c, s = source.c, _snapshot.c
-    seen = exists().where(s.snapshot_id >= c.begin_snapshot, s.snapshot_id < c.end_snapshot)
-    return and_(c.end_snapshot.is_not(None), not_(seen))
+def remove_snapshots(store: Store, ids: Sequence[int]) -> None:
+    """Remove the rows of these snapshots in one transaction: nobody can read them any more."""
 
+    def remove(connection: Connection) -> None:
+        carry_over(connection, SnapshotId(max(ids)))
+        for some in chunks(ids):
+            for source in (_snapshot, _changes):
+                connection.execute(delete(source).where(source.c.snapshot_id.in_(some)))
 
-def _purged_tables(connection: Connection) -> list[int]:
-    """Return the tables that no snapshot sees under any name."""
-    t, other = tables.table, tables.table.alias()
-    s = _snapshot.c
-    seen_as = exists().where(
-        s.snapshot_id >= other.c.begin_snapshot, s.snapshot_id < other.c.end_snapshot
-    )
-    seen = select(other.c.table_id).where(or_(other.c.end_snapshot.is_(None), seen_as))
-    query = select(t.c.table_id).where(t.c.table_id.not_in(seen)).distinct()
-    return list(connection.execute(query).scalars())
-
-
-def _remove_files(connection: Connection, lake: LakeInfo, purged: Sequence[int]) -> list[GoneFile]:
-    """Delete the rows of data and delete files that nobody sees, and return the files."""
-    by_table = directory_by_table(table_directories(connection, lake))
-    f, d = tables.data_file, tables.delete_file
-    data = select(f.c.data_file_id, f.c.table_id, f.c.path, f.c.path_is_relative, f.c.mapping_id)
-    rows = list(_each(connection, data, f, purged))
-    dead = select(d.c.delete_file_id, d.c.table_id, d.c.path, d.c.path_is_relative)
-    delete_rows = list(_each(connection, dead, d, purged))
-    data_ids = [row.data_file_id for row in rows]
-    for ids in chunks(data_ids):
-        delete_rows += connection.execute(dead.where(d.c.data_file_id.in_(ids)))
-    gone: dict[int, GoneFile] = {}
-    for number, table, path, relative, mapping in rows:
-        place = resolve(by_table.get(table, ""), path, relative)
-        gone[number] = GoneFile(number, place, mapping is not None)
-    for number, table, path, relative in delete_rows:
-        gone[number] = GoneFile(number, resolve(by_table.get(table, ""), path, relative))
-    for ids in chunks({row[0] for row in delete_rows}):
-        connection.execute(delete(d).where(d.c.delete_file_id.in_(_IDS)), {"ids": ids})
-    for table in {row.table_id for row in rows}:
-        mine = [row.data_file_id for row in rows if row.table_id == table]
-        remove_file_rows(connection, TableId(table), mine)
-    return list(gone.values())
-
-
-def _each(
-    connection: Connection, query: Any, source: Table, purged: Sequence[int]
-) -> Iterable[Any]:
-    yield from connection.execute(query.where(_unseen(source), source.c.table_id.not_in(purged)))
-    for ids in chunks(purged):
-        yield from connection.execute(query.where(source.c.table_id.in_(ids)))
-
-
-def _purge_tables(connection: Connection, purged: Sequence[int]) -> None:
-    """Delete all rows about tables, and the tables with their inlined rows."""
-    registered = tables.inlined_data_tables.c
-    for ids in chunks(purged):
-        query = select(registered.table_id, registered.table_name)
-        names = []
-        for table, name in connection.execute(query.where(registered.table_id.in_(ids))):
-            require_inlined_tables(table, [name])
-            names.append(name)
-        names += [inlined_delete_table(TableId(n)) for n in ids]
-        quote = connection.dialect.identifier_preparer.quote
-        for name in sorted(present_tables(connection, names)):
-            connection.execute(text(f"DROP TABLE {quote(name)}"))
-        mapping = tables.column_mapping
-        mappings = select(mapping.c.mapping_id).where(mapping.c.table_id.in_(ids))
-        name_mapping = tables.name_mapping
-        connection.execute(delete(name_mapping).where(name_mapping.c.mapping_id.in_(mappings)))
-        connection.execute(delete(mapping).where(mapping.c.table_id.in_(ids)))
-        connection.execute(delete(tables.tag).where(tables.tag.c.object_id.in_(ids)))
-        for source in _BY_TABLE:
-            connection.execute(delete(source).where(source.c.table_id.in_(ids)))
-
-
-def _remove_objects(connection: Connection) -> None:
-    """Delete schemas, views, macros and tags that nobody sees."""
-    macro = tables.macro
-    macros = list(connection.execute(select(macro.c.macro_id).where(_unseen(macro))).scalars())
-    for ids in chunks(macros):
-        for part in (tables.macro_impl, tables.macro_parameters):
-            connection.execute(delete(part).where(part.c.macro_id.in_(ids)))
-    for source in (macro, tables.schema, tables.view, tables.tag):
-        connection.execute(delete(source).where(_unseen(source)))
-
-
-def _remove_layouts(connection: Connection) -> None:
-    """Delete layouts that no file uses any more."""
-    own, of_files = own_tables.layout, own_tables.file_layout
-    names = {own.name, of_files.name}
-    if present_tables(connection, names) == names:
-        used = select(of_files.c.layout_id)
-        connection.execute(delete(own).where(own.c.layout_id.not_in(used)))
+    write_with_retries(store, remove)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.model.files.place import Place, is_below, place_of_stranger
 from shelduck.model.text.names import is_write_directory
+from shelduck.operations.progress import counted
 from shelduck.spark.files.storage import (
     delete_directory,
     delete_files,
@@ -20,6 +21,9 @@ from shelduck.spark.files.storage import (
     other_paths,
 )
 from shelduck.spark.stores.store_errors import told_of_storage
+
+# Files that are looked up together: the paths of all files in the catalog are read for each lot.
+LOT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,36 +35,73 @@ class Cleaned:
     kept: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which of the waiting files are deleted."""
+
+    before: datetime | None
+    """Those that wait since before this time, all if it is None."""
+    table: str | None = None
+    """Those below this directory."""
+    adopted: bool = False
+    """Also those that the lake did not write."""
+
+
 def clean_up(
     store: Store,
     lake: LakeInfo,
-    before: datetime | None,
+    chosen: Chosen,
     *,
-    table: str | None = None,
-    adopted: bool = False,
     dry_run: bool = False,
+    show: bool | None = False,
 ) -> Cleaned:
-    """Delete files that wait for deletion since before a time, all of them if it is None.
+    """Delete files that wait for deletion, in lots: each is looked up, deleted and forgotten.
 
     Files first, then their rows: after an interruption, the next run finds the rest. A file that a
-    snapshot names is never deleted, and a file that the lake did not write only with ``adopted``.
-    ``table`` is the directory of the only table to check. Raises CorruptLake, and deletes nothing,
-    if a file cannot be one of the lake's.
+    snapshot names is never deleted, and a file that the lake did not write only if ``adopted``.
+    Raises CorruptLake, and deletes nothing, if a file cannot be one of the lake's.
     """
-    with store.read() as connection:
-        every = schedule.scheduled_files(connection, lake, before)
-        waiting = [f for f in every if table is None or is_below(f.path, table)]
-        paths = {f: (f.path, *_other_paths(lake, f, adopted)) for f in waiting}
-        used = schedule.paths_in_use(connection, lake, {p for some in paths.values() for p in some})
-    gone = [f for f in waiting if used.isdisjoint(paths[f]) and (adopted or not f.is_adopted)]
-    kept = tuple(f.path for f in waiting if f not in gone)
-    places = [f.place or place_of_stranger(f.path) for f in gone]
-    if gone and not dry_run:
-        with told_of_storage(lake.data_path, "cleanup of old files"):
-            delete_files(places)
-            _remove_empty(f.place for f in gone if f.place is not None)
-        write_with_retries(store, lambda connection: schedule.forget_scheduled(connection, gone))
-    return Cleaned(tuple(f.path for f in gone), kept=kept)
+    waiting = sum(map(len, _lots(store, lake, chosen)))
+    lots = counted(_lots(store, lake, chosen), "deleting old files", waiting, size=len, show=show)
+    gone: list[str] = []
+    kept: list[str] = []
+    for lot in lots:
+        unused = _unused(store, lake, lot, chosen)
+        if unused and not dry_run:
+            _delete(store, lake, unused)
+        gone += [f.path for f in unused]
+        left = set(unused)
+        kept += [f.path for f in lot if f not in left]
+    return Cleaned(tuple(gone), kept=tuple(kept))
+
+
+def _lots(store: Store, lake: LakeInfo, chosen: Chosen) -> Iterator[list[ScheduledFile]]:
+    last = -1
+    while True:
+        with store.read() as connection:
+            found = schedule.scheduled_files(connection, lake, chosen.before, after=last, most=LOT)
+        lot = [f for f in found if chosen.table is None or is_below(f.path, chosen.table)]
+        if lot:
+            yield lot
+        if len(found) < LOT:
+            return
+        last = found[-1].id
+
+
+def _unused(
+    store: Store, lake: LakeInfo, lot: Sequence[ScheduledFile], chosen: Chosen
+) -> list[ScheduledFile]:
+    """Return the files of a lot that may be deleted."""
+    paths = {f: (f.path, *_other_paths(lake, f, chosen.adopted)) for f in lot}
+    used = schedule.paths_in_use(store, lake, {p for some in paths.values() for p in some})
+    return [f for f in lot if used.isdisjoint(paths[f]) and (chosen.adopted or not f.is_adopted)]
+
+
+def _delete(store: Store, lake: LakeInfo, gone: Sequence[ScheduledFile]) -> None:
+    with told_of_storage(lake.data_path, "cleanup of old files"):
+        delete_files([f.place or place_of_stranger(f.path) for f in gone])
+        _remove_empty(f.place for f in gone if f.place is not None)
+    write_with_retries(store, lambda connection: schedule.forget_scheduled(connection, gone))
 
 
 def _remove_empty(gone: Iterable[Place]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
-from shelduck.catalog.upkeep.expire import ExpiryRequest, expire_snapshots
+from shelduck.catalog.upkeep.expire import ExpiryRequest
 from shelduck.catalog.upkeep.options import read_settings
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.options import TableOptions, table_options
 from shelduck.operations.upkeep import cleanup, orphans
+from shelduck.operations.upkeep.expire import expire_snapshots
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table.table import Table
 from shelduck.work.compaction import refuse_in_transaction
@@ -103,7 +104,8 @@ class LakeUpkeep(CatalogVerbs):
             retain_last,
         )
         state = self._state
-        done = expire_snapshots(state.store, state.info, request, dry_run=dry_run)
+        show = state.show_progress
+        done = expire_snapshots(state.store, state.info, request, dry_run=dry_run, show=show)
         return Expired(done.snapshots, done.files, dry_run)
 
     def cleanup_old_files(
@@ -138,14 +140,9 @@ class LakeUpkeep(CatalogVerbs):
                 return FilesDeleted(dry_run=dry_run)
             before = earlier(age)
         state = self._state
-        done = cleanup.clean_up(
-            state.store,
-            state.info,
-            before,
-            table=self._directory(table),
-            adopted=include_adopted,
-            dry_run=dry_run,
-        )
+        chosen = cleanup.Chosen(before, self._directory(table), include_adopted)
+        show = state.show_progress
+        done = cleanup.clean_up(state.store, state.info, chosen, dry_run=dry_run, show=show)
         return FilesDeleted(done.files, done.bytes, done.kept, dry_run)
 
     def remove_orphans(

@@ -95,14 +95,13 @@ def files(state: LakeState, table: TableVersion) -> DataFrame:
     """Return ``t.files``."""
     with state.store.read() as connection:
         rows = read_metadata.file_rows(connection, table)
-    return metadata_frame(state.spark, read_metadata.FILE_COLUMNS, rows)
+        return metadata_frame(state.spark, read_metadata.FILE_COLUMNS, rows)
 
 
 def partitions(state: LakeState, table: TableVersion) -> DataFrame:
     """Return ``t.partitions``."""
     with state.store.read() as connection:
-        found = read_metadata.file_rows(connection, table)
-    rows = read_metadata.partition_rows(found)
+        rows = read_metadata.partition_rows(read_metadata.file_rows(connection, table))
     return metadata_frame(state.spark, read_metadata.PARTITION_COLUMNS, rows)
 
 
@@ -135,9 +134,9 @@ def history(state: LakeState, table: TableVersion, limit: int | None = None) -> 
     metrics for files that compaction has replaced.
     """
     with state.store.read() as connection:
-        changed = read_metadata.changed_snapshots(connection, table)
+        changed = read_metadata.changed_snapshots(connection, table, limit)
     rows = []
-    for found in changed[:limit]:
+    for found in changed:
         s = found.snapshot
         parameters = {"changes": s.changes_made, "extraInfo": s.commit_extra_info}
         metrics = {

@@ -19,7 +19,7 @@ from shelduck.verbs.table.shape import ShapeVerbs
 from shelduck.verbs.table.streams import StreamVerbs
 from shelduck.verbs.table.upkeep import UpkeepVerbs
 from shelduck.verbs.table.widening import WideningVerbs
-from shelduck.work.results import Snapshots
+from shelduck.work.results import Snapshots, require_limit
 from shelduck.work.table_changes import ChangeVerbs
 
 
@@ -53,11 +53,18 @@ class Table(
         """The columns with their ids, DuckLake types and defaults."""
         return self._version().columns
 
-    def history(self) -> Snapshots:
-        """Return the snapshots that changed this table, newest first."""
+    def history(self, *, limit: int | None = None, before: int | None = None) -> Snapshots:
+        """Return the snapshots that changed this table, newest first.
+
+        Args:
+            limit: At most so many.
+            before: Only older ones than this snapshot, such as the last one of the page before.
+        """
+        require_limit(limit)
         table = self._version()
         with self._state.store.read() as connection:
-            return Snapshots(catalog_read.table_history(connection, table))
+            found = catalog_read.table_history(connection, table, limit=limit, before=before)
+        return Snapshots(found)
 
     def _repr_html_(self) -> str:
         """Return the columns; the name alone if the catalog does not answer."""

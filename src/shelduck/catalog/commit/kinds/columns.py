@@ -164,8 +164,13 @@ def _alter(draft: Draft, work: TableWork) -> None:
 
 def _doubled(old: Schema, new: Schema) -> dict[FieldId, Field]:
     """Return the old versions of the leaves that change from float to double."""
-    now = {f.id: str(f.shape) for f in new.leaves()}
-    return {f.id: f for f in old.leaves() if (str(f.shape), now.get(f.id)) == FLOATS}
+    found = {}
+    for f in old.leaves():
+        now = new.by_id(f.id)
+        # Of many columns, a change touches few.
+        if now is not None and now is not f and (str(f.shape), str(now.shape)) == FLOATS:
+            found[f.id] = f
+    return found
 
 
 def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) -> None:
@@ -194,10 +199,10 @@ def _has_rows(name: str) -> Select[Any]:
 
 
 def _change_columns(draft: Draft, table: TableId, old: TableVersion, new: Schema) -> bool:
-    before = {f.id: _own(f, parent) for f, parent in with_parents(old.columns)}
+    before = {f.id: (f, parent) for f, parent in with_parents(old.columns)}
     after = with_parents(new)
     kept = {f.id for f, _ in after}
-    begun = [(f, parent) for f, parent in after if before.get(f.id) != _own(f, parent)]
+    begun = [(f, parent) for f, parent in after if not _has_same_row(before.get(f.id), f, parent)]
     gone = [i for i in before if i not in kept]
     _end_columns(draft, old, gone + [f.id for f, _ in begun if f.id in before])
     if begun:
@@ -215,6 +220,11 @@ def _end_columns(draft: Draft, old: TableVersion, ids: Sequence[FieldId]) -> Non
             raise Conflict(f"another commit changed the columns of table {old.full_name}")
 
 
-def _own(f: Field, parent: FieldId | None) -> tuple[Field, FieldId | None]:
-    """Return what the field's own row holds, without its children."""
-    return replace(f, children=()), parent
+def _has_same_row(
+    before: tuple[Field, FieldId | None] | None, f: Field, parent: FieldId | None
+) -> bool:
+    """Return whether the field's own row stays, whatever its children are."""
+    if before is None or before[1] != parent:
+        return False
+    # A change copies the fields that it changes, and keeps the others.
+    return before[0] is f or replace(before[0], children=()) == replace(f, children=())

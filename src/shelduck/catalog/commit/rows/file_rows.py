@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, column, delete, insert
+from sqlalchemy import BindParameter, Connection, bindparam, column, delete, insert, select
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.draft import Draft
@@ -22,12 +22,10 @@ from shelduck.model.tables.schema import TableId
 _INSERT_FILES = insert(tables.data_file)
 _INSERT_FILE_STATS = insert(tables.file_column_stats)
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
-_BELONGING = (
-    tables.file_column_stats,
-    tables.file_variant_stats,
-    tables.file_partition_value,
-    tables.data_file,
-)
+_COLUMNS: BindParameter[Any] = bindparam("columns", expanding=True)
+_OF_COLUMNS = (tables.file_column_stats, tables.file_variant_stats)
+# With as many files, this is less than the 32,766 values that SQLite takes in one statement.
+_CHUNK = 10_000
 
 
 def insert_files(
@@ -65,11 +63,28 @@ def log_compaction(draft: Draft, verb: Verb, table: TableId) -> None:
     draft.entries += [Entry(verb, table), Entry(Verb.INLINE_FLUSH, table)]
 
 
+def columns_of(connection: Connection, table: TableId) -> list[int]:
+    """Return the ids of all columns that a table ever had; one statement."""
+    c = tables.column.c
+    query = select(c.column_id).where(c.table_id == table).distinct()
+    return list(connection.execute(query).scalars())
+
+
 def remove_file_rows(connection: Connection, table: TableId, ids: Sequence[int]) -> None:
-    """Delete the rows of data files and all that belongs to them; seven statements at most."""
+    """Delete the rows of data files and all that belongs to them; eight statements at most.
+
+    No statement reads rows of other files, where the indexes of Shelduck are there.
+    """
+    columns = columns_of(connection, table)
     inlined = inlined_delete_table(table)
     extra = present_tables(connection, [own_tables.file_layout.name, inlined])
-    statements = [delete(source).where(source.c.data_file_id.in_(_IDS)) for source in _BELONGING]
+    values = tables.file_partition_value.c
+    statements = [
+        delete(tables.file_partition_value).where(
+            values.table_id == table, values.data_file_id.in_(_IDS)
+        ),
+        delete(tables.data_file).where(tables.data_file.c.data_file_id.in_(_IDS)),
+    ]
     if own_tables.file_layout.name in extra:
         known = own_tables.file_layout
         statements.append(delete(known).where(known.c.data_file_id.in_(_IDS)))
@@ -77,8 +92,22 @@ def remove_file_rows(connection: Connection, table: TableId, ids: Sequence[int])
         number = column("file_id", BIGINT)
         statements.append(delete(sql_table(inlined, number)).where(number.in_(_IDS)))
     for chunk in chunks(ids):
+        _remove_stats(connection, table, columns, chunk)
         for statement in statements:
             connection.execute(statement, {"ids": chunk})
+
+
+def _remove_stats(
+    connection: Connection, table: TableId, columns: Sequence[int], ids: Sequence[int]
+) -> None:
+    for source in _OF_COLUMNS:
+        c = source.c
+        # The index begins with table and column.
+        statement = delete(source).where(
+            c.table_id == table, c.column_id.in_(_COLUMNS), c.data_file_id.in_(_IDS)
+        )
+        for some in chunks(columns, _CHUNK):
+            connection.execute(statement, {"columns": some, "ids": ids})
 
 
 def file_row(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -16,7 +16,6 @@ from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, 
 from shelduck.model.tables.table import Snapshot
 
 _snapshot, _changes = tables.snapshot.c, tables.snapshot_changes.c
-_AT_ONCE = 200
 
 KINDS: dict[str, frozenset[Verb]] = {
     "rows added": INSERTS,
@@ -88,7 +87,7 @@ def log(connection: Connection, wanted: LogFilter, most: int) -> list[tuple[Snap
     """
     names = {} if wanted.table is None else _names(connection, wanted.table)
     found: list[tuple[Snapshot, list[Entry]]] = []
-    for snapshot in _newest_first(connection, _query(wanted, names), wanted.before):
+    for snapshot in read.newest_first(connection, _query(wanted, names), wanted.before):
         entries = read.entries_of(snapshot)
         if _matches(snapshot, entries, wanted, names):
             found.append((snapshot, entries))
@@ -103,7 +102,7 @@ def _names(connection: Connection, table: int) -> dict[int, tuple[str, str]]:
 
 
 def _query(wanted: LogFilter, names: Iterable[int]) -> Select[Any]:
-    query = queries.every_snapshot().order_by(None).order_by(_snapshot.snapshot_id.desc())
+    query = queries.every_snapshot()
     made = _changes.changes_made
     if wanted.author:
         query = query.where(_changes.author == wanted.author)
@@ -114,18 +113,6 @@ def _query(wanted: LogFilter, names: Iterable[int]) -> Select[Any]:
         verbs = KINDS.get(wanted.kind, frozenset())
         query = query.where(or_(*(made.contains(v.value, autoescape=True) for v in verbs)))
     return query
-
-
-def _newest_first(
-    connection: Connection, query: Select[Any], before: int | None
-) -> Iterator[Snapshot]:
-    while True:
-        some = query if before is None else query.where(_snapshot.snapshot_id < before)
-        rows = connection.execute(some.limit(_AT_ONCE)).all()
-        yield from map(read.as_snapshot, rows)
-        if len(rows) < _AT_ONCE:
-            return
-        before = rows[-1].snapshot_id
 
 
 def _matches(

@@ -1,0 +1,315 @@
+"""Rows that no remaining snapshot sees, and their removal lot by lot.
+
+Readers never see these rows, so the lake is sound after every lot, and the next sweep continues
+where one was interrupted. If a table still exists, its ended names, columns and partitionings stay,
+because older files refer to them.
+
+Rows are found in transactions that only read. A row that nobody sees stays so, and the transaction
+that removes a lot looks for its rows again, because another sweep may have been faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    not_,
+    or_,
+    select,
+    text,
+    true,
+    tuple_,
+)
+
+from shelduck import clock
+from shelduck.catalog.commit.rows.file_rows import columns_of, remove_file_rows
+from shelduck.catalog.commit.schedule import (
+    GoneFile,
+    directory_by_table,
+    schedule,
+    table_directories,
+)
+from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.inlined import require_inlined_tables
+from shelduck.catalog.read.key_pages import KeyPage, next_page
+from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.queries import inlined_delete_table, present_tables
+from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.upkeep.expire import Remaining
+from shelduck.catalog.upkeep.few_rows import Budget
+from shelduck.model.tables.schema import TableId
+
+# What one transaction looks at, removes, and how many tables it asks about.
+PAGE, ROWS, TABLES = 2_000, 1_000, 20
+
+_f, _d = tables.data_file.c, tables.delete_file.c
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_DATA = select(_f.data_file_id, _f.table_id, _f.begin_snapshot, _f.end_snapshot)
+# A delete file goes with its data file.
+_DELETES = select(
+    *(_d.delete_file_id, _d.table_id, _d.begin_snapshot, _d.end_snapshot),
+    _f.begin_snapshot.label("data_begin"),
+    _f.end_snapshot.label("data_end"),
+).outerjoin_from(tables.delete_file, tables.data_file, _f.data_file_id == _d.data_file_id)
+# The rows of tables themselves go last: as long as they are there, a sweep finds the others.
+_BY_TABLE = (
+    tables.column,
+    tables.column_tag,
+    tables.table_stats,
+    tables.table_column_stats,
+    tables.partition_info,
+    tables.partition_column,
+    tables.sort_info,
+    tables.sort_expression,
+    tables.schema_versions,
+    tables.inlined_data_tables,
+    tables.table,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Files that a sweep has looked at, and how many of them nobody needs any more."""
+
+    rows: int
+    gone: int
+
+
+class Sweep:
+    """The removal of what no remaining snapshot sees.
+
+    Without ``removes``, it only looks.
+    """
+
+    def __init__(
+        self, store: Store, lake: LakeInfo, remaining: Remaining, *, removes: bool = True
+    ) -> None:
+        """Prepare a sweep; nothing is read yet."""
+        self._store, self._lake, self._remaining = store, lake, remaining
+        self._removes = removes
+        self._widths: dict[int, int] = {}
+
+    def count_files(self) -> int:
+        """Return how many rows of files there are to look at; one statement for each kind."""
+        with self._store.read() as connection:
+            return sum(
+                int(connection.execute(select(func.count()).select_from(source)).scalar_one())
+                for source in (tables.delete_file, tables.data_file)
+            )
+
+    def files(self) -> Iterator[Page]:
+        """Remove the rows of delete files and data files that nobody sees, and schedule them."""
+        yield from self._pages(tables.delete_file, _d.delete_file_id, _DELETES)
+        yield from self._pages(tables.data_file, _f.data_file_id, _DATA)
+
+    def tables(self) -> None:
+        """Remove all rows about tables that no snapshot sees under any name."""
+        for ids in chunks(self._purged, TABLES):
+            self._in_steps(partial(_purge, ids))
+
+    def objects(self) -> None:
+        """Remove schemas, views, macros, tags and layouts that nobody sees."""
+        for source in (tables.macro, tables.schema, tables.view, tables.tag):
+            for pairs in chunks(self._unseen_pairs(source), PAGE):
+                self._in_steps(partial(_end, source, pairs))
+        self._remove_layouts()
+
+    @cached_property
+    def _purged(self) -> Sequence[int]:
+        """The tables that no snapshot sees under any name; one statement."""
+        t = tables.table.c
+        lives = select(t.table_id).where(t.end_snapshot.is_(None))
+        query = select(t.table_id, t.begin_snapshot, t.end_snapshot).where(
+            t.end_snapshot.is_not(None), t.table_id.not_in(lives)
+        )
+        with self._store.read() as connection:
+            rows = connection.execute(query).all()
+        seen = {number for number, begin, end in rows if self._remaining.see(begin, end)}
+        return sorted({row.table_id for row in rows} - seen)
+
+    @cached_property
+    def _directories(self) -> dict[int, str]:
+        with self._store.read() as connection:
+            return directory_by_table(table_directories(connection, self._lake))
+
+    def _pages(self, source: Table, key: Column[int], query: Select[Any]) -> Iterator[Page]:
+        lot = _Lot()
+        page = KeyPage(PAGE, None, true())
+        while page.rows == PAGE:
+            with self._store.read() as connection:
+                page = next_page(connection, key, page.last, PAGE)
+                doomed = self._doomed(connection, query, page) if page.rows else {}
+                for table in doomed.keys() - self._widths.keys():
+                    self._widths[table] = len(columns_of(connection, TableId(table)))
+            gone = 0
+            for table, ids in doomed.items():
+                for number in ids:
+                    if lot.is_full(table, self._widths[table]):
+                        gone += self._remove(source, lot)
+                        lot = _Lot()
+                    lot.add(table, number, self._widths[table])
+            if page.rows < PAGE:
+                gone += self._remove(source, lot)
+            yield Page(page.rows, gone)
+
+    def _doomed(
+        self, connection: Connection, query: Select[Any], page: KeyPage
+    ) -> dict[int, list[int]]:
+        """Return the ids of the files of a page that nobody sees, by table."""
+        purged = set(self._purged)
+        found = query.where(page.chosen)
+        if not purged:
+            ends = list(query.selected_columns)[3::2]
+            found = found.where(or_(*(c.is_not(None) for c in ends)))
+        doomed: dict[int, list[int]] = {}
+        for number, table, *intervals in connection.execute(found):
+            pairs = zip(intervals[::2], intervals[1::2], strict=True)
+            if table in purged or not all(
+                begin is None or self._remaining.see(begin, end) for begin, end in pairs
+            ):
+                doomed.setdefault(table, []).append(number)
+        return doomed
+
+    def _remove(self, source: Table, lot: _Lot) -> int:
+        """Remove a lot in one transaction; return how many files were left of it."""
+        ids = [number for some in lot.files.values() for number in some]
+        if not ids or not self._removes:
+            return len(ids)
+        directories = self._directories
+        is_data = source is tables.data_file
+        query = _OF_DATA if is_data else _OF_DELETES
+
+        def remove(connection: Connection) -> int:
+            gone: list[GoneFile] = []
+            by_table: dict[int, list[int]] = {}
+            for number, table, path, relative, mapping in connection.execute(query, {"ids": ids}):
+                place = resolve(directories.get(table, ""), path, relative)
+                gone.append(GoneFile(number, place, mapping is not None))
+                by_table.setdefault(table, []).append(number)
+            schedule(self._store, connection, self._lake, gone, clock.now())
+            if is_data:
+                for table, mine in by_table.items():
+                    remove_file_rows(connection, TableId(table), mine)
+            elif gone:
+                connection.execute(
+                    delete(source).where(_d.delete_file_id.in_(_IDS)),
+                    {"ids": [file.id for file in gone]},
+                )
+            return len(gone)
+
+        return write_with_retries(self._store, remove)
+
+    def _in_steps(self, act: Callable[[Connection, Budget], None]) -> None:
+        """Run ``act`` in transactions of their own until it does not use up its budget."""
+        while self._removes:
+
+            def step(connection: Connection) -> bool:
+                budget = Budget(ROWS)
+                act(connection, budget)
+                return budget.is_spent
+
+            if not write_with_retries(self._store, step):
+                return
+
+    def _unseen_pairs(self, source: Table) -> list[tuple[int, int]]:
+        c = source.c
+        query = select(c.begin_snapshot, c.end_snapshot).where(c.end_snapshot.is_not(None))
+        with self._store.read() as connection:
+            rows = connection.execute(query.distinct()).all()
+        return [(begin, end) for begin, end in rows if not self._remaining.see(begin, end)]
+
+    def _remove_layouts(self) -> None:
+        own, of_files = own_tables.layout, own_tables.file_layout
+        unused = not_(exists().where(of_files.c.layout_id == own.c.layout_id))
+        with self._store.read() as connection:
+            names = {own.name, of_files.name}
+            if present_tables(connection, names) != names:
+                return
+            found = list(connection.execute(select(own.c.layout_id).where(unused)).scalars())
+        for ids in chunks(found, ROWS):
+            self._in_steps(partial(_remove_rows, own, and_(own.c.layout_id.in_(ids), unused)))
+
+
+class _Lot:
+    """Files, by table, that one transaction removes."""
+
+    def __init__(self) -> None:
+        self.files: dict[int, list[int]] = {}
+        self._rows = 0
+
+    def is_full(self, table: int, width: int) -> bool:
+        """Return whether a file of a table with so many columns is too much."""
+        is_new = table not in self.files
+        return bool(self.files) and (
+            self._rows + width > ROWS or (is_new and len(self.files) == TABLES)
+        )
+
+    def add(self, table: int, number: int, width: int) -> None:
+        """Add a file. It has about as many rows in the catalog as its table has columns."""
+        self.files.setdefault(table, []).append(number)
+        self._rows += 4 + width
+
+
+_OF_DATA = select(
+    *(_f.data_file_id, _f.table_id, _f.path, _f.path_is_relative, _f.mapping_id)
+).where(_f.data_file_id.in_(_IDS))
+_OF_DELETES = select(
+    *(_d.delete_file_id, _d.table_id, _d.path, _d.path_is_relative), text("NULL")
+).where(_d.delete_file_id.in_(_IDS))
+
+
+def _remove_rows(
+    source: Table, wanted: ColumnElement[bool], connection: Connection, budget: Budget
+) -> None:
+    budget.remove(connection, source, wanted)
+
+
+def _purge(ids: Sequence[int], connection: Connection, budget: Budget) -> None:
+    """Remove all rows about tables, and their tables of inlined rows."""
+    registered = tables.inlined_data_tables.c
+    names = []
+    query = select(registered.table_id, registered.table_name)
+    for table, name in connection.execute(query.where(registered.table_id.in_(ids))):
+        require_inlined_tables(table, [name])
+        names.append(name)
+    names += [inlined_delete_table(TableId(n)) for n in ids]
+    quote = connection.dialect.identifier_preparer.quote
+    for name in sorted(present_tables(connection, names)):
+        connection.execute(text(f"DROP TABLE {quote(name)}"))
+    mapping, name_mapping = tables.column_mapping, tables.name_mapping
+    mappings = select(mapping.c.mapping_id).where(mapping.c.table_id.in_(ids))
+    budget.remove(connection, name_mapping, name_mapping.c.mapping_id.in_(mappings))
+    budget.remove(connection, mapping, mapping.c.table_id.in_(ids))
+    budget.remove(connection, tables.tag, tables.tag.c.object_id.in_(ids))
+    for source in _BY_TABLE:
+        budget.remove(connection, source, source.c.table_id.in_(ids))
+
+
+def _end(
+    source: Table, pairs: Sequence[tuple[int, int]], connection: Connection, budget: Budget
+) -> None:
+    """Remove the rows of these intervals, and what belongs to them."""
+    c = source.c
+    is_gone = tuple_(c.begin_snapshot, c.end_snapshot).in_(pairs)
+    if source is tables.macro:
+        macros = select(c.macro_id).where(is_gone)
+        for part in (tables.macro_impl, tables.macro_parameters):
+            budget.remove(connection, part, part.c.macro_id.in_(macros))
+    budget.remove(connection, source, is_gone)
