@@ -22,7 +22,7 @@ WALKS = {
     "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 86),
     "append": (lambda _, table, rows: table.append(rows), 104),
     "read": (lambda _, table, __: table.read().where("id > 3").collect(), 62),
-    "DELETE": (lambda _, table, __: table.delete("id = 7"), 97),
+    "DELETE": (lambda _, table, __: table.delete("id = 7"), 98),
     "a heavy change": (lambda lake, *_: convert(lake), 168),
 }
 
