@@ -33,8 +33,41 @@ LITERALS = [
     ("date", "DATE '0001-01-01'"),
     ("date", "DATE '9999-12-31'"),
     ("timestamp_ntz", "TIMESTAMP_NTZ '1582-10-04 23:59:59.000001'"),
-    ("timestamp_s", "TIMESTAMP_NTZ '2024-01-02 03:04:05'"),
     ("int", "NULL"),
+    ("bigint", "-9223372036854775808L"),
+    ("tinyint", "-128Y"),
+    ("smallint", "5L"),
+    ("decimal(20,1)", "7L"),
+    ("double", "0.25D"),
+    ("double", "-0D"),
+    ("double", "1e-3"),
+    ("double", "-1.5E+300D"),
+    ("double", "1e-400"),
+    ("double", "0.1D"),
+    ("double", "0.5F"),
+    ("float", "-0.25F"),
+    ("decimal(5,2)", "1.5BD"),
+    ("timestamp", "TIMESTAMP'2024-01-02 03:04:05.123456Z'"),
+    ("timestamp", "TIMESTAMP_LTZ '1582-10-04 23:59:59-12:30'"),
+    ("timestamp", "TIMESTAMP '0100-01-01 18:00:00+00:00'"),
+]
+PLANNED = [
+    ("timestamp_ntz", "TIMESTAMP_NTZ '2024-01-02 03:04:05'"),
+    ("date", "current_date()"),
+    ("date", "current_date"),
+    ("boolean", "current_timestamp() = now()"),
+    ("string", "current_user()"),
+    ("int", "CAST('5' AS INT)"),
+    ("timestamp", "TIMESTAMP'2024-01-02 03:04:05'"),
+    ("timestamp", "'2024-01-02 03:04:05'"),
+    ("timestamp_ntz", "CAST('2024-01-02' AS TIMESTAMP_NTZ)"),
+    ("double", "1.1F"),
+    ("binary", "X'0AFF'"),
+    ("string", "'a\\tb'"),
+    ("int", "-(5 + 1)"),
+    ("array<int>", "array(1, NULL)"),
+    ("map<string, double>", "map('a', 1.5D)"),
+    ("struct<a: int, b: string>", "named_struct('a', 1, 'b', upper('x'))"),
 ]
 
 
@@ -56,12 +89,14 @@ def files(tmp_path):
     return list(Path(f"{tmp_path}/data").rglob("*.parquet"))
 
 
-def test_a_literal_is_stored_as_spark_stores_it(lake):
+def test_a_literal_is_stored_as_spark_stores_it(lake, monkeypatch):
     fast, slow = (", ".join(f"c{n} {kind}" for n, (kind, _) in enumerate(LITERALS)),) * 2
     lake.sql(f"CREATE TABLE fast ({fast})")
     lake.sql(f"CREATE TABLE slow ({slow})")
     values = ", ".join(literal for _, literal in LITERALS)
-    assert jobs(lake, lambda: lake.sql(f"INSERT INTO fast VALUES ({values})")) == 0
+    with monkeypatch.context() as without_spark:
+        without_spark.setattr("shelduck.statements.run_rows.append", None)
+        lake.sql(f"INSERT INTO fast VALUES ({values})")
     lake.set_option("data_inlining_row_limit", 0, table="slow")
     lake.sql(f"INSERT INTO slow SELECT * FROM VALUES ({values})")
 
@@ -70,6 +105,17 @@ def test_a_literal_is_stored_as_spark_stores_it(lake):
 
     # Seconds and the rest of a column's type are checked by both; only the way differs.
     assert told("fast") == told("slow")
+
+
+def test_what_spark_folds_is_stored_without_a_job_as_spark_computes_it(lake):
+    declared = ", ".join(f"c{n} {kind}" for n, (kind, _) in enumerate(PLANNED))
+    lake.sql(f"CREATE TABLE t ({declared})")
+    values = ", ".join(literal for _, literal in PLANNED)
+    assert jobs(lake, lambda: lake.sql(f"INSERT INTO t VALUES ({values})")) == 0
+    assert lake.snapshots()[-1].changes_made == "inlined_insert:1"
+    casts = ", ".join(f"CAST({literal} AS {kind})" for kind, literal in PLANNED)
+    wanted = str(lake.spark.sql(f"SELECT {casts}").first()[:])
+    assert str(lake.sql("SELECT * FROM t").first()[:]) == wanted
 
 
 def test_what_literals_cannot_tell_comes_from_sparks_plan_without_a_job(lake, tmp_path):
