@@ -120,7 +120,7 @@ def test_a_merge_adds_what_the_source_has_and_keeps_what_it_has_not(copied, spar
     with duckdb(catalog) as oracle:
         assert oracle.sql("SELECT id, s.c, note, rowid FROM t ORDER BY id") == [
             (1, "c1", "n1", 0),
-            (2, "c2", "n2", 2),
+            (2, "c2", "n2", 1),
         ]
         assert oracle.sql("SELECT count(*), max(id) FROM t") == [(2, 2)]
 

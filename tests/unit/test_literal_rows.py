@@ -35,6 +35,49 @@ def test_plain_literals_are_read_with_their_kinds():
     ]
 
 
+def test_numbers_with_a_type_are_read_with_it():
+    numbers = "1L, -128y, 5S, 0.25D, -1e-3, 5.d, .5F, 1.50BD, 5BD"
+    moments = "TIMESTAMP '1', timestamp_ltz'2'"
+    assert literal_rows(f"VALUES ({numbers}, {moments})", 1) == [
+        [
+            Cell("integer", "1"),
+            Cell("integer", "-128"),
+            Cell("integer", "5"),
+            Cell("double", "0.25"),
+            Cell("double", "-1e-3"),
+            Cell("double", "5."),
+            Cell("float", ".5"),
+            Cell("fraction", "1.50"),
+            Cell("fraction", "5"),
+            Cell("timestamp", "1"),
+            Cell("timestamp_ltz", "2"),
+        ]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "literal"),
+    [
+        ("int", "1.5D"),
+        ("decimal(5,2)", "1.5D"),
+        ("float", "0.5D"),
+        ("float", "1e39"),
+        ("double", "1e400"),
+        ("double", "1.1F"),
+        ("float", "1.1F"),
+        ("string", "1L"),
+        ("timestamp", "TIMESTAMP '2024-01-01 00:00:00'"),
+        ("timestamp", "TIMESTAMP '2024-01-01 00:00:00+19:00'"),
+        ("timestamp", "TIMESTAMP '2024-02-30 00:00:00Z'"),
+        ("timestamp", "TIMESTAMP_NTZ '2024-01-01 00:00:00'"),
+        ("timestamp_ntz", "TIMESTAMP '2024-01-01 00:00:00Z'"),
+        ("date", "TIMESTAMP '2024-01-01 00:00:00Z'"),
+    ],
+)
+def test_what_may_be_rounded_or_depends_on_the_session_is_left_to_spark(kind, literal):
+    assert literal_batch(columns(a=kind), None, literal_rows(f"VALUES ({literal})", 1)) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -47,12 +90,17 @@ def test_plain_literals_are_read_with_their_kinds():
         r"VALUES ('a\nb')",
         'VALUES ("a")',
         "VALUES (r'a')",
-        "VALUES (1L)",
-        "VALUES (1e3)",
+        "VALUES (128Y)",
+        "VALUES (-32769S)",
+        "VALUES (9223372036854775808L)",
+        "VALUES (1.5L)",
+        "VALUES (1e3L)",
+        "VALUES (1e3BD)",
+        "VALUES (X'0A')",
         "VALUES (1) AS t(a)",
         "VALUES (1) LIMIT 1",
         "VALUES (1), (1, 2)",
-        "VALUES (TIMESTAMP '2024-01-01 00:00:00')",
+        "VALUES (CAST(1 AS INT))",
         "VALUES (current_date)",
         "VALUES ()",
         "VALUES (1,)",

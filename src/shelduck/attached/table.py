@@ -115,7 +115,7 @@ class AttachedTable:
             meant = tuple(_without_table(clause, target, columns) for clause in clauses)
             *qualifier, alias = names
             wanted = Merge(on, meant, alias, None, evolves, tuple(qualifier))
-            return merge_into(self.state, None, rows, source, wanted)
+            return merge_into(self.state, rows, source, wanted)
 
         with told_as_sparks():
             carry_out_rows(self.state, None, prepare)

@@ -15,7 +15,7 @@ from shelduck.model.tables.schema import FieldId, Schema, new_schema
 from shelduck.model.types.data_types import Member
 from shelduck.operations.done import Done
 from shelduck.operations.write.append import append_rows
-from shelduck.operations.write.inlining import inline_limit
+from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.load import Loaded
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
@@ -23,7 +23,7 @@ from shelduck.sql.statements import statements as st
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import Result, Unchanged
 from shelduck.work.rollups.shape import create_with_rollups, drop_with_rollups
-from shelduck.work.rows.keyed import folds, is_plain, load
+from shelduck.work.rows.keyed import folds, load
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork, carry_out
 
@@ -80,11 +80,7 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
             rows,
             made,
             show_progress=runner.state.show_progress,
-            inline_limit=(
-                inline_limit(runner.state.store, made)
-                if runner.unit is None and is_plain(made)
-                else 0
-            ),
+            limits=limits_of(runner.state.store, made),
         )
 
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 from shelduck.operations.done import Done
 from shelduck.operations.write.delete import delete_rows
+from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.update import update_rows
 from shelduck.spark.merge.merge_clauses import Merge
 from shelduck.spark.scan.matching import Where
@@ -20,9 +21,8 @@ from shelduck.statements.merge_clauses import (
 )
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.edits import merge_into
-from shelduck.work.lookup import few_deletes
 from shelduck.work.results import Result
-from shelduck.work.rows.keyed import changed_rows, few_rows, settled_rows
+from shelduck.work.rows.keyed import changed_rows, settled_rows
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork
 
@@ -38,7 +38,7 @@ def delete(runner: Runner, statement: st.Delete) -> Result:
         rows = changed_rows(unit, inside.name(statement.name))
         with inside.views(condition) as named:
             where = Where(named(condition.text), statement.rows.target.alias)
-            few = few_deletes(runner.state, runner.unit, rows)
+            few = limits_of(runner.state.store, rows.table).deleted
             return delete_rows(runner.state.spark, rows, where, few=few)
 
     return carry_out_rows(runner.state, runner.unit, prepare)
@@ -56,7 +56,6 @@ def update(runner: Runner, statement: st.Update) -> Result:
     def prepare(unit: UnitOfWork) -> Done:
         inside = Runner(runner.state, unit)
         rows = settled_rows(unit, inside.name(statement.name))
-        few = few_deletes(runner.state, runner.unit, rows)
         with inside.views(condition, *(a.value for a in statement.assignments)) as named:
             where = Where(named(condition.text), target.alias) if condition else None
             return update_rows(
@@ -65,8 +64,7 @@ def update(runner: Runner, statement: st.Update) -> Result:
                 set_values(target, statement.assignments, rows.table, named),
                 where,
                 alias=target.alias,
-                few=few,
-                few_rows=few_rows(few, rows.table),
+                limits=limits_of(runner.state.store, rows.table),
                 show_progress=runner.state.show_progress,
             )
 
@@ -88,7 +86,7 @@ def merge(runner: Runner, statement: st.Merge) -> Result:
                 statement.source_alias or NAMELESS,
                 statement.schema_evolution,
             )
-            return merge_into(runner.state, runner.unit, rows, source, wanted)
+            return merge_into(runner.state, rows, source, wanted)
 
     return carry_out_rows(runner.state, runner.unit, prepare)
 

@@ -11,6 +11,7 @@ from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.operations.done import Done
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.append import append_rows
+from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.load import Loaded
 from shelduck.operations.write.overwrite import (
     overwrite_partitions,
@@ -25,7 +26,6 @@ from shelduck.sql.statements import row_statements as st
 from shelduck.sql.tokens.parts import Query
 from shelduck.statements.describe import spark_text
 from shelduck.statements.runner import Runner
-from shelduck.work.lookup import few_deletes
 from shelduck.work.results import Result
 from shelduck.work.rows.evolving import evolved_rows, telling_plan
 from shelduck.work.rows.keyed import folds, load, settled_rows
@@ -54,8 +54,7 @@ def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
         rows = settled_rows(unit, inside.name(statement.name))
         new = _named(statement, rows.table, _values(inside, source))
         if statement.mode == "append" and folds(rows.table):
-            name, alone = inside.name(statement.name), runner.unit is None
-            return load(unit, name, new, evolution=evolution, alone=alone)
+            return load(unit, inside.name(statement.name), new, evolution=evolution)
         rows, alter = evolved_rows(rows, new.schema, evolution)
         with telling_plan(runner.state, rows.table, new.schema, evolution):
             done = _written(runner, inside, statement, rows, new)
@@ -74,22 +73,22 @@ def _written(
     runner: Runner, inside: Runner, statement: st.Insert, rows: TableRows, new: DataFrame
 ) -> Done:
     spark, show = runner.state.spark, runner.state.show_progress
-    few = few_deletes(runner.state, runner.unit, rows)
+    limits = limits_of(runner.state.store, rows.table)
     if statement.mode == "append":
-        return append_rows(spark, new, rows.table, show_progress=show)
+        return append_rows(spark, new, rows.table, limits=limits, show_progress=show)
     if statement.replaced is not None:
         condition = statement.replaced.condition
         assert condition is not None
         with inside.views(condition) as named:
             where = Where(named(condition.text), statement.replaced.target.alias)
-            return overwrite_where(spark, rows, new, where, few=few, show_progress=show)
+            return overwrite_where(spark, rows, new, where, limits=limits, show_progress=show)
     if rows.table.partition and replaces_partitions(spark):
-        return overwrite_partitions(spark, rows, new, few=few, show_progress=show)
+        return overwrite_partitions(spark, rows, new, limits=limits, show_progress=show)
     fixed = _fixed(statement, rows.table)
     if fixed:
         same = " AND ".join(f"{backticked(name)} <=> {value}" for name, value in fixed.items())
-        return overwrite_where(spark, rows, new, Where(same), few=few, show_progress=show)
-    return overwrite_table(spark, rows, new, show_progress=show)
+        return overwrite_where(spark, rows, new, Where(same), limits=limits, show_progress=show)
+    return overwrite_table(spark, rows, new, limits=limits, show_progress=show)
 
 
 def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Schema
 from shelduck.operations.done import inlined
-from shelduck.operations.write.inlining import inline_limit
+from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.literals import literal_batch
 from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.session import DataFrame
@@ -19,7 +19,7 @@ from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.literal_rows import literal_rows
 from shelduck.statements.run_overwrite import insert_over
 from shelduck.statements.runner import Answer, Runner
-from shelduck.work.results import Result
+from shelduck.work.results import Result, Staged
 from shelduck.work.rows.appending import Manner, append
 from shelduck.work.rows.keyed import is_plain
 from shelduck.work.unit import UnitOfWork, carry_out
@@ -76,7 +76,7 @@ def _planned(runner: Runner, statement: st.Insert, source: st.Query) -> DataFram
 
 def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
     """Insert a few rows of plain literals without Spark; None if Spark is needed."""
-    if runner.unit is not None or statement.by_name or statement.defaults:
+    if statement.by_name or statement.defaults:
         return None
     rows = literal_rows(statement.source.text, _MOST_LITERALS)
     if rows is None:
@@ -88,15 +88,20 @@ def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
         # When staged again after a Conflict, the name may be another table.
         has_staged = False
         table = unit.workspace.table(runner.name(statement.name))
-        if not is_plain(table) or len(rows) > inline_limit(runner.state.store, table):
+        if runner.unit is not None:
+            # A schema change must not end between this statement and the commit.
+            table = unit.writer.register(table)
+        if not is_plain(table) or len(rows) > limits_of(runner.state.store, table).new:
             return
         batch = literal_batch(table.columns, statement.columns, rows)
         if batch is not None:
             unit.stage(inlined(table, batch))
             has_staged = True
 
-    result = carry_out(runner.state, None, stage)
-    return result if has_staged else None
+    result = carry_out(runner.state, runner.unit, stage)
+    if not has_staged:
+        return None
+    return result if runner.unit is None else Staged(rows=len(rows), inserted=len(rows))
 
 
 def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:

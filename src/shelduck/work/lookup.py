@@ -12,7 +12,6 @@ from shelduck.model.changes.job import Job
 from shelduck.model.tables.schema import FieldId, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.rows import TableRows, table_rows
-from shelduck.operations.write.inlining import inline_limit
 from shelduck.work.instants import instant
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
@@ -34,11 +33,6 @@ def rows_of(
     return table_rows(
         unit.state.store, found, unit.state.layouts, staged, lists, writes=writes and found.id >= 0
     )
-
-
-def few_deletes(state: LakeState, unit: UnitOfWork | None, rows: TableRows) -> int:
-    """Return how many deletes a statement may put into the catalog; 0 in an open unit."""
-    return inline_limit(state.store, rows.table) if unit is None else 0
 
 
 def version_at(

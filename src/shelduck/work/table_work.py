@@ -50,7 +50,7 @@ class TableWork:
             return [DropTable(self.original)]
         else:
             found.extend(self._changes_of(self.original))
-        return [*found, *self.rows.changes(now.id)]
+        return [*found, *self.rows.changes(now.id, now.columns)]
 
     def _changes_of(self, original: TableVersion) -> list[Change]:
         found: list[Change] = []

@@ -29,8 +29,9 @@ from shelduck.model.files.data_files import (
     NewDeleteFile,
     without_bounds,
 )
-from shelduck.model.files.inlined import InlinedBatch
-from shelduck.model.tables.schema import FieldId, TableId
+from shelduck.model.files.fitted import fitted_batch
+from shelduck.model.files.inlined import InlinedBatch, joined_batch
+from shelduck.model.tables.schema import FieldId, Schema, TableId
 from shelduck.model.tables.table import TableVersion
 
 
@@ -45,7 +46,9 @@ class StagedRows:
     inlined: set[int] = field(default_factory=set)
     """Row ids of inlined rows that it deleted."""
     batches: list[InlinedBatch] = field(default_factory=list)
-    """Rows that it puts into the catalog."""
+    """Rows that it puts into the catalog; those without a row id yet have negative numbers."""
+    numbered: int = 0
+    """How many such numbers it has given out."""
     rewrites: list[RewriteFiles | FlushInlined] = field(default_factory=list)
     looked: DeleteRows | None = None
     """The first statement that chose rows by reading the table."""
@@ -79,18 +82,27 @@ class StagedRows:
                 self.files.extend(change.files)
                 self.plans.append(change.planned)
             case InlineRows():
-                self.batches.append(change.rows)
+                self.batches.append(self._numbered(change.rows))
                 self.plans.append(change.planned)
             case RewriteFiles() | FlushInlined():
                 self.rewrites.append(change)
             case DeleteRows():
                 self.looked = self.looked or change
-                self.inlined.update(change.inlined)
+                self._delete_inlined(change.inlined)
                 for deleted in change.files:
                     self._delete(deleted)
 
-    def changes(self, table: TableId) -> Iterator[RowChange]:
-        """Yield what a commit must contain; ``table`` may be provisional."""
+    def changes(self, table: TableId, columns: Schema) -> Iterator[RowChange]:
+        """Yield what a commit must contain; ``table`` may be provisional.
+
+        Rows for the catalog are fitted to the final ``columns`` of the table.
+        """
+        yield from self._of_files(table)
+        if any(batch.rows for batch in self.batches):
+            batch = joined_batch([fitted_batch(b, columns) for b in self.batches])
+            yield InlineRows(table, batch, self._planned())
+
+    def _of_files(self, table: TableId) -> Iterator[RowChange]:
         if self.looked is not None:
             yield replace(
                 self.looked,
@@ -101,8 +113,25 @@ class StagedRows:
         files = tuple(f for f in self.files if f is not None)
         if files:
             yield AppendFiles(table, files, self._planned())
-        for batch in self.batches:
-            yield InlineRows(table, batch, self._planned())
+
+    def _numbered(self, batch: InlinedBatch) -> InlinedBatch:
+        """Return rows of which each has a number by which later statements can delete it."""
+        ids: list[int] = []
+        for known in batch.row_ids or (None,) * len(batch.rows):
+            if known is not None and known >= 0:
+                ids.append(known)
+            else:
+                self.numbered += 1
+                ids.append(-self.numbered)
+        return replace(batch, row_ids=tuple(ids))
+
+    def _delete_inlined(self, numbers: Iterable[int]) -> None:
+        gone = set(numbers)
+        own = gone.intersection(n for b in self.batches for n in b.row_ids if n is not None)
+        # A row of the transaction hides the one that it replaced, which is deleted already.
+        self.inlined |= gone - own
+        if own:
+            self.batches = [b.without(own) for b in self.batches]
 
     def _planned(self) -> TableVersion | None:
         """Return the table for which all new rows were written, or None if there are several."""
@@ -149,13 +178,18 @@ class StagedRows:
                 numbers.setdefault(id(file.names), -len(numbers) - 1)
         return numbers
 
-    def over_inlined(self, rows: Sequence[InlinedRows]) -> list[InlinedRows]:
-        """Return the inlined rows that the transaction has not deleted."""
-        return [_without(part, self.inlined) for part in rows] if self.inlined else list(rows)
+    def over_inlined(self, table: TableVersion, rows: Sequence[InlinedRows]) -> list[InlinedRows]:
+        """Return the inlined rows that the transaction has not deleted, and its own."""
+        seen = [_without(part, self.inlined) for part in rows] if self.inlined else list(rows)
+        return seen + [
+            InlinedRows(b.columns, b.rows, ids, (table.snapshot.id,) * len(ids))
+            for b in self.batches
+            if (ids := tuple(number for number in b.row_ids if number is not None))
+        ]
 
     def paths(self) -> Iterator[str]:
         """Yield the paths, below the table's directory, of all files that the commit will know."""
-        for change in self.changes(TableId(0)):
+        for change in self._of_files(TableId(0)):
             yield from written_paths(change)
 
     def distrust(self, columns: frozenset[FieldId]) -> None:
@@ -177,9 +211,11 @@ class StagedRows:
         if before is None:
             self.deletes[number] = change
             return
-        # A delete file names all positions; positions in the catalog are added to them.
+        # A delete file names the positions of older ones; those in the catalog are added to them,
+        # unless it takes them.
         kept = before.delete_file if change.positions else change.delete_file
-        positions = before.positions + change.positions if change.positions else ()
+        stay = not (change.ends_file or change.takes_inlined)
+        positions = before.positions + change.positions if stay else ()
         takes_inlined = before.takes_inlined or change.takes_inlined
         self.deletes[number] = FileDeletes(number, before.seen, kept, positions, takes_inlined)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from shelduck.model.files.data_files import ColumnStats
@@ -19,24 +19,40 @@ _TEXTS = ("varchar", "json")
 class InlinedBatch:
     """Rows in the columns of a table, with values as in `InlinedRows`.
 
-    ``row_ids`` are for rows that keep their id (updated rows). If it is None, or a row has no
-    entry, the row gets the next id.
+    ``row_ids`` are for rows that keep their id (updated rows). A row for which it has None or a
+    negative number, and every row if it is empty, gets the next id.
     """
 
     columns: Schema
     rows: tuple[tuple[object, ...], ...]
     row_ids: tuple[int | None, ...] = ()
 
+    def without(self, row_ids: Collection[int]) -> InlinedBatch:
+        """Return the other rows."""
+        kept = [n for n, number in enumerate(self.row_ids) if number not in row_ids]
+        return replace(
+            self,
+            rows=tuple(self.rows[n] for n in kept),
+            row_ids=tuple(self.row_ids[n] for n in kept),
+        )
+
     @property
     def new_rows(self) -> int:
         """How many rows get a new id."""
-        return len(self.rows) - sum(1 for i in self.row_ids if i is not None)
+        return len(self.rows) - sum(1 for i in self.row_ids if i is not None and i >= 0)
 
     @property
     def can_be_kept(self) -> bool:
         """Return whether every reader reads the values correctly, in any database."""
         nested = [(n, f) for n, f in enumerate(self.columns) if not f.is_leaf]
         return all(survives(f, row[n]) for n, f in nested for row in self.rows)
+
+
+def joined_batch(batches: Sequence[InlinedBatch]) -> InlinedBatch:
+    """Return the rows of batches with the same columns as one batch."""
+    rows = tuple(row for b in batches for row in b.rows)
+    ids = tuple(i for b in batches for i in b.row_ids or (None,) * len(b.rows))
+    return InlinedBatch(batches[0].columns, rows, ids)
 
 
 def batch_stats(batch: InlinedBatch) -> tuple[ColumnStats, ...]:

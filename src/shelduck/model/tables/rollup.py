@@ -158,6 +158,11 @@ def rollup_names(table: TableVersion) -> tuple[str, ...]:
     return () if text is None else _STORED_NAMES.read(text, f"table {table.full_name}").names
 
 
+def is_followed(table: TableVersion) -> bool:
+    """Return whether a table has rollups, or is one."""
+    return bool(rollup_names(table)) or rollup_of(table) is not None
+
+
 def with_rollup(properties: Mapping[str, str], rollup: Rollup) -> dict[str, str]:
     """Return the properties of a rollup."""
     return dict(properties) | {ROLLUP: STORED_ROLLUP.write(rollup, properties.get(ROLLUP))}

@@ -189,7 +189,7 @@ def table_rows(
         unsafe = staged.unsafe_bounds
         files = staged.over(table, files)
         mappings |= staged.mappings()
-        inlined = staged.over_inlined(inlined)
+        inlined = staged.over_inlined(table, inlined)
     filled = layouts.fill(files, partial(read_layouts, table=table.full_name))
     return TableRows(store, table, tuple(filled), mappings, tuple(inlined), unsafe)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.done import Done, appended, discard, inlined
+from shelduck.operations.done import Done, appended, inlined
 from shelduck.operations.progress import write_progress
+from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.operations.write.write_rows import Register, write_rows
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.write.small import small_rows
-from shelduck.spark.write.small_files import rows_of_files
 from shelduck.sql.ddl.defaults import expression_for_spark
 
 
@@ -20,22 +20,22 @@ def append_rows(
     *,
     by_position: bool = False,
     show_progress: bool | None = None,
-    inline_limit: int = 0,
+    limits: Limits = NOTHING_INLINED,
     in_one_task: bool = False,
     register: Register | None = None,
 ) -> Done:
     """Write rows as new files of a table and return what was written; nothing is committed.
 
-    Up to ``inline_limit`` rows are kept for the catalog instead, and no file is left. If Spark's
-    plan already contains the rows, they are taken without a Spark job. ``register`` is called
+    Few rows are kept for the catalog instead, as ``limits`` say, and no file is left. If Spark's
+    plan already contains them, they are taken without a Spark job. ``register`` is called
     before files are written.
 
     Raises InvalidRequest, before any work if names or types do not fit, and while writing if a
     value does not fit; no file is left then.
     """
     fitting = assign(rows, table, render_expression=expression_for_spark, by_position=by_position)
-    if inline_limit:
-        batch = small_rows(fitting, table.columns, inline_limit)
+    if limits.new:
+        batch = small_rows(fitting, table.columns, limits.new)
         if batch is not None and batch.can_be_kept:
             return inlined(table, batch)
     if in_one_task:
@@ -44,16 +44,4 @@ def append_rows(
         table = register(table)
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         done = appended(table, write_rows(spark, fitting, table, progress=progress))
-    return moved_to_catalog(done, inline_limit)
-
-
-def moved_to_catalog(done: Done, limit: int) -> Done:
-    """Return at most ``limit`` appended rows for the catalog, and delete their files."""
-    table = done.table
-    if table.conversions or not 0 < done.counts.rows <= limit:
-        return done
-    batch = rows_of_files([table.path + path for path in done.paths], table.columns)
-    if not batch.can_be_kept:
-        return done
-    discard(table, done.paths)
-    return inlined(table, batch)
+    return moved_to_catalog(done, limits.new)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from shelduck.model.changes.change import AppendFiles, DeleteRows, InlineRows
+from shelduck.model.changes.change import AppendFiles, DeleteRows
 from shelduck.model.files.data_files import DataFile
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.delete import deleted
+from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.operations.write.write_rows import write_rows
 from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.write.changes import DELETED, UPDATED, Origins
-from shelduck.spark.write.small_files import rows_of_files
 from shelduck.spark.write.write import WrittenFiles
 
 _TASK_BYTES = 128 * 1024 * 1024
@@ -26,20 +26,12 @@ _ONE_TASK = 16 * 1024 * 1024
 _MOST_TASKS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How many rows a statement may leave in the catalog: deleted rows of files, and new rows."""
-
-    few: int = 0
-    few_rows: int = 0
-
-
 def write_changed(
     spark: SparkSession,
     rows: TableRows,
     changed: DataFrame,
     *,
-    limits: Limits,
+    limits: Limits = NOTHING_INLINED,
     contested: Callable[[int], None] | None = None,
     show_progress: bool | None = None,
 ) -> Done:
@@ -70,20 +62,16 @@ def write_changed(
         counts = _counts(written, origins)
         if not counts.rows:
             return Done(table)
-        gone = _deletes(spark, rows, origins, limits.few)
+        gone = _deletes(spark, rows, origins, limits.deleted)
     except BaseException:
         discard(table, paths)
         raise
     changes = gone.changes or (DeleteRows(table),)
-    if 0 < written.rows <= limits.few_rows and not table.conversions:
-        batch = rows_of_files([table.path + path for path in paths], table.columns)
-        if batch.can_be_kept:
-            discard(table, paths)
-            return Done(table, (*changes, InlineRows(table.id, batch, table)), gone.paths, counts)
     if written.files:
         changes = (*changes, AppendFiles(table.id, written.files, table))
     counts = replace(counts, files=len(paths), bytes=written.bytes)
-    return Done(table, changes, (*paths, *gone.paths), counts)
+    done = Done(table, changes, (*paths, *gone.paths), counts)
+    return moved_to_catalog(done, limits.new)
 
 
 def _in_few_tasks(changed: DataFrame, files: Sequence[DataFile]) -> DataFrame:

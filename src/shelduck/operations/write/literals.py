@@ -14,12 +14,21 @@ from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf, Text
-from shelduck.model.types.literals import canonical_text, integer_range
+from shelduck.model.types.literals import as_float32, canonical_text, float_text, integer_range
 from shelduck.sql.tokens.literal_rows import Cell
 
+_LOCAL = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"
 _MOMENTS = {
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
-    "timestamp": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
+    "timestamp": re.compile(_LOCAL),
+    # Without an offset, the time zone of the session decides.
+    "timestamptz": re.compile(_LOCAL + r"(Z|[+-](0\d|1[0-7]):[0-5]\d)"),
+}
+_WANTED = {
+    "date": "date",
+    "timestamp": "timestamptz",
+    "timestamp_ltz": "timestamptz",
+    "timestamp_ntz": "timestamp",
 }
 _EXACT = {"float32": 2**24, "float64": 2**53}
 _NULL = Cell("null", "null")
@@ -80,6 +89,8 @@ def _text(leaf: Leaf, cell: Cell) -> str | None:
             is_taken = isinstance(leaf, Decimal) or name == "float64" or is_exact
             # A zero has no sign in Spark's decimals, and such a literal is a decimal.
             return canonical_text(leaf, _unsigned_zero(cell.text)) if is_taken else None
+        if cell.kind in ("double", "float"):
+            return _binary(leaf, cell)
     except InvalidRequest:
         return None
     if cell.kind == "string" and name not in _MOMENTS:
@@ -88,13 +99,24 @@ def _text(leaf: Leaf, cell: Cell) -> str | None:
     if cell.kind == "boolean":
         return cell.text if name == "boolean" else None
     # As in DuckDB, a text is accepted as a date or a time.
-    wanted = {"date": "date", "timestamp_ntz": "timestamp", "string": name}[cell.kind]
+    wanted = _WANTED.get(cell.kind, name)
     if name != wanted or not _MOMENTS[name].fullmatch(cell.text):
         return None
     try:
         return canonical_text(leaf, cell.text)
     except InvalidRequest:
         return None
+
+
+def _binary(leaf: Leaf, cell: Cell) -> str | None:
+    """Return the text of a float; None if 32 bits round it, and for a double in 32 bits."""
+    number, name = float(cell.text), str(leaf)
+    if cell.kind == "float":
+        exact = as_float32(number)
+        is_taken = name in FLOATS and exact == number and Number(exact) == Number(cell.text)
+    else:
+        is_taken = name == "float64" and abs(number) != float("inf")
+    return float_text(leaf, number) if is_taken else None
 
 
 def _whole(leaf: Leaf, number: int) -> str | None:

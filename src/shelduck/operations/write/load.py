@@ -8,8 +8,8 @@ from shelduck.model.changes.change import DeleteRows
 from shelduck.operations.done import Counts, Done, appended
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.rows import TableRows
-from shelduck.operations.write.append import moved_to_catalog
 from shelduck.operations.write.delete import ORIGINS
+from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.operations.write.unique_keys import folding_of
 from shelduck.operations.write.update import require_free_names
 from shelduck.operations.write.versions import Versions, write_versions
@@ -46,8 +46,7 @@ def load_rows(
     rows: TableRows,
     new: DataFrame,
     *,
-    few: int = 0,
-    few_rows: int = 0,
+    limits: Limits = NOTHING_INLINED,
     show_progress: bool | None = None,
 ) -> Loaded:
     """Return the load of ``new`` into a UNIQUE or AGGREGATE table; nothing is committed.
@@ -62,7 +61,7 @@ def load_rows(
     assert folding is not None
     require_free_names(rows.table)
     if not rows.files and not any(part.row_ids for part in rows.inlined):
-        return _first(spark, folding, new, few_rows, show_progress)
+        return _first(spark, folding, new, limits, show_progress)
     folded = keep(folding.folded(new), *dying(folding))
     if not folded.count:
         return Loaded(Done(rows.table))
@@ -86,9 +85,7 @@ def load_rows(
         inserted=fresh_rows(source, met, folding) if counts.inserted else None,
         dead=by_action(matched, Action.UPDATE, Action.DELETE) if changed else None,
     )
-    done = write_versions(
-        spark, rows, versions, few=few, few_rows=few_rows, show_progress=show_progress
-    )
+    done = write_versions(spark, rows, versions, limits=limits, show_progress=show_progress)
     return Loaded(done, source)
 
 
@@ -96,7 +93,7 @@ def _first(
     spark: SparkSession,
     folding: Folding,
     new: DataFrame,
-    few_rows: int,
+    limits: Limits,
     show_progress: bool | None,
 ) -> Loaded:
     """Return the load into a table without rows: nothing is kept, and nothing is looked up."""
@@ -106,7 +103,7 @@ def _first(
         done = appended(table, write_rows(spark, alive, table, progress=progress))
     if done.is_nothing:
         return Loaded(done)
-    done = moved_to_catalog(done, few_rows)
+    done = moved_to_catalog(done, limits.new)
     # Rows that others add in the meantime may have the same keys.
     return Loaded(replace(done, changes=(DeleteRows(table), *done.changes)))
 

@@ -8,8 +8,9 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.rows import TableRows
-from shelduck.operations.write.changed import Limits, write_changed
+from shelduck.operations.write.changed import write_changed
 from shelduck.operations.write.delete import ORIGINS
+from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
 from shelduck.operations.write.unique_keys import folding_of, require_unique
 from shelduck.operations.write.update import require_free_names
 from shelduck.operations.write.versions import Versions, write_versions
@@ -29,8 +30,7 @@ def merge_rows(
     source: DataFrame,
     merge: Merge,
     *,
-    few: int = 0,
-    few_rows: int = 0,
+    limits: Limits = NOTHING_INLINED,
     show_progress: bool | None = None,
 ) -> Done:
     """Return the merge of ``source`` into a table; nothing is committed.
@@ -47,7 +47,7 @@ def merge_rows(
             spark,
             rows,
             marked(changed, table),
-            limits=Limits(few, few_rows),
+            limits=limits,
             contested=None if merge.only_inserts else refuse,
             show_progress=show_progress,
         )
@@ -59,9 +59,7 @@ def merge_rows(
         return Done(table)
     versions = _versions(found, counts, is_contested=bool(counted.contested))
     require_unique(spark, rows, versions, "MERGE")
-    return write_versions(
-        spark, rows, versions, few=few, few_rows=few_rows, show_progress=show_progress
-    )
+    return write_versions(spark, rows, versions, limits=limits, show_progress=show_progress)
 
 
 def _changed(spark: SparkSession, rows: TableRows, source: DataFrame, merge: Merge) -> DataFrame:

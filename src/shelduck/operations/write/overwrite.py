@@ -13,6 +13,7 @@ from shelduck.operations.done import Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.delete import delete_rows, truncate_rows
+from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.operations.write.unique_keys import folded_rows, require_apart
 from shelduck.operations.write.write_rows import write_rows
 from shelduck.spark.rows.assign import assign
@@ -30,13 +31,15 @@ def overwrite_table(
     new: DataFrame,
     *,
     by_position: bool = False,
+    limits: Limits = NOTHING_INLINED,
     show_progress: bool | None = None,
 ) -> Done:
     """Return the replacement of all rows; no row of the table is read."""
     fitting = _fitting(new, rows, by_position=by_position)
-    return _replaced(
+    done = _replaced(
         spark, rows, fitting, lambda _: truncate_rows(spark, rows), show_progress=show_progress
     )
+    return moved_to_catalog(done, limits.new)
 
 
 def overwrite_where(
@@ -46,7 +49,7 @@ def overwrite_where(
     where: Where,
     *,
     by_position: bool = False,
-    few: int = 0,
+    limits: Limits = NOTHING_INLINED,
     show_progress: bool | None = None,
 ) -> Done:
     """Return the replacement of the rows that match; InvalidRequest if a new row does not match."""
@@ -62,9 +65,10 @@ def overwrite_where(
                 " the rows that they replace; nothing was replaced; filter the rows, or widen the"
                 " condition"
             )
-        return delete_rows(spark, rows, where, few=few)
+        return delete_rows(spark, rows, where, few=limits.deleted)
 
-    return _replaced(spark, rows, fitting, delete, show_progress=show_progress)
+    done = _replaced(spark, rows, fitting, delete, show_progress=show_progress)
+    return moved_to_catalog(done, limits.new)
 
 
 def overwrite_partitions(
@@ -73,7 +77,7 @@ def overwrite_partitions(
     new: DataFrame,
     *,
     by_position: bool = False,
-    few: int = 0,
+    limits: Limits = NOTHING_INLINED,
     show_progress: bool | None = None,
 ) -> Done:
     """Return the replacement of all rows in the partitions of new rows.
@@ -95,10 +99,11 @@ def overwrite_partitions(
         written = replace(rows, files=tuple(own), inlined=())
         names = {f.name for f in table.columns if f.id in {k.column_id for k in table.partition}}
         chosen = InPartitions(spark, table, written.frame(spark, sorted(names)), files)
-        return delete_rows(spark, rows, chosen, few=few)
+        return delete_rows(spark, rows, chosen, few=limits.deleted)
 
     fitting = _fitting(new, rows, by_position=by_position)
-    return _replaced(spark, rows, fitting, delete, show_progress=show_progress)
+    done = _replaced(spark, rows, fitting, delete, show_progress=show_progress)
+    return moved_to_catalog(done, limits.new)
 
 
 def _fitting(new: DataFrame, rows: TableRows, *, by_position: bool) -> DataFrame:

@@ -29,6 +29,7 @@ from shelduck.operations.read.changes import look_up
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.operations.write.delete import file_deletes
+from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.planning.changes import ChangePlan, FeedSnapshots, Span
 from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
@@ -92,9 +93,10 @@ def restore_rows(
     found: Restoration,
     target: TableVersion,
     *,
+    limits: Limits = NOTHING_INLINED,
     show_progress: bool | None = None,
 ) -> Done:
-    """Write the files of a restoration; nothing is committed.
+    """Write the rows of a restoration; nothing is committed.
 
     ``target`` is the table after the restoration; rows are written in its columns and layout.
     """
@@ -122,7 +124,8 @@ def restore_rows(
     if not (deletes or found.inlined or changes or found.alteration):
         return Done(table)
     counts += Counts(deleted=removed + len(found.inlined))
-    return Done(table, (looked, *changes), tuple(paths), counts)
+    done = Done(target, (looked, *changes), tuple(paths), counts)
+    return replace(moved_to_catalog(done, limits.new), table=table)
 
 
 def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes], int]:

@@ -10,8 +10,9 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.rows import TableRows
-from shelduck.operations.write.changed import Limits, write_changed
+from shelduck.operations.write.changed import write_changed
 from shelduck.operations.write.delete import ORIGINS
+from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
 from shelduck.operations.write.unique_keys import require_unique, sets_keys
 from shelduck.operations.write.versions import Versions, write_versions
 from shelduck.spark.rows.assignments import Assignments, SetValue, updated_rows
@@ -29,8 +30,7 @@ def update_rows(
     where: Where | None,
     *,
     alias: str | None = None,
-    few: int = 0,
-    few_rows: int = 0,
+    limits: Limits = NOTHING_INLINED,
     show_progress: bool | None = None,
 ) -> Done:
     """Return the update of the rows that match, all without ``where``; nothing is committed.
@@ -50,7 +50,6 @@ def update_rows(
     )
     keys = sets_keys(table, [value.path for value in values])
     if has_jvm(spark) and not keys:
-        limits = Limits(few, few_rows)
         found = marked(changed, table, UPDATED)
         return write_changed(spark, rows, found, limits=limits, show_progress=show_progress)
     kept = keep(changed)
@@ -59,9 +58,7 @@ def update_rows(
     versions = Versions(Counts(updated=kept.count), updated=kept.rows, dead=kept.rows)
     if keys:
         require_unique(spark, rows, versions, "UPDATE")
-    return write_versions(
-        spark, rows, versions, few=few, few_rows=few_rows, show_progress=show_progress
-    )
+    return write_versions(spark, rows, versions, limits=limits, show_progress=show_progress)
 
 
 def require_free_names(table: TableVersion) -> None:

@@ -14,6 +14,7 @@ from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.delete import deleted
+from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
 from shelduck.operations.write.write_rows import write_rows
 from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
@@ -43,21 +44,20 @@ def write_versions(
     rows: TableRows,
     versions: Versions,
     *,
-    few: int = 0,
-    few_rows: int = 0,
+    limits: Limits = NOTHING_INLINED,
     show_progress: bool | None = None,
 ) -> Done:
     """Write rows and deletes of one statement; nothing is committed.
 
     Updated rows keep their row ids, so rows with and without row ids go to separate files: at most
-    two writes. Up to ``few`` deleted rows of files go to the catalog instead of delete files, and
-    up to ``few_rows`` new rows instead of data files.
+    two writes. Few rows go to the catalog instead, as ``limits`` say: they are computed already, so
+    that no file is written first.
     """
     table = rows.table
-    if 0 < versions.counts.updated + versions.counts.inserted <= few_rows:
+    if 0 < versions.counts.updated + versions.counts.inserted <= limits.new:
         batch = _in_catalog(table, versions)
         if batch.can_be_kept:
-            gone = _deletes(spark, rows, versions, few)
+            gone = _deletes(spark, rows, versions, limits.deleted)
             changes = gone.changes or (DeleteRows(table),)
             changes = (*changes, InlineRows(table.id, batch, table))
             return Done(table, changes, gone.paths, versions.counts)
@@ -74,7 +74,7 @@ def write_versions(
                     spreads=each.parts > 1,
                 )
                 files += written.files
-            gone = _deletes(spark, rows, versions, few)
+            gone = _deletes(spark, rows, versions, limits.deleted)
         except BaseException:
             discard(table, [f.path for f in files])
             raise
@@ -109,7 +109,8 @@ def _writes(rows: TableRows, versions: Versions) -> Iterator[_Write]:
     table, counts = rows.table, versions.counts
     updated, inserted = versions.updated, versions.inserted
     if updated is not None:
-        own = kept.with_row_id(updated) if kept.may_lack_row_ids(rows.files) else updated
+        may_lack = kept.may_lack_row_ids(rows.files, rows.inlined)
+        own = kept.with_row_id(updated) if may_lack else updated
         parts = kept.parts_of(counts.updated, rows.files)
         yield _Write(kept.versions(own, table, with_row_ids=True), parts, (ROW_ID_COLUMN,))
         if own is not updated:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.data_files import DataFile, InlinedRows
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, checkpoint, select_named
@@ -101,17 +101,18 @@ def of_catalog(rows: DataFrame) -> DataFrame:
 
 def with_row_id(rows: DataFrame) -> DataFrame:
     """Return the rows that have a row id."""
-    return rows.where(F.col(Origin.ROW_ID).isNotNull())
+    return rows.where(F.col(Origin.ROW_ID) >= 0)
 
 
 def without_row_id(rows: DataFrame) -> DataFrame:
-    """Return the rows that have no row id yet."""
-    return rows.where(F.col(Origin.ROW_ID).isNull())
+    """Return the rows that have no row id yet; a negative one is a transaction's own number."""
+    return rows.where(F.coalesce(F.col(Origin.ROW_ID), F.lit(-1)) < 0)
 
 
-def may_lack_row_ids(files: Iterable[DataFile]) -> bool:
-    """Return whether rows of these files may have no row id yet."""
-    return any(f.row_id_start is None for f in files)
+def may_lack_row_ids(files: Iterable[DataFile], inlined: Iterable[InlinedRows]) -> bool:
+    """Return whether rows of these files, or inlined rows, may have no row id yet."""
+    own = any(number < 0 for part in inlined for number in part.row_ids)
+    return own or any(f.row_id_start is None for f in files)
 
 
 def distinct(rows: DataFrame, columns: Sequence[str]) -> DataFrame:

@@ -10,12 +10,18 @@ from shelduck.sql.tokens.lexer import Kind, Token, tokenize
 
 _INTEGER = re.compile(r"\d{1,38}")
 _FRACTION = re.compile(r"\d{0,18}\.\d{1,18}")
+_TYPED = re.compile(r"(\d+|\d*\.\d+|\d+\.)(e[+-]?\d{1,3})?(bd|[lsydf])?", re.IGNORECASE)
+_BITS = {"L": 64, "S": 16, "Y": 8}
+_MOMENTS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
 _WORDS = {"NULL": "null", "TRUE": "boolean", "FALSE": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One literal: ``kind`` is null, boolean, integer, fraction, string, date or timestamp_ntz."""
+    """One literal: ``kind`` is null, boolean, integer, fraction, double, float, string or a moment.
+
+    A moment is date, timestamp, timestamp_ltz or timestamp_ntz, as it is written.
+    """
 
     kind: str
     text: str
@@ -76,16 +82,31 @@ def _cell(tokens: Sequence[Token]) -> Cell | None:
     if kinds == [Kind.STRING]:
         value = _plain_string(tokens[0])
         return None if value is None else Cell("string", value)
-    if kinds == [Kind.WORD, Kind.STRING] and tokens[0].key in ("DATE", "TIMESTAMP_NTZ"):
+    if kinds == [Kind.WORD, Kind.STRING] and tokens[0].key in _MOMENTS:
         value = _plain_string(tokens[1])
         return None if value is None else Cell(tokens[0].key.lower(), value)
     sign = "-" if tokens and tokens[0].key == "-" else ""
     if kinds[len(sign) :] != [Kind.NUMBER]:
         return None
-    number = tokens[-1].text
-    if _INTEGER.fullmatch(number):
-        return Cell("integer", sign + number)
-    return Cell("fraction", sign + number) if _FRACTION.fullmatch(number) else None
+    return _number(sign, tokens[-1].text)
+
+
+def _number(sign: str, text: str) -> Cell | None:
+    found = _TYPED.fullmatch(text)
+    if found is None:
+        return None
+    digits, exponent, suffix = found[1], found[2] or "", (found[3] or "").upper()
+    if suffix in ("D", "F") or (exponent and not suffix):
+        return Cell("float" if suffix == "F" else "double", sign + digits + exponent)
+    if exponent:
+        return None
+    if suffix in _BITS:
+        most = 2 ** (_BITS[suffix] - 1)
+        is_whole = digits.isdecimal() and -most <= int(sign + digits) < most
+        return Cell("integer", sign + digits) if is_whole else None
+    if _INTEGER.fullmatch(digits):
+        return Cell("fraction" if suffix else "integer", sign + digits)
+    return Cell("fraction", sign + digits) if _FRACTION.fullmatch(digits) else None
 
 
 def _plain_string(token: Token) -> str | None:

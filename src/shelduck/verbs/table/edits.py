@@ -10,6 +10,7 @@ from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
 from shelduck.operations.done import Done
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.delete import delete_rows, truncate_rows
+from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.merge import merge_rows
 from shelduck.operations.write.overwrite import (
     overwrite_partitions,
@@ -23,10 +24,9 @@ from shelduck.spark.scan.matching import Column, Condition, Where
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.verbs.table.merge_clauses import assignments
 from shelduck.work.handle import TableHandle
-from shelduck.work.lookup import few_deletes
 from shelduck.work.results import Result
 from shelduck.work.rows.evolving import evolved_rows, telling_plan
-from shelduck.work.rows.keyed import changed_rows, few_rows, settled_rows
+from shelduck.work.rows.keyed import changed_rows, settled_rows
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
@@ -47,7 +47,7 @@ class EditVerbs(TableHandle):
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = changed_rows(unit, self.name)
-            few = few_deletes(self._state, self._unit, rows)
+            few = limits_of(self._state.store, rows.table).deleted
             return delete_rows(self._state.spark, rows, chosen, few=few)
 
         return carry_out_rows(self._state, self._unit, prepare)
@@ -73,14 +73,12 @@ class EditVerbs(TableHandle):
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = settled_rows(unit, self.name)
-            few = few_deletes(self._state, self._unit, rows)
             return update_rows(
                 self._state.spark,
                 rows,
                 set_values,
                 chosen,
-                few=few,
-                few_rows=few_rows(few, rows.table),
+                limits=limits_of(self._state.store, rows.table),
                 show_progress=self._state.show_progress,
             )
 
@@ -128,7 +126,7 @@ class EditVerbs(TableHandle):
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = settled_rows(unit, self.name)
-            return merge_into(self._state, self._unit, rows, source, wanted)
+            return merge_into(self._state, rows, source, wanted)
 
         return carry_out_rows(self._state, self._unit, prepare)
 
@@ -159,6 +157,7 @@ class EditVerbs(TableHandle):
                     rows,
                     df,
                     by_position=by_position,
+                    limits=limits_of(self._state.store, rows.table),
                     show_progress=self._state.show_progress,
                 )
             return overwrite_where(
@@ -167,7 +166,7 @@ class EditVerbs(TableHandle):
                 df,
                 chosen,
                 by_position=by_position,
-                few=few_deletes(self._state, self._unit, rows),
+                limits=limits_of(self._state.store, rows.table),
                 show_progress=self._state.show_progress,
             )
 
@@ -191,7 +190,7 @@ class EditVerbs(TableHandle):
                 rows,
                 df,
                 by_position=by_position,
-                few=few_deletes(self._state, self._unit, rows),
+                limits=limits_of(self._state.store, rows.table),
                 show_progress=self._state.show_progress,
             )
 
@@ -207,23 +206,19 @@ class EditVerbs(TableHandle):
         return carry_out_rows(self._state, self._unit, prepare)
 
 
-def merge_into(
-    state: LakeState, unit: UnitOfWork | None, rows: TableRows, source: DataFrame, merge: Merge
-) -> Done:
-    """Merge into rows as one statement of ``unit``, with the columns that the merge asks for."""
+def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merge) -> Done:
+    """Merge into rows as one statement, with the columns that the merge asks for."""
     evolution, given = NO_EVOLUTION, StructType()
     if merge.schema_evolution:
         evolution, given = FULL_EVOLUTION, evolving_columns(merge, source.schema)
     rows, alter = evolved_rows(rows, given, evolution)
-    few = 0 if alter else few_deletes(state, unit, rows)
     with telling_plan(state, rows.table, given, evolution):
         done = merge_rows(
             state.spark,
             rows,
             source,
             merge,
-            few=few,
-            few_rows=few_rows(few, rows.table),
+            limits=limits_of(state.store, rows.table),
             show_progress=state.show_progress,
         )
     return done if done.is_nothing else replace(done, alter=alter)

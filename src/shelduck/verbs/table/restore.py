@@ -11,6 +11,7 @@ from shelduck.model.changes.change import AlterTable
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Done
+from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.restore import Restoration, plan_restore, restore_rows
 from shelduck.work.handle import TableHandle
 from shelduck.work.instants import instant
@@ -102,10 +103,12 @@ class RestoreVerbs(TableHandle):
         workspace = unit.workspace
         if found.alteration is not None:
             workspace.alter_table(_with_todays_rollups(found.alteration))
+        target = workspace.table(self.name)
         return restore_rows(
             self._state.spark,
             found,
-            workspace.table(self.name),
+            target,
+            limits=limits_of(self._state.store, target),
             show_progress=self._state.show_progress,
         )
 

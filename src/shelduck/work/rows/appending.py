@@ -19,7 +19,7 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Done, discard
 from shelduck.operations.write.append import append_rows
-from shelduck.operations.write.inlining import inline_limit
+from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.load import Loaded
 from shelduck.planning.rebase import moved
 from shelduck.spark.rows.named_rows import NamedRows
@@ -119,14 +119,16 @@ def _append(
     writer = Writer(state.store, state.leases) if unit is None else unit.writer
     try:
         with telling_plan(state, planned, rows.df.schema, how.evolution):
+            # A schema change must not end between this statement and the commit of its unit.
+            target = planned if unit is None else writer.register(planned)
             done = append_rows(
                 state.spark,
                 fitting,
-                planned,
+                target,
                 by_position=rows.by_position,
                 in_one_task=how.in_one_task,
                 show_progress=state.show_progress,
-                inline_limit=0 if unit or alter else inline_limit(state.store, planned),
+                limits=limits_of(state.store, target),
                 register=writer.register,
             )
         done = replace(done, alter=alter)
@@ -146,7 +148,6 @@ def _load(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manne
             by_position=meant.by_position,
             evolution=how.evolution,
             delete_sign=how.delete_sign,
-            alone=unit is None,
             in_one_task=how.in_one_task,
         )
 

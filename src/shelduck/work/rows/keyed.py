@@ -10,21 +10,20 @@ from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution
 from shelduck.model.changes.settled import Settling
 from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, table_keys
 from shelduck.model.tables.properties import require_known
-from shelduck.model.tables.rollup import rollup_names, rollup_of, rollup_table
-from shelduck.model.tables.schema import Kind
+from shelduck.model.tables.rollup import is_followed, rollup_of, rollup_table
 from shelduck.model.tables.table import TableVersion
-from shelduck.model.tables.writable import is_writable
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.append import append_rows
+from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.load import Loaded, fold_rows, load_rows
 from shelduck.spark.merge.load_rows import ordered
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.rows.rescuing import rescue_rows
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
-from shelduck.work.lookup import few_deletes, rows_of
+from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName
 from shelduck.work.rows.evolving import evolved_rows, telling_plan
 from shelduck.work.rows.following import feed_since, stage_followed
@@ -43,21 +42,7 @@ def is_plain(table: TableVersion) -> bool:
     Raises NewerFormat if only a newer Shelduck can tell.
     """
     require_known(table)
-    return not folds(table) and not _is_followed(table)
-
-
-def _is_followed(table: TableVersion) -> bool:
-    return bool(rollup_names(table)) or rollup_of(table) is not None
-
-
-def few_rows(few: int, table: TableVersion) -> int:
-    """Return how many new rows a statement may put into the catalog, where ``few`` deletes may go.
-
-    Rollups follow files. What Spark cannot write is not kept either.
-    """
-    shapes = (leaf.shape for leaf in table.columns.leaves())
-    can_write = all(isinstance(shape, Kind) or is_writable(shape) for shape in shapes)
-    return few if can_write and not _is_followed(table) else 0
+    return not folds(table) and not is_followed(table)
 
 
 def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
@@ -120,12 +105,8 @@ def load(
     evolution: Evolution = NO_EVOLUTION,
     delete_sign: str | None = None,
     in_one_task: bool = False,
-    alone: bool = False,
 ) -> Loaded:
-    """Load rows as one statement of ``unit``, according to the key model of the table.
-
-    ``alone``: the unit is for this statement only, so that few rows may stay in the catalog.
-    """
+    """Load rows as one statement of ``unit``, according to the key model of the table."""
     rows = settled_rows(unit, name)
     df, sign = _with_sign_last(df, rows.table, delete_sign)
     given = StructType()
@@ -136,7 +117,7 @@ def load(
         apart = () if sign is None else (sign,)
         df, _ = rescue_rows(df, rows.table, evolution.rescue, keep=apart)
     with telling_plan(unit.state, rows.table, given, evolution):
-        how = _Landing(by_position, in_one_task, alone and alter is None, sign)
+        how = _Landing(by_position, in_one_task, sign)
         loaded = _loaded(unit, rows, df, how)
     done = loaded.done
     return loaded if done.is_nothing else replace(loaded, done=replace(done, alter=alter))
@@ -148,11 +129,11 @@ class _Landing:
 
     by_position: bool
     in_one_task: bool
-    alone: bool
     sign: str | None
 
 
 def _loaded(unit: UnitOfWork, rows: TableRows, df: DataFrame, how: _Landing) -> Loaded:
+    limits = limits_of(unit.state.store, rows.table)
     if not folds(rows.table):
         done = append_rows(
             unit.state.spark,
@@ -161,6 +142,7 @@ def _loaded(unit: UnitOfWork, rows: TableRows, df: DataFrame, how: _Landing) -> 
             by_position=how.by_position,
             in_one_task=how.in_one_task,
             show_progress=unit.state.show_progress,
+            limits=limits,
         )
         return Loaded(done)
     fitting = assign(
@@ -170,14 +152,11 @@ def _loaded(unit: UnitOfWork, rows: TableRows, df: DataFrame, how: _Landing) -> 
         by_position=how.by_position,
         keep=() if how.sign is None else (how.sign,),
     )
-    most = few_deletes(unit.state, None if how.alone else unit, rows)
-    few = few_rows(most, rows.table)
     return load_rows(
         unit.state.spark,
         rows,
         ordered(fitting, how.sign),
-        few=few,
-        few_rows=few,
+        limits=limits,
         show_progress=unit.state.show_progress,
     )
 

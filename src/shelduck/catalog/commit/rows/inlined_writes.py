@@ -45,8 +45,9 @@ def write_inlined_rows(
     rows: list[tuple[Stored, ...]] = []
     for number, row in enumerate(batch.rows):
         known = batch.row_ids[number] if batch.row_ids else None
-        row_id = next_id if known is None else known
-        next_id += known is None
+        is_new = known is None or known < 0
+        row_id = next_id if is_new else known
+        next_id += is_new
         values = zip(encoders, row, strict=True)
         stored = (None if value is None else encode(value) for encode, value in values)
         rows.append((row_id, draft.id, None, *stored))

@@ -63,7 +63,7 @@ public class ChangeWriter extends OutputWriter {
 
   public void write(InternalRow row) {
     long action = row.getLong(rowId + 1);
-    if (action == INSERT || (action == UPDATE && row.isNullAt(rowId))) {
+    if (action == INSERT || (action == UPDATE && lacksId(row))) {
       if (fresh == null) {
         fresh = beside("-new", bare.schema());
       }
@@ -105,6 +105,11 @@ public class ChangeWriter extends OutputWriter {
     String name = path.substring(0, path.length() - PARQUET.length()) + suffix + PARQUET;
     return factory.newInstance(
         name, columns, new TaskAttemptContextImpl(conf, context.getTaskAttemptID()));
+  }
+
+  /** Rows of an open transaction have no row id yet, or a negative number of its own. */
+  private boolean lacksId(InternalRow row) {
+    return row.isNullAt(rowId) || row.getLong(rowId) < 0;
   }
 
   private static Long number(InternalRow row, int at) {

@@ -9,6 +9,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
@@ -102,7 +103,9 @@ public final class LakePlans {
     Seq leaves = rows.queryExecution().analyzed().collectLeaves();
     for (int i = 0; i < leaves.size(); i++) {
       if (!(leaves.apply(i) instanceof LocalRelation)
-          && !(leaves.apply(i) instanceof OneRowRelation)) {
+          && !(leaves.apply(i) instanceof OneRowRelation)
+          // VALUES that name the current time or user: they are known when Spark optimizes.
+          && !(leaves.apply(i) instanceof ResolvedInlineTable)) {
         return false;
       }
     }
