@@ -22,7 +22,7 @@ WALKS = {
     "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 88),
     "append": (lambda _, table, rows: table.append(rows), 105),
     "read": (lambda _, table, __: table.read().where("id > 3").collect(), 64),
-    "DELETE": (lambda _, table, __: table.delete("id = 7"), 100),
+    "DELETE": (lambda _, table, __: table.delete("id = 7"), 101),
     "a heavy change": (lambda lake, *_: convert(lake), 174),
 }
 
