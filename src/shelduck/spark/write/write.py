@@ -148,9 +148,12 @@ def _removed_if_failed(spark: SparkSession, table: TableVersion, write: _Write) 
         except BaseException as error:
             # Tasks that still run would write files that nobody removes.
             jobs.stop()
+            told: dict[str, Report] = {}
+            with suppress(Py4JError):
+                told = write.told()
             # If the storage is what fails, remove_orphans finds the files later.
-            with suppress(OSError, Py4JError):
-                delete_write(table.path, write.name, write.told())
+            with suppress(OSError):
+                delete_write(table.path, write.name, told)
             what = f"write to {table.full_name}"
             failed = failure_of(error) or storage_failure(error, table.path, what)
             if failed is None:
