@@ -62,8 +62,8 @@ POINTS = {
     OVERWRITE: ["before 2"],
     COMPACT: ["job", _REWRITTEN, "before", "after"],
 }
-# The files of a partitioned table are moved to where those of their partitions are.
-POINTS_OF_PARTITIONS = {APPEND: [_MOVED, _PLACED], COMPACT: [_MOVED, "after"]}
+# Tasks write new files of partitions where they stay; those of a compaction are moved there.
+POINTS_OF_PARTITIONS = {APPEND: ["job", _PLACED], COMPACT: [_MOVED, "after"]}
 CASES = [("t", s, p) for s, points in POINTS.items() for p in points] + [
     ("p", s, p) for s, points in POINTS_OF_PARTITIONS.items() for p in points
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck.spark.write import bucket_hash, write
+from shelduck.spark.files.storage import carry_file
+from shelduck.spark.write import bucket_hash, placing, write
 from tests.support.oracle import DuckDBOracle
 
 IDENTITY, BUCKET = "x", "bucket(1000000, x)"
@@ -104,6 +105,16 @@ _FILES = (
 )
 
 
+_DIRECTORIES = (
+    "SELECT DISTINCT regexp_extract(f.path, '^(.*/)[^/]*$', 1)"
+    " FROM __ducklake_metadata_lake.ducklake_data_file f"
+    " JOIN __ducklake_metadata_lake.ducklake_table t ON t.table_id = f.table_id"
+    " WHERE t.table_name = '{}' AND f.partition_id IS NOT NULL ORDER BY ALL"
+)
+# Types of which Spark writes some values in another way than DuckDB.
+MOVED = {"FLOAT", "DOUBLE", "DECIMAL(3,3)", "DECIMAL(18,18)", "DECIMAL(38,38)", "DATE"}
+
+
 # One for each way in which bytes to hash are made.
 HASHES = ("BIGINT", "DOUBLE", "DECIMAL(38,2)", "TIMETZ", "TIMESTAMP", "STRING", "BINARY")
 
@@ -118,7 +129,20 @@ def types(request, monkeypatch):
     return HASHES
 
 
-def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_path):
+@pytest.fixture
+def moved(monkeypatch):
+    """The files that did not begin in the directories of their partitions."""
+    found = []
+
+    def carried(source, target):
+        found.append(target)
+        carry_file(source, target)
+
+    monkeypatch.setattr(placing, "carry_file", carried)
+    return found
+
+
+def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_path, moved):
     """Each row gets the partition that DuckDB gives it, and each file is of one partition."""
     tables = {f"t{n}": kind for n, kind in enumerate(types)}
     with DuckDBOracle(sqlite_url, data_path) as duckdb:
@@ -145,3 +169,8 @@ def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_pat
             # To DuckDB both zeros are one value too; it names the partition by the one it met.
             its = [(n, "0.0" if v == "-0.0" else v, c) for n, v, c in its]
             assert sorted(ours, key=str) == sorted(its, key=str), kind
+            ours, its = (duckdb.sql(_DIRECTORIES.format(t)) for t in (table, f"d_{table}"))
+            assert set(ours) == {(d.replace("=-0.0/", "=0.0/"),) for (d,) in its}, kind
+    if types == tuple(TYPES):
+        kinds = {tables[path.removeprefix(data_path).split("/")[1]] for path in moved}
+        assert kinds == MOVED

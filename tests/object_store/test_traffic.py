@@ -35,13 +35,18 @@ def test_an_append_makes_few_requests_for_each_file(seen):
     assert total["first append"] <= 3 * FILES + 10
     assert total["append"] <= 3 * FILES + 10
     assert total["append 1"] <= 13
-    # The files of partitions are copied to their place.
-    assert total["append 5 partitions"] <= 4 * 5 + 10
+    # Tasks write the files of partitions where they stay.
+    assert total["append 5 partitions"] <= 3 * 5 + 10
+    assert "COPY" not in seen["traffic"]["append 5 partitions"]
     assert seen["traffic"]["append"]["PUT"] == FILES
     # Two files were replaced, and each has one request to open it and one to read it at most.
     assert total["read"] <= 2 * (2 * FILES + 1)
     assert seen["traffic"]["cleanup"]["DELETE_MANY"] == 1
     assert sum(seen["connect"].values()) <= 2
+
+
+def test_a_write_into_partitions_that_fails_leaves_no_object(seen):
+    assert seen["faults"]["left in partitions"] == []
 
 
 APPENDED = [40, 780]
@@ -58,6 +63,7 @@ def test_a_fault_that_passes_is_not_seen(seen):
     ("name", "told"),
     [
         ("append: slow for ever", ("write to main.f", "too busy", "part-0")),
+        ("partitions: refused", ("write to main.g", "refuses these credentials")),
         ("append: reset for ever", ("write to main.f", "does not answer", "part-0")),
         ("append: expired", ("write to main.f", "expired", "part-0")),
         ("landing: slow for ever", ("the last look at new files", "too busy")),

@@ -18,7 +18,7 @@ from shelduck.operations.write.delete import deleted, truncate_rows
 from shelduck.operations.write.overwrite import overwrite_table
 from shelduck.planning.shadows import shadow_name
 from shelduck.spark.deletes.delete_files import DeadRows
-from shelduck.spark.write.write import WrittenFiles, _removed_if_failed, fresh_name
+from shelduck.spark.write.write import WrittenFiles, _removed_if_failed, _Write, fresh_name
 from tests.simulation.files import StandIn
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class StandInSpark:
         if not rows.rows:
             return WrittenFiles((), 0, 0)
         directory = fresh_name(table)
-        with _removed_if_failed(None, table, directory):
+        with _removed_if_failed(None, table, _Write(directory, None)):
             made = self._written(directory, rows, table, len(lineage))
         return WrittenFiles((made,), len(rows.rows), made.file_size_bytes)
 
@@ -161,7 +161,7 @@ class StandInSpark:
         directory = fresh_name(table)
         path = f"{directory}/{file.id}-dead.parquet"
         dead = dict.fromkeys([*gone, *self._dead(file)])
-        with _removed_if_failed(None, table, directory):
+        with _removed_if_failed(None, table, _Write(directory, None)):
             size = simulation.files.put(table.path + path, StandIn(dead=dead))
         made = NewDeleteFile(path, len(dead), size, 40)
         return DeadRows(len(gone), made, takes_inlined=bool(file.inlined_deletes))

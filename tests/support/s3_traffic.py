@@ -55,13 +55,7 @@ def traffic(lake: shelduck.Lake, endpoint: str) -> dict[str, dict[str, int]]:
 def many_files(lake: shelduck.Lake, endpoint: str) -> list[dict[str, int]]:
     """Requests to open a table of many files, and to plan a query of it."""
     lake.sql("CREATE TABLE many AS SELECT 1L AS id, 2L AS p")
-    client = boto3.client(
-        "s3",
-        endpoint_url=endpoint,
-        region_name="us-east-1",
-        aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET,
-    )
+    client = _client(endpoint)
     first = lake.sql("SELECT filename FROM many").first()[0]
     source = {"Bucket": BUCKET, "Key": first.split("/", 3)[3]}
     for n in range(MANY - 1):
@@ -119,6 +113,17 @@ def faults(lake: shelduck.Lake, endpoint: str) -> dict[str, object]:
     with_fault("append: reset for ever", append, Fault("PUT", part, "reset", after=1))
     with_fault("append: expired", append, Fault("", part, "400", after=2))
     with_fault("landing: slow for ever", append, Fault("HEAD", part, "503", after=4))
+    lake.sql("CREATE TABLE g (id BIGINT, p BIGINT)")
+    lake.sql("ALTER TABLE g SET PARTITIONED BY (p)")
+    parts = rows.coalesce(1).selectExpr("id", "id % 5 AS p")
+    # The task has written the other partitions by then.
+    with_fault(
+        "partitions: refused",
+        lambda: lake.table("g").append(parts),
+        Fault("PUT", "/main/g/p=4/", "403"),
+    )
+    listing = _client(endpoint).list_objects_v2(Bucket=BUCKET, Prefix="lake/main/g/")
+    seen["left in partitions"] = [found["Key"] for found in listing.get("Contents", ())]
     with_fault(
         "delete: slow for ever",
         lambda: lake.sql("DELETE FROM f WHERE id = 7"),
@@ -137,6 +142,16 @@ def faults(lake: shelduck.Lake, endpoint: str) -> dict[str, object]:
     with_fault("cleanup again", clean)
     with_fault("orphans", lambda: lake.remove_orphans(older_than="0 seconds"))
     return seen
+
+
+def _client(endpoint: str):
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+    )
 
 
 def session(folder: Path) -> SparkSession:

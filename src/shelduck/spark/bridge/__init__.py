@@ -7,6 +7,7 @@ from shelduck.spark.bridge.faults import DAMAGED, file_fault
 from shelduck.spark.bridge.jvm import checkpoint, has_jvm
 from shelduck.spark.bridge.named import Named, column_of, equal_columns, select_named, select_names
 from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
+from shelduck.spark.bridge.reports import Report, Reports
 
 __all__ = [
     "DAMAGED",
@@ -16,6 +17,8 @@ __all__ = [
     "FileEntry",
     "Lister",
     "Named",
+    "Report",
+    "Reports",
     "bridge_for",
     "checkpoint",
     "column_of",

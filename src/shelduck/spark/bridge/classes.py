@@ -54,6 +54,8 @@ _CLASSES = (
     "ChangeWriter",
     "ChangeWriters",
     "LakeCommitter",
+    "FinalPlaces",
+    "AttemptFiles",
     "ReportedWriter",
     "ReportedWriters",
     "SafeFilters",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import uuid
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -49,6 +47,7 @@ from shelduck.spark.bridge.jvm import (
     java_gateway,
     java_session,
 )
+from shelduck.spark.bridge.reports import OPTION, Reports
 from shelduck.spark.reader_options import READER_OPTIONS
 from shelduck.spark.stores.homes import listed_path, spark_options, spark_path
 
@@ -73,7 +72,7 @@ _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
 _COLUMNS = "shelduck.columns"
 _UNTRUSTED = "shelduck.untrusted"
-_REPORTS = "shelduck.reports"
+_PARTITION_NAMES = "shelduck.partition.names"
 _starting = threading.Lock()
 # Sessions whose optimizer has the rule of metadata answers.
 _answering: WeakSet[SparkSession] = WeakSet()
@@ -123,19 +122,29 @@ class Bridge:
         """Return the option of a write of changed rows; see `shelduck.spark.write.changes`."""
         return {"shelduck.changes": "true"}
 
-    def save(self, writer: DataFrameWriter, place: str) -> dict[str, bytes | None]:
-        """Write by `write_format` into a directory; return the footer of each file by its name.
+    def reports(self) -> Reports:
+        """Return what `save` fills; take the reports even if it fails, or Java keeps them."""
+        return Reports(self.plans)
 
-        Nothing else in the directory is a result: it may be of tasks that failed. A footer is None
-        if this Spark does not show it.
+    def save(
+        self,
+        writer: DataFrameWriter,
+        place: str,
+        reports: Reports,
+        *,
+        keys: Sequence[str] | None = None,
+    ) -> None:
+        """Write by `write_format` into the directory of a write, ``place``.
+
+        With ``keys``, the names of the partition keys as paths have them, tasks write into the
+        directories that DuckDB would choose, beside ``place``, under names that begin with that of
+        the write. An empty name is no directory. Only files in ``reports`` are results: others may
+        be of tasks that failed.
         """
-        name = uuid.uuid4().hex
-        options = {_REPORTS: name, **spark_options([place])}
-        try:
-            writer.options(**options).save(spark_path(place))
-        finally:
-            reports = field_rows(str(self.plans.reports(name)))
-        return {file: b64decode(text) if text else None for file, text in reports}
+        options = {OPTION: reports.name, **spark_options([place])}
+        if keys is not None:
+            options[_PARTITION_NAMES] = rows_of([keys])
+        writer.options(**options).save(spark_path(place))
 
     def bucket_hash(self, value: Column) -> Column:
         """Return DuckDB's hash for buckets, a 31-bit int, of a column of bigint, double or binary.

@@ -16,7 +16,7 @@ from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DataFile
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table import TableVersion
-from shelduck.spark.bridge import Deletes, FileEntry, bridge_for
+from shelduck.spark.bridge import Deletes, FileEntry, Report, bridge_for
 from shelduck.spark.files.physical import FIELD_ID, SNAPSHOT_COLUMN
 from shelduck.spark.files.plain_deletes import plain_deletes
 from shelduck.spark.files.results import results
@@ -145,7 +145,7 @@ def dead_positions(
 
 def _save(
     spark: SparkSession, rows: DataFrame, place: str, ids: Mapping[str, int]
-) -> dict[str, bytes | None] | None:
+) -> dict[str, Report] | None:
     """Return what the bridge knows of the files that it wrote."""
     bridge = bridge_for(spark)
     if bridge is None:
@@ -154,4 +154,9 @@ def _save(
     options = bridge.id_options({(name,): number for name, number in ids.items()})
     writer = rows.write.format(bridge.write_format).partitionBy(FILE)
     writer = writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **options)
-    return bridge.save(writer, place)
+    reports = bridge.reports()
+    try:
+        bridge.save(writer, place, reports)
+    finally:
+        found = reports.taken()
+    return found

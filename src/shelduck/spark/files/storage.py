@@ -289,6 +289,17 @@ def _walk(root: str, below: str) -> Iterator[Stored]:
                 yield from _walk(root, f"{below}{entry.name}/")
 
 
+def list_of_write(directory: str, write: str) -> list[str]:
+    """Return the names of the files of a write in ``directory``, which ends in '/'.
+
+    They begin with the name of the write. On S3 with boto3, other files there cost no request.
+    """
+    pages = object_pages(directory + write)
+    if pages is not None:
+        return [write + name for page in pages for name, _, _ in page]
+    return [name for name in list_names(directory) if name.startswith(write)]
+
+
 def list_names(directory: str) -> list[str]:
     """Return the names of the entries of a directory, none if there is no such directory."""
     files, name = filesystem(directory)

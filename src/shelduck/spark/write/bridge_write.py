@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from shelduck.model.tables.options import TableOptions
-from shelduck.spark.bridge import Bridge, Named, select_named
+from shelduck.spark.bridge import Bridge, Named, Reports, select_named
 from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema
 from shelduck.spark.write.changes import MARKS
 from shelduck.spark.write.clustering import Clustering
@@ -19,10 +19,11 @@ def write_by_bridge(
     clustering: Clustering,
     *,
     place: str,
+    reports: Reports,
     options: TableOptions,
     changes: bool = False,
-) -> dict[str, bytes | None]:
-    """Write the rows below ``place``, each partition in its own directory; see `Bridge.save`.
+) -> None:
+    """Write the rows below ``place``, or each partition where it stays; see `Bridge.save`.
 
     ``changes``: the rows are those of `shelduck.spark.write.changes`.
     """
@@ -34,4 +35,5 @@ def write_by_bridge(
         writer = writer.options(**bridge.change_options)
     # Every row has another id, so a search for repetitions takes time and finds none.
     writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
-    return bridge.save(writer.partitionBy(*clustering.columns), place)
+    keys = clustering.directory_keys() if clustering.keys else None
+    bridge.save(writer.partitionBy(*clustering.columns), place, reports, keys=keys)

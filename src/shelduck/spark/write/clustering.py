@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_files import NewDataFile
-from shelduck.model.tables.partition import IDENTITY, partition_directory
+from shelduck.model.tables.partition import IDENTITY, directory_keys, partition_directory
 from shelduck.model.tables.sorting import parse_sort_key
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Named
@@ -72,14 +73,21 @@ class Clustering:
         keys = [key.named for key in self.keys]
         return [partition_directory(keys, file.partition_values) for file in files]
 
-    def told(self, file: NewDataFile) -> NewDataFile:
-        """Return a newly written file with the partition in its path.
+    def directory_keys(self) -> list[str]:
+        """Return the texts before the ``=`` of these directories; '' for a key that has none."""
+        if not self.table.options.hive_file_pattern:
+            return [""] * len(self.keys)
+        return [quote(name, safe="") for name in directory_keys([key.named for key in self.keys])]
 
-        Raises CorruptLake if the file's own statistics show another partition.
+    def told(self, file: NewDataFile, working: str) -> NewDataFile:
+        """Return a newly written file with its partition.
+
+        ``working`` are the directories of `columns` in which Spark puts it. Raises CorruptLake if
+        the file's own statistics show another partition.
         """
         if not self.keys:
             return file
-        parts = file.path.split("/")[-1 - len(self.keys) : -1]
+        parts = working.split("/")
         values = tuple(value_of(k, part) for k, part in zip(self.keys, parts, strict=True))
         for key, value in zip(self.keys, values, strict=True):
             self._check(file, key, value)

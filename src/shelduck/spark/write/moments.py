@@ -32,7 +32,7 @@ def hour_of(value: Column, leaf: Leaf) -> Column:
 
 
 def moment_text(value: Column, leaf: Leaf) -> Column:
-    """Return a timestamp as text, or its microseconds if the year does not have four digits."""
+    """Return a timestamp as DuckDB writes it, or its microseconds if the year is not 1 to 9999."""
     number = micros(value, leaf)
     usual = number.between(_FIRST_USUAL, _LAST_USUAL)
     clock = F.pmod(number, F.lit(DAY_MICROS))
@@ -44,6 +44,9 @@ def moment_text(value: Column, leaf: Leaf) -> Column:
         floor_div(clock, 10**6) % 60,
         clock % 10**6,
     )
+    text = F.regexp_replace(text, r"\.?0*$", "")
+    if str(leaf) == "timestamptz":
+        text = F.concat(text, F.lit("+00"))
     return F.when(usual, text).otherwise(number.cast("string"))
 
 

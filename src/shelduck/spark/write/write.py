@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -27,11 +28,11 @@ from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.text.names import write_directory
-from shelduck.spark.bridge import bridge_for
+from shelduck.spark.bridge import Bridge, Report, Reports, bridge_for
 from shelduck.spark.files.layouts import layout_of
 from shelduck.spark.files.physical import PhysicalSchema, physical_schema
 from shelduck.spark.files.reaching import require_writable
-from shelduck.spark.files.results import Results, results
+from shelduck.spark.files.results import Results, delete_write, placed_results, results
 from shelduck.spark.files.stats import file_stats
 from shelduck.spark.files.storage import delete_directory, delete_file
 from shelduck.spark.rows.assign import failure_of
@@ -100,19 +101,19 @@ def write_files(
     options = replace(options, parquet_compression=compression or options.parquet_compression)
     clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
     parts = (clustering.arranged(spark, df, spreads=spreads), physical, clustering)
-    directory = fresh_name(table)
-    place = table.path + directory
+    bridge = bridge_for(spark)
+    write = _Write(fresh_name(table), None if bridge is None else bridge.reports())
     require_writable(table.path)
     of_table = {"shelduck.table": table.full_name}
-    with _removed_if_failed(spark, table, directory), timed(WRITE_DURATION, of_table):
-        found = _write(spark, *parts, place=place, options=options, changes=changes)
+    with _removed_if_failed(spark, table, write), timed(WRITE_DURATION, of_table):
+        found = _write(spark, bridge, *parts, write=write, options=options, changes=changes)
         origins = None
         if changes:
             found, origins = _origins(spark, found)
-        written = _look_at(spark, clustering, directory, found, progress, extra=len(lineage))
-        written = replace(_in_partitions(clustering, directory, written), origins=origins)
-    if not written.files:
-        delete_directory(place_below(table.path, directory))
+        written = _look_at(spark, clustering, found, progress, extra=len(lineage))
+        written = replace(_in_partitions(clustering, write.name, written), origins=origins)
+    if not written.files and found.directory != table.path:
+        delete_directory(place_below(table.path, write.name))
     return _recorded(written, of_table)
 
 
@@ -123,18 +124,36 @@ def _recorded(written: WrittenFiles, of_table: Mapping[str, str]) -> WrittenFile
     return written
 
 
+@dataclass(slots=True)
+class _Write:
+    """One write: the name of its directory, and what its tasks report, if there is a bridge."""
+
+    name: str
+    reports: Reports | None
+    _told: dict[str, Report] = field(default_factory=dict)
+
+    def told(self) -> dict[str, Report]:
+        """Return all that tasks have reported so far."""
+        if self.reports is not None:
+            self._told.update(self.reports.taken())
+        return self._told
+
+
 @contextmanager
-def _removed_if_failed(spark: SparkSession, table: TableVersion, directory: str) -> Iterator[None]:
-    """Delete the directory of a write that fails or is interrupted; say what is wrong."""
+def _removed_if_failed(spark: SparkSession, table: TableVersion, write: _Write) -> Iterator[None]:
+    """Delete the files of a write that fails or is interrupted; say what is wrong."""
     with stopped_on_error(spark) as jobs:
         try:
             yield
         except BaseException as error:
             # Tasks that still run would write files that nobody removes.
             jobs.stop()
+            told: dict[str, Report] = {}
+            with suppress(Py4JError):
+                told = write.told()
             # If the storage is what fails, remove_orphans finds the files later.
             with suppress(OSError):
-                delete_directory(place_below(table.path, directory))
+                delete_write(table.path, write.name, told)
             what = f"write to {table.full_name}"
             failed = failure_of(error) or storage_failure(error, table.path, what)
             if failed is None:
@@ -174,7 +193,7 @@ def _origins(spark: SparkSession, found: Results) -> tuple[Results, Origins]:
 
 
 def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) -> WrittenFiles:
-    """Move the files of a write to the directories of their partitions."""
+    """Move the files of a write to the directories of their partitions, if tasks could not."""
     if not clustering.keys:
         return written
     where = clustering.directories(written.files)
@@ -184,27 +203,35 @@ def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) ->
 
 def _write(
     spark: SparkSession,
+    bridge: Bridge | None,
     rows: DataFrame,
     physical: PhysicalSchema,
     clustering: Clustering,
     *,
-    place: str,
+    write: _Write,
     options: TableOptions,
     changes: bool,
 ) -> Results:
-    """Write the rows and return the files that are found there."""
-    bridge = bridge_for(spark)
+    """Write the rows and return the files."""
+    root = clustering.table.path
+    place = root + write.name
     parts = (rows, physical, clustering)
-    reports = None
-    if bridge is not None:
-        reports = write_by_bridge(bridge, *parts, place=place, options=options, changes=changes)
+    told = None
+    if bridge is not None and write.reports is not None:
+        reports = write.reports
+        write_by_bridge(
+            bridge, *parts, place=place, reports=reports, options=options, changes=changes
+        )
+        told = write.told()
+        if clustering.keys:
+            return placed_results(root, write.name, told)
     elif physical.has_repeated:
         if not write_by_arrow(*parts, place=place, options=options):
             return Results(f"{place}/", (), {})
         return results(place, None)
     else:
         write_plain(spark, *parts, place=place, options=options)
-    found = results(place, reports)
+    found = results(place, told)
     # Without partitions, even an empty DataFrame leaves a file.
     if not found.files and not (clustering.keys and rows.isEmpty()):
         # Spark and Shelduck do not look in the same place.
@@ -215,7 +242,6 @@ def _write(
 def _look_at(
     spark: SparkSession,
     clustering: Clustering,
-    directory: str,
     found: Results,
     progress: Progress | None,
     *,
@@ -226,25 +252,25 @@ def _look_at(
     files: list[NewDataFile] = []
     layouts: dict[int, Layout] = {}
     rows = size = 0
-    place = f"{table.path}{directory}/"
+    below = found.directory.removeprefix(table.path)
     for file, footer in found.with_footers(spark):
         metadata = footer.metadata
         if metadata.num_rows == 0:
-            delete_file(place_below(place, file.name))
+            delete_file(place_below(found.directory, file.name))
             continue
         lineage = extra if has_row_ids(file) else 0
         # Every file of one write has the schema of the first with the same lineage.
         if lineage not in layouts:
             layouts[lineage] = layout_of(metadata)
         made = NewDataFile(
-            path=f"{directory}/{file.name}",
+            path=f"{below}{file.name}",
             record_count=metadata.num_rows,
             file_size_bytes=file.size,
             footer_size=footer.size,
             stats=file_stats(metadata, leaves, lineage),
             layout=layouts[lineage],
         )
-        files.append(clustering.told(made))
+        files.append(clustering.told(made, found.working(file)))
         rows += metadata.num_rows
         size += file.size
         if progress is not None:

@@ -26,8 +26,8 @@ import scala.collection.immutable.Seq;
  * counts. It skips no row group by filters that {@link SafeFilters} removes. If the constants say
  * so, it drops the deleted positions of each file while it reads. And a write gives every field the
  * id in option {@code shelduck.field.ids}; with option {@code shelduck.changes}, it writes the rows of
- * a {@link ChangeWriter}. With option {@code shelduck.reports}, tasks write files where they stay and
- * report them.
+ * a {@link ChangeWriter}. With option {@code shelduck.reports}, tasks report their files, and
+ * with {@code shelduck.partition.names} they write those of partitions where they stay.
  */
 public class LakeParquet extends ParquetFileFormat {
   /** The first of the three constants that {@link DeletedPositions} reads. */
@@ -144,7 +144,10 @@ public class LakeParquet extends ParquetFileFormat {
     if (!reports.isEmpty()) {
       conf.setClassLoader(LakeCommitter.class.getClassLoader());
       conf.set("spark.sql.sources.outputCommitterClass", LakeCommitter.class.getName());
-      factory = new ReportedWriters(factory, session.sparkContext(), (String) reports.get());
+      Option names = options.get(FinalPlaces.OPTION);
+      FinalPlaces places = names.isEmpty() ? null : new FinalPlaces((String) names.get());
+      factory =
+          new ReportedWriters(factory, session.sparkContext(), (String) reports.get(), places);
     }
     return changes ? new ChangeWriters(factory, written) : factory;
   }

@@ -2,34 +2,46 @@ package shelduck.bridge;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.Base64;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.parquet.column.ParquetProperties;
 import org.apache.parquet.format.Util;
 import org.apache.parquet.format.converter.ParquetMetadataConverter;
+import org.apache.parquet.hadoop.ParquetFileWriter;
 import org.apache.parquet.hadoop.ParquetOutputFormat;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.util.CollectionAccumulator;
 
 /**
- * Writes a file and reports its name and its footer, so that nobody has to read it. Spark keeps the
- * reports of the task that succeeded, and of no other attempt.
+ * Writes a file and reports what it is, so that nobody has to look at it. Spark keeps the reports of
+ * the task that succeeded, and of no other attempt.
  */
 public class ReportedWriter extends OutputWriter {
   private final OutputWriter writer;
   private final String path;
+  private final String name;
+  private final String working;
   private final Configuration conf;
   private final CollectionAccumulator reports;
   private boolean closed;
 
-  public ReportedWriter(OutputWriter writer, String path, Configuration conf,
-      CollectionAccumulator reports) {
+  /**
+   * {@code name} is what the driver calls the file, {@code working} the directories in which Spark
+   * would have put it below that of the write.
+   */
+  public ReportedWriter(OutputWriter writer, String path, String name, String working,
+      Configuration conf, CollectionAccumulator reports) {
     this.writer = writer;
     this.path = path;
+    this.name = name;
+    this.working = working;
     this.conf = conf;
     this.reports = reports;
   }
@@ -44,16 +56,37 @@ public class ReportedWriter extends OutputWriter {
     }
     closed = true;
     writer.close();
-    String footer = footer();
-    String name = path.substring(path.lastIndexOf('/') + 1);
-    reports.add(TextRows.encoded(name) + '\t' + (footer == null ? "" : footer));
+    TaskContext task = TaskContext.get();
+    boolean again = task.attemptNumber() > 0 || task.stageAttemptNumber() > 0;
+    long size;
+    try {
+      size = size();
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+    StringBuilder report = new StringBuilder();
+    report.append(TextRows.encoded(name)).append('\t').append(TextRows.encoded(working))
+        .append('\t').append(again ? "again" : "").append('\t').append(size)
+        .append('\t').append(footer());
+    reports.add(report.toString());
   }
 
   public String path() {
     return path;
   }
 
-  /** Null if Spark's writer does not show it: then the file is read. */
+  /** The bytes that were written. The storage is asked if Spark's writer does not show them. */
+  private long size() throws IOException {
+    try {
+      Object file = field(field(field(writer, "recordWriter"), "internalWriter"), "parquetFileWriter");
+      return ((ParquetFileWriter) file).getPos();
+    } catch (ReflectiveOperationException other) {
+      Path place = new Path(path);
+      return place.getFileSystem(conf).getFileStatus(place).getLen();
+    }
+  }
+
+  /** Empty if Spark's writer does not show it: then the file is read. */
   private String footer() {
     try {
       Object internal = field(field(writer, "recordWriter"), "internalWriter");
@@ -67,9 +100,9 @@ public class ReportedWriter extends OutputWriter {
           new ParquetMetadataConverter(most).toParquetMetadata(1, found), bytes);
       return Base64.getEncoder().encodeToString(bytes.toByteArray());
     } catch (ReflectiveOperationException other) {
-      return null;
+      return "";
     } catch (IOException other) {
-      return null;
+      return "";
     }
   }
 

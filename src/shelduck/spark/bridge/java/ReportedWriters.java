@@ -17,16 +17,21 @@ public class ReportedWriters extends OutputWriterFactory {
 
   private final OutputWriterFactory factory;
   private final CollectionAccumulator reports;
+  private final FinalPlaces places;
   /** Each task has this object for itself, but gives files of several partitions the same name. */
   private int made;
+  private transient AttemptFiles begun;
 
-  public ReportedWriters(OutputWriterFactory factory, SparkContext context, String name) {
+  /** {@code places} may be null: then files stay below the directory of the write. */
+  public ReportedWriters(
+      OutputWriterFactory factory, SparkContext context, String name, FinalPlaces places) {
     this.factory = factory;
+    this.places = places;
     this.reports = context.collectionAccumulator();
     KNOWN.put(name, reports);
   }
 
-  /** The reports of a write, a row of name and footer for each file; they are given once. */
+  /** The reports of a write, a row for each file; they are given once. */
   public static String taken(String name) {
     CollectionAccumulator found = (CollectionAccumulator) KNOWN.remove(name);
     StringBuilder text = new StringBuilder();
@@ -44,11 +49,28 @@ public class ReportedWriters extends OutputWriterFactory {
   }
 
   public OutputWriter newInstance(String path, StructType rows, TaskAttemptContext context) {
-    int dot = path.indexOf('.', path.lastIndexOf('/'));
-    String own = path.substring(0, dot) + '-' + context.getTaskAttemptID().getId() + '-' + made
-        + path.substring(dot);
+    String own;
+    String name;
+    String working = "";
+    if (places == null) {
+      int dot = path.indexOf('.', path.lastIndexOf('/'));
+      own = path.substring(0, dot) + '-' + context.getTaskAttemptID().getId() + '-' + made
+          + path.substring(dot);
+      name = own.substring(own.lastIndexOf('/') + 1);
+    } else {
+      // Names of one partition are in the order of its rows.
+      name = places.below(path, String.format("%05d-%d-%04d", new Object[] {
+          Integer.valueOf(context.getTaskAttemptID().getTaskID().getId()),
+          Integer.valueOf(context.getTaskAttemptID().getId()), Integer.valueOf(made)}));
+      own = places.root(path) + '/' + name;
+      working = places.working(path);
+    }
     made++;
-    return new ReportedWriter(
-        factory.newInstance(own, rows, context), own, context.getConfiguration(), reports);
+    if (begun == null) {
+      begun = new AttemptFiles();
+    }
+    begun.add(own, context.getConfiguration());
+    return new ReportedWriter(factory.newInstance(own, rows, context), own, name, working,
+        context.getConfiguration(), reports);
   }
 }
