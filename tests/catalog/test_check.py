@@ -214,6 +214,11 @@ def test_a_job_whose_worker_died_is_a_problem(lake):
     wrong = "its worker w has given no sign of life since 2024-01-01 00:00:00+00:00"
     assert found(lake) == [("main.t", "job", "job 1", wrong)]
 
+    change(lake, "UPDATE shelduck_job SET worker = NULL, state = 'RUNNING'")
+    left = check(lake)
+    assert left.is_sound
+    assert [p.wrong for p in left.notes] == ["it began, and nobody runs it"]
+
 
 def test_check_is_a_statement_and_a_command_with_exit_codes(lake):
     lake.store.close()

@@ -114,7 +114,12 @@ class Faults:
     def at_begin(self, connection: Connection, statement: str) -> None:
         """Let a writer wait for the lock in vain, or lose the connection."""
         if "IMMEDIATE" in statement and self._strikes("lock timeout", self.rates.busy):
-            self._simulation.world.sleep(30.0)
+            world = self._simulation.world
+            assert world.task is not None
+            if world.task.is_daemon:
+                # The next sign of life then comes a minute after the last one.
+                world.task.process.is_late = True
+            world.sleep(30.0)
             raise broken(sqlite3.SQLITE_BUSY, "database is locked")
 
     def at_statement(self, connection: Connection) -> None:

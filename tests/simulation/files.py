@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tests.simulation.world import Process
 
 SCHEME = "sim://"
-# A writer registers for the tables that it names, and not for their rollups.
-_REGISTERED = ("lake/main/t/", "lake/main/left/", "lake/main/right/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ class FileStore:
         task = self._simulation.world.task
         process = None if task is None else task.process
         self.files[path] = Kept(content, self._simulation.now(), process, size)
-        if process is not None and process.is_registered and path.startswith(_REGISTERED):
+        if process is not None and process.is_registered:
             process.writes.add(path)
 
     def _remove(self, path: str) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shelduck.model.tables.table import TableVersion
     from shelduck.operations.write.load import Loaded
     from shelduck.spark.merge.rollup_rows import RollupRows
+    from shelduck.spark.write.write import Register
     from tests.simulation.run import Simulation
 
 
@@ -137,7 +138,15 @@ class StandInSpark:
         )
         return replace(rows, columns=(*rows.columns, *kinds), rows=made)
 
-    def delete_rows(self, _spark: object, rows: TableRows, where: Any, *, few: int = 0) -> Done:
+    def delete_rows(
+        self,
+        _spark: object,
+        rows: TableRows,
+        where: Any,
+        *,
+        register: Register,
+        few: int = 0,
+    ) -> Done:
         """Take the place of `delete_rows`: a delete file for each file, or the end of the file."""
         chosen = int(where.condition.removeprefix("op = "))
         found = self.frame(rows, None)
@@ -146,17 +155,26 @@ class StandInSpark:
             if row["op"] == chosen:
                 dead.setdefault(place.file, []).append(place.position)
         by_id = {f.id: f for f in rows.files}
-        made = {n: self._dead_rows(rows.table, by_id[n], gone, few) for n, gone in dead.items()}
+        made = {
+            n: self._dead_rows(rows.table, by_id[n], gone, few, register)
+            for n, gone in dead.items()
+        }
         return deleted(rows, made, ())
 
     def _dead_rows(
-        self, table: TableVersion, file: DataFile, gone: Sequence[int], few: int
+        self,
+        table: TableVersion,
+        file: DataFile,
+        gone: Sequence[int],
+        few: int,
+        register: Register,
     ) -> DeadRows:
         if len(gone) + file.dead_rows == file.record_count:
             return DeadRows(len(gone))
         if len(gone) <= few:
             return DeadRows(len(gone), positions=tuple(gone))
         simulation = self._simulation()
+        register(table)
         simulation.at_work()
         directory = fresh_name(table)
         path = f"{directory}/{file.id}-dead.parquet"

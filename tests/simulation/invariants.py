@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.ledger import row_of
-from tests.simulation.world import Excused, Violation
+from tests.simulation.world import Violation
 
 if TYPE_CHECKING:
     from tests.simulation.files import Kept, StandIn
@@ -65,7 +65,6 @@ class Invariants:
         self._jobs: dict[int, tuple[Any, ...]] = {n: tuple(rest) for n, *rest in known}
         self._publications = 0
         self._is_fresh = False
-        self._risked: set[str] = set()
         self._named: dict[str, int] = {}
 
     def close(self) -> None:
@@ -93,9 +92,6 @@ class Invariants:
         writer = kept.writer
         if writer is None or writer is mine or writer.is_dead:
             return
-        if not writer.is_registered or path not in writer.writes:
-            # Only the age of its files keeps a rewrite safe, and the ages here are short.
-            self._risked.add(path)
         if writer.is_late:
             return
         if writer.is_registered and path in writer.writes:
@@ -125,8 +121,6 @@ class Invariants:
         self._named = dict(self._db.execute(_NAMED))
         for path, size in self._named.items():
             kept = there.get(f"lake/{path}")
-            if kept is None and f"lake/{path}" in self._risked:
-                raise Excused(f"{path} was taken for an orphan while a rewrite was at work on it")
             if kept is None or kept.size != size:
                 raise Violation(f"the catalog names {path}, which is not there as it says")
 

@@ -33,10 +33,6 @@ class Violation(AssertionError):
     """An invariant does not hold."""
 
 
-class Excused(Exception):
-    """What happened is not promised: the run ends, and nothing is wrong."""
-
-
 class Stuck(AssertionError):
     """Nobody can go on, or the end does not come."""
 

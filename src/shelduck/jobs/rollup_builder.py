@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from uuid import UUID, uuid5
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import Conflict, NotFound
@@ -19,7 +18,14 @@ from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.schema_change import DropColumn
 from shelduck.model.changes.settled import Settling
 from shelduck.model.changes.table_change import TableChange
-from shelduck.model.tables.rollup import RollupSpec, rollup_names, rollup_of, rollup_table
+from shelduck.model.tables.rollup import (
+    RollupSpec,
+    rollup_names,
+    rollup_of,
+    rollup_table,
+    uuid_of_job,
+    uuid_of_next,
+)
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
@@ -68,7 +74,7 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
     for number, spec in enumerate(specs, 1):
         step = JobStep(job.id, _RUNNING, JobState.RUNNING, worker=worker)
         _fill(state, job, table, spec, replace(step, done=number, total=len(specs)))
-    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
+    unit = _unit(state, job)
     try:
         base = table_of_id(unit, table)
         for spec in specs:
@@ -103,7 +109,7 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
     Both are one snapshot, so that columns and rows always match. Raises Conflict if a load was
     committed in between, and InvalidRequest for a sum that its column cannot hold.
     """
-    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
+    unit = _unit(state, job)
     try:
         base = table_of_id(unit, table)
         [spec] = job.work.rollups
@@ -162,14 +168,13 @@ def drop_unlisted(state: LakeState, job: Job) -> None:
 
 
 def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, step: JobStep) -> None:
-    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
+    unit = _unit(state, job)
     try:
         base = table_of_id(unit, table)
         found = _adopted(unit, base, spec.name)
-        # Every attempt of the job makes the same table, so that files of an attempt that died are
-        # known as orphans of the next one. A table that replaces another one is new.
-        name = f"{spec.name} of job {job.id}"
-        unique = str(uuid5(UUID(base.uuid), name)) if found is None else None
+        unique = uuid_of_job(base.uuid, job.id, spec.name)
+        if found is not None:
+            unique = uuid_of_next(found.uuid)
         if found is not None:
             if _is_complete(job, base, found):
                 # Already filled, and perhaps listed.
@@ -187,6 +192,12 @@ def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, ste
     except BaseException:
         unit.rollback()
         raise
+
+
+def _unit(state: LakeState, job: Job) -> UnitOfWork:
+    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
+    unit.is_of_job = True
+    return unit
 
 
 def _complete(unit: UnitOfWork, job: Job, base: TableVersion, name: str) -> TableVersion:

@@ -239,6 +239,7 @@ class JobWorker:
         change = replace(change, postponed=renewal.postponed)
         copies = renewal.copies
         unit = UnitOfWork(self._state, self._state.commit_info())
+        unit.is_of_job = True
         try:
             change = stage_converted(unit, found.rows, change, job.work.conversions)
             changes = [change, *copies.changes, *unit.workspace.changes()]

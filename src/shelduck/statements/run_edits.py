@@ -39,7 +39,8 @@ def delete(runner: Runner, statement: st.Delete) -> Result:
         with inside.views(condition) as named:
             where = Where(named(condition.text), statement.rows.target.alias)
             few = limits_of(runner.state.store, rows.table).deleted
-            return delete_rows(runner.state.spark, rows, where, few=few)
+            register = unit.writer.register
+            return delete_rows(runner.state.spark, rows, where, few=few, register=register)
 
     return carry_out_rows(runner.state, runner.unit, prepare)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown, Unsupported
+from shelduck.leases.writer import Writer
 from shelduck.model.tables.writable import why_not_written
 from shelduck.operations.done import Done, discard, discard_unpublished
 from shelduck.operations.progress import bin_progress
-from shelduck.operations.upkeep.compact import RewrittenBin, Survey, write_bins
+from shelduck.operations.upkeep.compact import Report, RewrittenBin, Survey, write_bins
 from shelduck.planning.upkeep.compaction import Bin, batches
 from shelduck.work.results import Committed, TableName
 from shelduck.work.state import LakeState
@@ -48,8 +48,7 @@ def rewrite(
     snapshots: list[int] = []
     with bin_progress(state.spark, name, bins, what, show=state.show_progress) as report:
         for lot in batches(bins):
-            written = write_bins(state.spark, found.rows, lot, report=report)
-            for snapshot, parts in land(written, partial(_commit, state, f"{what} {name}")):
+            for snapshot, parts in _written(state, found, lot, f"{what} {name}", report):
                 snapshots.append(snapshot)
                 landed.extend(parts)
     done = sum(len(part.bin.files) for part in landed)
@@ -62,6 +61,27 @@ def rewrite(
         snapshots=tuple(snapshots),
         skipped=files - done,
     )
+
+
+def _written(
+    state: LakeState, found: Survey, lot: Sequence[Bin], message: str, report: Report | None
+) -> list[tuple[int, Parts]]:
+    """Write a lot and commit it; a writer is registered for it, so that a job waits for one lot."""
+    writer = Writer(state.store, state.leases)
+    try:
+        writer.register(found.table)
+        written = write_bins(state.spark, found.rows, lot, report=report)
+
+        def commit(parts: Parts) -> int:
+            unit = UnitOfWork(state, state.commit_info(message))
+            unit.writer, unit.borrows_writer = writer, True
+            # If not all of them are committed together, the others follow.
+            unit.writer_stays = len(parts) < len(written)
+            return _commit(unit, parts)
+
+        return land(written, commit)
+    finally:
+        writer.give_up()
 
 
 def refuse_in_transaction(unit: UnitOfWork | None, what: str) -> None:
@@ -100,10 +120,9 @@ def _discard_lost(parts: Parts, landed: Parts) -> None:
     discard_unpublished(table, [path for part in parts for path in part.done.paths], published)
 
 
-def _commit(state: LakeState, message: str, parts: Parts) -> int:
+def _commit(unit: UnitOfWork, parts: Parts) -> int:
     table = parts[0].done.table
     changes = tuple(change for part in parts for change in part.done.changes)
-    unit = UnitOfWork(state, state.commit_info(message))
     unit.stage(Done(table, changes))
     landed = unit.commit()
     assert isinstance(landed, Committed)

@@ -13,6 +13,7 @@ from shelduck.model.tables.rollup import (
     rollup_names,
     rollup_of,
     rollup_table,
+    uuid_of_next,
     with_rollup_names,
 )
 from shelduck.model.tables.table import TableVersion
@@ -105,7 +106,7 @@ def redefined(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Tabl
         drop_rollup(unit, base, rollup.name)
         return None
     unit.workspace.drop_table(table)
-    return create_rollup(unit, base, spec, for_use=False)
+    return create_rollup(unit, base, spec, for_use=False, unique=uuid_of_next(table.uuid))
 
 
 def spec_for(base: TableVersion, table: TableVersion) -> RollupSpec | None:

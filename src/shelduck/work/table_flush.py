@@ -35,7 +35,8 @@ class FlushVerbs(TableHandle):
         def prepare(unit: UnitOfWork) -> Done:
             nonlocal note
             table = unit.workspace.table(self.name)
-            done = flush_table(self._state.spark, self._state.store, table)
+            register = unit.writer.register
+            done = flush_table(self._state.spark, self._state.store, table, register=register)
             note = done.note
             return done
 

@@ -33,6 +33,9 @@ class UnitOfWork:
 
     Names are resolved at the snapshot that is newest at the first use. If the unit is not
     committed, files given to `own` are removed, unless the outcome is unknown.
+
+    ``borrows_writer``: somebody else ends the writer. ``writer_stays``: its registration outlives
+    the commit. ``is_of_job``: the lease of a job's worker protects the files of rollups.
     """
 
     def __init__(self, state: LakeState, info: CommitInfo) -> None:
@@ -48,6 +51,8 @@ class UnitOfWork:
         self._settlings: dict[TableId, Settling] = {}
         self.writer = Writer(state.store, state.leases)
         self.borrows_writer = False
+        self.writer_stays = False
+        self.is_of_job = False
 
     def stage(self, done: Done) -> None:
         """Add the changes that a verb over rows has prepared."""
@@ -142,7 +147,8 @@ class UnitOfWork:
             self.rollback()
             return Unchanged(landed.snapshot.id)
         self.is_open = False
-        self.writer.ended()
+        if not self.writer_stays:
+            self.writer.ended()
         # Leftover files do no harm, and an error would hide that the commit has succeeded.
         with suppress(OSError):
             for table, paths in self._owned:
@@ -157,7 +163,7 @@ class UnitOfWork:
             return change
         paths: list[str] = []
         self._owned.append((change.table, paths))
-        found = with_past(self.state.store, change, paths)
+        found = with_past(self.state.store, change, paths, self.writer.register)
         published.update(change.table.path + path for path in paths)
         return found
 
@@ -176,6 +182,7 @@ class UnitOfWork:
                 layouts_learned=learned,
                 batch=self.batch,
                 writers=self.writer.registered,
+                writers_stay=self.writer_stays,
                 settlings=tuple(self._settlings.values()),
                 job=self.job,
             )

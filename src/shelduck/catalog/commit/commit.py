@@ -74,6 +74,7 @@ def commit(
     batch: Batch | None = None,
     job: NewJob | JobStep | None = None,
     writers: Mapping[str, int] = _NO_WRITERS,
+    writers_stay: bool = False,
     settlings: Sequence[Settling] = (),
 ) -> Landed:
     """Make one snapshot of all changes, or none: everything is written or nothing.
@@ -83,14 +84,15 @@ def commit(
     and the newest one is returned. ``batch`` is recorded with the changes; if it is already
     committed, nothing changes. ``job`` is a step of a job in the same transaction; if the job's
     state no longer allows it, the commit is a Conflict. ``writers`` counts the registrations that
-    end, by writer; if one is gone, the commit is a LeaseLost. ``settlings`` are recorded.
+    end, by writer, unless ``writers_stay``; if one is gone, the commit is a LeaseLost.
+    ``settlings`` are recorded.
 
     Raises Conflict if another commit since ``base`` excludes this one, AlreadyExists and
     InvalidRequest if the changes do not fit the catalog, CatalogUnavailable if it is busy or gone
     (nothing was written), and OutcomeUnknown if the connection broke during COMMIT.
     """
     base = min([base, *(version.snapshot.id for version in versions(changes))])
-    beside = _Beside(layouts_learned, batch, job, writers, settlings)
+    beside = _Beside(layouts_learned, batch, job, writers, writers_stay, settlings)
     making = _Making(store, lake, changes, base, info, beside)
     return if_known(store, making.carried_out)
 
@@ -145,6 +147,7 @@ class _Beside:
     batch: Batch | None
     job: NewJob | JobStep | None
     writers: Mapping[str, int]
+    writers_stay: bool
     settlings: Sequence[Settling]
 
     def recorded(
@@ -165,7 +168,7 @@ class _Beside:
         if self.layouts:
             record_layouts(connection, self.layouts)
         if self.writers:
-            end_writers(connection, self.writers)
+            end_writers(connection, self.writers, stay=self.writers_stay)
         return done
 
 

@@ -25,6 +25,7 @@ from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.key_pages import next_page
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import present_tables
+from shelduck.catalog.running.rollup_homes import rollup_homes
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import CorruptLake
@@ -36,6 +37,8 @@ from shelduck.model.files.place import (
     split_address,
     storage_path,
 )
+from shelduck.model.tables.rollup import rollup_table
+from shelduck.model.text.names import directory
 
 _LOOKED_AT = 5_000
 _s, _r = tables.files_scheduled_for_deletion.c, own_tables.released_file.c
@@ -258,9 +261,33 @@ def _prefixes(path: str) -> Iterator[str]:
 
 
 def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[str]]:
-    """Return the directories of all tables that the catalog knows, with the tables' uuids."""
+    """Return the directories of all tables that the catalog knows, with the tables' uuids.
+
+    Also those of rollups that may have been written, and never landed.
+    """
     t = tables.table.c
     rows = connection.execute(select(t.table_id, t.table_uuid).distinct())
     uuids = {row.table_id: str(row.table_uuid) for row in rows}
     directories = table_directories(connection, lake)
-    return {place: {uuids[n] for n in ids} for place, ids in directories.items()}
+    found = {place: {uuids[n] for n in ids} for place, ids in directories.items()}
+    homes = _schemas_of_tables(connection, lake)
+    for rollup in rollup_homes(connection):
+        for home in homes.get(rollup.base, ()):
+            place = home + directory(rollup_table("", ""), rollup.uuid)
+            found.setdefault(place, set()).add(rollup.uuid)
+    return found
+
+
+def _schemas_of_tables(connection: Connection, lake: LakeInfo) -> dict[str, set[str]]:
+    """Return the directories of the schemas in which each table was, by the table's uuid."""
+    s, t = tables.schema.c, tables.table.c
+    query = (
+        select(t.table_uuid, s.path, s.path_is_relative)
+        .join_from(tables.table, tables.schema, t.schema_id == s.schema_id)
+        .where(s.path.is_not(None))
+        .distinct()
+    )
+    found: dict[str, set[str]] = {}
+    for uuid, path, relative in connection.execute(query):
+        found.setdefault(str(uuid), set()).add(resolve(lake.data_path, path, relative))
+    return found

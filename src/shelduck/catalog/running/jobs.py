@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -113,6 +114,28 @@ def tables_at_work(connection: Connection) -> set[int]:
     alive = (_c.worker.is_not(None), _c.heartbeat >= clock.now() - LEASE)
     query = select(_c.table_id).where(_c.state.not_in(_ENDED), *alive)
     return set(connection.execute(query).scalars())
+
+
+def working_since(connection: Connection) -> list[tuple[str, datetime]]:
+    """Return the tables, by uuid, of open jobs that a worker runs now, and when these were made.
+
+    The catalog has a table of jobs. One statement.
+    """
+    t = tables.table.c
+    alive = (_c.worker.is_not(None), _c.heartbeat >= clock.now() - LEASE)
+    query = (
+        select(t.table_uuid, _c.created)
+        .join_from(_TABLE, tables.table, _c.table_id == t.table_id)
+        .where(_c.state.not_in(_ENDED), *alive)
+    )
+    return [(str(uuid), created) for uuid, created in connection.execute(query)]
+
+
+def release_dead_workers(connection: Connection) -> None:
+    """Release the jobs whose worker's lease has ended, so that it cannot go on; one statement."""
+    dead = (_c.worker.is_not(None), _c.heartbeat < clock.now() - LEASE)
+    released = update(_TABLE).where(_c.state.in_(_OPEN), *dead).values(worker=None)
+    connection.execute(released)
 
 
 def first_conversion(connection: Connection, table: TableId, first: int, last: int) -> Job | None:

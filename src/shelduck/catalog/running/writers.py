@@ -19,7 +19,14 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.running.jobs import OPEN_JOB, as_job, step_job
+from shelduck.catalog.running.jobs import (
+    OPEN_JOB,
+    as_job,
+    release_dead_workers,
+    step_job,
+    working_since,
+)
+from shelduck.catalog.running.rollup_homes import rollup_homes
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.job import LEASE, Job, JobStep
@@ -69,13 +76,16 @@ class LeaseLost(Conflict):
     """A writer was taken for dead, so its files may be gone, or lack the columns of a job."""
 
 
-def end_writers(connection: Connection, writers: Mapping[str, int]) -> None:
+def end_writers(connection: Connection, writers: Mapping[str, int], *, stay: bool = False) -> None:
     """Remove writers in the transaction that publishes what they wrote; one statement.
 
-    ``writers`` says for how many tables each of them has registered. Raises LeaseLost if others
-    have removed one of them.
+    ``writers`` says for how many tables each of them has registered. With ``stay``, they publish
+    more later, and their leases are renewed instead. Raises LeaseLost if others have removed one of
+    them.
     """
-    ended = connection.execute(delete(_TABLE).where(_c.writer_id.in_(writers)))
+    mine = _c.writer_id.in_(writers)
+    renewal, end = update(_TABLE).values(expires=clock.now() + LEASE), delete(_TABLE)
+    ended = connection.execute((renewal if stay else end).where(mine))
     if ended.rowcount < sum(writers.values()):
         raise LeaseLost(
             f"this write gave no sign of life for {LEASE.seconds} seconds, so others took it for"
@@ -106,13 +116,17 @@ def registered_writers(connection: Connection) -> list[Registered]:
 
 
 def remove_dead(connection: Connection, gone: Collection[str] = ()) -> None:
-    """Remove the writers whose lease has ended, so that they cannot commit; two statements.
+    """Remove whoever writes files and whose lease has ended, so that he cannot commit.
 
-    ``gone`` are writers that are known to be dead.
+    These are writers, and workers of jobs. ``gone`` are writers that are known to be dead. Three
+    statements.
     """
-    if queries.present_tables(connection, [_TABLE.name]):
+    present = queries.present_tables(connection, [_TABLE.name, own_tables.job.name])
+    if _TABLE.name in present:
         dead = or_(_c.expires <= clock.now(), _c.writer_id.in_(gone))
         connection.execute(delete(_TABLE).where(dead))
+    if own_tables.job.name in present:
+        release_dead_workers(connection)
 
 
 def renew_writers(connection: Connection, writers: Collection[str]) -> None:
@@ -134,10 +148,22 @@ def at_work_since(connection: Connection) -> dict[str, datetime]:
     """Return the tables, by uuid, that have writers whose lease still runs, and since when.
 
     This is the time of the snapshot on which the first of them began, or the minimum time if that
-    snapshot has expired. One statement, two if writers ever registered.
+    snapshot has expired. A job that a worker runs writes since it was made. Whoever writes to a
+    table also writes to its rollups. One statement, four if writers ever registered.
     """
     if not queries.present_tables(connection, [_TABLE.name]):
         return {}
+    found = _writing_since(connection)
+    for uuid, since in working_since(connection):
+        found[uuid] = min(since, found.get(uuid, since))
+    for home in rollup_homes(connection) if found else ():
+        if home.base in found:
+            since = found[home.base]
+            found[home.uuid] = min(since, found.get(home.uuid, since))
+    return found
+
+
+def _writing_since(connection: Connection) -> dict[str, datetime]:
     snapshot, table = tables.snapshot.c, tables.table.c
     query = (
         select(table.table_uuid, or_null(snapshot.snapshot_time))

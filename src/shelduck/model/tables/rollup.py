@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from uuid import UUID, uuid5
 
 from shelduck.model.tables.keys import Aggregation, TableKeys
 from shelduck.model.tables.schema import FieldId
@@ -178,3 +179,16 @@ def with_rollup_names(properties: Mapping[str, str], names: tuple[str, ...]) -> 
 def rollup_table(base: str, name: str) -> str:
     """Return the name of the table that is a rollup."""
     return f"{base}${name}"
+
+
+def uuid_of_job(base: str, job: int, name: str) -> str:
+    """Return the uuid of the table that a job makes for a rollup of a base with that uuid.
+
+    It follows from the job, so that files are found even if no attempt of the job has landed.
+    """
+    return str(uuid5(UUID(base), f"{name} of job {job}"))
+
+
+def uuid_of_next(rollup: str) -> str:
+    """Return the uuid of the table that replaces a rollup with that uuid, for the same reason."""
+    return str(uuid5(UUID(rollup), "next"))

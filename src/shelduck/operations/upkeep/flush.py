@@ -41,18 +41,21 @@ from shelduck.spark.deletes.flush_files import deaths_in, row_versions, write_de
 from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.scan.inlined import inlined_frame
 from shelduck.spark.session import SparkSession
-from shelduck.spark.write.write import fresh_name, write_files
+from shelduck.spark.write.write import Register, fresh_name, write_files
 
 _LINEAGE = (ROW_ID_COLUMN, SNAPSHOT_COLUMN)
 
 
-def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
+def flush_table(
+    spark: SparkSession, store: Store, table: TableVersion, *, register: Register
+) -> Done:
     """Write the rows and deletes that the catalog keeps into files; nothing is committed.
 
     One file for each version of the columns that has rows: all versions of the rows with their row
     ids and snapshots, and a delete file with the snapshots of their deletion.
 
-    Rows of columns that cannot be written stay in the catalog; a note says so.
+    Rows of columns that cannot be written stay in the catalog; a note says so. ``register`` is
+    called before files are written.
     """
     with store.read() as connection:
         known = holdings_of(connection, table.id)
@@ -66,6 +69,8 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
     notes = {h.table_name: _why_left(h, table) for h in found}
     histories = [h for h in found if notes[h.table_name] is None]
     note = next((n for n in notes.values() if n is not None), "")
+    if histories or files:
+        register(table)
     flushing = _Flushing(spark, table)
     try:
         results = [f for history in histories for f in flushing.rows(history)]
@@ -81,33 +86,41 @@ def flush_table(spark: SparkSession, store: Store, table: TableVersion) -> Done:
     return Done(table, (change,), tuple(flushing.paths), counts, note=note)
 
 
-def with_past(store: Store, change: Change, paths: list[str]) -> Change:
+def with_past(
+    store: Store, change: Change, paths: list[str], register: Register | None = None
+) -> Change:
     """Return a change with the merged delete files that keep the past of positions in the catalog.
 
     These are positions beside a delete file that ends. The paths of the written files, below the
-    table's directory, are added to ``paths``.
+    table's directory, are added to ``paths``. ``register`` is called before files are written.
     """
     match change:
         case DeleteRows():
             wanted = {f.data_file_id for f in change.files if _has_past(f)}
-            found = _past(store, change.table, wanted, paths)
+            found = _past(store, change.table, wanted, paths, register)
             return replace(
                 change,
                 files=tuple(replace(f, past=found.get(f.data_file_id)) for f in change.files),
             )
         case RewriteFiles(keeps_history=False):
             wanted = {f.data_file_id for f in change.sources if _is_mixed(f.seen)}
-            found = _past(store, change.table, wanted, paths)
+            found = _past(store, change.table, wanted, paths, register)
             sources = (replace(f, past=found.get(f.data_file_id)) for f in change.sources)
             return replace(change, sources=tuple(sources))
     return change
 
 
 def _past(
-    store: Store, table: TableVersion, wanted: set[int], paths: list[str]
+    store: Store,
+    table: TableVersion,
+    wanted: set[int],
+    paths: list[str],
+    register: Register | None,
 ) -> dict[int, MergedDeletes]:
     if not wanted:
         return {}
+    if register is not None:
+        register(table)
     with store.read() as connection:
         positions = inlined_positions(connection, table, wanted)
         versions = delete_file_versions(connection, table, wanted)

@@ -6,10 +6,11 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Done, appended, inlined
 from shelduck.operations.progress import write_progress
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
-from shelduck.operations.write.write_rows import Register, write_rows
+from shelduck.operations.write.write_rows import write_rows
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.write.small import small_rows
+from shelduck.spark.write.write import Register
 from shelduck.sql.ddl.defaults import expression_for_spark
 
 

@@ -14,6 +14,7 @@ from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.spark.scan.matching import row_ids
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.write.write import Register
 
 ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
 
@@ -25,11 +26,19 @@ class Choice(Protocol):
         """Return these rows, at least with the columns of their origins."""
 
 
-def delete_rows(spark: SparkSession, rows: TableRows, where: Choice, *, few: int = 0) -> Done:
+def delete_rows(
+    spark: SparkSession,
+    rows: TableRows,
+    where: Choice,
+    *,
+    few: int = 0,
+    register: Register | None = None,
+) -> Done:
     """Return the deletion of the rows that match; nothing is committed.
 
     Up to ``few`` rows of files go to the catalog instead of delete files. Files of which statistics
-    or partitions show that all rows match are not read.
+    or partitions show that all rows match are not read. ``register`` is called before files are
+    written.
     """
     dead: dict[int, DeadRows] = {}
     inlined: tuple[int, ...] = ()
@@ -43,7 +52,9 @@ def delete_rows(spark: SparkSession, rows: TableRows, where: Choice, *, few: int
         if dead and stored.files:
             found = where.rows(stored.frame(spark, origins=ORIGINS))
         if stored.files:
-            dead |= write_delete_files(spark, found, stored.files, rows.table, few=few)
+            dead |= write_delete_files(
+                spark, found, stored.files, rows.table, few=few, register=register
+            )
     if any(part.rows for part in rows.inlined):
         inlined = row_ids(where.rows(replace(rows, files=()).frame(spark, origins=ORIGINS)))
     return deleted(rows, dead, inlined)

@@ -5,7 +5,7 @@ If the new type cannot hold a value, the write that brings it fails, and the job
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from shelduck.errors import InvalidRequest
@@ -16,9 +16,6 @@ from shelduck.spark.rows.shadow_rows import LOST, add_shadows
 from shelduck.spark.session import AnalysisException, DataFrame, SparkSession
 from shelduck.spark.write.changes import MARKS
 from shelduck.spark.write.write import Progress, WrittenFiles, write_files
-
-Register = Callable[[TableVersion], TableVersion]
-"""Registers a writer of files in the catalog, and returns the table with its open job."""
 
 
 def write_rows(

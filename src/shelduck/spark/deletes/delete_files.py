@@ -31,7 +31,7 @@ from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.stores.store_errors import told_of_storage
-from shelduck.spark.write.write import fresh_name
+from shelduck.spark.write.write import Register, fresh_name
 
 _THREADS = 16
 # Positions that come to the driver: 16 bytes each.
@@ -71,6 +71,7 @@ def write_delete_files(
     *,
     few: int = 0,
     most: int | None = None,
+    register: Register | None = None,
 ) -> dict[int, DeadRows]:
     """Write delete files for rows of ``files`` and return them by data file id.
 
@@ -78,6 +79,7 @@ def write_delete_files(
     `Origin.FILE_ID` and `Origin.POSITION`, which is computed once, or a table with `FILE` and
     `POSITION`. Up to ``few`` rows in total are returned as positions instead, if
     the catalog knows every file. ``most`` is the number of rows in ``dead``, or a bound.
+    ``register`` is called before files are written.
 
     One Spark job collects up to some millions of positions, which are written here, together with
     those of older delete files. If there are more, Spark itself writes them, in at most two jobs.
@@ -85,7 +87,7 @@ def write_delete_files(
 
     Raises Conflict if a delete file holds deletes of snapshots later than the table's.
     """
-    work = _Work(spark, table, {f.id: f for f in files}, few)
+    work = _Work(spark, table, {f.id: f for f in files}, few, register)
     try:
         with told_of_storage(table.path, f"delete from {table.full_name}"):
             if not isinstance(dead, DataFrame):
@@ -112,6 +114,7 @@ class _Work:
     table: TableVersion
     files: Mapping[int, DataFile]
     few: int
+    register: Register | None
     directories: list[str] = field(default_factory=list)
 
     def here(self, dead: pa.Table) -> dict[int, DeadRows]:
@@ -162,8 +165,7 @@ class _Work:
     def _written_here(self, positions: Mapping[int, pa.Array]) -> dict[int, NewDeleteFile]:
         if not positions:
             return {}
-        directory = fresh_name(self.table)
-        self.directories.append(directory)
+        directory = self._directory()
 
         def write(number: int) -> NewDeleteFile:
             name = f"{directory}/{FILE}={number}.parquet"
@@ -228,6 +230,14 @@ class _Work:
             if path.partition("/")[0] in used:
                 delete_directory(place_below(self.table.path, path.rpartition("/")[0]))
 
+    def _directory(self) -> str:
+        """Return the directory of another write."""
+        if self.register is not None:
+            self.register(self.table)
+        directory = fresh_name(self.table)
+        self.directories.append(directory)
+        return directory
+
     def _is_end(self, file: DataFile, dead: int) -> bool:
         # Positions in the catalog itself are in no delete file.
         return file.record_count == dead + len(file.inlined_deletes)
@@ -282,8 +292,7 @@ class _Work:
 
     def _write(self, positions: DataFrame, files: Iterable[DataFile]) -> dict[int, _Written]:
         """Write the columns ``file`` and ``pos``; return the files by data file id."""
-        directory = fresh_name(self.table)
-        self.directories.append(directory)
+        directory = self._directory()
         place = place_below(self.table.path, directory)
         paths = [(f.id, f.path) for f in files]
         written = write_position_files(self.spark, positions, paths, place, _IDS)

@@ -53,6 +53,9 @@ from shelduck.spark.write.plain_write import write_by_arrow, write_plain
 
 Progress = Callable[[int, int, int], None]
 
+Register = Callable[[TableVersion], TableVersion]
+"""Registers a writer of files in the catalog, and returns the table with its open job."""
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenFiles:

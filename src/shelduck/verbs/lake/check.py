@@ -28,7 +28,7 @@ from shelduck.verbs.lake.check_rollups import (
     settled_too_late,
     wrong_rollups,
 )
-from shelduck.verbs.lake.check_running import abandoned_jobs, dead, forget_dead
+from shelduck.verbs.lake.check_running import dead, forget_dead, left_jobs
 from shelduck.verbs.lake.upkeep import LakeUpkeep
 from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName
@@ -209,7 +209,9 @@ class _Checker:
                 self.notes += dead(connection).notes(self.names, all_tables=is_all)
                 if is_all:
                     yield from settled_too_late(connection, self.names)
-                yield from abandoned_jobs(connection, self.names, all_tables=is_all)
+                left = left_jobs(connection, self.names, all_tables=is_all)
+            self.notes += left.released
+            yield from left.abandoned
         except ShelduckError as error:
             yield Problem("", "job", "the list of jobs", _told(error), _LOOK)
 

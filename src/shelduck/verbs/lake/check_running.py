@@ -12,6 +12,7 @@ from shelduck.catalog.running.jobs import jobs
 from shelduck.catalog.running.upkeep import HeldClaim, drop_claims, held_claims
 from shelduck.catalog.running.writers import Registered, registered_writers, remove_dead
 from shelduck.leases.identity import is_gone
+from shelduck.model.changes.job import JobState
 from shelduck.model.tables.problem import Problem
 from shelduck.work.state import LakeState
 
@@ -63,16 +64,31 @@ def forget_dead(state: LakeState) -> None:
     write_with_retries(state.store, forget)
 
 
-def abandoned_jobs(
-    connection: Connection, names: Mapping[int, str], *, all_tables: bool
-) -> Iterator[Problem]:
-    """Find open jobs that nobody runs any more; whether to go on with them is for you to say."""
+@dataclass(frozen=True, slots=True)
+class LeftJobs:
+    """Open jobs that nobody runs: whether to go on with them is for you to say.
+
+    ``abandoned``: their worker died a minute ago. ``released``: their worker stopped, or somebody
+    has noticed since that it died.
+    """
+
+    abandoned: tuple[Problem, ...]
+    released: tuple[Problem, ...]
+
+
+def left_jobs(connection: Connection, names: Mapping[int, str], *, all_tables: bool) -> LeftJobs:
+    """Find jobs that began and that nobody runs any more; two statements at most."""
     now = clock.now()
+    abandoned, released = [], []
     for job in jobs(connection):
         is_meant = all_tables or job.table_id in names
-        if not is_meant or not job.is_open or job.worker is None:
+        if not is_meant or not job.is_open or job.is_held(now):
             continue
-        if not job.is_held(now) or is_gone(job.worker):
+        remedy = f"continue it with lake.job({job.id}).wait(), or cancel it"
+        where, name = names.get(job.table_id, ""), f"job {job.id}"
+        if job.worker is not None:
             wrong = f"its worker {job.worker} has given no sign of life since {job.heartbeat}"
-            remedy = f"continue it with lake.job({job.id}).wait(), or cancel it"
-            yield Problem(names.get(job.table_id, ""), "job", f"job {job.id}", wrong, remedy)
+            abandoned.append(Problem(where, "job", name, wrong, remedy))
+        elif job.state is JobState.RUNNING:
+            released.append(Problem(where, "job", name, "it began, and nobody runs it", remedy))
+    return LeftJobs(tuple(abandoned), tuple(released))

@@ -159,4 +159,6 @@ class _Import:
             )
             workspace.alter_table(change)
             table = workspace.table(self.name)
+        if step.deletes:
+            unit.writer.register(table)
         return stage_step(step, table, files, self.root)

@@ -48,7 +48,8 @@ class EditVerbs(TableHandle):
         def prepare(unit: UnitOfWork) -> Done:
             rows = changed_rows(unit, self.name)
             few = limits_of(self._state.store, rows.table).deleted
-            return delete_rows(self._state.spark, rows, chosen, few=few)
+            register = unit.writer.register
+            return delete_rows(self._state.spark, rows, chosen, few=few, register=register)
 
         return carry_out_rows(self._state, self._unit, prepare)
 

@@ -101,6 +101,7 @@ class RestoreVerbs(TableHandle):
 
     def _restored(self, unit: UnitOfWork, found: Restoration) -> Done:
         workspace = unit.workspace
+        unit.writer.register(found.now.table)
         if found.alteration is not None:
             workspace.alter_table(_with_todays_rollups(found.alteration))
         target = workspace.table(self.name)

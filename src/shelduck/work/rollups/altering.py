@@ -12,7 +12,7 @@ from shelduck.evolution.rollups import has_other_values, is_current, renumbered
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.table_change import TableChange
-from shelduck.model.tables.rollup import rollup_of, with_rollup_names
+from shelduck.model.tables.rollup import rollup_of, uuid_of_next, with_rollup_names
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.check import require_no_null
@@ -127,7 +127,8 @@ def stage_converted(
         unit.workspace.drop_table(table)
         if spec is not None:
             left.append(rollup.name)
-            made = create_rollup(unit, base, spec, for_use=False)
+            unique = uuid_of_next(table.uuid)
+            made = create_rollup(unit, base, spec, for_use=False, unique=unique)
             make_anew(unit, base, made, now, required=True)
     properties = with_rollup_names(base.properties, tuple(left))
     return change if properties == base.properties else replace(change, properties=properties)

@@ -83,6 +83,7 @@ def make_anew(
     if now is None:
         now = rows_of(unit, TableName.of(base))
     rows = rows_of(unit, TableName.of(table))
+    _register(unit, base)
     done = made_anew(unit.state.spark, rows, RollupRows(base, table), now)
     unit.own(done)
     unit.stage_unseen(done)
@@ -126,6 +127,7 @@ def catch_up(
         make_anew(unit, base, table, now)
         return
     rows = rows_of(unit, TableName.of(table))
+    _register(unit, base)
     touched = [] if before is None else touched_rows(unit.state.spark, before, now)
     done = followed(unit.state.spark, rows, RollupRows(base, table), now, [*older, *touched])
     _stage_rollup(unit, base, table, done)
@@ -145,6 +147,7 @@ def _follow(
         return
     rollup = RollupRows(base, table)
     rows = rows_of(unit, TableName.of(table))
+    _register(unit, base)
     only_adds = all(_only_adds(c) for c in loaded.done.changes)
     if loaded.rows is not None or (only_adds and not loaded.done.alter):
         done = added(unit.state.spark, rows, rollup, loaded)
@@ -153,6 +156,12 @@ def _follow(
         touched = touched_rows(unit.state.spark, before, now)
         done = followed(unit.state.spark, rows, rollup, now, touched)
     _stage_rollup(unit, base, table, done)
+
+
+def _register(unit: UnitOfWork, base: TableVersion) -> None:
+    """Register the unit before it writes files of a rollup, as a writer of its base."""
+    if not unit.is_of_job:
+        unit.writer.register(base)
 
 
 def _only_adds(change: RowChange) -> bool:
