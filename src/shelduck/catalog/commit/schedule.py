@@ -37,7 +37,7 @@ from shelduck.model.files.place import (
     storage_path,
 )
 
-_ROWS, _LOOKED_AT = 10_000, 5_000
+_LOOKED_AT = 5_000
 _s, _r = tables.files_scheduled_for_deletion.c, own_tables.released_file.c
 _INSERT = insert(tables.files_scheduled_for_deletion)
 _RELEASE = insert(own_tables.released_file)
@@ -264,23 +264,3 @@ def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[s
     uuids = {row.table_id: str(row.table_uuid) for row in rows}
     directories = table_directories(connection, lake)
     return {place: {uuids[n] for n in ids} for place, ids in directories.items()}
-
-
-def known_among(connection: Connection, lake: LakeInfo, wanted: set[str]) -> set[str]:
-    """Return which of these paths any row of the catalog names, in `storage_path`'s form.
-
-    All rows are looked at, a few at a time: a catalog has no index of paths.
-    """
-    if not wanted:
-        return set()
-    by_table = directory_by_table(table_directories(connection, lake))
-    found = {storage_path(f.path) for f in scheduled_files(connection, lake, None)} & wanted
-    for source in (tables.data_file, tables.delete_file):
-        c = source.c
-        query = select(c.table_id, c.path, c.path_is_relative)
-        for row in connection.execute(query.execution_options(yield_per=_ROWS)):
-            number, path, relative = row
-            place = storage_path(resolve(by_table.get(number, ""), path, relative))
-            if place in wanted:
-                found.add(place)
-    return found

@@ -1,7 +1,7 @@
 """Unknown files: what writes left behind that never landed.
 
-The files of a lake are listed in order, and looked up in the catalog lot by lot. So a search holds
-one lot and the files that it deletes, however many files the lake has.
+The files of a lake are listed in order, and looked up lot by lot. So a search holds one lot, the
+files that it deletes, and eight bytes for each file that the catalog knows.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.writers import at_work_since, remove_dead
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.model.files.place import Place, place_in, storage_path
 from shelduck.model.text.names import is_write_directory, write_time
 from shelduck.operations.upkeep.cleanup import Cleaned
@@ -51,9 +52,12 @@ def remove_orphans(
     table to check. A table outside the data path is left alone. Raises CorruptLake, and deletes
     nothing, if a link leads to files.
     """
+    known = KnownFiles(lake)
     with store.read() as connection:
         owned = schedule.owned_directories(connection, lake)
-    search = _Search(store, lake, before, duckdb_files, dry_run)
+    # Other writers do not wait for this: inside the lock, only newer rows are read.
+    known.read_all(store)
+    search = _Search(store, lake, known, before, duckdb_files, dry_run)
     with told_of_storage(lake.data_path, "search for orphans"):
         for place, uuids in owned.items():
             if table in (None, place) and place_in(lake.data_path, place.rstrip("/")) is not None:
@@ -98,6 +102,7 @@ class _Search:
 
     store: Store
     lake: LakeInfo
+    known: KnownFiles
     before: datetime
     duckdb_files: bool
     dry_run: bool
@@ -165,7 +170,9 @@ class _Search:
             if not self.dry_run:
                 # Otherwise one that wakes up could commit files that are about to be deleted.
                 remove_dead(connection)
-            return at_work_since(connection), schedule.known_among(connection, self.lake, paths)
+            busy = at_work_since(connection)
+            self.known.read_newer(connection)
+            return busy, self.known.among(paths)
 
         if self.dry_run:
             with self.store.read() as connection:
