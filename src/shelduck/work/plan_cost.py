@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running.job_speeds import speeds
 from shelduck.evolution.alter_plan import AlterPlan, Speed
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.upkeep.compact import survey
@@ -28,7 +28,7 @@ def with_cost(state: LakeState, table: TableVersion, plan: AlterPlan) -> AlterPl
 def _speed(state: LakeState) -> Speed:
     """Return how fast earlier jobs of this lake were."""
     with state.store.read() as connection:
-        known = catalog_jobs.speeds(connection).values()
+        known = speeds(connection).values()
     spent = sum(s.milliseconds * s.cores for s in known) / 1000
     size = sum(s.bytes for s in known)
     return Speed(size / spent, len(known)) if spent and size else Speed()

@@ -28,9 +28,9 @@ from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.checked import or_null
-from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.together import Answers, Questions, Together
+from shelduck.catalog.running.job_speeds import add_speed
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.errors import (
@@ -46,7 +46,6 @@ from shelduck.model.changes.job import (
     LEASE,
     OPEN_STATES,
     Job,
-    JobSpeed,
     JobState,
     JobStep,
     JobWork,
@@ -59,7 +58,6 @@ from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot
 
 _TABLE = own_tables.job
-_SPEED = own_tables.job_speed
 _c = _TABLE.c
 _OPEN = tuple(sorted(state.value for state in OPEN_STATES))
 _ENDED = tuple(sorted(state.value for state in JobState if state not in OPEN_STATES))
@@ -306,34 +304,8 @@ def step_job(
     if connection.execute(update(_TABLE).where(*condition).values(values)).rowcount != 1:
         now = job(connection, step.job_id)
         raise Conflict(f"job {now.id} is already {now.state.value}: {now.message or 'no message'}")
-    if step.speed is None:
-        return
-    if present is None:
-        present = queries.present_tables(connection, [_SPEED.name])
-    if _SPEED.name in present:
-        _add_speed(connection, step.job_id, step.speed)
-
-
-def _add_speed(connection: Connection, number: int, more: JobSpeed) -> None:
-    s = _SPEED.c
-    row = {"job_id": number, "bytes": more.bytes, "milliseconds": more.milliseconds}
-    added = dialect_of(connection).insert(_SPEED).values(row | {"cores": more.cores})
-    new = added.excluded
-    sums = {"bytes": s.bytes + new.bytes, "milliseconds": s.milliseconds + new.milliseconds}
-    connection.execute(
-        added.on_conflict_do_update(index_elements=[s.job_id], set_=sums | {"cores": new.cores})
-    )
-
-
-def speeds(connection: Connection) -> dict[int, JobSpeed]:
-    """Return what the newest twenty jobs that rewrote files did, by job id; two statements."""
-    if not queries.present_tables(connection, [_SPEED.name]):
-        return {}
-    newest = select(_SPEED).order_by(_SPEED.c.job_id.desc()).limit(20)
-    return {
-        row.job_id: JobSpeed(row.bytes, row.milliseconds, row.cores)
-        for row in connection.execute(newest)
-    }
+    if step.speed is not None:
+        add_speed(connection, step.job_id, step.speed, present)
 
 
 def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -> bool:
