@@ -67,9 +67,9 @@ public class ReportedWriters extends OutputWriterFactory {
     }
     made++;
     if (begun == null) {
-      begun = new AttemptFiles();
+      begun = new AttemptFiles(context.getConfiguration());
     }
-    begun.add(own, context.getConfiguration());
+    begun.add(own);
     return new ReportedWriter(factory.newInstance(own, rows, context), own, name, working,
         context.getConfiguration(), reports);
   }
