@@ -19,6 +19,7 @@ _PLAIN = (
     T.DoubleType,
     T.StringType,
     T.BinaryType,
+    T.DecimalType,
 )
 
 
@@ -27,12 +28,19 @@ def local_frame(
 ) -> DataFrame:
     """Return rows as a DataFrame.
 
-    Rows of plain numbers and texts go through Arrow, which PySpark passes on without an RDD. For
+    Rows of numbers and texts go through Arrow, which PySpark passes on without an RDD. For
     other types Arrow has other rules than Spark, so a job reads them.
     """
+    columns = [*zip(*rows, strict=True)] if rows else [()] * len(shape.fields)
+    return local_columns(spark, columns, shape)
+
+
+def local_columns(
+    spark: SparkSession, columns: Sequence[Sequence[Any]], shape: T.StructType
+) -> DataFrame:
+    """Return rows, given as the values of each column, as `local_frame` does."""
     if not all(isinstance(f.dataType, _PLAIN) for f in shape.fields):
-        return spark.createDataFrame([*rows], shape)
-    columns = zip(*rows, strict=True) if rows else ((),) * len(shape.fields)
+        return spark.createDataFrame([*zip(*columns, strict=True)], shape)
     arrays = [
         pa.array(values, to_arrow_type(f.dataType))
         for values, f in zip(columns, shape.fields, strict=True)

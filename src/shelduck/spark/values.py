@@ -17,7 +17,7 @@ from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.bounds import bound
 from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
-from shelduck.model.types.literals import as_float32, blob_bytes, canonical_text
+from shelduck.model.types.literals import blob_bytes, float_value
 from shelduck.model.types.temporal import MICROSECONDS, ZONELESS
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.defaults import expression_for_spark
@@ -177,7 +177,6 @@ def micros_to_ntz(micros: SparkColumn) -> SparkColumn:
 
 def _float(leaf: Leaf, text: str) -> float | None:
     try:
-        found = float(canonical_text(leaf, text))
+        return float_value(leaf, text)
     except InvalidRequest:
         return None
-    return as_float32(found) if str(leaf) == "float32" else found

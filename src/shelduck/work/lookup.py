@@ -31,7 +31,13 @@ def rows_of(
         found = unit.writer.register(found)
     lists = unit.state.lists if only_scanned else None
     return table_rows(
-        unit.state.store, found, unit.state.layouts, staged, lists, writes=writes and found.id >= 0
+        unit.state.store,
+        found,
+        unit.state.layouts,
+        staged,
+        lists,
+        memory=unit.state.inlined,
+        writes=writes and found.id >= 0,
     )
 
 

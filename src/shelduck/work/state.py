@@ -13,6 +13,7 @@ from shelduck.model.changes.change import CommitInfo
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.operations.read.file_lists import FileLists
+from shelduck.operations.read.kept_inlined import KeptInlined
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.spark.files.reaching import reach, require_connector
 from shelduck.spark.session import SparkSession, is_stopped, session_for
@@ -29,6 +30,7 @@ class LakeState:
     default_schema: str = DEFAULT_SCHEMA
     layouts: LayoutMemory = field(default_factory=LayoutMemory)
     lists: FileLists = field(default_factory=FileLists)
+    inlined: KeptInlined = field(default_factory=KeptInlined)
     show_progress: bool | None = None
     storage: StorageSettings = field(default_factory=StorageSettings)
     ntz: bool = False

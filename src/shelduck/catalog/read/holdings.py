@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, literal_column, select
+from sqlalchemy import Connection, Select, bindparam, func, literal_column, or_, select
 
+from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.together import Answers, Together
 from shelduck.catalog.schema import own_tables, tables
@@ -16,7 +17,9 @@ from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.model.tables.schema import TableId
 
 _r, _d = tables.inlined_data_tables.c, tables.delete_file.c
+_s = tables.snapshot.c
 _TABLE = bindparam("table", type_=BIGINT)
+_SEEN = bindparam("seen", type_=BIGINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +34,32 @@ class Holdings:
     """Whether there is a table for deleted positions."""
     has_delete_files: bool
     """Whether any snapshot has a delete file of the table."""
+    marks: frozenset[tuple[Any, ...]] = frozenset()
+    """The marks of the newest snapshot, and of the one that was asked for."""
+    newest: int = -1
+    """The id of the newest snapshot."""
 
 
-def holdings_of(connection: Connection, table: TableId) -> Holdings:
-    """Return where the rows of a table may be, and where their deletes; one statement."""
-    return _holdings(_where(connection.dialect.name).ask(connection, _about(table)), table)
+def holdings_of(connection: Connection, table: TableId, seen: int = -1) -> Holdings:
+    """Return where the rows of a table may be, and where their deletes; one statement.
+
+    It also tells the newest snapshot, and whether the catalog still has the snapshot ``seen``.
+    """
+    return _holdings(_where(connection.dialect.name).ask(connection, _about(table, seen)), table)
 
 
 def holdings_beside(
-    connection: Connection, table: TableId, at: int, layouts: Collection[int]
+    connection: Connection, table: TableId, at: int, layouts: Collection[int], *, seen: int
 ) -> tuple[Holdings, Answers]:
     """Return `holdings_of`, the ``deletes`` at a snapshot, and ``layouts`` by id; one statement."""
     more = {"at": at, "ids": sorted(layouts)}
-    answers = _beside(connection.dialect.name).ask(connection, _about(table) | more)
+    answers = _beside(connection.dialect.name).ask(connection, _about(table, seen) | more)
     return _holdings(answers, table), answers
 
 
-def _about(table: TableId) -> dict[str, Any]:
+def _about(table: TableId, seen: int) -> dict[str, Any]:
     names = [own_tables.file_layout.name, queries.inlined_delete_table(table)]
-    return {"table": table, "names": names}
+    return {"table": table, "names": names, "seen": seen}
 
 
 def _holdings(answers: Answers, table: TableId) -> Holdings:
@@ -59,6 +69,8 @@ def _holdings(answers: Answers, table: TableId) -> Holdings:
         [(row.table_name, row.schema_version) for row in registered],
         any(row.name == queries.inlined_delete_table(table) for row in answers["present"]),
         bool(answers["delete_files"]),
+        frozenset(tuple(row) for row in answers["snapshots"]),
+        max((row.snapshot_id for row in answers["snapshots"]), default=-1),
     )
 
 
@@ -75,6 +87,7 @@ def _beside(dialect: str) -> Together:
 
 def _questions(dialect: str) -> Mapping[str, Select[Any]]:
     registered = select(_r.table_name, _r.schema_version).where(_r.table_id == _TABLE)
+    newest = select(or_null(func.max(_s.snapshot_id)))
     of_rows = select(_r.table_name).where(_r.table_id == _TABLE)
     return {
         "present": queries.present_of(dialect, of_rows),
@@ -83,4 +96,7 @@ def _questions(dialect: str) -> Mapping[str, Select[Any]]:
         .select_from(tables.delete_file)
         .where(_d.table_id == _TABLE)
         .limit(1),
+        "snapshots": select(tables.snapshot).where(
+            or_(_s.snapshot_id == _SEEN, _s.snapshot_id == newest.scalar_subquery())
+        ),
     }

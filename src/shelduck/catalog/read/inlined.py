@@ -53,7 +53,7 @@ from shelduck.model.types.literals import float_text
 Conditions = tuple[ColumnElement[bool], ...]
 
 # SQLite joins no more than 500 queries.
-_AT_ONCE = 200
+AT_ONCE = 200
 
 
 def inlined_rows(
@@ -65,14 +65,9 @@ def inlined_rows(
     schema version with rows; one less with the ``known`` holdings. Columns are those of the version
     with which the rows were written; their ids identify the current columns.
     """
-    found = _find(connection, table, lambda source: _is_shown(source, table.snapshot.id), known)
+    found = _find(connection, table, lambda source: is_shown(source, table.snapshot.id), known)
     for part in found:
-        twice = [n for n, count in Counter(part.row_ids).items() if count > 1]
-        if twice:
-            raise CorruptLake(
-                f"{table.full_name} has row_id {twice[0]} twice in the catalog at snapshot"
-                f" {table.snapshot.id}; {RESTORE}"
-            )
+        require_once(table, part.row_ids)
     return found
 
 
@@ -96,6 +91,16 @@ def inlined_changes(
     return _find(connection, table, came), _find(connection, table, went, by_end=True)
 
 
+def require_once(table: TableVersion, row_ids: Sequence[int]) -> None:
+    """Raise CorruptLake if two rows of a snapshot have the same id."""
+    twice = [n for n, count in Counter(row_ids).items() if count > 1]
+    if twice:
+        raise CorruptLake(
+            f"{table.full_name} has row_id {twice[0]} twice in the catalog at snapshot"
+            f" {table.snapshot.id}; {RESTORE}"
+        )
+
+
 def _find(
     connection: Connection,
     table: TableVersion,
@@ -107,8 +112,8 @@ def _find(
     """Return the rows that match a condition; ``by_end`` returns their ends as begins."""
     dialect = dialect_of(connection)
     return [
-        _converted(dialect, columns, rows, by_end=by_end)
-        for _, columns, rows in _stored(connection, table, chosen, known)
+        converted(dialect, columns, rows, by_end=by_end)
+        for _, columns, rows in stored_rows(connection, table, chosen, known)
     ]
 
 
@@ -124,18 +129,18 @@ def inlined_history(
     def came(source: TableClause) -> Conditions:
         return (source.c.begin_snapshot <= snapshot,)
 
-    found = _stored(connection, table, came, known)
+    found = stored_rows(connection, table, came, known)
     return [
         InlinedHistory(
             name,
-            _converted(dialect_of(connection), columns, rows, by_end=False),
+            converted(dialect_of(connection), columns, rows, by_end=False),
             tuple(row[2] for row in rows),
         )
         for name, columns, rows in found
     ]
 
 
-def _stored(
+def stored_rows(
     connection: Connection,
     table: TableVersion,
     chosen: Callable[[TableClause], Conditions],
@@ -224,20 +229,22 @@ def _tables_with_rows(
 ) -> set[str]:
     """Return which tables have such rows: an ALTER or a flush leaves most of them empty."""
     found: set[str] = set()
-    for at in range(0, len(names), _AT_ONCE):
+    for at in range(0, len(names), AT_ONCE):
         questions = [
-            select(literal(name)).where(exists().where(*chosen(_source(name))))
-            for name in names[at : at + _AT_ONCE]
+            select(literal(name)).where(exists().where(*chosen(source_of(name))))
+            for name in names[at : at + AT_ONCE]
         ]
         found.update(connection.execute(union_all(*questions)).scalars())
     return found
 
 
-def _source(name: str) -> TableClause:
+def source_of(name: str) -> TableClause:
+    """Return a table for inlined rows, with the columns that each has."""
     return sql_table(name, *(column(c) for c in SYSTEM_COLUMNS))
 
 
-def _is_shown(source: TableClause, snapshot: int) -> Conditions:
+def is_shown(source: TableClause, snapshot: int) -> Conditions:
+    """Return the condition that a snapshot sees a row, or that its interval is broken."""
     end = source.c.end_snapshot
     shown = and_(source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot))
     return (or_(shown, is_broken(source)),)
@@ -299,7 +306,7 @@ def require_inlined_tables(table_id: int, names: Sequence[str]) -> None:
 def _query(
     dialect: Dialect, name: str, columns: Schema, chosen: Callable[[TableClause], Conditions]
 ) -> Select[Any]:
-    source = _source(name)
+    source = source_of(name)
     values: list[ColumnElement[Any]] = [source.c[c] for c in SYSTEM_COLUMNS]
     if not dialect.knows_columns:
         values = [literal_column("*")]
@@ -311,7 +318,8 @@ def _query(
     return select(*values).select_from(source).where(*chosen(source)).order_by(source.c.row_id)
 
 
-def _converted(dialect: Dialect, columns: Schema, rows: list[Any], *, by_end: bool) -> InlinedRows:
+def converted(dialect: Dialect, columns: Schema, rows: list[Any], *, by_end: bool) -> InlinedRows:
+    """Return stored rows as rows; ``by_end`` returns their ends as begins."""
     converters = [_converter(dialect, f) for f in columns]
 
     def values(row: Any) -> tuple[object, ...]:

@@ -107,8 +107,7 @@ def _unchanged(
     if at is None and answers["newest"]:
         at = read.as_snapshot(answers["newest"][0])
     was = kept.snapshot
-    mark = (was.id, was.time, was.schema_version, was.next_catalog_id, was.next_file_id)
-    if at is None or at.schema_version != was.schema_version or answers["seen"] != [mark]:
+    if at is None or at.schema_version != was.schema_version or answers["seen"] != [was.mark]:
         return None, at
     options = table_options(
         settings_of(answers["options"]), schema_id=kept.schema.id, table_id=kept.id

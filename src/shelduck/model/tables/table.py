@@ -15,6 +15,10 @@ DEFAULT_SCHEMA = "main"
 """The schema that every lake has."""
 
 
+Mark = tuple[int, datetime, int, int, int]
+"""The id, the time and the counters of a snapshot."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Snapshot(Shown):
     """One commit. ``changes_made`` is the catalog's text, None if there was nothing to record."""
@@ -28,6 +32,12 @@ class Snapshot(Shown):
     author: str | None = None
     commit_message: str | None = None
     commit_extra_info: str | None = None
+
+    @property
+    def mark(self) -> Mark:
+        """What no other snapshot has, even one of the same id in another copy of the catalog."""
+        counters = (self.schema_version, self.next_catalog_id, self.next_file_id)
+        return (self.id, self.time, *counters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,21 @@ def float_text(leaf: Leaf, value: float) -> str:
     return repr(value)
 
 
+def float_value(leaf: Leaf, text: str) -> float:
+    """Return the float of the leaf's width for a text; InvalidRequest if it is none."""
+    word = text.strip().lower()
+    if word in _SPECIAL_FLOATS:
+        return float(_SPECIAL_FLOATS[word])
+    if not _FINITE.fullmatch(word):
+        _refuse(leaf, text)
+    value: float | None = float(word)
+    if str(leaf) == "float32":
+        value = as_float32(float(word))
+    if value is None or abs(value) == float("inf"):
+        _refuse(leaf, text, "it is out of range; write 'inf' for infinity")
+    return value
+
+
 def as_float32(value: float) -> float | None:
     """Return the nearest 32-bit float, None if the value is beyond all of them."""
     try:
@@ -179,17 +194,7 @@ def _decimal(leaf: Decimal, text: str) -> str:
 
 
 def _float(leaf: Leaf, text: str) -> str:
-    word = text.strip().lower()
-    if word in _SPECIAL_FLOATS:
-        return _SPECIAL_FLOATS[word]
-    if not _FINITE.fullmatch(word):
-        _refuse(leaf, text)
-    value: float | None = float(word)
-    if str(leaf) == "float32":
-        value = as_float32(float(word))
-    if value is None or abs(value) == float("inf"):
-        _refuse(leaf, text, "it is out of range; write 'inf' for infinity")
-    return float_text(leaf, value)
+    return float_text(leaf, float_value(leaf, text))
 
 
 def _date(leaf: Leaf, text: str) -> str:

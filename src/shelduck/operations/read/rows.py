@@ -13,9 +13,10 @@ from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping
-from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileLists
+from shelduck.operations.read.kept_inlined import NOTHING_KEPT, KeptInlined, KeptRows
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.read.listed_files import LaterFiles, ListedFiles
 from shelduck.operations.read.pruning import Pruner
@@ -37,7 +38,8 @@ _HUGE = 16 * 2**30
 class TableRows:
     """Where the rows of one table version are; ``files`` have their layouts.
 
-    ``listed`` has the files of a large table, for scans that need only some of them.
+    ``listed`` has the files of a large table, for scans that need only some of them. ``kept`` may
+    have a DataFrame of the inlined rows.
     """
 
     store: Store
@@ -47,6 +49,7 @@ class TableRows:
     inlined: tuple[InlinedRows, ...]
     unsafe_bounds: frozenset[FieldId] = frozenset()
     listed: ListedFiles | None = None
+    kept: KeptRows | None = None
 
     def by_layout(
         self, look: Callable[[DataFile, NameMapping | None], Found]
@@ -97,9 +100,17 @@ class TableRows:
             measure=pruner.measured,
             values=pruner.values,
             inlined=self.inlined,
+            local=self._local(spark),
             origins=origins,
             choose=choose,
         )
+
+    def _local(self, spark: SparkSession) -> Callable[[Sequence[Field]], DataFrame] | None:
+        kept = self.kept
+        # Statements also read some of the rows.
+        if kept is None or self.inlined is not kept.rows:
+            return None
+        return partial(kept.frame, spark)
 
     def decided(self, found: DataFrame) -> Decided | None:
         """Return what the catalog knows about the rows of these files that a condition chooses.
@@ -155,43 +166,48 @@ def table_rows(
     staged: StagedRows | None = None,
     lists: FileLists | None = None,
     *,
+    memory: KeptInlined | None = None,
     writes: bool = False,
 ) -> TableRows:
     """Find the rows of a table version, and those that a transaction staged on top of it.
 
-    With ``lists``, the files of a large table are looked up when a query needs them. ``writes``: a
-    registered writer or a job asks.
+    With ``lists``, the files of a large table are looked up when a query needs them. ``memory``
+    keeps the rows of the catalog for the next reader. ``writes``: a registered writer or a job
+    asks.
     """
     files: list[DataFile] = []
     mappings: dict[int, NameMapping] = {}
-    inlined: list[InlinedRows] = []
+    kept = NOTHING_KEPT
+    memory = memory or KeptInlined()
     if table.id >= 0:
         with store.read() as connection:
+            seen = memory.snapshot_of(table.id)
             large = lists if staged is None else None
             few = None
             if writes and not (large is not None and large.has(table)):
                 most = read.FEW if large is None else min(read.FEW, large.listed_from)
-                few = read.files_of_writer(connection, table, at_most=most)
+                few = read.files_of_writer(connection, table, at_most=most, seen=seen)
             found: ListedFiles | list[DataFile] | None
-            found, known = few or (None, holdings_of(connection, table.id))
+            found, known = few or (None, holdings_of(connection, table.id, seen))
             if found is None and large is not None:
                 found = _listed(connection, store, table, known, large)
             if isinstance(found, ListedFiles):
-                inlined = read.inlined_rows(connection, table, known)
-                return _of_list(store, table, found, inlined)
+                kept = memory.rows(connection, table, known)
+                return _of_list(store, table, found, kept)
             files = read.data_files(connection, table, known) if found is None else found
             wanted = {f.mapping_id for f in files if f.mapping_id is not None}
             mappings = read.name_mappings(connection, wanted)
-            inlined = read.inlined_rows(connection, table, known)
+            kept = memory.rows(connection, table, known)
     _require_sizes(table, files)
     unsafe: frozenset[FieldId] = frozenset()
+    inlined = kept.rows
     if staged is not None:
         unsafe = staged.unsafe_bounds
         files = staged.over(table, files)
         mappings |= staged.mappings()
-        inlined = staged.over_inlined(table, inlined)
+        inlined = tuple(staged.over_inlined(table, inlined))
     filled = layouts.fill(files, partial(read_layouts, table=table.full_name))
-    return TableRows(store, table, tuple(filled), mappings, tuple(inlined), unsafe)
+    return TableRows(store, table, tuple(filled), mappings, inlined, unsafe, kept=kept)
 
 
 def _listed(
@@ -212,12 +228,10 @@ def _listed(
     return ListedFiles(store, connection, table, known=known, lists=lists, files=found)
 
 
-def _of_list(
-    store: Store, table: TableVersion, listed: ListedFiles, inlined: Sequence[InlinedRows]
-) -> TableRows:
+def _of_list(store: Store, table: TableVersion, listed: ListedFiles, kept: KeptRows) -> TableRows:
     _require_sizes(table, listed.larger_than(_HUGE))
     files = LaterFiles(listed.all)
-    return TableRows(store, table, files, listed.mappings, tuple(inlined), listed=listed)
+    return TableRows(store, table, files, listed.mappings, kept.rows, listed=listed, kept=kept)
 
 
 def _require_sizes(table: TableVersion, files: Sequence[DataFile]) -> None:

@@ -15,7 +15,7 @@ from shelduck.model.files.data_files import InlinedRows
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 from shelduck.model.types.temporal import DAY_MICROS, MICROSECONDS
-from shelduck.spark.local_rows import local_frame
+from shelduck.spark.local_rows import local_columns
 from shelduck.spark.values import Carrier, carrier, carrier_type, decoded
 
 _TEXTS = ("varchar", "json", "uuid")
@@ -33,25 +33,31 @@ def inlined_frame(
     Raises CorruptLake for invalid texts of values, and Unsupported for a promotion whose values
     Shelduck cannot convert.
     """
-    rows = [
-        (*(_column_value(f, part, row) for f in columns), number, begin)
-        for part in inlined
-        for row, number, begin in zip(part.rows, part.row_ids, part.begin_snapshots, strict=True)
-    ]
+    values = [[v for part in inlined for v in _column_values(f, part)] for f in columns]
+    values.append([number for part in inlined for number in part.row_ids])
+    values.append([begin for part in inlined for begin in part.begin_snapshots])
     names = [f"c{n}" for n in range(len(columns))]
     fields = [T.StructField(n, carrier_type(f.type)) for n, f in zip(names, columns, strict=True)]
     origins = [T.StructField(n, T.LongType()) for n in ("id", "begin")]
     shape = T.StructType([*fields, *origins])
-    frame = local_frame(spark, rows, shape)
+    frame = local_columns(spark, values, shape)
     made = [decoded(F.col(n), f.type).alias(f.name) for n, f in zip(names, columns, strict=True)]
     return frame.select(*made, F.col("id").alias(row_id), F.col("begin").alias(snapshot_id))
 
 
-def _column_value(field: Field, part: InlinedRows, row: tuple[object, ...]) -> object:
-    for old, value in zip(part.columns, row, strict=True):
-        if old.id == field.id:
-            return _value(old, field, value)
-    return _absent(field)
+def _column_values(field: Field, part: InlinedRows) -> list[object]:
+    place = next((n for n, old in enumerate(part.columns) if old.id == field.id), None)
+    if place is None:
+        return [_absent(field)] * len(part.rows)
+    old = part.columns.fields[place]
+    found = [row[place] for row in part.rows]
+    name, wanted = str(old.shape), str(field.shape)
+    if name == wanted and name in ("varchar", "json"):
+        return found
+    if name in SIGNED and wanted in SIGNED:
+        # Whoever read them has checked that they are integers of their type.
+        return [None if v is None else int(cast("str", v)) for v in found]
+    return [_value(old, field, v) for v in found]
 
 
 def _absent(field: Field) -> object:

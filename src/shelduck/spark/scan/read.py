@@ -15,6 +15,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.metrics import BYTES_PLANNED, FILES_PLANNED, FILES_SKIPPED, record
 from shelduck.model.files.data_files import DataFile, InlinedRows
 from shelduck.model.files.layout import Layout
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import DataType, Decimal, Primitive
@@ -41,6 +42,7 @@ from shelduck.spark.values import exists_default
 Parts = Callable[[ScanGroup, list[str]], Iterable[ScanGroup]]
 Size = Callable[[ScanGroup], "GroupSize"]
 Measure = Callable[[ScanGroup, list[list[str]]], list[str | None] | None]
+Local = Callable[[Sequence[Field]], DataFrame]
 Values = Callable[[ScanGroup, Sequence[DataFile]], Mapping[int, tuple[Any, ...]]]
 
 
@@ -80,6 +82,7 @@ def read_rows(
     measure: Measure | None = None,
     values: Values | None = None,
     inlined: Sequence[InlinedRows] = (),
+    local: Local | None = None,
     origins: Sequence[Origin] = (),
     choose: Chooser | None = None,
 ) -> DataFrame:
@@ -88,11 +91,11 @@ def read_rows(
     ``parts`` is called while Spark plans a query. It gets a group and Spark's filters on the
     group's read columns as SQL texts, and returns the files that may hold a matching row, as parts
     of the group. Without it, and over Spark Connect, these are the files of the plan. ``size`` says
-    how large a group is whose files the plan does not name.
-    ``measure`` gets a group and what a query needs of its files (see `Bridge.relation`). ``values``
-    returns the values of a group's keys in files, so that Spark knows keys as partition columns.
-    ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every column
-    is nullable.
+    how large a group is whose files the plan does not name. ``measure`` gets a group and what a
+    query needs of its files (see `Bridge.relation`). ``values`` returns the values of a group's
+    keys in files, so that Spark knows keys as partition columns. ``local`` makes the DataFrame of
+    inlined rows. ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with
+    ``snapshots``. Every column is nullable.
 
     ``choose`` is also called while Spark plans a query, and may name a rollup that holds the rows
     that it needs. Rows that come from several groups or from the catalog are always read.
@@ -117,10 +120,13 @@ def read_rows(
         if group.files
     ]
     if any(rows.rows for rows in inlined):
-        frames.append(_inlined(spark, plan, inlined, origins))
-    if not frames:
-        return local_frame(spark, [], _schema(plan, origins))
-    return reduce(DataFrame.unionAll, frames)
+        make = local or partial(frame_of_inlined, spark, inlined)
+        frames.append(_inlined(plan, make(plan.columns), origins))
+    return _united(spark, frames, _schema(plan, origins))
+
+
+def _united(spark: SparkSession, frames: Sequence[DataFrame], shape: T.StructType) -> DataFrame:
+    return reduce(DataFrame.unionAll, frames) if frames else local_frame(spark, [], shape)
 
 
 def _size_of(group: ScanGroup) -> GroupSize:
@@ -133,13 +139,14 @@ def _schema(plan: ScanPlan, origins: Sequence[Origin]) -> T.StructType:
     return T.StructType(fields + [T.StructField(o, T.LongType()) for o in origins])
 
 
-def _inlined(
-    spark: SparkSession,
-    plan: ScanPlan,
-    inlined: Sequence[InlinedRows],
-    origins: Sequence[Origin],
+def frame_of_inlined(
+    spark: SparkSession, inlined: Sequence[InlinedRows], columns: Sequence[Field]
 ) -> DataFrame:
-    found = inlined_frame(spark, plan.columns, inlined, Origin.ROW_ID, Origin.SNAPSHOT_ID)
+    """Return inlined rows with the current ``columns`` and their origins."""
+    return inlined_frame(spark, columns, inlined, Origin.ROW_ID, Origin.SNAPSHOT_ID)
+
+
+def _inlined(plan: ScanPlan, found: DataFrame, origins: Sequence[Origin]) -> DataFrame:
     columns = [Named(f.name, backticked(f.name)) for f in plan.columns]
     if origins:
         nothing = F.lit(None).cast(T.LongType())

@@ -91,19 +91,19 @@ def few_data_files(
 
 
 def files_of_writer(
-    connection: Connection, table: TableVersion, *, at_most: int = FEW
+    connection: Connection, table: TableVersion, *, at_most: int = FEW, seen: int = -1
 ) -> tuple[list[DataFile], Holdings] | None:
     """Return what `data_files` does, and the holdings; None if there are more than ``at_most``.
 
-    For a registered writer or a job: all tables of Shelduck exist. Two statements, and one more
-    each for inlined deletes, mappings and partition values.
+    ``seen`` is as in `holdings_of`. For a registered writer or a job: all tables of Shelduck exist.
+    Two statements, and one more each for inlined deletes, mappings and partition values.
     """
     query = queries.data_files_at(table.id, table.snapshot.id, with_layouts=True)
     rows = connection.execute(query.limit(at_most + 1)).all()
     if len(rows) > at_most:
         return None
     of_mappings, of_layouts = require_sound(rows)
-    known, found = holdings_beside(connection, table.id, table.snapshot.id, of_layouts)
+    known, found = holdings_beside(connection, table.id, table.snapshot.id, of_layouts, seen=seen)
     if not rows:
         return [], known
     mappings = name_mappings(connection, of_mappings)

@@ -1,0 +1,81 @@
+"""Rows of the catalog that this process has read, and their DataFrames.
+
+They are used while the lake's newest snapshot is the one at which they were read. At the next one,
+the catalog is asked only for what has changed. Who reads an older snapshot reads it again: a flush
+moves rows to files at all snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from shelduck.catalog.read import read
+from shelduck.catalog.read.holdings import Holdings
+from shelduck.catalog.read.later_inlined import inlined_since
+from shelduck.model.files.data_files import InlinedRows
+from shelduck.model.tables.schema import Field, TableId
+from shelduck.model.tables.table import Mark, TableVersion
+from shelduck.spark.scan.inlined import inlined_frame
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.session import DataFrame, SparkSession, has_jvm
+
+_MOST_TABLES = 100
+_MOST_FRAMES = 8
+
+
+@dataclass
+class KeptRows:
+    """Rows of one table at one snapshot, and DataFrames of them."""
+
+    mark: Mark
+    rows: tuple[InlinedRows, ...]
+    frames: dict[tuple[Field, ...], tuple[SparkSession, DataFrame]] = field(default_factory=dict)
+
+    def frame(self, spark: SparkSession, columns: Sequence[Field]) -> DataFrame:
+        """Return the rows as `inlined_frame` does; Spark's plan of them is made once."""
+        known = self.frames.get(tuple(columns))
+        if known is not None and known[0] is spark:
+            return known[1]
+        made = inlined_frame(spark, columns, self.rows, Origin.ROW_ID, Origin.SNAPSHOT_ID)
+        if len(self.frames) >= _MOST_FRAMES:
+            self.frames.clear()
+        if has_jvm(spark):
+            self.frames[tuple(columns)] = spark, made
+        return made
+
+
+NOTHING_KEPT = KeptRows((-1, datetime.min.replace(tzinfo=UTC), 0, 0, 0), ())
+
+
+class KeptInlined:
+    """The rows of several tables of one lake; threads may share it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[TableId, KeptRows] = {}
+
+    def snapshot_of(self, table: TableId) -> int:
+        """Return the snapshot at which rows of a table were read, -1 if they were not."""
+        kept = self._kept.get(table)
+        return -1 if kept is None else kept.mark[0]
+
+    def rows(self, connection: read.Connection, table: TableVersion, known: Holdings) -> KeptRows:
+        """Return the rows of the catalog at a table's snapshot; no statement if they are kept."""
+        mark = table.snapshot.mark
+        is_newest = known.newest == table.snapshot.id and mark in known.marks
+        kept = self._kept.get(table.id)
+        if kept is not None and is_newest and kept.mark == mark:
+            return kept
+        rows = None
+        # If there were none, asking for all is as quick.
+        if kept is not None and kept.rows and is_newest and kept.mark in known.marks:
+            rows = inlined_since(connection, table, known, kept.rows, kept.mark[0])
+        if rows is None:
+            rows = read.inlined_rows(connection, table, known)
+        found = KeptRows(mark, tuple(rows))
+        if is_newest:
+            if len(self._kept) >= _MOST_TABLES:
+                self._kept.clear()
+            self._kept[table.id] = found
+        return found
