@@ -17,8 +17,8 @@ from shelduck.catalog.databases.store import open_store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Only the newest files exist, as names of the only one that was written.
-REAL_FILES = 2_000
+# Only the newest files and the oldest exist, as names of the only one that was written.
+REAL_FILES, OLD_FILES = 2_000, 100
 
 # The file with the id n + 1 begins in the snapshot of its share; one file in fifty has ended.
 _HISTORY = """
@@ -42,7 +42,8 @@ WHERE data_file_id > :first AND data_file_id < :ended AND data_file_id % 50 = 0
 def make_lake(spark: SparkSession, url: str, folder: Path, files: int, snapshots: int) -> None:
     """Make a lake whose table `t` has that many files, added by that many snapshots.
 
-    Each file has 1,000 rows and ids of its own. The newest `REAL_FILES` exist, and the first.
+    Each file has 1,000 rows and ids of its own. The newest `REAL_FILES` exist, and the oldest
+    `OLD_FILES`.
     """
     with shelduck.connect(url, f"{folder}/data/", spark, progress=False) as lake:
         table = lake.create_table("t", {"id": "bigint", "name": "string", "price": "double"})
@@ -52,8 +53,11 @@ def make_lake(spark: SparkSession, url: str, folder: Path, files: int, snapshots
     multiply_only_file(url, files)
     _give_history(url, files, snapshots)
     source = Path(unquote(urlsplit(original).path))
-    for number in range(max(1, files - REAL_FILES), files):
-        os.link(source, source.parent / f"copy-{number}.parquet")
+    # The original is in the directory of its write, and the copies are in that of the table.
+    home = source.parent.parent
+    real = {*range(1, min(OLD_FILES, files)), *range(max(1, files - REAL_FILES), files)}
+    for number in sorted(real):
+        os.link(source, home / f"copy-{number}.parquet")
     shutil.copy(source, source.parent / "source")
 
 

@@ -7,17 +7,32 @@ import resource
 import subprocess
 import sys
 import time
+import warnings
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import shelduck
 from benchmarks.big_lake import make_lake
 from benchmarks.catalogs import counting_statements, durable_postgres, fresh_url
 from benchmarks.harness import Section, at_most, duration, scratch
 from benchmarks.session import session
+from shelduck.catalog.databases.store import Store, open_store
+from shelduck.catalog.schema.create import open_lake
+from shelduck.web.app import make_app
+from shelduck.web.guard import Guard
+from shelduck.work.state import LakeState
+
+with warnings.catch_warnings():
+    # Starlette prefers a client that is not installed.
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from sqlalchemy import Connection
 
     from shelduck import Lake
 
@@ -28,8 +43,11 @@ QUICK_SIZES = ((1_000, 100), (10_000, 1_000))
 _ABOUT = (
     "A table of very many files, made by SQL alone in the time of the first row. Every verb runs"
     " twice in a process of its own: seconds of the first and of the second run, statements of the"
-    " second, and by how much the memory of the process grew. Spark's own first query is not"
-    " counted. Point query: `count(*)` of one id, the table opened and the query planned each time."
+    " first and of the second, the longest transaction that took the catalog's lock in either, by"
+    " how much the memory of the process grew, and its peak (resident, without Spark's JVM)."
+    " Spark's own first query is not counted. Point query: `count(*)` of one id, the table opened"
+    " and the query planned each time. Expiry: of a tenth of the snapshots, then of a tenth of"
+    " the others; the cleanup after it deletes their files, which the benchmark never made."
 )
 
 
@@ -37,6 +55,7 @@ def run(*, quick: bool) -> Section:
     section = Section("Very many files and snapshots", _ABOUT, ("catalog, files, verb", *_HEADER))
     memory: dict[str, float] = {}
     again: dict[str, float] = {}
+    locks: dict[str, float] = {}
     with scratch("scale") as folder, durable_postgres() as server:
         for kind in KINDS:
             for files, snapshots in QUICK_SIZES if quick else SIZES:
@@ -48,32 +67,35 @@ def run(*, quick: bool) -> Section:
                         start = time.perf_counter()
                         make_lake(spark, url, place, files, snapshots)
                         made = duration(time.perf_counter() - start)
-                    section.rows.append((f"{name}, made", made, "", "", ""))
-                    for verb in VERBS:
+                    section.rows.append((f"{name}, made", made, *[""] * (len(_HEADER) - 1)))
+                    for verb in (*PAGES, *VERBS):
                         found = _asked(url, verb, place)
                         section.rows.append((f"{name}, {verb}", *found.values()))
                         if verb == "point query":
                             memory[name], again[name] = found["memory"], found["second"]
+                        if found["longest lock"]:
+                            locks[f"{name}, {verb}"] = 1000 * found["longest lock"]
     section.rows = [(row[0], *map(_shown, _HEADER, row[1:])) for row in section.rows]
     section.targets = [
         at_most(300, memory, "MB of driver memory for a point query"),
         at_most(0.5, again, "seconds of a point query on a table that was read before"),
+        at_most(100, locks, "ms that a transaction keeps the catalog's lock"),
     ]
     return section
 
 
-_HEADER = ("first", "second", "statements", "memory")
+_HEADER = ("first", "second", "statements", "longest lock", "memory", "peak")
 
 
 def _shown(column: str, value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
-    return f"{value:,.0f} MB" if column == "memory" else duration(value)
+    return f"{value:,.0f} MB" if column in {"memory", "peak"} else duration(value)
 
 
 def _asked(url: str, verb: str, folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.scale", url, verb, str(folder)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
     return found
 
@@ -87,35 +109,87 @@ def _alter(lake: Lake) -> object:
     return lake.execute("ALTER TABLE t DROP COLUMN c")
 
 
+def _expire(lake: Lake) -> object:
+    """Expire the next tenth of the snapshots that made the lake."""
+    ids = [s.id for s in lake.snapshots()]
+    return lake.expire_snapshots(versions=ids[: max(1, len(ids) // 10)])
+
+
+def _page(url: str, path: str) -> None:
+    store = open_store(url)
+    app = make_app(LakeState(store, open_lake(store)), Guard(8765))
+    with TestClient(app, base_url="http://127.0.0.1:8765") as client:
+        found = client.get(path)
+    assert found.status_code == 200, found.text
+    store.close()
+
+
+PAGES = {
+    "page of the lake": "/",
+    "page of snapshots": "/snapshots",
+    "page of the files": "/tables/1/files",
+}
 VERBS: dict[str, Callable[[Lake], object]] = {
     "tables and columns": lambda lake: (lake.tables(), lake.table("t").columns),
     "light ALTER, twice": _alter,
     "INSERT of a row": lambda lake: lake.execute("INSERT INTO t VALUES (-1, 'a', 1.0)"),
+    "newest 20 snapshots": lambda lake: lake.snapshots(limit=20),
+    "newest 20 of the table": lambda lake: lake.table("t").history(limit=20),
     "history of the table": lambda lake: len(lake.table("t").history()),
     "point query": _point,
-    "compaction of 20 files": lambda lake: lake.table("t").compact(max_files=20, dry_run=True),
-    "orphans": lambda lake: lake.remove_orphans(dry_run=True),
-    "expiry of half": lambda lake: lake.expire_snapshots(
+    "t.snapshots, counted": lambda lake: lake.sql("SELECT count(*) FROM t.snapshots").collect(),
+    "t.files, counted": lambda lake: lake.sql("SELECT count(*) FROM t.files").collect(),
+    "compaction of 20 files": lambda lake: lake.table("t").compact(max_files=20),
+    "orphans, dry run": lambda lake: lake.remove_orphans(dry_run=True),
+    "expiry of half, dry run": lambda lake: lake.expire_snapshots(
         retain_last=len(lake.snapshots()) // 2, dry_run=True
     ),
+    "expiry of a tenth": _expire,
+    "cleanup": lambda lake: lake.cleanup_old_files(cleanup_all=True),
 }
-_WITH_SPARK = ("point query", "compaction of 20 files")
+_WITH_SPARK = (
+    *("point query", "t.snapshots, counted", "t.files, counted"),
+    "compaction of 20 files",
+)
 
 
-def _measure(lake: Lake, verb: str) -> dict[str, float]:
+def _measure(act: Callable[[], object]) -> dict[str, float | str]:
     before = _memory()
-    seconds = []
-    for _ in range(2):
-        with counting_statements() as counted:
-            start = time.perf_counter()
-            VERBS[verb](lake)
-            seconds.append(time.perf_counter() - start)
+    seconds: list[float] = []
+    statements: list[int] = []
+    with timed_locks() as locks:
+        for _ in range(2):
+            with counting_statements() as counted:
+                start = time.perf_counter()
+                act()
+                seconds.append(time.perf_counter() - start)
+            statements.append(sum(counted.values()))
+    peak = _memory()
     return {
         "first": seconds[0],
         "second": seconds[1],
-        "statements": sum(counted.values()),
-        "memory": float(_memory() - before),
+        "statements": f"{statements[0]:,} / {statements[1]:,}",
+        "longest lock": max(locks, default=0.0),
+        "memory": float(peak - before),
+        "peak": float(peak),
     }
+
+
+@contextmanager
+def timed_locks() -> Iterator[list[float]]:
+    """Measure how long each transaction of Shelduck keeps the catalog's lock meanwhile."""
+    found: list[float] = []
+    real = Store.write
+
+    @contextmanager
+    def write(store: Store) -> Iterator[Connection]:
+        start = time.perf_counter()
+        with real(store) as connection:
+            yield connection
+        found.append(time.perf_counter() - start)
+
+    with patch.object(Store, "write", write):
+        yield found
 
 
 def _memory() -> int:
@@ -124,13 +198,16 @@ def _memory() -> int:
 
 def main() -> None:
     url, verb, folder = sys.argv[1:]
+    if verb in PAGES:
+        print(json.dumps(_measure(lambda: _page(url, PAGES[verb]))))
+        return
     if verb not in _WITH_SPARK:
         with shelduck.connect(url, progress=False) as lake:
-            print(json.dumps(_measure(lake, verb)))
+            print(json.dumps(_measure(lambda: VERBS[verb](lake))))
         return
     with session(Path(folder)) as spark, shelduck.connect(url, spark=spark, progress=False) as lake:
         spark.range(10).where("id = 3").count()
-        print(json.dumps(_measure(lake, verb)))
+        print(json.dumps(_measure(lambda: VERBS[verb](lake))))
 
 
 if __name__ == "__main__":
