@@ -13,21 +13,19 @@ from unittest.mock import patch
 
 from shelduck.catalog.commit import commit as committing
 from shelduck.catalog.commit.rows import table_stats
-from shelduck.catalog.running import jobs, writers
+from shelduck.catalog.running import jobs
 from shelduck.errors import OutcomeUnknown
 from shelduck.jobs import worker
-from shelduck.leases import identity, leases, writer
+from shelduck.leases import identity, leases
 from shelduck.model.changes.change import PostponedRewrites
 from shelduck.operations.done import Done
 from shelduck.operations.upkeep import cleanup, compact, orphans
 from shelduck.operations.upkeep.renewal import Renewal
-from shelduck.work import compaction, unit
+from shelduck.work import unit
 from shelduck.work.rows import appending, following
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from shelduck.model.tables.table import TableVersion
 
 Patch = tuple[Any, str, Any]
 
@@ -142,21 +140,11 @@ def _row_ids_again() -> list[Patch]:
     return [(table_stats.Growth, "of", staticmethod(of))]
 
 
-class _Unregistered(writer.Writer):
-    """A writer of which nobody knows."""
-
-    def register(self, table: TableVersion) -> TableVersion:
-        return table
-
-
 def _one_beat() -> list[Patch]:
     def run(mine: leases.Leases, rest: Any) -> None:
         rest.wait(mine._beat)
 
     return [(leases.Leases, "_run", run)]
-
-
-_GONE = "which is not there as it says|is told to be corrupt|is at work on it"
 
 
 BROKEN = {
@@ -186,21 +174,6 @@ BROKEN = {
         lambda: [(compact, "_keeps_snapshots", lambda _: False)],
         "shows other rows",
         within=5,
-    ),
-    "rewrites at work": Fault(
-        "remove_orphans takes files of a compaction",
-        lambda: [(compaction, "Writer", _Unregistered)],
-        _GONE,
-    ),
-    "rollups at work": Fault(
-        "remove_orphans takes files of a rollup, which the writer of its base writes",
-        lambda: [(writers, "rollup_homes", lambda _: [])],
-        _GONE,
-    ),
-    "jobs at work": Fault(
-        "remove_orphans takes files of a job",
-        lambda: [(writers, "working_since", lambda _: [])],
-        _GONE,
     ),
     "one beat": Fault("a lease is never renewed", _one_beat, "is at work on it|writes without it"),
     "nothing is cleaned": Fault(

@@ -69,7 +69,7 @@ def test_rows_are_written_with_few_statements(lake, costs, spark):
         table.update({"v": "'x'"}, where="id = 10")
 
     assert append == Cost(12, writes=2)
-    assert (delete, again) == (Cost(12, writes=2), Cost(14, writes=2))
+    assert (delete, again) == (Cost(13, writes=2), Cost(15, writes=2))
     assert update == Cost(17, writes=2)
 
 
