@@ -27,6 +27,7 @@ from benchmarks import (
     scan,
     statements,
     storm,
+    together,
     ui,
 )
 from benchmarks.harness import duration
@@ -44,6 +45,7 @@ BENCHMARKS = {
     "jobs": jobs.run,
     "keys": keys.run,
     "commits": commits.run,
+    "together": together.run,
     "storm": storm.run,
     "ui": ui.run,
     "scale": scale.run,

@@ -19,10 +19,10 @@ SOURCE = f"{Path(shelduck.__file__).parent}/"
 # Writes first ask how the storage is reached: homes.py, reaching.py, results.py. Tables are kept,
 # and one statement asks for many things: base.py, kept_tables.py, together.py, opening.py.
 WALKS = {
-    "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 88),
-    "append": (lambda _, table, rows: table.append(rows), 106),
+    "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 90),
+    "append": (lambda _, table, rows: table.append(rows), 108),
     "read": (lambda _, table, __: table.read().where("id > 3").collect(), 64),
-    "DELETE": (lambda _, table, __: table.delete("id = 7"), 101),
+    "DELETE": (lambda _, table, __: table.delete("id = 7"), 104),
     "a heavy change": (lambda lake, *_: convert(lake), 175),
 }
 
