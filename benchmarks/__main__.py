@@ -28,6 +28,7 @@ from benchmarks import (
     scan,
     statements,
     storm,
+    together,
     ui,
 )
 from benchmarks.harness import duration
@@ -46,6 +47,7 @@ BENCHMARKS = {
     "keys": keys.run,
     "commits": commits.run,
     "inlined": inlined.run,
+    "together": together.run,
     "storm": storm.run,
     "ui": ui.run,
     "scale": scale.run,

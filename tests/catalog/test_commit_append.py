@@ -139,4 +139,4 @@ def test_an_append_takes_as_many_statements_for_many_files_as_for_one(sqlite_lak
     one = statements(lake, AppendFiles(table.id, (files[1],)))
     ten = statements(lake, AppendFiles(table.id, tuple(files[2:])))
 
-    assert one == ten == 8
+    assert one == ten == 7

@@ -20,10 +20,10 @@ SOURCE = f"{Path(shelduck.__file__).parent}/"
 # and one statement asks for many things: base.py, kept_tables.py, together.py, opening.py. Rows
 # of the catalog are kept, too: kept_inlined.py.
 WALKS = {
-    "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 88),
-    "append": (lambda _, table, rows: table.append(rows), 106),
+    "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 90),
+    "append": (lambda _, table, rows: table.append(rows), 108),
     "read": (lambda _, table, __: table.read().where("id > 3").collect(), 65),
-    "DELETE": (lambda _, table, __: table.delete("id = 7"), 102),
+    "DELETE": (lambda _, table, __: table.delete("id = 7"), 104),
     "a heavy change": (lambda lake, *_: convert(lake), 175),
 }
 

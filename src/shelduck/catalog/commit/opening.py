@@ -23,7 +23,14 @@ from shelduck.catalog.running.jobs import ASK_BEFORE
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import InvalidRequest
-from shelduck.model.changes.change import Change, DeleteRows, Entry, RewriteFiles
+from shelduck.model.changes.change import (
+    AppendFiles,
+    Change,
+    DeleteRows,
+    Entry,
+    FlushInlined,
+    RewriteFiles,
+)
 from shelduck.model.changes.job import JobStep, NewJob
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import Snapshot
@@ -38,6 +45,7 @@ _t = tables.table.c
 _LIVE_TABLES = select(
     *(_t.table_id, _t.table_uuid, _t.schema_id, _t.table_name, _t.path, _t.path_is_relative)
 ).where(_t.table_id.in_(OF_TABLES), queries.live(tables.table))
+_WITH_FILES = (AppendFiles, RewriteFiles, FlushInlined)
 _OWN = frozenset(own_tables.OWN.tables)
 
 
@@ -99,8 +107,11 @@ class OpeningQuestions:
         self, changes: Sequence[Change], job: NewJob | JobStep | None
     ) -> OpeningQuestions:
         """Return the statement that also asks about Shelduck's own tables, all of which exist."""
-        questions = [*self.questions, *ASK_LAYOUTS]
-        given: dict[str, Any] = {"digests": layouts_of(changes)}
+        questions = list(self.questions)
+        given: dict[str, Any] = {}
+        if any(isinstance(change, _WITH_FILES) for change in changes):
+            questions += ASK_LAYOUTS
+            given["digests"] = layouts_of(changes)
         if isinstance(job, NewJob):
             questions += ASK_BEFORE
             given["of_table"] = job.table_id

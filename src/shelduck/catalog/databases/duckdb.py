@@ -44,6 +44,7 @@ class DuckDB:
     begin_write = "BEGIN TRANSACTION"
     # DuckDB skips row groups by their own statistics, and an index would block later ALTERs.
     indexed = False
+    has_savepoints = False
 
     def __init__(self, url: URL) -> None:
         if not url.database or url.database == ":memory:":

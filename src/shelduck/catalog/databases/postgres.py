@@ -82,6 +82,7 @@ class PostgreSQL:
         "LOCK TABLE ducklake_snapshot IN SHARE ROW EXCLUSIVE MODE; END IF; END $$"
     )
     indexed = True
+    has_savepoints = True
     default_data_path: str | None = None
 
     def __init__(self, url: URL) -> None:

@@ -22,16 +22,11 @@ T = TypeVar("T")
 
 
 def write_with_retries(store: Store, act: Callable[[Connection], T]) -> T:
-    """Return what ``act`` returns in a transaction of `Store.write`, which is then committed.
+    """Return what ``act`` returns in a transaction of `Store.write_together`.
 
     All of it runs again while it raises Contention.
     """
-
-    def attempt() -> T:
-        with store.write() as connection:
-            return act(connection)
-
-    return with_retries(attempt)
+    return with_retries(lambda: store.write_together(act))
 
 
 def with_retries(

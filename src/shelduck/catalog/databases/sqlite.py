@@ -50,6 +50,7 @@ class SQLite:
     begin_read = "BEGIN"
     begin_write = "BEGIN IMMEDIATE"
     indexed = True
+    has_savepoints = True
     default_data_path: str | None = None
 
     def __init__(self, url: URL) -> None:

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from shelduck.catalog.databases.address import Address, parse_address
 from shelduck.catalog.databases.failures import Contention, Failure
+from shelduck.catalog.databases.group import Group
 from shelduck.catalog.databases.known import DATABASES, EXPECTED
 from shelduck.catalog.dialects.checked import BrokenValue
 from shelduck.catalog.dialects.known import dialect_of
@@ -35,6 +36,8 @@ from shelduck.errors import (
     ShelduckError,
 )
 from shelduck.model.text.characters import require_characters
+
+T = TypeVar("T")
 
 
 class Database(Protocol):
@@ -61,6 +64,8 @@ class Database(Protocol):
     indexed: bool
     """Whether our indexes help on this database."""
     default_data_path: str | None
+    has_savepoints: bool
+    """Whether a part of a transaction can be rolled back, so that several commits can share one."""
 
     def make_engine(self) -> Engine:
         """Return an engine whose driver does not begin transactions by itself."""
@@ -109,6 +114,7 @@ class Store:
         # Reentrant: a write inside a write must end with an error of the database, not hang.
         self._writer = threading.RLock()
         event.listen(self._engine, "before_cursor_execute", self._before)
+        self._group = Group(self)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -126,6 +132,27 @@ class Store:
         """
         with self._writer, self._transaction(self.database.begin_write) as connection:
             yield connection
+
+    def write_together(self, act: Callable[[Connection], T]) -> T:
+        """Return what ``act`` returns in a transaction as `write` provides it, which is committed.
+
+        Threads that call this at the same time may share the transaction, each with its own
+        outcome: see `shelduck.catalog.databases.group`.
+        """
+        if not self.database.has_savepoints or self._group.is_mine:
+            with self.write() as connection:
+                return act(connection)
+        return self._group.run(act)
+
+    def translated(self, connection: Connection, error: Exception) -> Exception:
+        """Return the error of `shelduck.errors` for one that was raised inside a transaction."""
+        if isinstance(error, BrokenValue):
+            error.locate(connection)
+        try:
+            self._translate(error)
+        except ShelduckError as found:
+            return found
+        return error
 
     def session(self) -> AbstractContextManager[None]:
         """Keep a DuckDB file open for several units of work, so that it is opened only once.
