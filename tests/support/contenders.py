@@ -29,6 +29,7 @@ from shelduck.model.changes.change import (
     RewrittenFile,
 )
 from shelduck.model.changes.macro_change import CreateMacro, DropMacro
+from shelduck.model.changes.repair import RepairCatalog
 from shelduck.model.changes.schema_change import AddColumn, SetComment, SetNullable
 from shelduck.model.files.data_files import deletes_seen
 from shelduck.model.files.inlined import InlinedBatch
@@ -338,6 +339,7 @@ OURS: dict[str, Contender] = {
     ),
     "drop macro": Contender("drop macro main.f", _drop_macro("f"), effect(gone={"main.f()"})),
     "drop table macro": Contender("drop macro main.g", _drop_macro("g"), effect(gone={"main.g()"})),
+    "repair": Contender("repair the catalog", lambda _: [RepairCatalog()], effect()),
 }
 
 # DuckDB's statements, how many rows it inlines meanwhile, and what they do.

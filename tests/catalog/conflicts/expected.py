@@ -24,7 +24,7 @@ MINE = tuple(
     f"create schema|drop schema|create table|create table in empty|drop table|rename table"
     f"|rename side.s|{_ALTERS}|append|inline|{_CHOSEN}|{_REWRITES}|create view"
     f"|create view in empty|{_OF_VIEW}|create macro|create macro in empty"
-    f"|drop macro".split("|")
+    f"|drop macro|repair".split("|")
 )
 
 Facts = dict[str, tuple[str, str]]
