@@ -203,6 +203,19 @@ def test_of_two_that_do_the_same_work_one_lands(lake, spark):
     assert ids(lake.table("u")) == [0, 1]
 
 
+def test_work_that_has_landed_is_known_although_its_log_has_expired(lake, spark):
+    first, second = (lake.transaction(once=("job", 1)) for _ in range(2))
+    with second:
+        second.table("u").append(spark.range(2))
+        with first:
+            first.table("u").append(spark.range(2))
+        lake.table("t").append(spark.sql("SELECT 5L AS id, 'x' AS v"))
+        lake.expire_snapshots(retain_last=1)
+
+    assert second.result == Unchanged(4)
+    assert ids(lake.table("u")) == [0, 1]
+
+
 def test_a_failed_transaction_has_not_landed(lake, spark):
     tx = lake.transaction(once=("job", 1))
     tx.sql("INSERT INTO t VALUES (5, 'x'); ALTER TABLE t ADD COLUMN c INT")

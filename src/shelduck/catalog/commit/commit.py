@@ -124,11 +124,12 @@ class _Making:
     ) -> Landed:
         changes, beside = self.changes, self.beside
         opening = asked.ask(connection)
-        head, others = opening.head, opening.others
+        head = opening.head
         check_options(opening.options, self.lake, self.info)
         batch = beside.batch
         if batch is not None and landed_in(connection, batch, opening.present) is not None:
             return Landed(head, is_new=False, is_repeat=True)
+        others = opening.others
         _check_others(connection, changes, others)
         work = fold(rebased(connection, self.lake, changes, others, head) if others else changes)
         if isinstance(beside.job, JobStep):

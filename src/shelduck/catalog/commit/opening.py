@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -60,10 +60,18 @@ class Opening:
     answers: Answers
     files: frozenset[int]
     """Data files of which the answers are still true."""
-    others: Sequence[tuple[SnapshotId, Entry]]
-    """What other commits did since the changes were made."""
+    base: int
+    """The snapshot on which the changes were made."""
+    needs_log: bool
+    """False if snapshots since then may have expired."""
     altered: set[int] = field(default_factory=set)
     """Tables of which the answers are no longer true: this commit has written their columns."""
+
+    @cached_property
+    def others(self) -> Sequence[tuple[SnapshotId, Entry]]:
+        """What other commits did since the changes were made; Conflict if nobody knows any more."""
+        log = self.answers["log"]
+        return read.entries_between(log, self.base, self.head.id, needs_all=self.needs_log)
 
     @property
     def layouts(self) -> Answers | None:
@@ -120,8 +128,7 @@ class OpeningQuestions:
     def ask(self, connection: Connection) -> Opening:
         """Return what a commit needs to know of the catalog that it has locked; one statement.
 
-        Raises InvalidRequest for changes of a snapshot that the catalog does not have, and Conflict
-        if what happened since is no longer known.
+        Raises InvalidRequest for changes of a snapshot that the catalog does not have.
         """
         answers = _together(self.questions, connection.dialect.name).ask(
             connection, self.parameters
@@ -138,7 +145,8 @@ class OpeningQuestions:
             {row.name for row in answers["present"]},
             answers,
             frozenset(self.parameters["of_files"]),
-            read.entries_between(answers["log"], base, head.id, needs_all=self.needs_log),
+            base,
+            self.needs_log,
         )
 
 
