@@ -14,6 +14,7 @@ from shelduck.errors import Unsupported
 from shelduck.model.files.data_files import InlinedRows
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types.literals import fitted
 from shelduck.model.types.temporal import DAY_MICROS, MICROSECONDS
 from shelduck.spark.local_rows import local_columns
 from shelduck.spark.values import Carrier, carrier, carrier_type, decoded
@@ -105,7 +106,8 @@ def _promoted(old: Field, new: Field, value: Carrier) -> Carrier:
     if wanted in FLOATS and (whole or name in FLOATS or isinstance(source, Decimal)):
         return float(cast("float", value))
     if isinstance(target, Decimal) and (whole or isinstance(source, Decimal)):
-        return Number(cast("int", value))
+        # Arrow refuses digits that the type does not have; files and DuckDB round them.
+        return Number(fitted(target, f"{Number(cast('int', value)):f}"))
     if name in _TEXTS and wanted == "json" and name != "uuid":
         return value
     moment = _moment(name, wanted, value)
