@@ -9,11 +9,12 @@ tells apart those in which the same rows, computed again for the current table, 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from shelduck.errors import Conflict
 from shelduck.model.files.data_files import NewDataFile, without_bounds
+from shelduck.model.files.fitted import fitted_batch
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.keys import KEYS
 from shelduck.model.tables.rollup import ROLLUPS
@@ -68,24 +69,15 @@ class Moved:
     def batch(self, batch: InlinedBatch) -> InlinedBatch:
         """Return rows for the catalog as rows of the current table.
 
-        Raises Conflict if they do not fit, or if their values would change.
+        Raises Conflict if they do not fit, or if they must be computed again.
         """
         self._refuse((*self.problems, *self.outdated))
-        places: list[int | None] = []
-        held = {f.id: n for n, f in enumerate(batch.columns)}
-        for column in self.now.columns:
-            at = held.get(column.id)
-            if at is not None and not _is_same(batch.columns.fields[at], column):
-                self._refuse([f"the values of {path_text((column.name,))} are written differently"])
-            if at is None and column.initial_default is not None:
-                self._refuse([f"{path_text((column.name,))} has a default"])
-            places.append(at)
-        rows = tuple(tuple(None if at is None else row[at] for at in places) for row in batch.rows)
+        found = fitted_batch(batch, self.now.columns)
         for number in self.checked:
             place = [f.id for f in self.now.columns].index(number)
-            if any(row[place] is None for row in rows):
+            if any(row[place] is None for row in found.rows):
                 self._refuse([_no_null(self.now.columns.fields[place])])
-        return replace(batch, columns=self.now.columns, rows=rows)
+        return found
 
     def _refuse(self, problems: Sequence[str]) -> None:
         if not problems:
@@ -213,13 +205,6 @@ class _Comparing:
         self.problems.append(
             f"the type of {path_text(path)} changed from {before.type} to {after.type}"
         )
-
-
-def _is_same(before: Field, after: Field) -> bool:
-    if before.shape != after.shape or len(before.children) != len(after.children):
-        return False
-    pairs = zip(before.children, after.children, strict=True)
-    return all((b.id, b.name) == (a.id, a.name) and _is_same(b, a) for b, a in pairs)
 
 
 def _holds_no_null(file: NewDataFile, column: Field) -> bool:
