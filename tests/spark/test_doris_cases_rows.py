@@ -15,6 +15,7 @@ import pytest
 from shelduck import AlreadyExists, Conflict, InvalidRequest, JobState
 from shelduck.jobs import lots
 from tests.support.lakes import refusal, rows
+from tests.support.meanwhile import convert_first
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -224,6 +225,7 @@ def test_d60_nothing_is_lost_that_is_loaded_while_a_job_runs(
         until(lambda: loaded.count(JobState.RUNNING) > 2)
         return land(parts, commit)
 
+    convert_first(monkeypatch)
     monkeypatch.setattr(lots, "land", late)
     with ThreadPoolExecutor(1) as pool:
         loading = pool.submit(load)

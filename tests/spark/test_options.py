@@ -11,6 +11,7 @@ from shelduck import InvalidRequest, NotFound
 from shelduck.spark.write import write
 from tests.support.attaching import attached_lake
 from tests.support.lakes import newest, rows
+from tests.support.meanwhile import convert_first
 from tests.support.oracle import DuckDBOracle
 
 FIRST, SECOND, THIRD = (1, "a"), (2, "b"), (2, "c")
@@ -286,7 +287,10 @@ def test_the_timeout_of_jobs_is_an_option(spark, sqlite_url, data_path):
         assert oracle.sql("FROM t") == [(1,)]
 
 
-def test_a_job_has_no_more_tasks_at_once_than_its_option_says(spark, sqlite_url, data_path):
+def test_a_job_has_no_more_tasks_at_once_than_its_option_says(
+    spark, sqlite_url, data_path, monkeypatch
+):
+    convert_first(monkeypatch)
     commits = {}
     with shelduck.connect(sqlite_url, data_path, spark) as own:
         own.sql("CALL set_option('data_inlining_row_limit', 0)")

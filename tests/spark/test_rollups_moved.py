@@ -6,7 +6,7 @@ import pytest
 
 import shelduck
 from shelduck import Conflict, JobState, Unsupported
-from shelduck.jobs import rollup_builder, worker
+from shelduck.jobs import rollup_builder
 from shelduck.spark.session import AnalysisException
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after, once_before
@@ -195,7 +195,7 @@ def test_what_spark_cannot_do_cancels_the_job(lake, monkeypatch):
         raise AnalysisException("no such thing\nplan")
 
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "exchange", fail)
+        patch.setattr(rollup_builder, "exchange", fail)
         with pytest.raises(shelduck.InvalidRequest, match="rows cannot be combined"):
             lake.jobs()[0].wait()
 
@@ -211,7 +211,7 @@ def test_an_error_of_one_job_does_not_keep_the_others_from_their_turn(lake, monk
         raise RuntimeError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "exchange", fail)
+        patch.setattr(rollup_builder, "exchange", fail)
         lake.run_jobs()
     [second, first] = lake.jobs()
     assert (second.state, first.state) == (JobState.FINISHED, JobState.CANCELLED)

@@ -256,6 +256,7 @@ def test_what_began_before_an_expired_snapshot_is_a_conflict(lake):
 
 def test_snapshots_that_expire_meanwhile_do_not_disturb_compaction(lake, monkeypatch):
     """Each lot was chosen in a snapshot after which the log has gaps, and its files are there."""
+    lake.set_option("data_inlining_row_limit", 0)
     lake.sql("ALTER TABLE t SET PARTITIONED BY (v)")
     for n in range(6):
         lake.sql(f"INSERT INTO t SELECT id, 'p{n // 2}' FROM range({n}, {n + 2}, 1, 1)")

@@ -121,7 +121,7 @@ def test_every_page_asks_every_database(lake, page, sql):
 
 
 def step_running(lake):
-    number = lake_commit(lake, NewJob(lake.table("t").id, "main.t", JobWork())).job
+    number = lake_commit(lake, NewJob(lake.table("t").id, "main.t", JobWork())).job.id
     step(lake, number, JobState.RUNNING, done=1, total=2)
     return number
 
@@ -308,7 +308,8 @@ def test_a_name_that_looks_like_an_entry_of_the_log_is_no_entry(lake, page, sql)
 
 def test_the_log_goes_on_on_the_next_page(lake, page, sql, monkeypatch):
     monkeypatch.setattr("shelduck.web.pages.snapshots.PAGE", 4)
-    monkeypatch.setattr("shelduck.catalog.read.overview.commits._AT_ONCE", 3)
+    monkeypatch.setattr("shelduck.catalog.read.read._FIRST_PAGE", 3)
+    monkeypatch.setattr("shelduck.catalog.read.read._NEXT_PAGES", 3)
     sql(*(f"CREATE TABLE t{n} (a INT)" for n in range(6)))
     found = page.tree("/snapshots")
     assert [line[0] for line in rows(found, "Snapshots")] == ["6", "5", "4", "3"]
@@ -360,7 +361,7 @@ def test_another_order_of_columns_is_one_change(lake, page, sql):
 
 
 def begun(lake, name="t"):
-    return lake_commit(lake, NewJob(lake.table(name).id, f"main.{name}", JobWork())).job
+    return lake_commit(lake, NewJob(lake.table(name).id, f"main.{name}", JobWork())).job.id
 
 
 def step(lake, number, state, **told_):
