@@ -149,6 +149,27 @@ def test_a_helper_that_fails_gives_its_share_back(lake, landed, monkeypatch):
     assert everything(lake) == NEW
 
 
+def test_a_helper_that_was_taken_for_dead_commits_nothing(lake, landed, monkeypatch):
+    real, lost = lots.Lots._written, []
+
+    def written(self, found, lot, *more):
+        done = real(self, found, lot, *more)
+        if self._record.helps:
+            with lake._state.store.write() as connection:
+                gone = connection.exec_driver_sql("DELETE FROM shelduck_writer")
+                lost.append(gone.rowcount)
+        return done
+
+    monkeypatch.setattr(lots.Lots, "_written", written)
+    job = lake.table("t").alter(TO_INT)
+    together(job, monkeypatch, lake.run_jobs)
+
+    assert set(lost) == {1}
+    # All files were committed by the worker.
+    assert sorted(map(len, landed.values())) == [0, 8]
+    assert everything(lake) == NEW
+
+
 def test_a_rewrite_is_shared_too(lake, landed, monkeypatch):
     lake.sql("ALTER TABLE t SET PARTITIONED BY (bucket(2, id))")
     job = lake.table("t").alter(rewrite_files())

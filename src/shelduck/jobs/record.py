@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import NotFound, OutcomeUnknown
+from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.table import TableVersion
@@ -31,6 +33,22 @@ class JobRecord:
         self.worker = worker
         self.helps = helps
         self.is_finished = False
+        self._writer = Writer(state.store, state.leases)
+
+    @contextmanager
+    def registered(self, table: TableVersion) -> Iterator[None]:
+        """Register who only helps as a writer of the table: the worker's lease covers the worker.
+
+        Otherwise the helper could commit files that others remove as orphans.
+        """
+        if not self.helps:
+            yield
+            return
+        try:
+            self._writer.register(table)
+            yield
+        finally:
+            self._writer.give_up()
 
     def look(self) -> Job:
         """Return the job as it is now."""
@@ -89,6 +107,8 @@ class JobRecord:
                 info=self._state.commit_info(f"job {self._number}"),
                 layouts_learned=self._state.layouts.unrecorded(),
                 job=step,
+                writers=self._writer.registered,
+                writers_stay=True,
                 settlings=tuple(rollups.settlings().values()) if rollups else (),
             )
         except OutcomeUnknown:

@@ -84,7 +84,8 @@ class Shares:
         )
         left = left_of(found)
         share = {file for file in left if file % count == number}
-        return self._lots.convert(job, found, left, shadows, share)
+        with self._record.registered(found.table):
+            return self._lots.convert(job, found, left, shadows, share)
 
 
 class Helper:
