@@ -25,6 +25,7 @@ from shelduck.cli.demo_clients import AMOUNT, BATCH, Reader, Writer, ask_duckdb
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.job import JobState
+from shelduck.verbs.table.table import Table
 from shelduck.work.results import Committed
 
 T = TypeVar("T")
@@ -120,9 +121,9 @@ class _Story:
             rename_column("user_id", "visitor"),
             change_type("visitor", "bigint"),
         )
-        before = _files(self.lake)
+        before = _files(self.table)
         spent, _ = _timed(lambda: self.table.alter(*changes))
-        kept = before <= _files(self.lake)
+        kept = before <= _files(self.table)
         for change in changes:
             self.console.print(f"  ALTER TABLE events {change}", highlight=False)
         self.console.print(
@@ -229,9 +230,12 @@ def _shown(
     console.print(told()[0], highlight=False)
 
 
-def _files(lake: Lake) -> set[tuple[str, int, int]]:
-    """Return every data file with its size and time of change: a file that is rewritten differs."""
-    found = Path(lake.data_path).rglob("*.parquet")
+def _files(table: Table) -> set[tuple[str, int, int]]:
+    """Return the table's files with size and time of change: a file that is rewritten differs.
+
+    Files that the writer has not committed yet may still grow.
+    """
+    found = [Path(row.file_path) for row in table.files().select("file_path").collect()]
     return {(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in found}
 
 
