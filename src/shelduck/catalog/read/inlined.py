@@ -36,6 +36,7 @@ from shelduck.catalog.dialects.checked import RESTORE
 from shelduck.catalog.dialects.dialect import Dialect
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.intervals import is_broken
@@ -229,10 +230,9 @@ def _tables_with_rows(
 ) -> set[str]:
     """Return which tables have such rows: an ALTER or a flush leaves most of them empty."""
     found: set[str] = set()
-    for at in range(0, len(names), AT_ONCE):
+    for some in chunks(names, AT_ONCE):
         questions = [
-            select(literal(name)).where(exists().where(*chosen(source_of(name))))
-            for name in names[at : at + AT_ONCE]
+            select(literal(name)).where(exists().where(*chosen(source_of(name)))) for name in some
         ]
         found.update(connection.execute(union_all(*questions)).scalars())
     return found

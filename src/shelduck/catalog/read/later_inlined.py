@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, TableClause, func, or_, select, union_all
 
 from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.inlined import (
     AT_ONCE,
@@ -59,10 +60,10 @@ def inlined_since(
 def _count(connection: Connection, names: Sequence[str], snapshot: int) -> int:
     """Return how many rows a snapshot sees in tables of inlined rows."""
     total = 0
-    for at in range(0, len(names), AT_ONCE):
-        sources = [source_of(name) for name in names[at : at + AT_ONCE]]
+    for some in chunks(names, AT_ONCE):
         counts = [
-            select(func.count()).select_from(s).where(*is_shown(s, snapshot)) for s in sources
+            select(func.count()).select_from(source).where(*is_shown(source, snapshot))
+            for source in map(source_of, some)
         ]
         total += sum(connection.execute(union_all(*counts)).scalars())
     return total

@@ -42,7 +42,9 @@ from shelduck.catalog.commit.rows.postponed import postpone
 from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.dialects.checked import unchecked
+from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.column_rows import with_parents
+from shelduck.catalog.read.inlined import AT_ONCE
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT
@@ -53,8 +55,8 @@ from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.data_types import FLOATS
 
-# SQLite joins no more than 500 queries. No data file has this id.
-_AT_ONCE, _IN_CATALOG = 200, -1
+# No data file has this id.
+_IN_CATALOG = -1
 _END_COLUMNS = ending(tables.column, "table_id", "column_id")
 _LIVE_FILES = select(unchecked(tables.data_file.c.data_file_id)).where(
     tables.data_file.c.table_id == bindparam("of_table"), live(tables.data_file)
@@ -180,10 +182,8 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
     """
     names = [row.table_name for row in draft.opening.rows("inlined", work.id) or ()]
     found: set[int] = set()
-    for at in range(0, max(1, len(names)), _AT_ONCE):
-        some = [_LIVE_FILES] if at == 0 else []
-        asked = union_all(*some, *map(_has_rows, names[at : at + _AT_ONCE]))
-        found.update(draft.connection.execute(asked, {"of_table": work.id}).scalars())
+    for some in chunks([_LIVE_FILES, *map(_has_rows, names)], AT_ONCE):
+        found.update(draft.connection.execute(union_all(*some), {"of_table": work.id}).scalars())
     if _IN_CATALOG in found:
         raise Conflict(f"another commit wrote inlined rows to {work.name}")
     if others := found - known:
