@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.key_pages import next_page
+from shelduck.catalog.read.key_pages import KeyPage, pages
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.running.rollup_homes import rollup_homes
@@ -194,19 +194,16 @@ def _rows_named(store: Store, lake: LakeInfo, source: Table, names: set[str]) ->
     c = source.c
     query = select(c.table_id, c.path, c.path_is_relative)
     conditions = [c.path.in_(some) for some in chunks(names)] + [_is_odd(source, lake)]
-    last: int | None = None
-    while True:
-        with store.read() as connection:
-            page = next_page(connection, next(iter(source.primary_key)), last, _LOOKED_AT)
-            rows = [
-                row
-                for condition in (conditions if page.rows else ())
-                for row in connection.execute(query.where(page.chosen, condition))
-            ]
-        yield from rows
-        if page.rows < _LOOKED_AT:
-            return
-        last = page.last
+
+    def rows(connection: Connection, page: KeyPage) -> list[Any]:
+        return [
+            row
+            for condition in conditions
+            for row in connection.execute(query.where(page.chosen, condition))
+        ]
+
+    for _, found in pages(store, next(iter(source.primary_key)), _LOOKED_AT, rows):
+        yield from found
 
 
 def _is_odd(source: Table, lake: LakeInfo) -> ColumnElement[bool]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from shelduck.catalog.commit.schedule import (
     directory_by_table,
@@ -21,7 +22,7 @@ from shelduck.catalog.commit.schedule import (
 )
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.key_pages import next_page
+from shelduck.catalog.read.key_pages import KeyPage, pages
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
@@ -103,16 +104,13 @@ class KnownFiles:
 def _pages(store: Store) -> Iterator[list[Any]]:
     for source, key in _SOURCES:
         c = source.c
-        query = select(c.table_id, c.path, c.path_is_relative)
-        last: int | None = None
-        while True:
-            with store.read() as connection:
-                page = next_page(connection, key, last, _ROWS)
-                rows = list(connection.execute(query.where(page.chosen))) if page.rows else []
+        ask = partial(_rows, select(c.table_id, c.path, c.path_is_relative))
+        for _, rows in pages(store, key, _ROWS, ask):
             yield rows
-            if page.rows < _ROWS:
-                break
-            last = page.last
+
+
+def _rows(query: Select[Any], connection: Connection, page: KeyPage) -> list[Any]:
+    return list(connection.execute(query.where(page.chosen)))
 
 
 def _paths(homes: dict[int, str], rows: Iterable[Any]) -> Iterator[str]:

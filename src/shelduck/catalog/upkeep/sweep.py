@@ -31,7 +31,6 @@ from sqlalchemy import (
     or_,
     select,
     text,
-    true,
     tuple_,
 )
 
@@ -47,7 +46,7 @@ from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.inlined import require_inlined_tables
-from shelduck.catalog.read.key_pages import KeyPage, next_page
+from shelduck.catalog.read.key_pages import KeyPage, pages
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables, tables
@@ -151,13 +150,7 @@ class Sweep:
 
     def _pages(self, source: Table, key: Column[int], query: Select[Any]) -> Iterator[Page]:
         lot = _Lot()
-        page = KeyPage(PAGE, None, true())
-        while page.rows == PAGE:
-            with self._store.read() as connection:
-                page = next_page(connection, key, page.last, PAGE)
-                doomed = self._doomed(connection, query, page) if page.rows else {}
-                for table in doomed.keys() - self._widths.keys():
-                    self._widths[table] = len(columns_of(connection, TableId(table)))
+        for page, doomed in pages(self._store, key, PAGE, partial(self._doomed, query)):
             gone = 0
             for table, ids in doomed.items():
                 for number in ids:
@@ -165,14 +158,16 @@ class Sweep:
                         gone += self._remove(source, lot)
                         lot = _Lot()
                     lot.add(table, number, self._widths[table])
-            if page.rows < PAGE:
-                gone += self._remove(source, lot)
             yield Page(page.rows, gone)
+        yield Page(0, self._remove(source, lot))
 
     def _doomed(
-        self, connection: Connection, query: Select[Any], page: KeyPage
+        self, query: Select[Any], connection: Connection, page: KeyPage
     ) -> dict[int, list[int]]:
-        """Return the ids of the files of a page that nobody sees, by table."""
+        """Return the ids of the files of a page that nobody sees, by table.
+
+        It also learns how many columns have statistics in these tables.
+        """
         purged = set(self._purged)
         found = query.where(page.chosen)
         if not purged:
@@ -185,6 +180,8 @@ class Sweep:
                 begin is None or self._remaining.see(begin, end) for begin, end in pairs
             ):
                 doomed.setdefault(table, []).append(number)
+        for table in doomed.keys() - self._widths.keys():
+            self._widths[table] = len(columns_of(connection, TableId(table)))
         return doomed
 
     def _remove(self, source: Table, lot: _Lot) -> int:
