@@ -54,8 +54,8 @@ class EqualRows:
     @property
     def condition(self) -> ColumnElement[bool]:
         """The condition that a row is one of them."""
-        pairs = ((self.source.c[name], value) for name, value in self.row.items())
-        return and_(*(c.is_(None) if value is None else c == value for c, value in pairs))
+        pairs = self.row.items()
+        return and_(*(self.source.c[name].is_not_distinct_from(value) for name, value in pairs))
 
 
 @dataclass(frozen=True, slots=True)

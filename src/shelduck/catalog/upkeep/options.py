@@ -49,12 +49,8 @@ def read_table_options(connection: Connection, table: TableVersion) -> TableOpti
 def write_setting(connection: Connection, setting: OptionSetting) -> None:
     """Set an option, as DuckDB does: at most three statements, and no snapshot."""
     name = name_to_set(connection, setting)
-    same_scope = (
-        _c.scope.is_(None) if setting.scope is Scope.LAKE else _c.scope == setting.scope.value
-    )
-    same_owner = (
-        _c.scope_id.is_(None) if setting.scope_id is None else _c.scope_id == setting.scope_id
-    )
+    same_scope = _c.scope.is_not_distinct_from(setting.scope.value)
+    same_owner = _c.scope_id.is_not_distinct_from(setting.scope_id)
     known = _UPDATE.where(_c.key == name, same_scope, same_owner)
     if connection.execute(known, {"new": setting.value}).rowcount == 0:
         connection.execute(

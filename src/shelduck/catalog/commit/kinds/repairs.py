@@ -55,20 +55,10 @@ def _counters(draft: Draft) -> None:
 def _statistics(draft: Draft, corrected: CorrectedStats) -> None:
     """Correct statistics if they are still the ones that were compared with the footer."""
     c, seen, true = tables.file_column_stats.c, corrected.seen, corrected.true
-    same = [
-        column.is_(None) if value is None else column == value
-        for column, value in (
-            (c.null_count, seen.null_count),
-            (c.min_value, seen.min_value),
-            (c.max_value, seen.max_value),
-        )
-    ]
+    names = ("null_count", "min_value", "max_value")
+    same = [c[name].is_not_distinct_from(getattr(seen, name)) for name in names]
     mine = (c.data_file_id == corrected.data_file_id, c.column_id == seen.column_id)
-    values = {
-        "null_count": true.null_count,
-        "min_value": true.min_value,
-        "max_value": true.max_value,
-    }
+    values = {name: getattr(true, name) for name in names}
     changed = update(tables.file_column_stats).where(*mine, *same).values(values)
     if draft.connection.execute(changed).rowcount:
         widen_column_stats(draft, corrected.table, corrected.leaf, true)
