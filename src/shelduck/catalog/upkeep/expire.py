@@ -97,8 +97,8 @@ def _snapshots(store: Store) -> Iterator[tuple[int, datetime]]:
 
 
 def _known(versions: Sequence[int], ids: Sequence[int]) -> set[int]:
-    wanted = set(versions)
-    missing = next((v for v in versions if v not in set(ids)), None) if wanted - set(ids) else None
+    wanted, known = set(versions), set(ids)
+    missing = next((v for v in versions if v not in known), None)
     if missing is not None:
         raise NotFound(
             f"snapshot {missing} does not exist or has already expired", about="snapshot"
