@@ -15,6 +15,7 @@ from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
 from shelduck.operations.landing import require_files
+from shelduck.operations.upkeep.compact import Survey, survey
 from shelduck.operations.upkeep.flush import with_past
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
@@ -62,6 +63,10 @@ class JobRecord:
         if found is None:
             raise NotFound(f"table {job.table_name} was dropped", about="table")
         return found
+
+    def survey(self, table: TableVersion) -> Survey:
+        """Return the files of the job's table; a few statements."""
+        return survey(self._state.store, table, self._state.layouts, for_job=True)
 
     def step(self, state: JobState, expected: frozenset[JobState], **told: Any) -> None:
         """Record a step in a transaction of its own."""

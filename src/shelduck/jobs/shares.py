@@ -18,7 +18,7 @@ from shelduck.jobs.record import JobRecord
 from shelduck.leases.identity import new_identity
 from shelduck.leases.maintainer import Maintainer
 from shelduck.model.changes.job import Job, JobState, JobWork
-from shelduck.operations.upkeep.compact import Survey, survey
+from shelduck.operations.upkeep.compact import Survey
 from shelduck.operations.upkeep.convert import older, unconverted
 from shelduck.planning.shadows import Shadow, known_shadows
 from shelduck.spark.named_errors import SparkError
@@ -38,7 +38,6 @@ class Shares:
     """Converts the files of a job for one worker, beside others if there are many bytes."""
 
     def __init__(self, state: LakeState, record: JobRecord, lots: Lots) -> None:
-        self._state = state
         self._record = record
         self._lots = lots
         self._claims = Maintainer(state.store, state.leases)
@@ -79,9 +78,7 @@ class Shares:
     ) -> bool:
         """Convert a claimed share; False if the job does not go on."""
         # Whoever had it before may have converted it.
-        found = survey(
-            self._state.store, self._record.table(job), self._state.layouts, for_job=True
-        )
+        found = self._record.survey(self._record.table(job))
         left = left_of(found)
         share = {file for file in left if file % count == number}
         with self._record.registered(found.table):
@@ -92,7 +89,6 @@ class Helper:
     """A process that waits for a job of another worker, and converts shares of it meanwhile."""
 
     def __init__(self, state: LakeState, number: int, name: str, *, show: bool | None) -> None:
-        self._state = state
         self._record = JobRecord(state, number, name, helps=True)
         self._shares = Shares(state, self._record, Lots(state, self._record, show=show))
         self._is_able = True
@@ -119,9 +115,7 @@ class Helper:
             return False
 
     def _convert(self, job: Job, work: JobWork) -> bool:
-        found = survey(
-            self._state.store, self._record.table(job), self._state.layouts, for_job=True
-        )
+        found = self._record.survey(self._record.table(job))
         if share_count(found) == 1:
             self._is_able = False
             return False

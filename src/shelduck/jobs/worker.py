@@ -38,7 +38,7 @@ from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
-from shelduck.operations.upkeep.compact import RewrittenBin, Survey, survey
+from shelduck.operations.upkeep.compact import RewrittenBin, Survey
 from shelduck.operations.upkeep.convert import (
     older,
     unconverted,
@@ -191,7 +191,7 @@ class JobWorker:
         if isinstance(shadows, str):
             self._cancel(shadows)
             return None
-        found = survey(self._state.store, table, self._state.layouts, for_job=True)
+        found = self._record.survey(table)
         if found.is_in_catalog:
             flushed = FlushVerbs(self._state, TableName.of(table)).flush_inlined_data()
             if isinstance(flushed, Committed | Unchanged) and flushed.note:
@@ -266,7 +266,7 @@ class JobWorker:
 
     def _rewrite(self, job: Job) -> Committed | None:
         """Rewrite older files, or finish if there are none."""
-        found = survey(self._state.store, self._version(job), self._state.layouts, for_job=True)
+        found = self._record.survey(self._version(job))
         assert job.last_file is not None
         if self._shares.convert(job, found, partial(older, last=job.last_file), ()):
             return None
