@@ -55,6 +55,16 @@ def claims(lake):
         return connection.exec_driver_sql("SELECT subject, worker FROM shelduck_upkeep").fetchall()
 
 
+def claim_three(lake, job, heartbeat):
+    """Let somebody else have claimed three of the shares."""
+    with lake._state.store.write() as connection:
+        for number in range(3):
+            connection.exec_driver_sql(
+                "INSERT INTO shelduck_upkeep (subject, worker, heartbeat) VALUES"
+                f" ('job {job.id}, share {number} of 8', 'somebody', '{heartbeat}')"
+            )
+
+
 def together(job, monkeypatch, *others):
     """Wait for a job, and let others help as soon as its worker has landed its first share."""
     real, reached, go_on = lots.Lots.goes_on, threading.Event(), threading.Event()
@@ -95,12 +105,7 @@ def test_who_helps_with_a_large_job_converts_a_part_of_it(copied, landed, monkey
 
 def test_a_share_whose_process_died_is_converted_by_another(lake, landed):
     job = lake.table("t").alter(TO_INT)
-    with lake._state.store.write() as connection:
-        for number in range(3):
-            connection.exec_driver_sql(
-                "INSERT INTO shelduck_upkeep (subject, worker, heartbeat) VALUES"
-                f" ('job {job.id}, share {number} of 8', 'somebody', '2020-01-01 00:00:00')"
-            )
+    claim_three(lake, job, "2020-01-01 00:00:00")
     job.wait()
 
     assert sum(map(len, landed.values())) == 8
@@ -110,12 +115,7 @@ def test_a_share_whose_process_died_is_converted_by_another(lake, landed):
 
 def test_a_claimed_share_is_left_to_its_process(lake, landed):
     job = lake.table("t").alter(TO_INT)
-    with lake._state.store.write() as connection:
-        for number in range(3):
-            connection.exec_driver_sql(
-                "INSERT INTO shelduck_upkeep (subject, worker, heartbeat) VALUES"
-                f" ('job {job.id}, share {number} of 8', 'somebody', '2999-01-01 00:00:00')"
-            )
+    claim_three(lake, job, "2999-01-01 00:00:00")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(job.wait)
         end = time.monotonic() + 60
