@@ -178,7 +178,8 @@ def _refused(how: str, environ, start_response):
     return [f"<Error><Code>{code}</Code><Message>{text}</Message></Error>".encode()]
 
 
-def _client(endpoint: str):
+def client_of(endpoint: str):
+    """A client of a server, with the right keys."""
     return boto3.client(
         "s3",
         endpoint_url=endpoint,
@@ -210,7 +211,7 @@ def running_s3(*, checks_keys: bool = False, tells: bool = True) -> Iterator[S3S
     try:
         with patch.dict(os.environ, quiet | (environment if tells else {})):
             forget_homes()
-            made = S3Server(f"127.0.0.1:{server.port}", _client(endpoint))
+            made = S3Server(f"127.0.0.1:{server.port}", client_of(endpoint))
             made.make_bucket()
             yield made
     finally:

@@ -12,11 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-import boto3
 from pyspark.sql import SparkSession
 
 import shelduck
-from tests.support.s3 import BUCKET, KEY, SECRET, Fault, counted, fail
+from tests.support.s3 import BUCKET, KEY, SECRET, Fault, client_of, counted, fail
 from tests.support.s3_settings import plain_session
 
 FILES = 20
@@ -55,7 +54,7 @@ def traffic(lake: shelduck.Lake, endpoint: str) -> dict[str, dict[str, int]]:
 def many_files(lake: shelduck.Lake, endpoint: str) -> list[dict[str, int]]:
     """Requests to open a table of many files, and to plan a query of it."""
     lake.sql("CREATE TABLE many AS SELECT 1L AS id, 2L AS p")
-    client = _client(endpoint)
+    client = client_of(endpoint)
     first = lake.sql("SELECT filename FROM many").first()[0]
     source = {"Bucket": BUCKET, "Key": first.split("/", 3)[3]}
     for n in range(MANY - 1):
@@ -122,7 +121,7 @@ def faults(lake: shelduck.Lake, endpoint: str) -> dict[str, object]:
         lambda: lake.table("g").append(parts),
         Fault("PUT", "/main/g/p=4/", "403"),
     )
-    listing = _client(endpoint).list_objects_v2(Bucket=BUCKET, Prefix="lake/main/g/")
+    listing = client_of(endpoint).list_objects_v2(Bucket=BUCKET, Prefix="lake/main/g/")
     seen["left in partitions"] = [found["Key"] for found in listing.get("Contents", ())]
     with_fault(
         "delete: slow for ever",
@@ -142,16 +141,6 @@ def faults(lake: shelduck.Lake, endpoint: str) -> dict[str, object]:
     with_fault("cleanup again", clean)
     with_fault("orphans", lambda: lake.remove_orphans(older_than="0 seconds"))
     return seen
-
-
-def _client(endpoint: str):
-    return boto3.client(
-        "s3",
-        endpoint_url=endpoint,
-        region_name="us-east-1",
-        aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET,
-    )
 
 
 def session(folder: Path) -> SparkSession:
