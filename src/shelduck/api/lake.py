@@ -185,7 +185,7 @@ class Lake(LakeBorders):
             table: ``"t"`` or ``"schema.t"``; by default all tables.
             rows: Read every row too, with Spark: counts, NOT NULL, row ids, keys, and rollups
                 against their bases.
-            repair: Mend what needs no decision, and look again: ``repaired`` says what was mended.
+            repair: Repair what needs no decision, and check again; ``repaired`` lists the repairs.
         """
         return check_lake(self._state, table, rows=rows, repair=repair)
 

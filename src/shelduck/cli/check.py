@@ -18,7 +18,7 @@ Rows = Annotated[
     bool, typer.Option("--rows", help="read every row too; this starts Spark, and takes long")
 ]
 Repair = Annotated[
-    bool, typer.Option("--repair", help="mend what needs no decision, and tell what was mended")
+    bool, typer.Option("--repair", help="repair what needs no decision, and list the repairs")
 ]
 
 

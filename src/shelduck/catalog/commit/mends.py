@@ -69,7 +69,7 @@ class LowCounter:
 
     @property
     def is_mendable(self) -> bool:
-        """Whether it may be raised to what is wanted."""
+        """True if a repair may raise it."""
         return self.wanted - self.now <= _MOST_SKIPPED
 
 

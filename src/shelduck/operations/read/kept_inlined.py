@@ -1,7 +1,7 @@
 """Rows of the catalog that this process has read, and their DataFrames.
 
 They are used while the lake's newest snapshot is the one at which they were read. At the next one,
-the catalog is asked only for what has changed. Who reads an older snapshot reads it again: a flush
+the catalog is asked only for what has changed. Rows of an older snapshot are read again: a flush
 moves rows to files at all snapshots.
 """
 

@@ -138,8 +138,8 @@ class Bridge:
 
         With ``keys``, the names of the partition keys as paths have them, tasks write into the
         directories that DuckDB would choose, beside ``place``, under names that begin with that of
-        the write. An empty name is no directory. Only files in ``reports`` are results: others may
-        be of tasks that failed.
+        the write. A key with an empty name has no directory. Only files in ``reports`` are results:
+        others may come from tasks that failed.
         """
         options = {OPTION: reports.name, **spark_options([place])}
         if keys is not None:

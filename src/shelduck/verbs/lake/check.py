@@ -244,8 +244,8 @@ def check_lake(
 ) -> LakeCheck:
     """Return what is wrong in a lake, or in one table; only with ``rows``, its rows are read.
 
-    With ``repair``, mend what needs no decision, and look again. Raises NotFound for a table that
-    does not exist.
+    With ``repair``, repair what needs no decision, and check again. Raises NotFound for a table
+    that does not exist.
     """
     if not repair:
         return _Checker(state, table).look(rows=rows)
