@@ -42,7 +42,8 @@ JOIN ducklake_schema s ON s.schema_id = t.schema_id"""
 _ROLLUPS = """
 SELECT value FROM ducklake_tag WHERE object_id = ? AND key = 'shelduck.rollups'
 AND begin_snapshot <= ? AND (end_snapshot IS NULL OR end_snapshot > ?)"""
-_OPEN = ("PENDING", "WAITING_TXN", "RUNNING")
+_WAITING = ("PENDING", "WAITING_TXN")
+_OPEN = (*_WAITING, "RUNNING")
 _BASE, _ROLLUP = "t", "t$r"
 
 
@@ -231,7 +232,8 @@ class Invariants:
                 if _converts(work):
                     self._publications += 1
                     self._begin_with_their_columns(head)
-            if state == "RUNNING" and before is not None and before[0] == "WAITING_TXN":
+            goes_on = before is None or before[0] in _WAITING
+            if goes_on and state in ("RUNNING", "FINISHED"):
                 self._nobody_is_overlooked(number, work)
             self._jobs[number] = (state, published)
         query = (
