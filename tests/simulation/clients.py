@@ -180,7 +180,7 @@ class Client:
 
     def remove_orphans(self) -> None:
         """Delete what died writers left; registered writers are safe, whatever the age is."""
-        age = self.simulation.world.random.choice((1, 300, 4000))
+        age = self.simulation.world.random.choice((1, 1, 300, 4000))
         self.lake.remove_orphans(older_than=timedelta(seconds=age))
 
     def convert(self) -> None:

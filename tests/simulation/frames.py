@@ -115,12 +115,18 @@ class StandInSpark:
             tuple(p.row_id for p in rows.places) if lineage else None,
             tuple(p.snapshot for p in rows.places) if lineage > 1 else None,
         )
-        simulation = self._simulation()
-        simulation.at_work()
         path = f"{directory}/0.parquet"
-        size = simulation.files.put(table.path + path, content)
+        size = self._put(table.path + path, content)
         layout = _layout(tuple((f.name, f.id, str(f.type)) for f in fields), lineage)
         return NewDataFile(path, len(rows.rows), size, 40, (), layout)
+
+    def _put(self, path: str, content: StandIn) -> int:
+        """Write a file as the first of several tasks: the others take their time after it."""
+        simulation = self._simulation()
+        simulation.at_work()
+        size = simulation.files.put(path, content)
+        simulation.at_work()
+        return size
 
     def write_together(
         self, spark: object, parts: Sequence[Rows], table: TableVersion, *, snapshots: bool
@@ -173,14 +179,12 @@ class StandInSpark:
             return DeadRows(len(gone))
         if len(gone) <= few:
             return DeadRows(len(gone), positions=tuple(gone))
-        simulation = self._simulation()
         register(table)
-        simulation.at_work()
         directory = fresh_name(table)
         path = f"{directory}/{file.id}-dead.parquet"
         dead = dict.fromkeys([*gone, *self._dead(file)])
         with _removed_if_failed(None, table, _Write(directory, None)):
-            size = simulation.files.put(table.path + path, StandIn(dead=dead))
+            size = self._put(table.path + path, StandIn(dead=dead))
         made = NewDeleteFile(path, len(dead), size, 40)
         return DeadRows(len(gone), made, takes_inlined=bool(file.inlined_deletes))
 
@@ -188,7 +192,7 @@ class StandInSpark:
         self, directory: str, path: str, _data: str, deaths: dict[int, int]
     ) -> NewDeleteFile:
         """Take the place of `write_deaths`: a delete file with the snapshots of its positions."""
-        size = self._simulation().files.put(directory + path, StandIn(dead=dict(deaths)))
+        size = self._put(directory + path, StandIn(dead=dict(deaths)))
         return NewDeleteFile(path, len(deaths), size, 40, min(deaths.values()))
 
     def deaths_in(self, path: str, begin: int) -> dict[int, int]:

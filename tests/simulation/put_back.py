@@ -13,19 +13,22 @@ from unittest.mock import patch
 
 from shelduck.catalog.commit import commit as committing
 from shelduck.catalog.commit.rows import table_stats
-from shelduck.catalog.running import jobs
+from shelduck.catalog.running import jobs, writers
 from shelduck.errors import OutcomeUnknown
 from shelduck.jobs import worker
 from shelduck.leases import identity, leases
+from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import PostponedRewrites
 from shelduck.operations.done import Done
 from shelduck.operations.upkeep import cleanup, compact, orphans
 from shelduck.operations.upkeep.renewal import Renewal
-from shelduck.work import unit
+from shelduck.work import compaction, unit
 from shelduck.work.rows import appending, following
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from shelduck.model.tables.table import TableVersion
 
 Patch = tuple[Any, str, Any]
 
@@ -147,7 +150,26 @@ def _one_beat() -> list[Patch]:
     return [(leases.Leases, "_run", run)]
 
 
+class _Unregistered(Writer):
+    """A writer that the catalog does not know."""
+
+    def register(self, table: TableVersion) -> TableVersion:
+        return table
+
+
+_GONE = "which is not there as it says|files are missing"
+
 BROKEN = {
+    "unseen compaction": Fault(
+        "a compaction does not register",
+        lambda: [(compaction, "Writer", _Unregistered)],
+        _GONE,
+    ),
+    "unseen workers": Fault(
+        "remove_orphans takes files of jobs at work",
+        lambda: [(writers, "working_since", lambda _: ())],
+        _GONE,
+    ),
     "written twice": Fault(
         "a batch that has landed lands again",
         lambda: [(committing, "landed_in", lambda *_: None), (unit, "landed_in", lambda *_: None)],

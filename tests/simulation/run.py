@@ -50,6 +50,8 @@ _KINDS = {
     + ("work", "wait", "wait", "cancel")
     + ("compact", "transfer", "remove_orphans", "delete"),
 }
+_CLEANERS = 0.25
+"""How often the last client only removes orphans, as one that maintains a lake does."""
 _STORIES = (
     ("convert", "wait"),
     ("convert", "wait", "convert", "wait"),
@@ -164,6 +166,8 @@ class Simulation:
         draw = self.world.random
         if number == 1:
             orders = [*draw.choice(_STORIES)]
+        elif number == 3 and draw.random() < _CLEANERS:
+            orders = ["remove_orphans"] * 8
         else:
             orders = [draw.choice(_KINDS[number]) for _ in range(draw.randint(2, 5))]
         return Client(self, f"c{number}", self.slots[number], draw.choice(("host", "far")), orders)
