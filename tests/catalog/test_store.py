@@ -112,6 +112,22 @@ def test_store_works_on_after_a_fault_of_a_statement(store):
     assert snapshot_ids(store) == [0, 2]
 
 
+def test_a_connection_that_failed_is_not_used_again(sqlite_store):
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    with sqlite_store.read() as connection:
+        first = connection.connection.dbapi_connection
+    with pytest.raises(CatalogUnavailable), sqlite_store.write():
+        raise error
+    with sqlite_store.read() as connection:
+        second = connection.connection.dbapi_connection
+    with sqlite_store.read() as connection:
+        third = connection.connection.dbapi_connection
+
+    assert second is not first
+    assert third is second
+
+
 def test_taken_primary_key_is_contention(store):
     with pytest.raises(Contention), store.write() as connection:
         add_snapshot(connection, 0)

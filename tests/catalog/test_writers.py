@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 
@@ -200,6 +201,22 @@ def test_a_beat_that_fails_is_not_the_last(lake, monkeypatch):
         time.sleep(0.02)
     leases.release_writer("w")
     assert failed
+
+
+def test_a_lease_that_was_not_renewed_is_renewed_sooner(lake, monkeypatch):
+    results = [TimeoutError("no connection is free"), None, None]
+    monkeypatch.setattr(jobs_leases, "renew_writers", Mock(side_effect=results))
+    leases, pauses = Leases(lake.store, beat=15.0), []
+    leases._writers.add("w")
+
+    class Rest:
+        def wait(self, seconds):
+            pauses.append(seconds)
+            return len(pauses) == 4
+
+    leases._run(Rest())
+
+    assert pauses == [15.0, 3.0, 15.0, 15.0]
 
 
 def expiry(lake):

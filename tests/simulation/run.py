@@ -228,6 +228,9 @@ class Bench:
         """Run a seed; the run tells what happened. Raises what goes wrong, with the trace."""
         for end in ("", "-wal", "-shm", "-journal"):
             Path(f"{self._path}{end}").unlink(missing_ok=True)
+        for slot in self._slots:
+            # A seed does not know what the seeds before it did.
+            slot.store.has_own_tables = False
         template = self._templates[seed % 2]
         shutil.copyfile(self._template(template.seed), self._path)
         self._current = Simulation(seed, template.info, str(self._path), self._slots)

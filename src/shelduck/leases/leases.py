@@ -12,6 +12,9 @@ from shelduck.catalog.running.upkeep import renew_upkeep
 from shelduck.catalog.running.writers import renew_writers
 from shelduck.model.changes.job import BEAT
 
+_SOONER = 5
+"""How much sooner leases are renewed again if it has just failed."""
+
 
 class Leases:
     """Renews leases from a thread that runs only while there are leases to renew.
@@ -72,16 +75,23 @@ class Leases:
                 self._thread = None
 
     def _run(self, rest: threading.Event) -> None:
-        while not rest.wait(self._beat):
-            with self._lock:
-                writers, workers = set(self._writers), set(self._workers)
-                maintainers = set(self._maintainers)
-            # Most likely, the catalog is busy or unavailable. A lease lasts several beats, and the
-            # writer or worker finds out at the commit what is wrong.
-            with suppress(Exception), self._store.write() as connection:
-                if writers:
-                    renew_writers(connection, writers)
-                if workers:
-                    renew_workers(connection, workers)
-                if maintainers:
-                    renew_upkeep(connection, maintainers)
+        pause = self._beat
+        while not rest.wait(pause):
+            # If this fails, the catalog is most likely busy or unavailable. A lease lasts several
+            # beats, and the writer or worker finds out at the commit what is wrong.
+            pause = self._beat / _SOONER
+            with suppress(Exception):
+                self._renew()
+                pause = self._beat
+
+    def _renew(self) -> None:
+        with self._lock:
+            writers, workers = set(self._writers), set(self._workers)
+            maintainers = set(self._maintainers)
+        with self._store.write() as connection:
+            if writers:
+                renew_writers(connection, writers)
+            if workers:
+                renew_workers(connection, workers)
+            if maintainers:
+                renew_upkeep(connection, maintainers)

@@ -187,7 +187,7 @@ class Store:
             except BaseException as error:
                 if isinstance(error, BrokenValue):
                     error.locate(connection)
-                self._roll_back(connection)
+                self._roll_back(connection, error)
                 self._translate(error)
                 raise
             if writes:
@@ -245,7 +245,7 @@ class Store:
         try:
             connection.commit()
         except (DBAPIError, self._driver_error) as error:
-            self._roll_back(connection)
+            self._roll_back(connection, error)
             self._translate(error, committing=True)
             raise
         except BaseException as interrupted:
@@ -260,12 +260,15 @@ class Store:
             " snapshot before you repeat it"
         )
 
-    def _roll_back(self, connection: Connection) -> None:
+    def _roll_back(self, connection: Connection, error: BaseException | None = None) -> None:
         try:
             if not connection.invalidated:
                 connection.rollback()
                 _driver_connection(connection).rollback()
         except (DBAPIError, self._driver_error):
+            connection.invalidate()
+        if error is not None and self._classify(error) is Failure.UNAVAILABLE:
+            # It may be broken for good: the next transaction gets a new one.
             connection.invalidate()
 
     def _unusable(self, error: BaseException) -> InvalidRequest:
