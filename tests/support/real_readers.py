@@ -18,7 +18,7 @@ from tests.support.jars import locked, runs_in_ci
 from tests.support.spark import local_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -34,12 +34,19 @@ _SETTINGS = {
 
 
 @contextmanager
-def session_with_readers(folder: Path) -> Iterator[SparkSession]:
-    """A session that has both readers; without their JARs a skip, or in CI a failure."""
+def session_with_readers(
+    folder: Path, more: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """A session that has both readers, and the connector for S3; `more` are further settings.
+
+    Without their JARs a skip, or in CI a failure.
+    """
     newest_first = locked("readers")
     if os.environ.get("SHELDUCK_TEST_ICEBERG") == "oldest":
         newest_first.reverse()
-    jars = [j for n, j in enumerate(newest_first) if not _is_among(j, newest_first[:n])]
+    # Of the connectors, the one of Spark 4.1's Hadoop; the SDK serves all.
+    listed = [*newest_first, *locked("readers-s3"), *locked("s3")]
+    jars = [j for n, j in enumerate(listed) if not _is_among(j, listed[:n])]
     missing = [j.package for j in jars if not j.is_right]
     why = ""
     if not pyspark.__version__.startswith("4.1."):
@@ -50,8 +57,9 @@ def session_with_readers(folder: Path) -> Iterator[SparkSession]:
         pytest.fail(why)
     if why:
         pytest.skip(why)
-    more = {"spark.jars": ",".join(str(j.path) for j in jars)}
-    with local_session(folder, _SETTINGS | more) as session:
+    # Spark would copy what it gets as spark.jars.
+    own = {"spark.driver.extraClassPath": os.pathsep.join(str(j.path) for j in jars)}
+    with local_session(folder, _SETTINGS | own | dict(more or {})) as session:
         # What a reader fails with comes back as an error; its log is too long to read.
         session.sparkContext.setLogLevel("OFF")
         yield session
