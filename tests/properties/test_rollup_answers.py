@@ -44,7 +44,11 @@ if TYPE_CHECKING:
 Draw = Callable[[int], int]
 Note = Callable[[str], object]
 HINT = "/*+ NO_ROLLUP */"
-SWITCHES = ("spark.shelduck.metadataAnswers", "spark.shelduck.partitionColumns")
+SWITCHES = (
+    "spark.shelduck.metadataAnswers",
+    "spark.shelduck.localAnswers",
+    "spark.shelduck.partitionColumns",
+)
 
 
 class World:

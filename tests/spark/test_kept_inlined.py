@@ -73,7 +73,7 @@ def test_a_second_read_of_a_snapshot_asks_for_no_rows_and_makes_no_data_frame(la
     before, jobs = lake._state.store.statements, len(tracker.getJobIdsForGroup())
     sent = commands(monkeypatch, lambda: lake.sql(query).collect())
     assert lake._state.store.statements - before == 3
-    assert sent <= 16
+    assert sent <= 11
     assert len(tracker.getJobIdsForGroup()) == jobs
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.spark.bridge.jvm import has_jvm, java_session
+from shelduck.spark.bridge.named import query_of_views
 
 _TABLE = re.compile(r"'UnresolvedRelation \[(.*?)\], \[")
 
@@ -24,6 +25,12 @@ def run_query(spark: SparkSession, text: str, relations: Mapping[str, DataFrame]
     """
     if not relations:
         return spark.sql(text)
+    if has_jvm(spark):
+        unique = uuid.uuid4().hex
+        for word in relations:
+            text = text.replace(word, f"{word}{unique}")
+        views = {f"{word}{unique}": rows for word, rows in relations.items()}
+        return query_of_views(spark, text, views)
     # PySpark replaces {names} by DataFrames; braces of the text itself are doubled.
     template = text.replace("{", "{{").replace("}", "}}")
     for word in relations:

@@ -17,9 +17,11 @@ from shelduck.catalog.read.later_inlined import inlined_since
 from shelduck.model.files.data_files import InlinedRows
 from shelduck.model.tables.schema import Field, TableId
 from shelduck.model.tables.table import Mark, TableVersion
-from shelduck.spark.scan.inlined import inlined_frame
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.bridge.named import again, held
+from shelduck.spark.scan.read import Origin, frame_of_inlined
 from shelduck.spark.session import DataFrame, SparkSession, has_jvm
+
+Chosen = tuple[tuple[Field, ...], tuple[Origin, ...]]
 
 _MOST_TABLES = 100
 _MOST_FRAMES = 8
@@ -31,19 +33,24 @@ class KeptRows:
 
     mark: Mark
     rows: tuple[InlinedRows, ...]
-    frames: dict[tuple[Field, ...], tuple[SparkSession, DataFrame]] = field(default_factory=dict)
+    frames: dict[Chosen, tuple[SparkSession, DataFrame]] = field(default_factory=dict)
 
-    def frame(self, spark: SparkSession, columns: Sequence[Field]) -> DataFrame:
-        """Return the rows as `inlined_frame` does; Spark's plan of them is made once."""
-        known = self.frames.get(tuple(columns))
+    def frame(
+        self, spark: SparkSession, columns: Sequence[Field], origins: Sequence[Origin]
+    ) -> DataFrame:
+        """Return the rows as `frame_of_inlined` does; Spark computes them once."""
+        chosen = tuple(columns), tuple(origins)
+        known = self.frames.get(chosen)
         if known is not None and known[0] is spark:
-            return known[1]
-        made = inlined_frame(spark, columns, self.rows, Origin.ROW_ID, Origin.SNAPSHOT_ID)
+            return again(known[1])
+        made = frame_of_inlined(spark, self.rows, columns, origins)
+        if not has_jvm(spark):
+            return made
         if len(self.frames) >= _MOST_FRAMES:
             self.frames.clear()
-        if has_jvm(spark):
-            self.frames[tuple(columns)] = spark, made
-        return made
+        kept = held(made)
+        self.frames[chosen] = spark, kept
+        return again(kept)
 
 
 NOTHING_KEPT = KeptRows((-1, datetime.min.replace(tzinfo=UTC), 0, 0, 0), ())

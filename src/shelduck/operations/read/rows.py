@@ -13,7 +13,7 @@ from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping
-from shelduck.model.tables.schema import Field, FieldId
+from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileLists
 from shelduck.operations.read.kept_inlined import NOTHING_KEPT, KeptInlined, KeptRows
@@ -25,7 +25,7 @@ from shelduck.planning.scan import ScanPlan, plan_scan
 from shelduck.spark.bridge.named import whole_condition
 from shelduck.spark.files.existence import absent_files
 from shelduck.spark.files.layouts import read_layouts
-from shelduck.spark.scan.read import Origin, read_rows
+from shelduck.spark.scan.read import Local, Origin, read_rows
 from shelduck.spark.scan.rollup_rule import Chooser
 from shelduck.spark.session import DataFrame, SparkSession, has_jvm
 
@@ -105,7 +105,7 @@ class TableRows:
             choose=choose,
         )
 
-    def _local(self, spark: SparkSession) -> Callable[[Sequence[Field]], DataFrame] | None:
+    def _local(self, spark: SparkSession) -> Local | None:
         kept = self.kept
         # Statements also read some of the rows.
         if kept is None or self.inlined is not kept.rows:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
@@ -14,7 +14,7 @@ from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge.classes import loaded
 from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.codec import texts as texts_of
-from shelduck.spark.bridge.jvm import has_jvm, java_column, java_frame
+from shelduck.spark.bridge.jvm import has_jvm, java_column, java_frame, java_session
 
 
 class Named(NamedTuple):
@@ -60,6 +60,27 @@ def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
     ]
     made = [java_column(c.source) for c in columns if not isinstance(c.source, str)]
     found = loaded(spark).plans.select(java_frame(rows), rows_of(texts), made or None)
+    return DataFrame(found, spark)
+
+
+def held(rows: DataFrame) -> DataFrame:
+    """Return rows as Spark's plan holds them, computed once, if it can; rows as they are else."""
+    spark = rows.sparkSession
+    return DataFrame(loaded(spark).plans.held(java_frame(rows)), spark)
+
+
+def again(rows: DataFrame) -> DataFrame:
+    """Return the same rows with columns of their own, which a join can tell from the others."""
+    spark = rows.sparkSession
+    return DataFrame(loaded(spark).plans.again(java_frame(rows)), spark)
+
+
+def query_of_views(spark: SparkSession, text: str, views: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the DataFrame of a query that reads rows by names, which Spark knows only for it."""
+    frames = [java_frame(rows) for rows in views.values()]
+    found = loaded(spark).plans.query(
+        java_session(spark), text, rows_of((name,) for name in views), frames
+    )
     return DataFrame(found, spark)
 
 

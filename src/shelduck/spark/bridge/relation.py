@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
-from weakref import WeakSet
 
-from py4j.protocol import Py4JError
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import (
@@ -48,6 +45,7 @@ from shelduck.spark.bridge.jvm import (
     java_session,
 )
 from shelduck.spark.bridge.reports import OPTION, Reports
+from shelduck.spark.bridge.rules import answer_by_metadata
 from shelduck.spark.reader_options import READER_OPTIONS
 from shelduck.spark.stores.homes import listed_path, spark_options, spark_path
 
@@ -74,8 +72,6 @@ _COLUMNS = "shelduck.columns"
 _UNTRUSTED = "shelduck.untrusted"
 _PARTITION_NAMES = "shelduck.partition.names"
 _starting = threading.Lock()
-# Sessions whose optimizer has the rule of metadata answers.
-_answering: WeakSet[SparkSession] = WeakSet()
 
 
 def bridge_for(spark: SparkSession) -> Bridge | None:
@@ -188,7 +184,7 @@ class Bridge:
         _check(read_schema, constants)
         _check_settings(self.spark, schema := read_schema.json())
         let_java_call(java_gateway(self.spark))
-        self._answer_by_metadata(measurer)
+        answer_by_metadata(self.spark, measurer)
         hidden = _DELETES if with_deletes else StructType()
         own = _own_options(table, untrusted, columns, wants_deleted=wants_deleted)
         found = self.plans.relation(
@@ -203,15 +199,6 @@ class Bridge:
             chooser,
         )
         return DataFrame(found, self.spark)
-
-    def _answer_by_metadata(self, measurer: Measurer | None) -> None:
-        """Add the rule that asks measurers to the session, once."""
-        if measurer is None or self.spark in _answering:
-            return
-        _answering.add(self.spark)
-        # A Spark that cannot run the rule reads the files.
-        with contextlib.suppress(Py4JError):
-            self._new("MetadataRule").install(java_session(self.spark))
 
     def add_rule(self) -> None:
         """Make the optimizer of the session ask choosers of relations what to read instead.

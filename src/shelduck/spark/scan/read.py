@@ -23,6 +23,7 @@ from shelduck.planning.projection import Column as ReadAs
 from shelduck.planning.projection import Expression
 from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
 from shelduck.spark.bridge import Bridge, Deletes, FileEntry, Named, bridge_for, select_named
+from shelduck.spark.bridge.rules import compute_few_rows
 from shelduck.spark.local_rows import local_frame
 from shelduck.spark.scan.columns import to_column
 from shelduck.spark.scan.inlined import inlined_frame
@@ -42,7 +43,6 @@ from shelduck.spark.values import exists_default
 Parts = Callable[[ScanGroup, list[str]], Iterable[ScanGroup]]
 Size = Callable[[ScanGroup], "GroupSize"]
 Measure = Callable[[ScanGroup, list[list[str]]], list[str | None] | None]
-Local = Callable[[Sequence[Field]], DataFrame]
 Values = Callable[[ScanGroup, Sequence[DataFile]], Mapping[int, tuple[Any, ...]]]
 
 
@@ -58,6 +58,8 @@ class Origin(StrEnum):
     POSITION = "__shelduck_origin_position"
     SNAPSHOT_ID = "__shelduck_origin_snapshot_id"
 
+
+Local = Callable[[Sequence[Field], Sequence[Origin]], DataFrame]
 
 PARTITION_COLUMNS = "spark.shelduck.partitionColumns"
 """The setting of a session that keeps partition columns ordinary, if it is ``false``."""
@@ -121,7 +123,7 @@ def read_rows(
     ]
     if any(rows.rows for rows in inlined):
         make = local or partial(frame_of_inlined, spark, inlined)
-        frames.append(_inlined(plan, make(plan.columns), origins))
+        frames.append(make(plan.columns, origins))
     return _united(spark, frames, _schema(plan, origins))
 
 
@@ -140,19 +142,20 @@ def _schema(plan: ScanPlan, origins: Sequence[Origin]) -> T.StructType:
 
 
 def frame_of_inlined(
-    spark: SparkSession, inlined: Sequence[InlinedRows], columns: Sequence[Field]
+    spark: SparkSession,
+    inlined: Sequence[InlinedRows],
+    columns: Sequence[Field],
+    origins: Sequence[Origin] = (),
 ) -> DataFrame:
-    """Return inlined rows with the current ``columns`` and their origins."""
-    return inlined_frame(spark, columns, inlined, Origin.ROW_ID, Origin.SNAPSHOT_ID)
-
-
-def _inlined(plan: ScanPlan, found: DataFrame, origins: Sequence[Origin]) -> DataFrame:
-    columns = [Named(f.name, backticked(f.name)) for f in plan.columns]
+    """Return inlined rows with the current ``columns``, followed by ``origins``."""
+    compute_few_rows(spark)
+    found = inlined_frame(spark, columns, inlined, Origin.ROW_ID, Origin.SNAPSHOT_ID)
+    wanted = [Named(f.name, backticked(f.name)) for f in columns]
     if origins:
         nothing = F.lit(None).cast(T.LongType())
         known = (Origin.ROW_ID, Origin.SNAPSHOT_ID)
-        columns += [Named(o, o if o in known else nothing) for o in origins]
-    return select_named(found, columns)
+        wanted += [Named(o, o if o in known else nothing) for o in origins]
+    return select_named(found, wanted)
 
 
 def _group(

@@ -9,7 +9,10 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.catalyst.catalog.TemporaryViewRelation;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
@@ -32,6 +35,9 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** Plans that Python would need many calls to build: each py4j call costs more than its work. */
 public final class LakePlans {
+  // Spark does not analyze the plan of such a view again.
+  private static final String[] ANALYZED = {"view.storingAnalyzedPlan", "true"};
+
   /**
    * Rows over the files that {@code lister} returns. Schemas are JSON, {@code options} rows of name
    * and value, {@code hidden} a row of columns that are read and not shown. {@code root} and
@@ -91,6 +97,55 @@ public final class LakePlans {
             .append(TextRows.encoded(((Attribute) right).name())).append('\n');
       }
     }
+  }
+
+  /**
+   * A query of views, given by name and rows. They exist only while Spark looks them up, and are
+   * registered without the command that makes a view, which takes longer than a small query.
+   */
+  public Dataset query(SparkSession session, String text, String named, List frames)
+      throws Exception {
+    SessionCatalog catalog = session.sessionState().catalog();
+    List names = TextRows.rows(named);
+    try {
+      for (int i = 0; i < names.size(); i++) {
+        String name = ((String[]) names.get(i))[0];
+        LogicalPlan plan = ((Dataset) frames.get(i)).queryExecution().commandExecuted();
+        catalog.createTempView(name, new TemporaryViewRelation(
+            ViewTable.of(new TableIdentifier(name), plan.schema(), ANALYZED, null),
+            Option.apply(plan)), false);
+      }
+      return session.sql(text);
+    } finally {
+      for (int i = 0; i < names.size(); i++) {
+        catalog.dropTempView(((String[]) names.get(i))[0]);
+      }
+    }
+  }
+
+  /** Rows that their plan holds, so that they are computed only once; others as they are. */
+  public Dataset held(Dataset rows) {
+    LogicalPlan plan = rows.queryExecution().optimizedPlan();
+    return plan instanceof LocalRelation ? Dataset.ofRows(session(rows), plan) : rows;
+  }
+
+  /** The same rows with columns of their own: those of two reads can be told apart in a join. */
+  public Dataset again(Dataset rows) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    if (plan instanceof LocalRelation) {
+      return Dataset.ofRows(session(rows), ((LocalRelation) plan).newInstance());
+    }
+    Seq output = plan.output();
+    Column[] columns = new Column[output.size()];
+    for (int i = 0; i < columns.length; i++) {
+      String name = ((Attribute) output.apply(i)).name();
+      columns[i] = functions.col("`" + name.replace("`", "``") + "`").as(name);
+    }
+    return rows.select(columns);
+  }
+
+  private static SparkSession session(Dataset rows) {
+    return (SparkSession) rows.sparkSession();
   }
 
   /** What the tasks of a write reported; see {@link ReportedWriters}. */
