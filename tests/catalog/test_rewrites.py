@@ -9,6 +9,7 @@ import pytest
 
 from shelduck.catalog.commit import schedule
 from shelduck.catalog.upkeep.expire import ExpiryRequest
+from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.changes.change import (
     AlterTable,
@@ -68,21 +69,28 @@ def test_merged_sources_leave_the_catalog_and_wait_for_deletion(lake):
     ]
     with lake.store.read() as connection:
         waiting = schedule.scheduled_files(connection, lake.info, None)
-    used = schedule.paths_in_use(lake.store, lake.info, paths)
     assert [(f.id, f.path, f.is_adopted) for f in waiting] == [
         (0, paths[0], False),
         (1, paths[1], False),
     ]
-    assert used == {paths[2]}
+    assert named(lake, paths, waiting=False) == {paths[2]}
+    assert named(lake, paths, waiting=True) == {*paths}
     [total] = lake.metadata("ducklake_table_stats")
     assert (total["record_count"], total["next_row_id"]) == (3, 3)
 
 
+def named(lake, paths, *, waiting):
+    known = KnownFiles(lake.info, waiting=waiting)
+    known.read_all(lake.store)
+    with lake.store.read() as connection:
+        known.read_newer(connection)
+    return known.among(paths)
+
+
 @pytest.mark.every_database
-def test_paths_in_use_are_found_in_every_database(lake):
-    """A flag is compared with a constant: PostgreSQL takes no parameter there."""
+def test_named_files_are_found_in_every_database(lake):
     paths = [f.path for f in lake.files("t")]
-    assert schedule.paths_in_use(lake.store, lake.info, [*paths, "/other"]) == {*paths}
+    assert named(lake, [*paths, "/other"], waiting=False) == {*paths}
 
 
 @pytest.mark.slow

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 from sqlalchemy import text
 
 import shelduck
 import shelduck.catalog.read.files.data_files
-from shelduck.operations.read import file_lists
+from shelduck.operations.read import file_lists, listed_files
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 
@@ -75,7 +76,8 @@ def test_a_listed_table_answers_as_duckdb_does(lake, lake_url, loads):
     lake.sql("DELETE FROM t WHERE id IN (3, 17, 44)")
     lake.sql("DELETE FROM t WHERE id BETWEEN 20 AND 29")
     assert_same(lake, lake_url)
-    assert loads == [4, 1]
+    # The statements looked at the list, too.
+    assert loads == [4, 1, 0, 0]
 
     lake.sql("ALTER TABLE t ADD COLUMN n INT DEFAULT 7, RENAME COLUMN v TO w")
     assert_same(lake, lake_url, ["SELECT * FROM t WHERE n = 7 AND w > 'v3'"])
@@ -92,7 +94,7 @@ def test_older_snapshots_of_a_listed_table_are_read(lake, lake_url, loads):
     assert rows(lake.table("t").read(version=then).where("id < 5").select("id")) == [
         (n,) for n in range(5)
     ]
-    assert loads == [2]
+    assert loads == [2, 0]
 
 
 def test_what_others_compact_is_listed_again(lake, lake_url, loads):
@@ -152,8 +154,106 @@ def test_one_file_named_twice_is_found(lake, loads):
         lake.table("t").read()
 
 
-def test_a_point_query_looks_at_one_file_of_many(lake, loads, monkeypatch):
+MERGE = (
+    "MERGE INTO t USING (VALUES (33, 'a'), (100, 'b')) AS s(id, v) ON t.id = s.id"
+    " WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)"
+)
+MERGE_OF_ONE = (
+    "MERGE INTO t USING (VALUES (7L)) AS s(id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'w'"
+)
+CHANGES = (
+    "DELETE FROM t WHERE id = 17",
+    "DELETE FROM t WHERE v = 'v25' OR day = DATE '2026-01-01' AND id > 7",
+    "DELETE FROM t WHERE id BETWEEN 10 AND 19",
+    "DELETE FROM t WHERE id IN (SELECT id + 1 FROM t WHERE id = 20)",
+    "DELETE FROM t WHERE id % 10 = 6",
+    "UPDATE t SET v = 'new' WHERE id BETWEEN 28 AND 31",
+    "UPDATE t SET v = upper(v) WHERE length(v) = 2",
+    MERGE,
+    "DELETE FROM t WHERE id = 5000",
+)
+
+
+@pytest.mark.parametrize("inlined", [0, 5])
+def test_changes_of_a_listed_table_are_those_that_duckdb_makes(
+    lake, lake_url, tmp_path, loads, inlined
+):
+    lake.set_option("data_inlining_row_limit", inlined)
+    for first in range(0, 40, 10):
+        insert(lake, first)
+    with duckdb.connect() as other:
+        other.execute(
+            "CREATE TABLE t AS SELECT i AS id, concat('v', i) AS v,"
+            " (DATE '2026-01-01' + (i // 10)::INT) AS day FROM range(40) AS r(i)"
+        )
+        for change in CHANGES:
+            lake.sql(change)
+            other.execute(change)
+            expected = sorted(map(str, other.sql("SELECT * FROM t").fetchall()))
+            assert sorted(map(str, rows(lake.sql("SELECT * FROM t")))) == expected
+            with DuckDBOracle(lake_url, None, NO_INLINING) as theirs:
+                assert sorted(map(str, theirs.sql("SELECT * FROM t"))) == expected
+    # Every statement used the list.
+    assert len(loads) >= len(CHANGES)
+
+
+def test_a_file_without_statistics_may_hold_rows_to_change(lake, loads):
     insert(lake, 0)
+    insert(lake, 10)
+    with lake._state.store.write() as connection:
+        connection.execute(
+            text("DELETE FROM ducklake_file_column_stats WHERE min_value = '10' AND column_id = 1")
+        )
+    assert lake.table("t").delete("id = 12").deleted == 1
+    assert lake.table("t").update({"v": "'w'"}, where="id = 13").updated == 1
+    assert rows(lake.sql("SELECT count(*), count_if(v = 'w') FROM t")) == [(19, 1)]
+
+
+@pytest.mark.parametrize("inlined", [0, 5])
+def test_changes_of_one_file_of_a_listed_table_are_a_conflict(
+    lake, lake_url, data_path, spark, inlined
+):
+    lake.set_option("data_inlining_row_limit", inlined)
+    insert(lake, 0)
+    insert(lake, 10)
+    with shelduck.connect(lake_url, data_path, spark) as other:
+        with lake.transaction() as mine:
+            mine.sql("DELETE FROM t WHERE id = 3")
+            other.sql("DELETE FROM t WHERE id = 13")
+        mine = lake.transaction()
+        mine.sql("DELETE FROM t WHERE id = 4")
+        other.sql("DELETE FROM t WHERE id = 5")
+        with pytest.raises(shelduck.Conflict, match="data file"):
+            mine.commit()
+    assert rows(lake.sql("SELECT id FROM t WHERE id < 8 ORDER BY id")) == [
+        (n,) for n in (0, 1, 2, 4, 6, 7)
+    ]
+
+
+def test_deletes_that_move_while_a_statement_runs_are_a_conflict(lake, lake_url, data_path, spark):
+    lake.set_option("data_inlining_row_limit", 5)
+    insert(lake, 0)
+    lake.sql("DELETE FROM t WHERE id = 1")
+    listed = listed_files.ListedFiles.of
+    with (
+        shelduck.connect(lake_url, data_path, spark) as other,
+        pytest.MonkeyPatch.context() as patched,
+    ):
+
+        def moved(files, ids):
+            patched.undo()
+            other.sql("DELETE FROM t WHERE id = 2")
+            other.table("t").flush_inlined_data()
+            return listed(files, ids)
+
+        patched.setattr(listed_files.ListedFiles, "of", moved)
+        with pytest.raises(shelduck.Conflict, match=r"moved deletes of main\.t into files"):
+            lake.sql("UPDATE t SET v = 'w' WHERE id < 3")
+    assert rows(lake.sql("SELECT id FROM t WHERE v = 'w' OR id < 5")) == [(0,), (3,), (4,)]
+
+
+def multiply(lake):
+    """Give the only file of the table copies that do not exist, each with ids of its own."""
     with lake._state.store.write() as connection:
         copy = (
             "INSERT INTO ducklake_data_file (data_file_id, table_id, begin_snapshot, path,"
@@ -179,15 +279,25 @@ def test_a_point_query_looks_at_one_file_of_many(lake, loads, monkeypatch):
         )
         connection.execute(text("UPDATE ducklake_snapshot SET next_file_id = 100000"))
 
-    made = []
+
+@pytest.fixture
+def made(monkeypatch):
+    """How many files became objects."""
+    found = []
     look_up = shelduck.catalog.read.files.data_files._files
 
-    def counted(table, found, known):
-        files = look_up(table, found, known)
-        made.append(len(files))
+    def counted(table, of_table, known):
+        files = look_up(table, of_table, known)
+        found.append(len(files))
         return files
 
     monkeypatch.setattr(shelduck.catalog.read.files.data_files, "_files", counted)
+    return found
+
+
+def test_a_point_query_looks_at_one_file_of_many(lake, loads, made):
+    insert(lake, 0)
+    multiply(lake)
     for _ in range(2):
         made.clear()
         statements = lake._state.store.statements
@@ -196,4 +306,32 @@ def test_a_point_query_looks_at_one_file_of_many(lake, loads, monkeypatch):
     # One file as the example of its kind, and the same as the only one that may match.
     assert sum(made) <= 6
     assert asked <= 25
+    assert loads == [FILES]
+
+
+@pytest.mark.parametrize(
+    ("change", "most"),
+    [
+        ("DELETE FROM t WHERE id = 7", 40),
+        ("DELETE FROM t WHERE id < 5", 40),
+        ("UPDATE t SET v = 'w' WHERE id = 7", 45),
+        (MERGE_OF_ONE, 45),
+    ],
+)
+def test_a_change_of_a_few_rows_looks_at_one_file_of_many(lake, loads, made, change, most):
+    insert(lake, 0)
+    multiply(lake)
+    statements = lake._state.store.statements
+    lake.sql(change)
+    # The example of the kind, and the file as Spark scans it and as it loses rows.
+    assert sum(made) <= 8
+    assert lake._state.store.statements - statements <= most
+    assert loads == [FILES]
+
+
+def test_a_delete_of_whole_files_looks_at_these(lake, loads, made):
+    insert(lake, 0)
+    multiply(lake)
+    assert lake.table("t").delete("id >= 1000 AND id < 1040").deleted == 40
+    assert sum(made) <= 6
     assert loads == [FILES]

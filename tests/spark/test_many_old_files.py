@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
+from shelduck.catalog.upkeep import known_files
 from shelduck.errors import CorruptLake
 from shelduck.operations.upkeep import cleanup
 
@@ -64,6 +65,43 @@ def test_old_files_go_lot_by_lot(lake):
     assert names(done.kept) == [old[3]]
     assert there(lake) == {old[3], "lives.parquet"}
     assert lake.cleanup_old_files(cleanup_all=True).files == ()
+
+
+def test_each_row_of_the_catalog_is_read_once_however_many_lots_there_are(lake, monkeypatch):
+    read, real = [], known_files.resolve
+
+    def resolve(*arguments):
+        read.append(arguments[1])
+        return real(*arguments)
+
+    monkeypatch.setattr(known_files, "resolve", resolve)
+    put(lake, _WAITS, [f"{n:02}.parquet" for n in range(45)], 1, relative=True)
+    put(lake, _LIVES, [f"lives-{n}.parquet" for n in range(30)], 100)
+    with lake._state.store.write() as connection:
+        connection.execute(text("UPDATE ducklake_snapshot SET next_file_id = 200"))
+
+    assert len(lake.cleanup_old_files(cleanup_all=True).files) == 45
+    assert sorted(read) == sorted(f"lives-{n}.parquet" for n in range(30))
+    read.clear()
+    assert lake.cleanup_old_files(cleanup_all=True).files == ()
+    assert read == []
+
+
+def test_a_file_that_a_table_gets_during_a_cleanup_is_kept(lake, monkeypatch):
+    old = [f"{n:02}.parquet" for n in range(25)]
+    put(lake, _WAITS, old, 1, relative=True)
+    real = cleanup.delete_files
+
+    def deleted(places):
+        if Path(lake.data_path, "main/t", old[0]).exists():
+            put(lake, _LIVES, [f"./x/../{old[15]}"], 100)
+        return real(places)
+
+    (Path(lake.data_path) / "main/t/x").mkdir()
+    monkeypatch.setattr(cleanup, "delete_files", deleted)
+    done = lake.cleanup_old_files(cleanup_all=True)
+    assert names(done.kept) == [old[15]]
+    assert there(lake) == {"x", old[15]}
 
 
 def test_no_lot_is_deleted_if_a_row_of_a_later_one_leads_out_of_the_lake(lake):

@@ -23,7 +23,7 @@ WALKS = {
     "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 90),
     "append": (lambda _, table, rows: table.append(rows), 108),
     "read": (lambda _, table, __: table.read().where("id > 3").collect(), 65),
-    "DELETE": (lambda _, table, __: table.delete("id = 7"), 104),
+    "DELETE": (lambda _, table, __: table.delete("id = 7"), 105),
     "a heavy change": (lambda lake, *_: convert(lake), 175),
 }
 

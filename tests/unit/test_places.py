@@ -18,7 +18,6 @@ from shelduck.model.files.place import (
     place_below,
     place_in,
     place_of_stranger,
-    spellings,
     split_address,
     storage_path,
 )
@@ -149,5 +148,3 @@ def test_a_path_is_below_a_directory_under_each_name_of_the_storage():
         assert is_below(path, "s3a://b/lake/")
     for path in ("s3://b/lakes/x", "s3://c/lake/x", "s3://b/lake/../x", "/lake/x"):
         assert not is_below(path, "s3a://b/lake/")
-    assert spellings("S3A://b//x") == {"s3://b/x", "s3a://b/x", "s3n://b/x"}
-    assert spellings("/a/../b") == {"/b"}

@@ -19,17 +19,17 @@ from shelduck.work.unit import UnitOfWork
 
 
 def rows_of(
-    unit: UnitOfWork, name: TableName, *, writes: bool = False, only_scanned: bool = False
+    unit: UnitOfWork, name: TableName, *, writes: bool = False, needs_all: bool = True
 ) -> TableRows:
     """Return where a table's rows are, as the unit sees them; ``writes`` if it will write some.
 
-    If rows are ``only_scanned``, the files of a large table are looked up when a query needs them.
+    Unless somebody ``needs_all`` files, those of a large table are looked up when they are needed.
     """
     found = unit.workspace.table(name)
     staged = unit.workspace.staged_rows(found)
     if writes:
         found = unit.writer.register(found)
-    lists = unit.state.lists if only_scanned else None
+    lists = None if needs_all else unit.state.lists
     return table_rows(
         unit.state.store,
         found,

@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    bindparam,
-    delete,
-    false,
-    insert,
-    or_,
-    select,
-)
+from sqlalchemy import Connection, bindparam, delete, insert, or_, select
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.key_pages import KeyPage, pages
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.running.rollup_homes import rollup_homes
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import CorruptLake
-from shelduck.model.files.place import (
-    Place,
-    place_below,
-    place_in,
-    spellings,
-    split_address,
-    storage_path,
-)
+from shelduck.model.files.place import Place, place_below, place_in
 from shelduck.model.tables.rollup import rollup_table
 from shelduck.model.text.names import directory
 
-_LOOKED_AT = 5_000
 _s, _r = tables.files_scheduled_for_deletion.c, own_tables.released_file.c
 _INSERT = insert(tables.files_scheduled_for_deletion)
 _RELEASE = insert(own_tables.released_file)
@@ -159,68 +139,6 @@ def forget_scheduled(connection: Connection, files: Sequence[ScheduledFile]) -> 
         connection.execute(_DELETE_RELEASED, {"ids": ids})
 
 
-def paths_in_use(store: Store, lake: LakeInfo, wanted: Iterable[str]) -> set[str]:
-    """Return which of these absolute paths a data or delete file of any snapshot has.
-
-    A file is found under any spelling of its path in the catalog, apart from links. Each
-    transaction looks at 5,000 rows. Files that others add meanwhile have greater ids, and are
-    looked at last.
-    """
-    with store.read() as connection:
-        directories = table_directories(connection, lake)
-    homes = set(map(storage_path, directories))
-    by_storage: dict[str, set[str]] = {}
-    names: set[str] = set()
-    for path in wanted:
-        plain = storage_path(path)
-        by_storage.setdefault(plain, set()).add(path)
-        names |= {path} | spellings(path)
-        names |= {plain[len(home) :] for home in _prefixes(plain) if home in homes}
-    if not names:
-        return set()
-    by_table = directory_by_table(directories)
-    return {
-        path
-        for source in (tables.data_file, tables.delete_file)
-        for number, written, relative in _rows_named(store, lake, source, names)
-        for path in by_storage.get(
-            storage_path(resolve(by_table.get(number, ""), written, relative)), ()
-        )
-    }
-
-
-def _rows_named(store: Store, lake: LakeInfo, source: Table, names: set[str]) -> Iterator[Any]:
-    """Yield table, path and kind of path of the rows that may have one of these paths."""
-    c = source.c
-    query = select(c.table_id, c.path, c.path_is_relative)
-    conditions = [c.path.in_(some) for some in chunks(names)] + [_is_odd(source, lake)]
-
-    def rows(connection: Connection, page: KeyPage) -> list[Any]:
-        return [
-            row
-            for condition in conditions
-            for row in connection.execute(query.where(page.chosen, condition))
-        ]
-
-    for _, found in pages(store, next(iter(source.primary_key)), _LOOKED_AT, rows):
-        yield from found
-
-
-def _is_odd(source: Table, lake: LakeInfo) -> ColumnElement[bool]:
-    """Return the condition that the catalog may spell a path in another way than Shelduck."""
-    path = source.c.path
-    scheme = split_address(lake.data_path)[0]
-    here = f"{scheme}://%" if scheme else "/%"
-    is_elsewhere = and_(source.c.path_is_relative.is_(false()), path.not_like(here))
-    return or_(
-        path.like("./%"),
-        path.like("%/./%"),
-        path.like("%../%"),
-        is_elsewhere,
-        and_(path.like("%//%"), or_(path.not_like("%://%"), path.like("%://%//%"))),
-    )
-
-
 def table_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[int]]:
     """Return the directories of all tables that any snapshot shows, with the ids of the tables."""
     s, t = tables.schema.c, tables.table.c
@@ -248,13 +166,6 @@ def table_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[i
 def directory_by_table(directories: Mapping[str, Iterable[int]]) -> dict[int, str]:
     """Return the result of `table_directories` by the tables' ids."""
     return {number: place for place, ids in directories.items() for number in ids}
-
-
-def _prefixes(path: str) -> Iterator[str]:
-    at = path.rfind("/")
-    while at > 0:
-        yield path[: at + 1]
-        at = path.rfind("/", 0, at)
 
 
 def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[str]]:

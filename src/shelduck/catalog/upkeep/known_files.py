@@ -1,7 +1,7 @@
 """Which files the rows of a catalog name, as one number for each file.
 
-A catalog has no index of paths, so a search for unknown files reads all rows. It reads them once,
-however many lots it looks up, and then only the rows of files that are newer.
+A catalog has no index of paths, so a search for files that no row names reads all rows. It reads
+them once, however many lots it looks up, and then only the rows of files that are newer.
 """
 
 from __future__ import annotations
@@ -38,12 +38,15 @@ _SOURCES = (
 class KnownFiles:
     """The files that rows of a catalog name, or have named since `read_all`.
 
-    It keeps a hash of 64 bits for each. An unknown file with the hash of a known one counts as
-    known, which does no harm.
+    Files of any snapshot are known, under each spelling of their paths, apart from links. With
+    ``waiting``, those that wait for deletion are known, too. It keeps a hash of 64 bits for each
+    file. An unknown file with the hash of a known one counts as known, which does no harm: nobody
+    deletes a file that is known.
     """
 
-    def __init__(self, lake: LakeInfo) -> None:
+    def __init__(self, lake: LakeInfo, *, waiting: bool) -> None:
         self._lake = lake
+        self._with_waiting = waiting
         self._hashes = array("q")
         self._newer: set[int] = set()
         # The next file gets at least this id.
@@ -58,7 +61,7 @@ class KnownFiles:
             self._hashes.extend(map(hash, _paths(homes, rows)))
         # Files leave these tables for those that wait for deletion, so these come last.
         last = -1
-        while True:
+        while self._with_waiting:
             with store.read() as connection:
                 some = scheduled_files(connection, self._lake, None, after=last, most=_ROWS)
             self._hashes.extend(hash(storage_path(file.path)) for file in some)
@@ -77,8 +80,9 @@ class KnownFiles:
             c = source.c
             query = select(c.table_id, c.path, c.path_is_relative).where(key >= first)
             self._newer.update(map(hash, _paths(homes, connection.execute(query))))
-        for file in scheduled_files(connection, self._lake, None, after=first - 1):
-            self._newer.add(hash(storage_path(file.path)))
+        if self._with_waiting:
+            waiting = scheduled_files(connection, self._lake, None, after=first - 1)
+            self._newer.update(hash(storage_path(file.path)) for file in waiting)
 
     def among(self, wanted: Collection[str]) -> set[str]:
         """Return which of these paths, in the form of `storage_path`, are known."""

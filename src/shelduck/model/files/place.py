@@ -17,7 +17,6 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*)(?:/|$))?(.*)", re
 _ODD = re.compile(r"(?:^|/)\.{0,2}/|(?:^|/)\.{1,2}$")
 # Names of the same storage.
 _STORAGE = {"s3a": "s3", "s3n": "s3"}
-_STORAGES = {"s3", "s3a", "s3n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +130,6 @@ def storage_path(path: str) -> str:
 def is_below(path: str, root: str) -> bool:
     """Return whether a path is below the directory ``root``, which ends in '/', however spelled."""
     return storage_path(path).startswith(storage_path(root))
-
-
-def spellings(path: str) -> set[str]:
-    """Return the plain spellings of a path: one for each name of its storage."""
-    scheme, host, key = split_address(path)
-    names = {scheme} if scheme not in _STORAGES else _STORAGES
-    return {normal(f"{name}://{host}/{key}" if name else path) for name in names}
 
 
 def split_address(path: str) -> tuple[str, str, str]:

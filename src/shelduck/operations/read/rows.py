@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TypeVar
@@ -12,7 +12,7 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged import StagedRows
-from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping
+from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping, counted_rows
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileLists
@@ -38,8 +38,8 @@ _HUGE = 16 * 2**30
 class TableRows:
     """Where the rows of one table version are; ``files`` have their layouts.
 
-    ``listed`` has the files of a large table, for scans that need only some of them. ``kept`` may
-    have a DataFrame of the inlined rows.
+    The files of a large table are `LaterFiles`, of which scans look up only those that they need.
+    ``kept`` may have a DataFrame of the inlined rows.
     """
 
     store: Store
@@ -48,8 +48,35 @@ class TableRows:
     mappings: Mapping[int, NameMapping]
     inlined: tuple[InlinedRows, ...]
     unsafe_bounds: frozenset[FieldId] = frozenset()
-    listed: ListedFiles | None = None
     kept: KeptRows | None = None
+
+    @property
+    def listed(self) -> ListedFiles | None:
+        """The list of the files of a large table."""
+        return self.files.listed if isinstance(self.files, LaterFiles) else None
+
+    @property
+    def examples(self) -> Sequence[DataFile]:
+        """Files of each kind that there is: some of a large table, else all."""
+        return self.files if self.listed is None else self.listed.examples
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        if self.listed is not None:
+            return self.listed.bytes
+        return sum(f.file_size_bytes for f in self.files)
+
+    @property
+    def held(self) -> int | None:
+        """How many rows the files hold, deleted ones included; None if that is not known."""
+        return counted_rows(self.files) if self.listed is None else None
+
+    def files_of(self, ids: Collection[int]) -> dict[int, DataFile]:
+        """Return files by id."""
+        if isinstance(self.files, LaterFiles):
+            return self.files.of(ids)
+        return {f.id: f for f in self.files if f.id in ids}
 
     def by_layout(
         self, look: Callable[[DataFile, NameMapping | None], Found]
@@ -85,18 +112,15 @@ class TableRows:
         ``choose`` may answer a query from a rollup.
         """
         snapshots = Origin.SNAPSHOT_ID in origins
-        pruner: Pruner = self._pruner
-        size = None
-        if self.listed is not None and has_jvm(spark):
-            plan, found = self.listed.scan(partial(self._plan_of, columns, snapshots))
-            pruner, size = found, found.size
+        if has_jvm(spark):
+            plan, pruner = self._scan(columns, snapshots=snapshots)
         else:
-            plan = self._plan(columns, snapshots=snapshots)
+            plan, pruner = self._plan(columns, snapshots=snapshots), self._pruner
         return read_rows(
             spark,
             plan,
             parts=pruner.parts,
-            size=size,
+            size=pruner.size if isinstance(pruner, ListedFiles) else None,
             measure=pruner.measured,
             values=pruner.values,
             inlined=self.inlined,
@@ -119,24 +143,38 @@ class TableRows:
         true. None if it is more than filters on one scan.
         """
         texts = whole_condition(found)
-        plan = self._plan(None) if texts else None
-        if texts is None or plan is None or len(plan.groups) != 1:
+        if not texts:
+            return None
+        plan, pruner = self._scan(None)
+        if len(plan.groups) != 1:
             return None
         [group] = plan.groups
-        if group.snapshot_column is not None:
+        is_useless = self.listed is not None and not pruner.asked(group, texts).columns
+        if group.snapshot_column is not None or is_useless:
             return None
-        kept = self._pruner(group, texts)
-        files = [f for f in group.files if kept is None or f.id in kept]
-        counted = [f for f in files if f.record_count is not None]
-        certain = self._pruner.certain(group, texts, counted)
-        return Decided(
-            tuple(f for f in files if f.id in certain),
-            tuple(f for f in files if f.id not in certain),
-        )
+        whole: list[DataFile] = []
+        partly: list[DataFile] = []
+        for part in pruner.parts(group, texts):
+            counted = [f for f in part.files if f.record_count is not None]
+            certain = pruner.certain(part, texts, counted)
+            for file in part.files:
+                (whole if file.id in certain else partly).append(file)
+        if self.listed is not None:
+            self.listed.as_listed([*whole, *partly])
+        return Decided(tuple(whole), tuple(partly))
 
     @cached_property
     def _pruner(self) -> Pruner:
         return Pruner(self.store, self.table, self.unsafe_bounds)
+
+    def _scan(
+        self, columns: Sequence[str] | None, *, snapshots: bool = False
+    ) -> tuple[ScanPlan, Pruner]:
+        """Return a plan, whose groups have examples for large tables, and the files for it."""
+        if self.listed is None:
+            return self._plan(columns, snapshots=snapshots), self._pruner
+        make = partial(self._plan_of, columns, snapshots)
+        return self.listed.scan(make, self.table, self.unsafe_bounds)
 
     def _plan(self, columns: Sequence[str] | None, *, snapshots: bool = False) -> ScanPlan:
         return self._plan_of(columns, snapshots, self.files, self.mappings)
@@ -230,8 +268,7 @@ def _listed(
 
 def _of_list(store: Store, table: TableVersion, listed: ListedFiles, kept: KeptRows) -> TableRows:
     _require_sizes(table, listed.larger_than(_HUGE))
-    files = LaterFiles(listed.all)
-    return TableRows(store, table, files, listed.mappings, kept.rows, listed=listed, kept=kept)
+    return TableRows(store, table, LaterFiles(listed), listed.mappings, kept.rows, kept=kept)
 
 
 def _require_sizes(table: TableVersion, files: Sequence[DataFile]) -> None:

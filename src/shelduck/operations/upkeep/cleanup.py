@@ -11,7 +11,8 @@ from shelduck.catalog.commit.schedule import ScheduledFile
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.create import LakeInfo
-from shelduck.model.files.place import Place, is_below, place_of_stranger
+from shelduck.catalog.upkeep.known_files import KnownFiles
+from shelduck.model.files.place import Place, is_below, place_of_stranger, storage_path
 from shelduck.model.text.names import is_write_directory
 from shelduck.operations.progress import counted
 from shelduck.spark.files.storage import (
@@ -22,7 +23,7 @@ from shelduck.spark.files.storage import (
 )
 from shelduck.spark.stores.store_errors import told_of_storage
 
-# Files that are looked up together: the paths of all files in the catalog are read for each lot.
+# Files that are looked up, deleted and forgotten together.
 LOT = 10_000
 
 
@@ -58,15 +59,19 @@ def clean_up(
     """Delete files that wait for deletion, in lots: each is looked up, deleted and forgotten.
 
     Files first, then their rows: after an interruption, the next run finds the rest. A file that a
-    snapshot names is never deleted, and a file that the lake did not write only if ``adopted``.
+    snapshot names is never deleted, and a file that the lake did not write only if ``adopted``. The
+    rows of files are read once, so a file that lost its row since then is kept until the next run.
     Raises CorruptLake, and deletes nothing, if a file cannot be one of the lake's.
     """
     waiting = sum(map(len, _lots(store, lake, chosen)))
+    used = KnownFiles(lake, waiting=False)
+    if waiting:
+        used.read_all(store)
     lots = counted(_lots(store, lake, chosen), "deleting old files", waiting, size=len, show=show)
     gone: list[str] = []
     kept: list[str] = []
     for lot in lots:
-        unused = _unused(store, lake, lot, chosen)
+        unused = _unused(store, lake, used, lot, chosen)
         if unused and not dry_run:
             _delete(store, lake, unused)
         gone += [f.path for f in unused]
@@ -89,12 +94,17 @@ def _lots(store: Store, lake: LakeInfo, chosen: Chosen) -> Iterator[list[Schedul
 
 
 def _unused(
-    store: Store, lake: LakeInfo, lot: Sequence[ScheduledFile], chosen: Chosen
+    store: Store, lake: LakeInfo, used: KnownFiles, lot: Sequence[ScheduledFile], chosen: Chosen
 ) -> list[ScheduledFile]:
     """Return the files of a lot that may be deleted."""
-    paths = {f: (f.path, *_other_paths(lake, f, chosen.adopted)) for f in lot}
-    used = schedule.paths_in_use(store, lake, {p for some in paths.values() for p in some})
-    return [f for f in lot if used.isdisjoint(paths[f]) and (chosen.adopted or not f.is_adopted)]
+    paths = {
+        f: [storage_path(p) for p in (f.path, *_other_paths(lake, f, chosen.adopted))] for f in lot
+    }
+    with store.read() as connection:
+        # Others may have added a waiting file to a table since.
+        used.read_newer(connection)
+    named = used.among({p for some in paths.values() for p in some})
+    return [f for f in lot if named.isdisjoint(paths[f]) and (chosen.adopted or not f.is_adopted)]
 
 
 def _delete(store: Store, lake: LakeInfo, gone: Sequence[ScheduledFile]) -> None:

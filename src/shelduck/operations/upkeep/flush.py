@@ -124,7 +124,7 @@ def _past(
     with store.read() as connection:
         positions = inlined_positions(connection, table, wanted)
         versions = delete_file_versions(connection, table, wanted)
-        files = {f.id: f for f in read.data_files(connection, table) if f.id in positions}
+        files = {f.id: f for f in read.data_files(connection, table, ids=positions.keys())}
     return {m.data_file_id: m for m in merged_deletes(table, files, positions, versions, paths)}
 
 

@@ -52,7 +52,7 @@ def remove_orphans(
     table to check. A table outside the data path is left alone. Raises CorruptLake, and deletes
     nothing, if a link leads to files.
     """
-    known = KnownFiles(lake)
+    known = KnownFiles(lake, waiting=True)
     with store.read() as connection:
         owned = schedule.owned_directories(connection, lake)
     # Other writers do not wait for this: inside the lock, only newer rows are read.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from shelduck.model.changes.change import AppendFiles, DeleteRows
-from shelduck.model.files.data_files import DataFile
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.rows import TableRows
@@ -45,7 +44,7 @@ def write_changed(
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         written = write_rows(
             spark,
-            _in_few_tasks(changed, rows.files),
+            _in_few_tasks(changed, rows.bytes),
             table,
             progress=progress,
             lineage=(ROW_ID_COLUMN,),
@@ -74,9 +73,8 @@ def write_changed(
     return moved_to_catalog(done, limits.new)
 
 
-def _in_few_tasks(changed: DataFrame, files: Sequence[DataFile]) -> DataFrame:
-    """Return rows in so many parts that each part is worth a file."""
-    size = sum(f.file_size_bytes for f in files)
+def _in_few_tasks(changed: DataFrame, size: int) -> DataFrame:
+    """Return rows of files of that size in so many parts that each part is worth a file."""
     if size <= _ONE_TASK:
         return changed.coalesce(1)
     return changed if size <= _MOST_TASKS * _TASK_BYTES else changed.hint("rebalance")
@@ -90,5 +88,5 @@ def _counts(written: WrittenFiles, origins: Origins) -> Counts:
 def _deletes(spark: SparkSession, rows: TableRows, origins: Origins, few: int) -> Done:
     dead = {}
     if rows.files:
-        dead = write_delete_files(spark, origins.positions, rows.files, rows.table, few=few)
+        dead = write_delete_files(spark, origins.positions, rows, rows.table, few=few)
     return deleted(rows, dead, origins.inlined)

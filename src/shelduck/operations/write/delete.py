@@ -49,12 +49,11 @@ def delete_rows(
         if decided is not None:
             dead = {f.id: DeadRows(_live_rows(f) or 0) for f in decided.whole}
             stored = replace(stored, files=decided.partly)
-        if dead and stored.files:
-            found = where.rows(stored.frame(spark, origins=ORIGINS))
+            if stored.files and (dead or rows.listed is not None):
+                found = where.rows(stored.frame(spark, origins=ORIGINS))
+            rows = replace(rows, files=(*decided.whole, *decided.partly))
         if stored.files:
-            dead |= write_delete_files(
-                spark, found, stored.files, rows.table, few=few, register=register
-            )
+            dead |= write_delete_files(spark, found, stored, rows.table, few=few, register=register)
     if any(part.rows for part in rows.inlined):
         inlined = row_ids(where.rows(replace(rows, files=()).frame(spark, origins=ORIGINS)))
     return deleted(rows, dead, inlined)
@@ -79,17 +78,15 @@ def deleted(rows: TableRows, dead: Mapping[int, DeadRows], inlined: tuple[int, .
     """Return the deletes as a change, or nothing if no row was deleted."""
     if not dead and not inlined:
         return Done(rows.table)
-    files = file_deletes(rows.files, dead)
+    files = file_deletes(rows, dead)
     counts = Counts(deleted=sum(d.rows for d in dead.values()) + len(inlined))
     change = DeleteRows(rows.table, files, inlined)
     return Done(rows.table, (change,), tuple(_paths(dead.values())), counts)
 
 
-def file_deletes(
-    files: Iterable[DataFile], dead: Mapping[int, DeadRows]
-) -> tuple[FileDeletes, ...]:
+def file_deletes(rows: TableRows, dead: Mapping[int, DeadRows]) -> tuple[FileDeletes, ...]:
     """Return what happens to each file with deleted rows, by id."""
-    by_id = {f.id: f for f in files}
+    by_id = rows.files_of(dead.keys())
     return tuple(
         FileDeletes(
             number,

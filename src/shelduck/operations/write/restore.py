@@ -136,8 +136,8 @@ def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes]
         return ended, count
     rows = replace(found.now, files=found.mixed, inlined=())
     dead = later_rows(spark, rows.frame, found.then.snapshot.id)
-    written = write_delete_files(spark, dead, found.mixed, found.now.table)
-    ended += file_deletes(found.mixed, written)
+    written = write_delete_files(spark, dead, rows, found.now.table)
+    ended += file_deletes(rows, written)
     return ended, count + sum(w.rows for w in written.values())
 
 

@@ -109,9 +109,9 @@ def _writes(rows: TableRows, versions: Versions) -> Iterator[_Write]:
     table, counts = rows.table, versions.counts
     updated, inserted = versions.updated, versions.inserted
     if updated is not None:
-        may_lack = kept.may_lack_row_ids(rows.files, rows.inlined)
+        may_lack = kept.may_lack_row_ids(rows.examples, rows.inlined)
         own = kept.with_row_id(updated) if may_lack else updated
-        parts = kept.parts_of(counts.updated, rows.files)
+        parts = kept.parts_of(counts.updated, rows.examples)
         yield _Write(kept.versions(own, table, with_row_ids=True), parts, (ROW_ID_COLUMN,))
         if own is not updated:
             fresh = kept.versions(kept.without_row_id(updated), table, with_row_ids=False)
@@ -119,7 +119,7 @@ def _writes(rows: TableRows, versions: Versions) -> Iterator[_Write]:
                 fresh = fresh.unionAll(kept.versions(inserted, table, with_row_ids=False))
             inserted = fresh
     if inserted is not None:
-        parts = kept.parts_of(counts.inserted + counts.updated, rows.files)
+        parts = kept.parts_of(counts.inserted + counts.updated, rows.examples)
         yield _Write(kept.versions(inserted, table, with_row_ids=False), parts, ())
 
 
@@ -130,9 +130,7 @@ def _deletes(spark: SparkSession, rows: TableRows, versions: Versions, few: int)
     found: dict[int, DeadRows] = {}
     inlined: tuple[int, ...] = ()
     if rows.files:
-        found = write_delete_files(
-            spark, kept.of_files(dead), rows.files, rows.table, few=few, most=most
-        )
+        found = write_delete_files(spark, kept.of_files(dead), rows, rows.table, few=few, most=most)
     if any(part.rows for part in rows.inlined):
         inlined = row_ids(kept.of_catalog(dead))
     return deleted(rows, found, inlined)

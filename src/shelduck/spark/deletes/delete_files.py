@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Conflict, CorruptLake
-from shelduck.model.files.data_files import DataFile, NewDeleteFile, counted_rows
+from shelduck.model.files.data_files import DataFile, NewDeleteFile
 from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table import TableVersion
@@ -31,6 +32,7 @@ from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.stores.store_errors import told_of_storage
+from shelduck.spark.write.kept import keep
 from shelduck.spark.write.write import Register, fresh_name
 
 _THREADS = 16
@@ -63,10 +65,21 @@ class _Written:
     rows: int
 
 
+class Holder(Protocol):
+    """Who knows the files that rows are deleted from."""
+
+    @property
+    def held(self) -> int | None:
+        """How many rows the files hold, None if that is not known."""
+
+    def files_of(self, ids: Collection[int]) -> Mapping[int, DataFile]:
+        """Return files by id."""
+
+
 def write_delete_files(
     spark: SparkSession,
     dead: DataFrame | pa.Table,
-    files: Sequence[DataFile],
+    files: Holder,
     table: TableVersion,
     *,
     few: int = 0,
@@ -82,12 +95,13 @@ def write_delete_files(
     ``register`` is called before files are written.
 
     One Spark job collects up to some millions of positions, which are written here, together with
-    those of older delete files. If there are more, Spark itself writes them, in at most two jobs.
+    those of older delete files. If there may be more, Spark keeps and counts them first, and if
+    there are, it writes them itself, in at most two jobs. Only files that lose rows are looked up.
     If anything fails, all written files are removed.
 
     Raises Conflict if a delete file holds deletes of snapshots later than the table's.
     """
-    work = _Work(spark, table, {f.id: f for f in files}, few, register)
+    work = _Work(spark, table, files, few, register)
     try:
         with told_of_storage(table.path, f"delete from {table.full_name}"):
             if not isinstance(dead, DataFrame):
@@ -95,9 +109,12 @@ def write_delete_files(
             positions = dead.select(
                 F.col(Origin.FILE_ID).alias(FILE), F.col(Origin.POSITION).alias(POSITION)
             )
-            if _bound(files, most) <= _MOST_COLLECTED:
-                return work.here(positions.toArrow())
-            return work.run(positions)
+            if _bound(files.held, most) > _MOST_COLLECTED:
+                kept = keep(positions)
+                if kept.count > _MOST_COLLECTED:
+                    return work.run(kept.rows)
+                positions = kept.rows
+            return work.here(positions.toArrow())
     except BaseException:
         # If the storage is what fails, remove_orphans finds the files later.
         with suppress(OSError):
@@ -112,14 +129,16 @@ class _Work:
 
     spark: SparkSession
     table: TableVersion
-    files: Mapping[int, DataFile]
+    holder: Holder
     few: int
     register: Register | None
     directories: list[str] = field(default_factory=list)
+    files: Mapping[int, DataFile] = field(default_factory=dict)
 
     def here(self, dead: pa.Table) -> dict[int, DeadRows]:
         """Write positions that are in the driver."""
         new = _by_file(dead)
+        self.files = self.holder.files_of(new.keys())
         counts = {number: len(positions) for number, positions in new.items()}
         if self._are_few(counts):
             return self._few(counts, lambda number: new[number])
@@ -175,7 +194,9 @@ class _Work:
             return dict(zip(positions, pool.map(write, positions), strict=True))
 
     def run(self, dead: DataFrame) -> dict[int, DeadRows]:
-        """Let Spark write the positions."""
+        """Let Spark write the positions, which are computed already."""
+        touched_ids = {row[0] for row in dead.select(FILE).distinct().collect()}
+        self.files = self.holder.files_of(touched_ids)
         new = self._write(dead, self.files.values())
         counts = {number: written.rows for number, written in new.items()}
         if self._are_few(counts):
@@ -304,9 +325,9 @@ class _Work:
         }
 
 
-def _bound(files: Sequence[DataFile], most: int | None) -> int:
+def _bound(held: int | None, most: int | None) -> int:
     """Return how many rows can be deleted at most."""
-    bounds = [n for n in (counted_rows(files), most) if n is not None]
+    bounds = [n for n in (held, most) if n is not None]
     return min(bounds, default=_MOST_COLLECTED + 1)
 
 

@@ -64,7 +64,7 @@ def read_any(unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
         raise InvalidRequest(f"schema must be 'snapshot' or 'current', not {what.schema!r}")
     choose = None
     if what.version is None and what.timestamp is None:
-        rows = rows_of(unit, name, only_scanned=True)
+        rows = rows_of(unit, name, needs_all=False)
         choose = chooser_of(unit, rows.table, rows) if what.rollups else None
     else:
         table = version_at(unit.state, name, what.version, what.timestamp)

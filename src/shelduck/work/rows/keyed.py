@@ -45,13 +45,16 @@ def is_plain(table: TableVersion) -> bool:
     return not folds(table) and not is_followed(table)
 
 
-def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
+def changed_rows(
+    unit: UnitOfWork, name: TableName, *, writes: bool = False, needs_all: bool = False
+) -> TableRows:
     """Return where a table's rows are, for a statement that deletes, or ``writes``, some.
 
+    ``needs_all`` is as in `rows_of`.
     Raises InvalidRequest for a rollup, whose rows follow those of its base.
     """
     refuse_rollup(unit.workspace.table(name))
-    return rows_of(unit, name, writes=writes)
+    return rows_of(unit, name, writes=writes, needs_all=needs_all)
 
 
 def refuse_rollup(table: TableVersion) -> None:
@@ -78,7 +81,7 @@ def settled_rows(unit: UnitOfWork, name: TableName) -> TableRows:
     if done.is_nothing:
         return rows
     stage_followed(unit, replace(done, counts=Counts(files=done.counts.files)))
-    return rows_of(unit, name, writes=True)
+    return rows_of(unit, name, writes=True, needs_all=False)
 
 
 def folded_done(unit: UnitOfWork, rows: TableRows) -> Done:

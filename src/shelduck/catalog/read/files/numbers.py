@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from shelduck.catalog.read.files.checks import require_sound
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.schema import own_tables, tables
+from shelduck.model.files.data_files import DeletesSeen
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.planning.footers import is_own
@@ -26,7 +28,8 @@ _INT64 = (-(2**63), 2**63 - 1)
 class FileKind(NamedTuple):
     """What two files have in common that are read alike, but for their deletes.
 
-    ``is_own`` says whether the path shows that Shelduck wrote the file.
+    ``is_own`` says whether the path shows that Shelduck wrote the file, ``has_row_ids`` whether the
+    catalog has the id of its first row.
     """
 
     layout_id: int | None
@@ -34,6 +37,7 @@ class FileKind(NamedTuple):
     partial_max: int | None
     partition_id: int | None
     is_own: bool
+    has_row_ids: bool
 
 
 class FileNumbers(NamedTuple):
@@ -70,11 +74,12 @@ def file_numbers(
 
 
 def _numbers(table: TableVersion, row: Any) -> FileNumbers:
-    number, path, relative, size, _, _, begin, mapping, partial, kind, key, layout, spec, end = row
+    number, path, relative, size, _, first, begin, mapping, partial, *others = row
+    kind, key, layout, spec, end = others
     place = table.path + path if relative == 1 and ".." not in path else None
     place = file_place(table, path, relative) if place is None else place
     readable = layout if kind == "parquet" and key is None else None
-    made = FileKind(readable, mapping, partial, spec, is_own(table, place))
+    made = FileKind(readable, mapping, partial, spec, is_own(table, place), first is not None)
     root = "" if place.startswith("/") else "//".join(urlsplit(place)[:2])
     return FileNumbers(number, begin, end, size, made, hash(place), root)
 
@@ -91,18 +96,27 @@ def moved_files(
     yield from ((row[0], row[1], row[2]) for row in connection.execute(query))
 
 
-def files_with_deletes(connection: Connection, table: TableVersion, known: Holdings) -> set[int]:
-    """Return the ids of the files with deleted rows at the snapshot; at most two statements."""
+def deletes_of_files(
+    connection: Connection, table: TableVersion, known: Holdings
+) -> dict[int, DeletesSeen]:
+    """Return what is deleted from files at the snapshot, by id; at most two statements.
+
+    Files without deleted rows are left out.
+    """
     at = table.snapshot.id
-    found: set[int] = set()
+    stored: dict[int, int] = {}
     if known.has_delete_files:
         rows = connection.execute(queries.delete_files_at(table.id, at))
-        found |= {row.data_file_id for row in rows}
+        stored = {row.data_file_id: row.delete_file_id for row in rows}
+    inlined: Counter[int] = Counter()
     if known.has_positions:
         name = queries.inlined_delete_table(table.id)
         positions = connection.execute(queries.inlined_deletes_at(name, at))
-        found |= {number for number, _, _ in positions}
-    return found
+        inlined.update(number for number, _ in {(row[0], row[1]) for row in positions})
+    return {
+        number: DeletesSeen(stored.get(number), inlined[number])
+        for number in stored.keys() | inlined.keys()
+    }
 
 
 def whole_number_bounds(
