@@ -46,7 +46,8 @@ def test_nothing_that_any_call_shows_has_a_secret(postgres_server, tmp_path):
     texts |= {name: "\n".join(said) for name, said in seen.items()}
     assert len(texts["told/log4j.txt"]) > 1_000_000
     assert any(name.startswith("spark: query") for name in texts)
-    assert len(objects) > 100
+    # Few rows of a table stay in the catalog.
+    assert len(objects) > 50
     shown = defaultdict(set)
     for name, text in texts.items():
         for secret in FOUND.findall(text):
