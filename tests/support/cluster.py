@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import urllib.request
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import URLError
 
@@ -16,8 +17,7 @@ from tests.support.processes import free_port, running, wait_until
 from tests.support.spark import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 WORKERS = 2
 _HEAP = "256m"
@@ -46,12 +46,17 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def cluster_session(url: str, folder: Path) -> Iterator[SparkSession]:
-    """A session on the cluster, begun when both executors are there; one per process."""
+def cluster_session(
+    url: str, folder: Path, more: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """A session on the cluster, begun when both executors are there; one at a time per process.
+
+    `more` are further settings; those of the driver's JVM are taken from the first session.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(url).appName("shelduck-cluster-tests")
-    for key, value in _settings(folder).items():
+    for key, value in (_settings(folder) | dict(more or {})).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     try:
@@ -67,6 +72,18 @@ def executors(session: SparkSession) -> int:
     """How many processes other than the driver run tasks of the session."""
     context = session.sparkContext._jsc.sc()
     return int(context.getExecutorMemoryStatus().size()) - 1
+
+
+def executor_processes(folder: Path) -> list[int]:
+    """The processes that run tasks on the workers of the cluster in `folder`."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes()
+            place = (process / "cwd").resolve(strict=True)
+            if b"CoarseGrainedExecutorBackend" in words and place.is_relative_to(folder):
+                found.append(int(process.name))
+    return found
 
 
 def _worker(number: int, url: str, folder: Path) -> list[str]:
