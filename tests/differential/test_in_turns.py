@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shelduck
+from tests.support.lakes import rows
 from tests.support.normal import duckdb_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle, at
 
@@ -97,6 +98,29 @@ def test_rows_that_duckdb_inlined_stay_readable_when_columns_change(lake_url, da
         oracle.execute("ALTER TABLE t RENAME COLUMN id TO key")
     with DuckDBOracle(lake_url) as oracle:
         assert oracle.rows("t") == [(1, "x"), (2, "y")]
+
+
+def test_every_date_that_duckdb_inlined_is_a_timestamp_once_the_column_is(
+    sqlite_url, data_path, spark
+):
+    dates = ("infinity", "-infinity", "0044-03-15 (BC)", "2024-01-02")
+    later = "SELECT id FROM t WHERE d > {} '2024-01-01 00:00:00' ORDER BY id"
+    with DuckDBOracle(sqlite_url, data_path) as oracle:
+        oracle.execute("CREATE TABLE t (id INTEGER, d DATE)")
+        values = ", ".join(f"({n}, '{date}')" for n, date in enumerate(dates))
+        oracle.execute(f"INSERT INTO t VALUES {values}")
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        table = lake.table("t")
+        table.alter(shelduck.set_properties({"delta.enableTypeWidening": "true"}))
+        table.alter(shelduck.change_type("d", "timestamp_ntz"))
+        ours = rows(lake.sql(later.format("TIMESTAMP_NTZ")))
+        assert rows(lake.sql("SELECT count(*) FROM t WHERE d IS NOT NULL")) == [(4,)]
+    with DuckDBOracle(sqlite_url) as oracle:
+        assert oracle.sql(later.format("TIMESTAMP")) == ours == [(0,), (3,)]
+        assert oracle.sql("SELECT d::VARCHAR FROM t ORDER BY id")[:2] == [
+            ("infinity",),
+            ("-infinity",),
+        ]
 
 
 def test_columns_may_have_names_that_a_database_reserves(lake_url, data_path, spark):

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from shelduck.errors import Conflict
+from shelduck.errors import Conflict, CorruptLake, Unsupported
 from shelduck.model.changes.change import DeleteRows, FileDeletes, InlineRows
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.files.data_files import DataFile, DeletesSeen, InlinedRows
-from shelduck.model.files.fitted import fitted_batch
+from shelduck.model.files.fitted import fitted_batch, fitted_values
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.schema import Schema, new_schema
 from shelduck.model.types.data_types import List, Map, Member, Primitive, Struct
@@ -69,6 +69,11 @@ def test_rows_that_a_transaction_replaces_hide_those_that_are_deleted():
         ("date", "timestamp", "2024-01-02", "2024-01-02 00:00:00"),
         ("timestamp_s", "timestamp", "2024-01-02 03:04:05", "2024-01-02 03:04:05"),
         ("decimal(3,1)", "decimal(6,2)", "1.5", "1.50"),
+        ("decimal(5,3)", "decimal(6,2)", "1.235", "1.24"),
+        ("date", "timestamp", "infinity", "infinity"),
+        ("date", "timestamp_ns", "2024-01-02", "2024-01-02 00:00:00"),
+        ("timestamptz", "timestamp", "2024-01-02 03:04:05+00", "2024-01-02 03:04:05"),
+        ("json", "varchar", "{}", "{}"),
         ("blob", "blob", b"\0a", b"\0a"),
         ("varchar", "varchar", "x", "x"),
         ("int32", "int64", None, None),
@@ -95,3 +100,27 @@ def test_fields_of_nested_rows_are_found_by_their_ids():
     new = Schema((replace(items, children=(renamed,)), pairs))
     found = fitted_batch(InlinedBatch(old, (row,)), new)
     assert found.rows == (([{"z": "1"}, None], [("5", {"a": "2"})]),)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value", "error"),
+    [
+        ("int32", "varchar", "1", Unsupported),
+        ("varchar", "int32", "1", Unsupported),
+        ("timestamp_ns", "timestamp", "2024-01-02 03:04:05", Unsupported),
+        ("date", "timestamp", "tomorrow", CorruptLake),
+        ("int64", "int8", "1000", CorruptLake),
+        ("float32", "float64", "much", CorruptLake),
+    ],
+)
+def test_rows_that_have_no_value_in_a_later_type_are_refused(old, new, value, error):
+    columns = Schema((column("a", old, 1),))
+    rows = ((value,),)
+    assert fitted_values(columns, rows, column("a", old, 1)) == [value]
+    with pytest.raises(error):
+        fitted_values(columns, rows, column("a", new, 1))
+
+
+def test_a_default_that_is_no_value_of_its_column_is_told():
+    with pytest.raises(CorruptLake, match="the default of column 'b' holds 'x'"):
+        fitted_values(Schema(()), ((),), column("b", "int32", 2, default="x"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+from weakref import WeakSet
 
+from py4j.protocol import Py4JError
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import (
@@ -45,7 +48,6 @@ from shelduck.spark.bridge.jvm import (
     java_session,
 )
 from shelduck.spark.bridge.reports import OPTION, Reports
-from shelduck.spark.bridge.rules import answer_by_metadata
 from shelduck.spark.reader_options import READER_OPTIONS
 from shelduck.spark.stores.homes import listed_path, spark_options, spark_path
 
@@ -72,6 +74,8 @@ _COLUMNS = "shelduck.columns"
 _UNTRUSTED = "shelduck.untrusted"
 _PARTITION_NAMES = "shelduck.partition.names"
 _starting = threading.Lock()
+# Sessions whose optimizer has a rule that answers without a job, by the class of the rule.
+_answering: dict[str, WeakSet[SparkSession]] = {}
 
 
 def bridge_for(spark: SparkSession) -> Bridge | None:
@@ -184,7 +188,7 @@ class Bridge:
         _check(read_schema, constants)
         _check_settings(self.spark, schema := read_schema.json())
         let_java_call(java_gateway(self.spark))
-        answer_by_metadata(self.spark, measurer)
+        self._answer_by_metadata(measurer)
         hidden = _DELETES if with_deletes else StructType()
         own = _own_options(table, untrusted, columns, wants_deleted=wants_deleted)
         found = self.plans.relation(
@@ -199,6 +203,25 @@ class Bridge:
             chooser,
         )
         return DataFrame(found, self.spark)
+
+    def _answer_by_metadata(self, measurer: Measurer | None) -> None:
+        """Make the optimizer of the session ask measurers of relations."""
+        if measurer is not None:
+            self._add_answers("MetadataRule")
+
+    def compute_few_rows(self) -> None:
+        """Make the optimizer of the session group and sort few rows that a plan holds itself."""
+        self._add_answers("LocalRule")
+
+    def _add_answers(self, rule: str) -> None:
+        """Add a rule that answers without a job to the session, once."""
+        known = _answering.setdefault(rule, WeakSet())
+        if self.spark in known:
+            return
+        known.add(self.spark)
+        # A Spark that cannot run the rule runs a job.
+        with contextlib.suppress(Py4JError):
+            self._new(rule).install(java_session(self.spark))
 
     def add_rule(self) -> None:
         """Make the optimizer of the session ask choosers of relations what to read instead.

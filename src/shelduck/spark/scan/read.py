@@ -23,7 +23,6 @@ from shelduck.planning.projection import Column as ReadAs
 from shelduck.planning.projection import Expression
 from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
 from shelduck.spark.bridge import Bridge, Deletes, FileEntry, Named, bridge_for, select_named
-from shelduck.spark.bridge.rules import compute_few_rows
 from shelduck.spark.local_rows import local_frame
 from shelduck.spark.scan.columns import to_column
 from shelduck.spark.scan.inlined import inlined_frame
@@ -148,7 +147,9 @@ def frame_of_inlined(
     origins: Sequence[Origin] = (),
 ) -> DataFrame:
     """Return inlined rows with the current ``columns``, followed by ``origins``."""
-    compute_few_rows(spark)
+    bridge = bridge_for(spark)
+    if bridge is not None:
+        bridge.compute_few_rows()
     found = inlined_frame(spark, columns, inlined, Origin.ROW_ID, Origin.SNAPSHOT_ID)
     wanted = [Named(f.name, backticked(f.name)) for f in columns]
     if origins:
