@@ -84,7 +84,7 @@ def test_columns_are_changed_with_few_statements(lake, lake_url, costs):
 
     # In a DuckDB file, one more looks whether the order of the columns was held.
     more = int(lake_url.startswith("duckdb:"))
-    assert (add, rename) == (Cost(10 + more, writes=1), Cost(11 + more, writes=1))
+    assert (add, rename) == (Cost(8 + more, writes=1), Cost(9 + more, writes=1))
 
 
 @pytest.mark.every_database
