@@ -71,9 +71,11 @@ def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | No
         draft.connection.execute(_INSERT_OPTION, option | {"scope_id": table})
         return None
     name = f"ducklake_inlined_data_{table}_{draft.next_schema_version}"
-    draft.connection.execute(create_inlined_table(dialect_of(draft.connection), name, columns))
+    create = create_inlined_table(dialect_of(draft.connection), name, columns)
     row = {"table_id": table, "table_name": name, "schema_version": draft.next_schema_version}
-    draft.connection.execute(_REGISTER, row)
+    with draft.store.pipelined(draft.connection):
+        draft.connection.execute(create)
+        draft.connection.execute(_REGISTER, row)
     return name
 
 
