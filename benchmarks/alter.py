@@ -30,7 +30,7 @@ _ABOUT = (
     " own; both engines in one process on two catalogs of the same content, each made by the engine"
     " that alters it (statistics of six columns for every file; PostgreSQL with its default"
     " durability). Times are best / median of the runs of both statements. DuckDB keeps its catalog"
-    " attached; Shelduck is called as `table.alter(…)`, and opens a DuckDB file anew each time,"
+    " attached; Shelduck is called as `table.alter(…)`, and opens a DuckDB file once for each,"
     " because such a file belongs to one process."
 )
 COLUMNS = {

@@ -486,6 +486,22 @@ def test_duckdb_file_held_by_another_process_is_waited_for(duckdb_store, duckdb_
         timer.join()
 
 
+def test_a_session_waits_for_a_duckdb_file_that_another_process_holds(
+    duckdb_store, duckdb_url, monkeypatch
+):
+    command = [sys.executable, "-c", HOLD, duckdb_url.removeprefix("duckdb:///")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout.readline() == "held\n"
+        monkeypatch.setattr(duckdb_catalog, "BUSY_SECONDS", 0.1)
+        with duckdb_store.session(), pytest.raises(CatalogUnavailable):
+            snapshot_ids(duckdb_store)
+        with duckdb_store.session():
+            holder.communicate("\n")
+            assert snapshot_ids(duckdb_store) == [0]
+
+
 def test_duckdb_file_attached_in_this_process_is_unavailable(duckdb_store, duckdb_url):
     with duckdb.connect() as inside:
         inside.execute(f"ATTACH '{duckdb_url.removeprefix('duckdb:///')}' AS l")

@@ -40,6 +40,7 @@ from shelduck.model.changes.schema_change import (
     with_default,
 )
 from shelduck.model.changes.table_change import ArrangementChange, RewriteOlderFiles, TableChange
+from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.keys import table_keys, with_keys
 from shelduck.model.tables.lengths import is_longer, with_lengths
 from shelduck.model.tables.properties import (
@@ -61,7 +62,7 @@ from shelduck.model.tables.schema import (
 )
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.sorting import ResetSorting, SetSorting
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table import TableVersion, known_first
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
@@ -109,14 +110,15 @@ def plan_alter(
 
 def altered(table: TableVersion, change: AlterTable) -> TableVersion:
     """Return a table version with the columns, comments and properties of a change."""
-    ids = {f.id: f.name for f in change.columns.walk()}
+    # What is the same had a name before.
+    ids = {f.id: f.name for f in walk(table.columns.changes(change.columns)[1])}
     return replace(
         table,
         columns=change.columns,
         comments=dict(change.comments),
         properties=table.properties if change.properties is None else dict(change.properties),
-        max_column_id=max(table.max_column_id, *ids, *(f.id for f in change.reserved)),
-        first_names=ids | table.first_names,
+        max_column_id=max([table.max_column_id, *ids, *(f.id for f in change.reserved)]),
+        first_names=known_first(table.first_names, ids),
     )
 
 
@@ -202,7 +204,8 @@ class _Fold:
 
     def _look_for_null(self) -> None:
         """Find the existing columns whose rows must be checked for NULL."""
-        checked = [f for f in self.after.columns if f.id in self.after.must_hold_no_null]
+        found = map(self.after.columns.by_id, sorted(self.after.must_hold_no_null))
+        checked = [f for f in found if f is not None]
         for field in checked:
             if field.id > self.table.max_column_id and field.initial_default is None:
                 raise InvalidRequest(

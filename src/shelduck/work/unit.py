@@ -147,6 +147,8 @@ class UnitOfWork:
             self.rollback()
             return Unchanged(landed.snapshot.id)
         self.is_open = False
+        if landed.before is not None:
+            self.state.tables.follow(landed.before, landed.snapshot, landed.altered)
         if not self.writer_stays:
             self.writer.ended()
         # Leftover files do no harm, and an error would hide that the commit has succeeded.

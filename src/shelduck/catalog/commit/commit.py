@@ -25,9 +25,10 @@ from shelduck.catalog.commit.pins import follow_pins
 from shelduck.catalog.commit.rebase import rebased
 from shelduck.catalog.commit.recorded_layouts import record_layouts
 from shelduck.catalog.commit.settled import Settled, settle
-from shelduck.catalog.commit.work import Work, versions
+from shelduck.catalog.commit.work import TableWork, Work, versions
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.next_versions import Altered
 from shelduck.catalog.running.jobs import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.create import LakeInfo
@@ -60,6 +61,10 @@ class Landed:
     """True if the batch was already committed, and no snapshot has the files of this attempt."""
     job: Job | None = None
     """The job that the commit recorded."""
+    before: Snapshot | None = None
+    """The snapshot on which a new one was made."""
+    altered: Sequence[Altered] = ()
+    """What the commit wrote about tables that were there before."""
 
 
 @timed(COMMIT_DURATION)
@@ -203,4 +208,32 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo
     if draft.layouts:
         draft.opening.ensure_own_tables(draft.store, draft.connection)
         record_layouts(draft.connection, draft.layouts, draft.opening.layouts)
-    return Landed(draft.finish(info), draft.table_ids, draft.schema_ids)
+    return Landed(
+        draft.finish(info),
+        draft.table_ids,
+        draft.schema_ids,
+        before=draft.head,
+        altered=[found for table in work.existing() if (found := _altered(draft, table))],
+    )
+
+
+def _altered(draft: Draft, table: TableWork) -> Altered | None:
+    """Return what was written about a table, None if nothing or not all of it is known."""
+    if table.dropped or (table.columns is None and table.new_name is None):
+        return None
+    partition_id = None
+    if table.partition:
+        partition_id = draft.partition_ids.get(table.partition_id or 0)
+        if partition_id is None:
+            return None
+    return Altered(
+        table.id,
+        table.columns,
+        table.comments,
+        table.properties,
+        table.partition,
+        partition_id,
+        table.sort,
+        table.new_name,
+        table.reserved,
+    )

@@ -125,6 +125,11 @@ class Draft:
             info.message,
             info.extra_info,
         )
+        with self.store.pipelined(self.connection):
+            self._write(made)
+        return made
+
+    def _write(self, made: Snapshot) -> None:
         if self.new_table_versions:
             version = {"begin_snapshot": made.id, "schema_version": made.schema_version}
             self.connection.execute(
@@ -150,4 +155,3 @@ class Draft:
                 "commit_extra_info": made.commit_extra_info,
             },
         )
-        return made

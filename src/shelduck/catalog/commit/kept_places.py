@@ -51,7 +51,7 @@ def keep_places(draft: Draft, table: TableId, columns: Schema, *, is_renewed: bo
     ``is_renewed``: the table has a new table for inlined rows. No statement if columns are in the
     order of their ids, otherwise one (in a DuckDB file a few).
     """
-    is_moved = any(f.order != f.id for f in columns.walk())
+    is_moved = bool(columns.index.moved)
     trigger = dialect_of(draft.connection).kept_places
     if trigger is None:
         if is_moved:
@@ -63,17 +63,18 @@ def keep_places(draft: Draft, table: TableId, columns: Schema, *, is_renewed: bo
 
 
 def put_back(
-    draft: Draft, table: TableId, before: Iterable[Field], begun: Iterable[Field], last: int
+    draft: Draft, table: TableId, before: Schema, begun: Iterable[Field], last: int
 ) -> None:
     """Give columns that return to the position of their id this order, despite the trigger.
 
     ``begun`` are the columns that were just written; ``last`` is the last id that the table used
     before.
     """
-    same = {(f.id, f.order) for f in before}
-    ids: list[FieldId] = [
-        f.id for f in begun if f.order == f.id <= last and (f.id, f.order) not in same
-    ]
+    ids: list[FieldId] = []
+    for f in begun:
+        old = before.by_id(f.id)
+        if f.order == f.id <= last and (old is None or old.order != f.order):
+            ids.append(f.id)
     if ids:
         draft.connection.execute(_PUT_BACK, {"of_table": table, "ids": ids, "begun": draft.id})
 

@@ -12,7 +12,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, event
@@ -69,17 +69,27 @@ class DuckDB:
     def begin(self, driver: Any, statement: str) -> None:
         driver.begin(statement)
 
+    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
+        return nullcontext()
+
     def exists(self) -> bool:
         return self.path.exists()
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Keep DuckDB's instance of the file alive: connections to it then cost next to nothing."""
-        anchor = self._driver.connect(str(self.path))
+        """Keep DuckDB's instance of the file alive: connections to it then cost next to nothing.
+
+        If another process has the file, nothing is kept: a unit of work waits for it.
+        """
+        try:
+            anchor = self._driver.connect(str(self.path))
+        except self._driver.Error:
+            anchor = None
         try:
             yield
         finally:
-            anchor.close()
+            if anchor is not None:
+                anchor.close()
 
     def is_transaction_open(self, driver: Any) -> bool:
         return bool(driver.in_transaction)

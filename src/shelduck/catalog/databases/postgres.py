@@ -90,6 +90,8 @@ class PostgreSQL:
         pq = import_module("psycopg.pq")
         known = [option.keyword.decode() for option in pq.Conninfo.get_defaults()]
         refuse_settings(url, known)
+        # Not with libpq before 14.
+        self._has_pipeline = import_module("psycopg").Pipeline.is_supported()
         self.url = url.set(drivername="postgresql+psycopg")
 
     def make_engine(self) -> Engine:
@@ -114,6 +116,12 @@ class PostgreSQL:
 
     def begin(self, driver: Any, statement: str) -> None:
         driver.execute(statement)
+
+    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:
+        found: AbstractContextManager[Any] = nullcontext()
+        if self._has_pipeline:
+            found = driver.pipeline()
+        return found
 
     def exists(self) -> bool:
         return True

@@ -78,6 +78,9 @@ class SQLite:
     def begin(self, driver: Any, statement: str) -> None:
         driver.execute(statement)
 
+    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
+        return nullcontext()
+
     def exists(self) -> bool:
         return self.path.exists()
 

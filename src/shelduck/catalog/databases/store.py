@@ -77,6 +77,9 @@ class Database(Protocol):
     def begin(self, driver: Any, statement: str) -> None:
         """Begin a transaction on the driver's connection."""
 
+    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:
+        """Send statements without waiting for their answers until the end, if a driver can."""
+
     def exists(self) -> bool:
         """Return whether the database exists; the check must not create it."""
 
@@ -144,6 +147,15 @@ class Store:
                 return act(connection)
         return self._group.run(act)
 
+    @contextmanager
+    def pipelined(self, connection: Connection) -> Iterator[None]:
+        """Send INSERTs and CREATEs in one round trip to a server; errors come at the end.
+
+        Nothing may ask for rows or their number inside.
+        """
+        with self.database.pipeline(_driver_connection(connection)):
+            yield
+
     def translated(self, connection: Connection, error: Exception) -> Exception:
         """Return the error of `shelduck.errors` for one that was raised inside a transaction."""
         if isinstance(error, BrokenValue):
@@ -193,7 +205,7 @@ class Store:
             if writes:
                 self._commit(connection)
             else:
-                self._roll_back(connection)
+                self._end_read(connection)
         except BaseException:
             connection.close()
             raise
@@ -254,6 +266,14 @@ class Store:
             connection.invalidate()
             raise self._unknown("it was interrupted") from interrupted
 
+    def _end_read(self, connection: Connection) -> None:
+        """End a transaction that has only read; nothing of it can be lost."""
+        try:
+            # After ROLLBACK, psycopg would forget the statements that the server has prepared.
+            connection.commit()
+        except (DBAPIError, self._driver_error):
+            self._roll_back(connection)
+
     def _unknown(self, why: str) -> OutcomeUnknown:
         return OutcomeUnknown(
             f"the commit to {self.where} may or may not have succeeded ({why}); look for its"
@@ -291,7 +311,7 @@ class Store:
         self._address.hide_in(error)
         cause = error.orig if isinstance(error, DBAPIError) else error
         if failure is Failure.OTHER:
-            if not isinstance(error, DBAPIError):
+            if not isinstance(error, DBAPIError | self._driver_error):
                 return
             raise CorruptLake(
                 f"catalog {self.where} cannot answer a statement: {cause}; its tables are not those"

@@ -6,17 +6,22 @@ of the one that was read, such as a backup of it. So a kept table is used only w
 still has the snapshot at which it was read, with the same time and the same counters. Options
 have no snapshots, and are read every time.
 
+A commit of this process changes what is kept, if it was made on the very snapshot at which the
+table is kept. So the next one need not read the table that this process has just written.
+
 Whoever removes old snapshots also removes the columns that only they had. A kept table still knows
 their ids and names, and that is safe: new columns take other ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, select
 
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.next_versions import Altered
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.traits import options_of, settings_of
 from shelduck.catalog.schema import tables
@@ -82,6 +87,20 @@ class KeptTables:
         names = read.name_at(connection, number, at)
         found = None if names is None else self._named(connection, *names, at)
         return found if found is not None and found.id == number else None
+
+    def follow(self, before: Snapshot, made: Snapshot, altered: Iterable[Altered]) -> None:
+        """Keep what a commit made of tables that are kept as of the snapshot before it.
+
+        Call it only after the database has committed. No statement.
+        """
+        for change in altered:
+            for (schema, name), kept in list(self._by_name.items()):
+                if kept.id != change.id or kept.snapshot.mark != before.mark:
+                    continue
+                after = change.version(kept, made)
+                self._by_name.pop((schema, name), None)
+                is_called = name.lower() == after.name.lower()
+                self._keep(schema, name if is_called else after.name, after)
 
     def _named(
         self, connection: Connection, schema: str, name: str, at: Snapshot | None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
@@ -187,12 +188,11 @@ def apply_changes(draft: SchemaDraft, changes: Sequence[SchemaChange], table: st
 def _add(draft: SchemaDraft, change: AddColumn, table: str) -> SchemaDraft:
     parent = _parent(draft.columns, change.path, table)
     siblings = parent.children if parent else draft.columns.fields
-    name = change.path[-1]
-    if any(f.name.lower() == name.lower() for f in siblings):
+    if draft.columns.find(change.path) is not None:
         if change.if_not_exists:
             return draft
         raise AlreadyExists.named("column", path_text(change.path), table)
-    made = new_field(name, change.type, draft.next_id, nullable=change.nullable)
+    made = new_field(change.path[-1], change.type, draft.next_id, nullable=change.nullable)
     if change.default is not None:
         made = replace(made, default=_checked_default(change.default, made, change.path, table))
         if not change.default.literal:
@@ -243,15 +243,15 @@ def _drop(draft: SchemaDraft, change: DropColumn, table: str) -> SchemaDraft:
 
 def _rename(draft: SchemaDraft, change: RenameColumn, table: str) -> SchemaDraft:
     found = draft.columns.get(change.path, table)
-    parent = _parent(draft.columns, change.path, table)
-    siblings = parent.children if parent else draft.columns.fields
+    _parent(draft.columns, change.path, table)
     if not change.new_name:
         raise InvalidRequest(
             f"cannot rename column {path_text(change.path)} of {table}: the new name is empty"
         )
     require_storable("column", change.new_name)
     require_free_name(change.new_name, table)
-    if any(f.name.lower() == change.new_name.lower() and f.id != found.id for f in siblings):
+    other = draft.columns.find((*change.path[:-1], change.new_name))
+    if other is not None and other.id != found.id:
         raise AlreadyExists.named("column", change.new_name, table)
     return _put(draft, change.path, replace(found, name=change.new_name))
 
@@ -340,7 +340,7 @@ def _parent(schema: Schema, path: Path, table: str) -> Field | None:
 
 def _with_siblings(schema: Schema, parent: Path, siblings: tuple[Field, ...]) -> Schema:
     if not parent:
-        return Schema(siblings)
+        return schema.with_fields(siblings)
     found = schema.get(parent)
     return schema.replace(parent, replace(found, children=siblings))
 
@@ -354,7 +354,7 @@ def _placed(
 ) -> tuple[Field, ...]:
     """Return the siblings with ``made`` in its position."""
     if position is None:
-        last = max((f.order for f in siblings), default=0)
+        last = max(map(attrgetter("order"), siblings), default=0)
         return (*siblings, replace(made, order=max(made.id, last + 1)))
     at = 0
     if position.after is not None:

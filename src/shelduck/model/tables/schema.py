@@ -7,12 +7,13 @@ table. Names are compared without case, as in Spark and DuckDB.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NewType
 
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.tables.column_index import ColumnIndex, changed_part, walk
 from shelduck.model.text.names import require_storable
 from shelduck.model.text.quoting import quote_name, quote_text
 from shelduck.model.types.data_types import (
@@ -120,12 +121,16 @@ class Schema:
     """The columns of a table at one snapshot, in order."""
 
     fields: tuple[Field, ...]
-    _by_id: dict[FieldId, Field] = field(
-        default_factory=dict, init=False, repr=False, compare=False, hash=False
+    _known: list[ColumnIndex[Field]] = field(
+        default_factory=list, init=False, repr=False, compare=False, hash=False
     )
 
-    def __post_init__(self) -> None:
-        self._by_id.update({f.id: f for f in self.walk()})
+    @property
+    def index(self) -> ColumnIndex[Field]:
+        """Where the columns are; found at the first use."""
+        if not self._known:
+            self._known.append(ColumnIndex.of(self.fields))
+        return self._known[0]
 
     @property
     def names(self) -> list[str]:
@@ -134,12 +139,7 @@ class Schema:
 
     def walk(self) -> Iterator[Field]:
         """Yield every field, nested ones included, in pre-order."""
-        for top in self.fields:
-            # Tables have thousands of columns without children.
-            if top.children:
-                yield from top.walk()
-            else:
-                yield top
+        return walk(self.fields)
 
     def leaves(self) -> Iterator[Field]:
         """Yield every leaf in pre-order."""
@@ -147,19 +147,27 @@ class Schema:
 
     def by_id(self, field_id: int) -> Field | None:
         """Return the field with that id."""
-        return self._by_id.get(FieldId(field_id))
+        return self.index.by_id.get(field_id)
 
     def find(self, path: Path) -> Field | None:
         """Return the field at ``path``; its parts are ``element``, ``key``, ``value`` and names."""
-        fields = self.fields
-        found: Field | None = None
-        for part in path:
-            lowered = part.lower()
-            found = next((f for f in fields if f.name.lower() == lowered), None)
-            if found is None:
-                return None
-            fields = found.children
+        at = self.index.places.get(path[0].lower()) if path else None
+        found = None if at is None else self.fields[at]
+        for part in path[1:]:
+            found = None if found is None else found.child(part)
         return found
+
+    def with_fields(self, fields: Iterable[Field]) -> Schema:
+        """Return a schema with these columns, most of which may be the same."""
+        made = Schema(tuple(fields))
+        if self._known:
+            made._known.append(self.index.changed(self.fields, made.fields))
+        return made
+
+    def changes(self, new: Schema) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+        """Return the columns here and in ``new`` that differ, with those in between."""
+        was, now = changed_part(self.fields, new.fields)
+        return self.fields[was], new.fields[now]
 
     def get(self, path: Path, table: str = "the table") -> Field:
         """Return the field at ``path`` or raise NotFound naming similar ones."""
@@ -172,7 +180,11 @@ class Schema:
 
     def replace(self, path: Path, new: Field | None) -> Schema:
         """Return the schema with the field at ``path`` replaced or removed."""
-        return Schema(_replaced(self.fields, path, new))
+        at = self.index.places.get(path[0].lower())
+        if at is None:
+            return self
+        changed = _replaced((self.fields[at],), path, new)
+        return self.with_fields((*self.fields[:at], *changed, *self.fields[at + 1 :]))
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)
@@ -244,7 +256,8 @@ def in_places(fields: Sequence[Field]) -> tuple[Field, ...]:
     for f in reversed(fields):
         wanted = (n for n in (f.id, f.order, last - 1) if n < last)
         order = next((n for n in wanted if n == f.id or n not in ids), min(last, 1) - 1)
-        found.append(replace(f, order=order))
+        # Of many columns, a change touches few.
+        found.append(f if f.order == order else replace(f, order=order))
         last = order
     return tuple(reversed(found))
 
@@ -255,7 +268,7 @@ def spent(columns: Schema, last: int, known: int = 0) -> tuple[Field, ...]:
     Ids up to ``known`` are already taken. Files may contain a column even if it came and went
     before anybody saw it.
     """
-    if last <= max(known, *(f.id for f in columns.walk())):
+    if last <= known or columns.by_id(last) or last <= max(columns.index.by_id):
         return ()
     return (Field(FieldId(last), _SPENT, Primitive("varchar"), order=last),)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -95,3 +96,13 @@ class TableVersion:
     def full_name(self) -> str:
         """Return the table's name with its schema, quoted if necessary."""
         return f"{quote_name(self.schema.name)}.{quote_name(self.name)}"
+
+
+def known_first(
+    first_names: Mapping[FieldId, str], names: Mapping[FieldId, str]
+) -> dict[FieldId, str]:
+    """Return the first names of fields, given those so far and the present ``names`` of some."""
+    found = dict(first_names)
+    for number, name in names.items():
+        found.setdefault(number, name)
+    return found

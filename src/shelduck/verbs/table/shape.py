@@ -57,16 +57,23 @@ class ShapeVerbs(TableHandle):
             Conflict: other commits kept changing the table at the same time.
         """
         view = self._view()
-        table = view.workspace.table(self.name)
-        refuse_rollup(table)
-        if rollup_names(table) or names_rollup(changes):
+        # A light change opens a DuckDB file once; a job does not keep it from its workers.
+        with self._state.store.session():
+            table = view.workspace.table(self.name)
+            refuse_rollup(table)
+            has_rollups = bool(rollup_names(table)) or names_rollup(changes)
+            plan = None if has_rollups else plan_alter(table, changes)
+            if plan is not None and not plan.is_heavy:
+                return self._alter_lightly(view, table, changes, plan)
+        if plan is None:
             done = self._alter_with_rollups(view, table, changes, timeout)
             return done.wait() if wait and isinstance(done, SchemaChangeJob) else done
-        plan = plan_alter(table, changes)
-        if plan.is_heavy:
-            refuse_in_transaction(self._unit, "a change that converts values")
-            return submit(self._state, table, plan, changes, timeout, wait=wait)
+        refuse_in_transaction(self._unit, "a change that converts values")
+        return submit(self._state, table, plan, changes, timeout, wait=wait)
 
+    def _alter_lightly(
+        self, view: UnitOfWork, table: TableVersion, changes: Sequence[TableChange], plan: AlterPlan
+    ) -> Result:
         def stage(unit: UnitOfWork) -> None:
             now = unit.workspace.table(self.name)
             found = plan if now == table else plan_alter(now, changes)

@@ -50,6 +50,7 @@ from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, Entry, Verb
+from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
 from shelduck.model.tables.table import TableVersion
@@ -167,10 +168,9 @@ def _alter(draft: Draft, work: TableWork) -> None:
 def _doubled(old: Schema, new: Schema) -> dict[FieldId, Field]:
     """Return the old versions of the leaves that change from float to double."""
     found = {}
-    for f in old.leaves():
+    for f in walk(old.changes(new)[0]):
         now = new.by_id(f.id)
-        # Of many columns, a change touches few.
-        if now is not None and now is not f and (str(f.shape), str(now.shape)) == FLOATS:
+        if now is not None and (str(f.shape), str(now.shape)) == FLOATS:
             found[f.id] = f
     return found
 
@@ -199,8 +199,10 @@ def _has_rows(name: str) -> Select[Any]:
 
 
 def _change_columns(draft: Draft, table: TableId, old: TableVersion, new: Schema) -> bool:
-    before = {f.id: (f, parent) for f, parent in with_parents(old.columns)}
-    after = with_parents(new)
+    # Of many columns, a change touches few.
+    was, now = old.columns.changes(new)
+    before = {f.id: (f, parent) for f, parent in with_parents(was)}
+    after = with_parents(now)
     kept = {f.id for f, _ in after}
     begun = [(f, parent) for f, parent in after if not _has_same_row(before.get(f.id), f, parent)]
     gone = [i for i in before if i not in kept]
@@ -208,7 +210,7 @@ def _change_columns(draft: Draft, table: TableId, old: TableVersion, new: Schema
     if begun:
         insert_columns(draft, table, begun)
         fields = [f for f, _ in begun]
-        put_back(draft, table, old.columns.walk(), fields, old.max_column_id)
+        put_back(draft, table, old.columns, fields, old.max_column_id)
     end_column_tags(draft, table, gone)
     return bool(gone or begun)
 
@@ -226,5 +228,4 @@ def _has_same_row(
     """Return whether the field's own row stays, whatever its children are."""
     if before is None or before[1] != parent:
         return False
-    # A change copies the fields that it changes, and keeps the others.
     return before[0] is f or replace(before[0], children=()) == replace(f, children=())

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import MetaData, Table, bindparam, exists, func, insert, select
-from sqlalchemy.schema import CreateTable
+from sqlalchemy import bindparam, exists, func, insert, select
 
 from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
@@ -19,9 +18,14 @@ from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.inlined_columns import inlined_columns, is_reserved
+from shelduck.catalog.schema.inlined_columns import (
+    can_inline,
+    create_inlined_table,
+    is_reserved,
+)
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.schema import FieldId, Kind, Schema, TableId
+from shelduck.model.tables.column_index import walk
+from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, TableId
 from shelduck.model.types.data_types import Leaf
 
 _c = tables.inlined_data_tables.c
@@ -62,15 +66,16 @@ def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | No
     Two statements; returns its name. If the table can have none, an option stops DuckDB from
     inlining (one statement), and the result is None.
     """
-    made = inlined_columns(dialect_of(draft.connection), columns)
-    if made is None:
+    if not can_inline(draft.connection.dialect.name, columns):
         option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table"}
         draft.connection.execute(_INSERT_OPTION, option | {"scope_id": table})
         return None
     name = f"ducklake_inlined_data_{table}_{draft.next_schema_version}"
-    draft.connection.execute(CreateTable(Table(name, MetaData(), *made)))
+    create = create_inlined_table(dialect_of(draft.connection), name, columns)
     row = {"table_id": table, "table_name": name, "schema_version": draft.next_schema_version}
-    draft.connection.execute(_REGISTER, row)
+    with draft.store.pipelined(draft.connection):
+        draft.connection.execute(create)
+        draft.connection.execute(_REGISTER, row)
     return name
 
 
@@ -89,8 +94,8 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
     for number in dict.fromkeys(row.table_id for row in found):
         work = changed[number]
         assert work.columns is not None
-        _refuse_reserved(work, work.columns)
-        if inlined_columns(dialect_of(draft.connection), work.columns) is not None:
+        _refuse_reserved(work)
+        if can_inline(draft.connection.dialect.name, work.columns):
             add_inlined_table(draft, work.id, work.columns)
 
 
@@ -99,8 +104,10 @@ def needs_another(work: TableWork) -> bool:
     if work.old is None or work.columns is None:
         return False
     old, new = work.old.columns, work.columns
+    was, now = old.changes(new)
+    names = [f.name for f in was] != [f.name for f in now]
     # DuckDB makes one for new partition keys too.
-    return old.names != new.names or _differ(old, new) or work.partition is not None
+    return names or _differ(was, now) or work.partition is not None
 
 
 def newest_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | None:
@@ -120,21 +127,23 @@ def newest_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str |
         if begin is None:
             return None
         versions = connection.execute(queries.column_versions(table)).all()
-        if _differ(schema_of(rows_at(versions, begin), str(table)), columns):
+        if _differ(*schema_of(rows_at(versions, begin), str(table)).changes(columns)):
             return None
     return str(found.table_name)
 
 
-def _differ(old: Schema, new: Schema) -> bool:
+def _differ(old: Sequence[Field], new: Sequence[Field]) -> bool:
     # By ids too: another column may have the name and the type of a dropped one.
-    def told(columns: Schema) -> list[tuple[FieldId, str, Leaf | Kind]]:
-        return [(f.id, f.name, f.shape) for f in columns.walk()]
+    def told(columns: Sequence[Field]) -> list[tuple[FieldId, str, Leaf | Kind]]:
+        return [(f.id, f.name, f.shape) for f in walk(columns)]
 
     return sorted(told(old), key=repr) != sorted(told(new), key=repr)
 
 
-def _refuse_reserved(work: TableWork, columns: Schema) -> None:
-    for name in columns.names:
+def _refuse_reserved(work: TableWork) -> None:
+    assert work.old is not None
+    assert work.columns is not None
+    for name in (f.name for f in work.old.columns.changes(work.columns)[1]):
         if is_reserved(name):
             raise InvalidRequest(
                 f"{work.name} cannot have a column {name!r}: DuckLake uses the name for the rows"

@@ -35,6 +35,7 @@ from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.model.files.data_files import ColumnStats, NewDataFile
 from shelduck.model.files.inlined import InlinedBatch, batch_stats
+from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.schema import FieldId, Kind, TableId
 from shelduck.model.types.data_types import Leaf, ducklake_type
 
@@ -136,12 +137,13 @@ def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
     for work in works:
         assert work.old is not None
         assert work.columns is not None
-        tops = {f.id for f in work.columns}
+        now = work.old.columns.changes(work.columns)[1]
+        tops = {f.id for f in now}
         found = [
             (f.id, stats_of_added(f, is_nested=f.id not in tops))
-            for f in work.columns.leaves()
+            for f in walk(now)
             # A column that RESTORE brings back has had its statistics from the beginning.
-            if f.id > work.old.max_column_id
+            if f.is_leaf and f.id > work.old.max_column_id
         ]
         leaves = [(number, stats) for number, stats in found if stats is not None]
         if leaves:
