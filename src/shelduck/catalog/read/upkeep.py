@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, exists, func, not_, select
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.queries import inlined_delete_table, live, present_tables
+from shelduck.catalog.read.queries import inlined_delete_table, live, present_tables, visible
 from shelduck.catalog.schema import tables
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table import TableVersion
@@ -19,21 +19,58 @@ _file, _delete = tables.data_file.c, tables.delete_file.c
 _value, _snapshot = tables.file_partition_value.c, tables.snapshot.c
 
 
-def partitions(connection: Connection, table: TableVersion) -> dict[int, Partition]:
-    """Return the partitions of live files that have one, by data file id; two statements."""
-    mine = _file.table_id == table.id
-    specs = select(_file.data_file_id, _file.partition_id).where(
-        mine, live(tables.data_file), _file.partition_id.is_not(None)
+def small_files(
+    connection: Connection,
+    table: TableVersion,
+    sizes: tuple[int, int],
+    *,
+    after: int = -1,
+    most: int | None = None,
+) -> list[int]:
+    """Return the files of a table with at least the first and less than the second size, by id.
+
+    Only ids above ``after``, and at most ``most`` of them. Files with delete files are left out.
+    One statement.
+    """
+    at = table.snapshot.id
+    has_deletes = exists().where(
+        _delete.data_file_id == _file.data_file_id, visible(tables.delete_file, at)
     )
-    found = {row.data_file_id: row.partition_id for row in connection.execute(specs)}
-    if not found:
-        return {}
-    values: dict[int, list[str | None]] = defaultdict(list)
+    low, high = sizes
+    query = select(_file.data_file_id).where(
+        _file.table_id == table.id,
+        _file.data_file_id > after,
+        visible(tables.data_file, at),
+        _file.file_size_bytes >= low,
+        _file.file_size_bytes < high,
+        not_(has_deletes),
+    )
+    rows = connection.execute(query.order_by(_file.data_file_id).limit(most))
+    return list(rows.scalars())
+
+
+def partitions(
+    connection: Connection, table: TableVersion, ids: Collection[int] | None = None
+) -> dict[int, Partition]:
+    """Return the partitions of live files that have one, by data file id; two statements.
+
+    ``ids`` are the files that matter, few enough for one statement; None for all of them.
+    """
+    specs = select(_file.data_file_id, _file.partition_id).where(
+        _file.table_id == table.id, live(tables.data_file), _file.partition_id.is_not(None)
+    )
     rows = (
         select(_value.data_file_id, _value.partition_value)
         .where(_value.table_id == table.id)
         .order_by(_value.data_file_id, _value.partition_key_index)
     )
+    if ids is not None:
+        specs = specs.where(_file.data_file_id.in_(ids))
+        rows = rows.where(_value.data_file_id.in_(ids))
+    found = {row.data_file_id: row.partition_id for row in connection.execute(specs)}
+    if not found:
+        return {}
+    values: dict[int, list[str | None]] = defaultdict(list)
     for number, value in connection.execute(rows):
         values[number].append(value)
     return {n: Partition(spec, tuple(values.get(n, ()))) for n, spec in found.items()}

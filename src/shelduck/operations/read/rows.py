@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TypeVar
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged import StagedRows
@@ -32,6 +33,8 @@ from shelduck.spark.session import DataFrame, SparkSession, has_jvm
 Found = TypeVar("Found")
 # Files of this size are so rare that their sizes are compared with the storage.
 _HUGE = 16 * 2**30
+# So many files are looked up at a time.
+_PART = 5_000
 
 
 @dataclass(frozen=True)
@@ -246,6 +249,26 @@ def table_rows(
         inlined = tuple(staged.over_inlined(table, inlined))
     filled = layouts.fill(files, partial(read_layouts, table=table.full_name))
     return TableRows(store, table, tuple(filled), mappings, inlined, unsafe, kept=kept)
+
+
+def some_rows(
+    store: Store, table: TableVersion, layouts: LayoutMemory, ids: Iterable[int]
+) -> TableRows:
+    """Find some files of a table version by id, without rows in the catalog itself.
+
+    Files that another commit has merged since are left out.
+    """
+    files: list[DataFile] = []
+    mappings: dict[int, NameMapping] = {}
+    for some in chunks(ids, _PART):
+        with store.read() as connection:
+            found = read.data_files(connection, table, ids=some)
+            wanted = {f.mapping_id for f in found if f.mapping_id is not None}
+            mappings |= read.name_mappings(connection, wanted)
+        files += found
+    _require_sizes(table, files)
+    filled = layouts.fill(files, partial(read_layouts, table=table.full_name))
+    return TableRows(store, table, tuple(filled), mappings, ())
 
 
 def _listed(

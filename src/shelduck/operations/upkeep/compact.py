@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +15,7 @@ from shelduck.catalog.read import upkeep as read_upkeep
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import RewriteFiles, RewrittenFile
-from shelduck.model.files.data_files import DataFile, NewDataFile, deletes_seen
+from shelduck.model.files.data_files import DataFile, NameMapping, NewDataFile, deletes_seen
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
@@ -24,20 +24,19 @@ from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.planning.upkeep.compaction import (
     MIN_FILES,
     Bin,
+    ColumnVersion,
     History,
     Partition,
     chosen_bins,
     dead_row_bins,
     small_file_bins,
 )
-from shelduck.spark.scan.matching import Where
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.stopping import SparkJobs, stopped_on_error
 from shelduck.spark.write.placing import directory_beside, place_files
 from shelduck.spark.write.rewrite import (
     at_once,
-    file_ids,
     write_arranged,
     write_together,
     writes_several,
@@ -91,13 +90,11 @@ class Survey:
         max_files: int | None = None,
         sizes: tuple[int, float] = (0, inf),
         max_bytes: float = inf,
-        among: Collection[int] | None = None,
     ) -> list[Bin]:
-        """Return bins of small files, ``among`` those with these ids."""
-        files = [f for f in self.rows.files if among is None or f.id in among]
+        """Return bins of small files."""
         assert self.history is not None
         return small_file_bins(
-            files,
+            self.rows.files,
             self.partitions,
             self.history,
             target,
@@ -118,11 +115,6 @@ class Survey:
     def chosen(self, among: Collection[int], target: int) -> list[Bin]:
         """Return bins of the files with these ids, whatever they contain."""
         return chosen_bins([f for f in self.rows.files if f.id in among], self.partitions, target)
-
-    def holding(self, spark: SparkSession, where: Where) -> set[int]:
-        """Return the files in which the condition is true for a row; reads its columns."""
-        frame = replace(self.rows, inlined=()).frame(spark, origins=(Origin.FILE_ID,))
-        return file_ids(where.rows(frame))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,22 +137,44 @@ def survey(
     has_partitions = any(f.partition_id is not None for f in rows.files)
     if has_partitions or not for_job:
         with store.read() as connection:
-            history = None if for_job else _history(connection, rows)
+            history = None if for_job else Past.of(connection, table).history(rows.mappings)
             partitions = read_upkeep.partitions(connection, table) if has_partitions else {}
+    kept = tuple(len(part.rows) for part in rows.inlined if part.rows)
+    return survey_of(rows, partitions, history, kept)
+
+
+def survey_of(
+    rows: TableRows,
+    partitions: dict[int, Partition],
+    history: History | None,
+    in_catalog: tuple[int, ...] = (),
+) -> Survey:
+    """Return the survey of these files."""
     files = tuple(f for f in rows.files if _knows_row_ids(f))
     others = tuple(f for f in rows.files if not _knows_row_ids(f))
-    kept = tuple(len(part.rows) for part in rows.inlined if part.rows)
-    return Survey(replace(rows, files=files, inlined=()), partitions, history, others, kept)
+    return Survey(replace(rows, files=files, inlined=()), partitions, history, others, in_catalog)
 
 
-def _history(connection: Connection, rows: TableRows) -> History:
-    number = rows.table.id
-    return History(
-        read_upkeep.column_versions(connection, number),
-        read_upkeep.snapshot_ids(connection),
-        read_upkeep.deleted_from(connection, number),
-        rows.mappings,
-    )
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the catalog tells about the older snapshots of a table, whatever files matter."""
+
+    versions: Sequence[ColumnVersion]
+    snapshots: Sequence[int]
+    deleted_from: Collection[int]
+
+    @classmethod
+    def of(cls, connection: Connection, table: TableVersion) -> Past:
+        """Read it from the catalog."""
+        return cls(
+            read_upkeep.column_versions(connection, table.id),
+            read_upkeep.snapshot_ids(connection),
+            read_upkeep.deleted_from(connection, table.id),
+        )
+
+    def history(self, mappings: Mapping[int, NameMapping]) -> History:
+        """Return the history for files with these name mappings."""
+        return History(self.versions, self.snapshots, self.deleted_from, mappings)
 
 
 def write_bins(

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.files.numbers import deletes_of_files
 from shelduck.catalog.read.flush import (
     DeleteFileVersion,
     delete_file_versions,
@@ -62,8 +64,10 @@ def flush_table(
         found = inlined_history(connection, table, known)
         files: dict[int, DataFile] = {}
         if known.has_positions:
-            every = read.data_files(connection, table, known)
-            files = {f.id: f for f in every if f.inlined_deletes}
+            deletes = deletes_of_files(connection, table, known)
+            wanted = [number for number, seen in deletes.items() if seen.inlined]
+            for some in chunks(sorted(wanted)):
+                files |= {f.id: f for f in read.data_files(connection, table, known, some)}
         positions = inlined_positions(connection, table, files) if files else {}
         versions = delete_file_versions(connection, table, files) if files else {}
     notes = {h.table_name: _why_left(h, table) for h in found}

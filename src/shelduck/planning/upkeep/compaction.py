@@ -19,7 +19,7 @@ from shelduck.model.tables.schema import FieldId
 
 MIN_FILES = 2
 # A file of at least this part of the target size is not rewritten to make it larger.
-_ENOUGH = 0.75
+ENOUGH = 0.75
 # How much is written before a commit, so that most of a long run is kept if it stops.
 _BIN_COUNT = 64
 _BIN_BYTES = 8 << 30
@@ -87,7 +87,7 @@ def small_file_bins(
     in bytes. A bin has at least ``min_files`` files; ``max_files`` and ``max_bytes`` limit the
     files of all bins together. Bins whose sources older snapshots need come last.
     """
-    low, high = sizes[0], min(sizes[1], target * _ENOUGH)
+    low, high = sizes[0], min(sizes[1], target * ENOUGH)
     small = [f for f in files if low <= f.file_size_bytes < high and not f.dead_rows]
     found = [b for b in _packed(small, partitions, history, target) if len(b.files) >= min_files]
     return _limited(found, inf if max_files is None else max_files, max_bytes, min_files)

@@ -7,7 +7,16 @@ from math import inf
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.options import option_text
-from shelduck.operations.upkeep.compact import Survey, survey
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.rows import table_rows
+from shelduck.operations.upkeep.candidates import (
+    SmallFiles,
+    files_holding,
+    survey_deletes,
+    survey_small,
+    survey_some,
+)
+from shelduck.operations.upkeep.compact import survey
 from shelduck.planning.upkeep.compaction import MIN_FILES
 from shelduck.spark.scan.matching import Condition, Where
 from shelduck.spark.unknown_columns import unknown_columns
@@ -56,17 +65,18 @@ class UpkeepVerbs(TableHandle):
         refuse_in_transaction(self._unit, "compact()")
         if min_files < 1 or (max_files is not None and max_files < 1):
             raise InvalidRequest("min_files and max_files must be at least 1")
-        found = self._survey()
+        table = self._version()
         if target_file_size is None:
-            target_file_size = found.table.options.target_file_size
-        bins = found.small(
+            target_file_size = table.options.target_file_size
+        wanted = SmallFiles(
             bytes_of("target_file_size", target_file_size),
-            min_files=min_files,
-            max_files=max_files,
-            sizes=_sizes(min_file_size, max_file_size),
-            max_bytes=_limit("max_bytes", max_bytes),
-            among=self._holding(found, where),
+            min_files,
+            max_files,
+            _sizes(min_file_size, max_file_size),
+            _limit("max_bytes", max_bytes),
         )
+        state, among = self._state, self._holding(table, where)
+        found, bins = survey_small(state.store, table, state.layouts, wanted, among)
         return rewrite(self._state, found, bins, what="compact", dry_run=dry_run)
 
     def rewrite_deletes(
@@ -90,7 +100,7 @@ class UpkeepVerbs(TableHandle):
             dry_run: Only report what would be done.
         """
         refuse_in_transaction(self._unit, "rewrite_deletes()")
-        found = self._survey()
+        found = survey_deletes(self._state.store, self._version(), self._state.layouts)
         options = found.table.options
         threshold = options.rewrite_delete_threshold
         if delete_threshold is not None:
@@ -119,7 +129,11 @@ class UpkeepVerbs(TableHandle):
             Unsupported: a column has a type that Shelduck does not write.
         """
         refuse_in_transaction(self._unit, "rewrite()")
-        found = self._survey()
+        state, table = self._state, self._version()
+        if files is None:
+            found = survey(state.store, table, state.layouts)
+        else:
+            found = survey_some(state.store, table, state.layouts, set(files))
         known = {f.id for f in found.rows.files}
         chosen = known if files is None else set(files)
         if chosen - known:
@@ -131,17 +145,16 @@ class UpkeepVerbs(TableHandle):
         bins = found.chosen(chosen, found.table.options.target_file_size)
         return rewrite(self._state, found, bins, what="rewrite", dry_run=dry_run, must=True)
 
-    def _holding(self, found: Survey, where: Condition | Where | None) -> set[int] | None:
+    def _holding(self, table: TableVersion, where: Condition | Where | None) -> set[int] | None:
         """Return the files that hold a row for which a condition is true, None without one."""
         if where is None:
             return None
+        state = self._state
+        rows = table_rows(state.store, table, state.layouts, lists=state.lists)
         with unknown_columns():
-            return found.holding(
-                self._state.spark, where if isinstance(where, Where) else Where(where)
+            return files_holding(
+                state.spark, rows, where if isinstance(where, Where) else Where(where)
             )
-
-    def _survey(self) -> Survey:
-        return survey(self._state.store, self._version(), self._state.layouts)
 
 
 def _sizes(least: int | str | None, most: int | str | None) -> tuple[int, float]:

@@ -1,0 +1,149 @@
+"""Which files maintenance looks at: the catalog chooses them, and only these become objects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from math import ceil, inf
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import upkeep as read_upkeep
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.files.numbers import deletes_of_files
+from shelduck.catalog.read.holdings import holdings_of
+from shelduck.model.files.data_files import DataFile, NameMapping
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.rows import TableRows, some_rows
+from shelduck.operations.upkeep.compact import Past, Survey, survey_of
+from shelduck.planning.upkeep.compaction import ENOUGH, MIN_FILES, Bin, Partition
+from shelduck.spark.scan.matching import Where
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.session import SparkSession
+from shelduck.spark.write.rewrite import file_ids
+
+# So many files are looked at first if few are wanted; then as many again, and so on.
+_PAGE = 1_000
+_PART = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class SmallFiles:
+    """Which small files are combined; see `shelduck.planning.upkeep.compaction.small_file_bins`."""
+
+    target: int
+    min_files: int = MIN_FILES
+    max_files: int | None = None
+    sizes: tuple[int, float] = (0, inf)
+    max_bytes: float = inf
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether not all that is worth it may be combined."""
+        return self.max_files is not None or self.max_bytes < inf
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The sizes of files that can be combined; the second is excluded."""
+        return self.sizes[0], ceil(min(self.sizes[1], self.target * ENOUGH))
+
+    def bins(self, found: Survey) -> list[Bin]:
+        """Return the files of a survey that are combined."""
+        return found.small(
+            self.target,
+            min_files=self.min_files,
+            max_files=self.max_files,
+            sizes=self.sizes,
+            max_bytes=self.max_bytes,
+        )
+
+    def is_full(self, bins: Collection[Bin], files: Iterable[DataFile]) -> bool:
+        """Return whether other files than those could hardly add to the bins."""
+        if not bins:
+            return False
+        most = inf if self.max_files is None else self.max_files
+        counted = sum(len(one.files) for one in bins)
+        size = sum(f.file_size_bytes for f in files)
+        return counted > most - self.min_files or size >= 2 * self.max_bytes
+
+
+def survey_small(
+    store: Store,
+    table: TableVersion,
+    layouts: LayoutMemory,
+    wanted: SmallFiles,
+    among: Collection[int] | None = None,
+) -> tuple[Survey, list[Bin]]:
+    """Find small files that are worth combining, ``among`` those with these ids, and their bins.
+
+    Only small files are looked up. With a limit, they are looked up page by page, oldest first,
+    until they fill it. Each page is read in a transaction of its own; the commit finds out if a
+    file has changed since.
+    """
+    found = _Found(store, table, layouts)
+    if among is not None:
+        found.add(sorted(among))
+        survey = found.survey()
+        return survey, wanted.bins(survey)
+    last, most = -1, _PAGE if wanted.is_limited else _PART
+    while True:
+        with store.read() as connection:
+            ids = read_upkeep.small_files(connection, table, wanted.range, after=last, most=most)
+        found.add(ids)
+        is_last = len(ids) < most
+        if is_last or wanted.is_limited:
+            survey = found.survey()
+            bins = wanted.bins(survey)
+            if is_last or wanted.is_full(bins, found.files):
+                return survey, bins
+            most = 2 * most
+        last = ids[-1]
+
+
+def survey_deletes(store: Store, table: TableVersion, layouts: LayoutMemory) -> Survey:
+    """Find the files with deleted rows."""
+    with store.read() as connection:
+        known = holdings_of(connection, table.id)
+        ids = sorted(deletes_of_files(connection, table, known))
+    return survey_some(store, table, layouts, ids)
+
+
+def survey_some(
+    store: Store, table: TableVersion, layouts: LayoutMemory, ids: Collection[int]
+) -> Survey:
+    """Find files by id; those that the snapshot does not see are left out."""
+    found = _Found(store, table, layouts)
+    found.add(sorted(ids))
+    return found.survey()
+
+
+def files_holding(spark: SparkSession, rows: TableRows, where: Where) -> set[int]:
+    """Return the files in which the condition is true for a row; reads its columns."""
+    frame = replace(rows, inlined=()).frame(spark, origins=(Origin.FILE_ID,))
+    return file_ids(where.rows(frame))
+
+
+class _Found:
+    """Files that were looked up so far, and what must be known about them."""
+
+    def __init__(self, store: Store, table: TableVersion, layouts: LayoutMemory) -> None:
+        self._store, self._table, self._layouts = store, table, layouts
+        self.files: list[DataFile] = []
+        self._mappings: dict[int, NameMapping] = {}
+        self._partitions: dict[int, Partition] = {}
+        with store.read() as connection:
+            self._past = Past.of(connection, table)
+
+    def add(self, ids: Collection[int]) -> None:
+        """Look up files by id."""
+        rows = some_rows(self._store, self._table, self._layouts, ids)
+        self.files += rows.files
+        self._mappings |= rows.mappings
+        for some in chunks([f.id for f in rows.files if f.partition_id is not None], _PART):
+            with self._store.read() as connection:
+                self._partitions |= read_upkeep.partitions(connection, self._table, some)
+
+    def survey(self) -> Survey:
+        """Return the survey of the files so far."""
+        rows = TableRows(self._store, self._table, tuple(self.files), self._mappings, ())
+        return survey_of(rows, self._partitions, self._past.history(self._mappings))

@@ -1,0 +1,162 @@
+"""Files that maintenance looks at: the catalog chooses them, and the others stay numbers."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from sqlalchemy import insert, text
+
+from shelduck.catalog.read.files import data_files
+from shelduck.catalog.schema import tables
+from shelduck.model.changes.change import DeleteRows, FileDeletes
+from shelduck.model.files.data_files import DeletesSeen
+from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.upkeep.candidates import (
+    SmallFiles,
+    survey_deletes,
+    survey_small,
+    survey_some,
+)
+from shelduck.operations.upkeep.flush import flush_table
+from tests.support.lake import Lake
+
+TARGET = 1_000_000
+LARGE = 900_000
+COPIES = 10_000
+_NUMBERS = (
+    "(WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < :copies)"
+    " SELECT i FROM r) AS n"
+)
+
+
+@pytest.fixture
+def lake(lake_url, data_path):
+    """A table whose file 0 has ten thousand copies: large ones."""
+    made = Lake(lake_url, data_path)
+    made.create(a="int")
+    made.append("t", [{"a": 1}], {1: ("1", "1", 0)})
+    with made.store.write() as connection:
+        copy = (
+            "INSERT INTO ducklake_data_file (data_file_id, table_id, begin_snapshot, path,"
+            " path_is_relative, file_format, record_count, file_size_bytes, row_id_start)"
+            " SELECT n.i, f.table_id, f.begin_snapshot, 'copy-' || CAST(n.i AS VARCHAR), f.path_is_"
+            "relative, f.file_format, f.record_count, :size, n.i FROM ducklake_data_file AS f"
+            f" CROSS JOIN {_NUMBERS} WHERE f.data_file_id = 0"
+        )
+        connection.execute(text(copy), {"copies": COPIES, "size": LARGE})
+        layouts = (
+            "INSERT INTO shelduck_file_layout (data_file_id, layout_id) SELECT f.data_file_id,"
+            " l.layout_id FROM ducklake_data_file AS f CROSS JOIN shelduck_layout AS l"
+            " WHERE f.data_file_id > 0"
+        )
+        connection.execute(text(layouts))
+        size = "UPDATE ducklake_data_file SET file_size_bytes = :size WHERE data_file_id = 0"
+        connection.execute(text(size), {"size": LARGE})
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def looked_up(monkeypatch):
+    """The files that became objects."""
+    found = []
+    real = data_files._files
+
+    def files(*arguments):
+        made = real(*arguments)
+        found.extend(f.id for f in made)
+        return made
+
+    monkeypatch.setattr(data_files, "_files", files)
+    return found
+
+
+def resize(lake, which, size=100):
+    with lake.store.write() as connection:
+        change = f"UPDATE ducklake_data_file SET file_size_bytes = {size} WHERE {which}"
+        connection.execute(text(change))
+
+
+def add_deletes(lake, *numbers):
+    table = lake.table("t")
+    with lake.store.write() as connection:
+        for number in numbers:
+            row = {"delete_file_id": 50_000 + number, "table_id": table.id, "begin_snapshot": 1}
+            row |= {"data_file_id": number, "path": f"{number}-d", "path_is_relative": True}
+            row |= {"format": "parquet", "delete_count": 1, "file_size_bytes": 1}
+            connection.execute(insert(tables.delete_file), row)
+
+
+def bins_of(lake, **limits):
+    statements = lake.store.statements
+    wanted = SmallFiles(TARGET, **limits)
+    _, bins = survey_small(lake.store, lake.table("t"), LayoutMemory(), wanted)
+    return [[f.id for f in one.files] for one in bins], lake.store.statements - statements
+
+
+@pytest.mark.every_database
+def test_only_small_files_without_deletes_are_looked_up(lake, looked_up):
+    resize(lake, "data_file_id IN (7, 5000, 9000, 9001)")
+    add_deletes(lake, 9001)
+    bins, statements = bins_of(lake)
+    assert bins == [[7, 5000, 9000]]
+    assert looked_up == [7, 5000, 9000]
+    assert statements <= 15
+    looked_up.clear()
+    assert bins_of(lake, sizes=(101, inf))[0] == []
+    assert looked_up == []
+
+
+def test_a_compaction_of_a_few_files_looks_at_some_of_many_small_ones(lake, looked_up):
+    resize(lake, "data_file_id >= 0")
+    bins, statements = bins_of(lake, max_files=20)
+    assert sum(map(len, bins)) == 20
+    assert len(looked_up) == 1_000
+    assert statements <= 15
+    looked_up.clear()
+    bins, _ = bins_of(lake, max_bytes=30_000)
+    assert sum(map(len, bins)) == 300
+    assert len(looked_up) == 1_000
+    looked_up.clear()
+    bins, _ = bins_of(lake)
+    assert sum(map(len, bins)) == len(looked_up) == COPIES + 1
+
+
+def test_more_files_are_looked_up_until_some_can_be_combined(lake, looked_up):
+    """Only files of one partition are combined: the first ones are alone in theirs."""
+    resize(lake, "data_file_id >= 0")
+    with lake.store.write() as connection:
+        connection.execute(text("UPDATE ducklake_data_file SET partition_id = 5"))
+        value = (
+            "INSERT INTO ducklake_file_partition_value (data_file_id, table_id,"
+            " partition_key_index, partition_value) SELECT data_file_id, table_id, 0,"
+            " CAST(CASE WHEN data_file_id < 9000 THEN data_file_id ELSE -1 END AS VARCHAR)"
+            " FROM ducklake_data_file"
+        )
+        connection.execute(text(value))
+    bins, _ = bins_of(lake, max_files=3)
+    assert bins == [[9000, 9001, 9002]]
+
+
+def test_a_rewrite_of_deletes_looks_at_files_with_deletes(lake, looked_up):
+    add_deletes(lake, 3, 8000)
+    found = survey_deletes(lake.store, lake.table("t"), LayoutMemory())
+    assert [[f.id for f in one.files] for one in found.dead(0.5, TARGET)] == [[3], [8000]]
+    assert looked_up == [3, 8000]
+
+
+def test_a_flush_looks_at_files_with_deletes_in_the_catalog(lake, looked_up):
+    deletes = FileDeletes(4, DeletesSeen(), positions=(0,))
+    lake.commit(DeleteRows(lake.table("t"), (deletes,)))
+    looked_up.clear()
+    done = flush_table(None, lake.store, lake.table("t"), register=lambda table: table)
+    [change] = done.changes
+    assert [merged.data_file_id for merged in change.deletes] == [4]
+    assert looked_up == [4]
+
+
+def test_a_rewrite_of_some_files_looks_at_these(lake, looked_up):
+    found = survey_some(lake.store, lake.table("t"), LayoutMemory(), {4, 6, 99_999})
+    assert [f.id for f in found.rows.files] == [4, 6]
+    assert looked_up == [4, 6]
