@@ -271,8 +271,8 @@ class Store:
         try:
             # After ROLLBACK, psycopg would forget the statements that the server has prepared.
             connection.commit()
-        except (DBAPIError, self._driver_error):
-            self._roll_back(connection)
+        except (DBAPIError, self._driver_error) as error:
+            self._roll_back(connection, error)
 
     def _unknown(self, why: str) -> OutcomeUnknown:
         return OutcomeUnknown(
