@@ -55,6 +55,8 @@ class Connection(sqlite3.Connection):
     simulation: Simulation
     is_cut = False
     is_lost = False
+    known_changes = 0
+    """The number of rows that transactions before the open one changed."""
 
     def open_in(self, simulation: Simulation) -> None:
         self.simulation = simulation
@@ -91,6 +93,7 @@ class Connection(sqlite3.Connection):
         self._require_alive()
         self.simulation.world.step(statement)
         self.simulation.faults.at_begin(self, statement)
+        self.known_changes = self.total_changes
         return self._waiting(lambda: sqlite3.Connection.execute(self, *given))
 
     def commit(self) -> None:
@@ -98,7 +101,7 @@ class Connection(sqlite3.Connection):
             super().commit()
             return
         self._require_alive()
-        wrote = self.total_changes
+        wrote = self.total_changes > self.known_changes
         self.simulation.world.step("COMMIT")
         self.simulation.faults.before_commit(self)
         self._waiting(lambda: sqlite3.Connection.commit(self))
