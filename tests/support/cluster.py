@@ -63,6 +63,8 @@ def cluster_session(
         if session.sparkContext.master != url:
             raise RuntimeError("this process has another session already: use a process of its own")
         session.sparkContext.setLogLevel("ERROR")
+        # Spark waits for their cores, which it knows a moment before it counts them.
+        wait_until(lambda: executors(session) == WORKERS, "an executor", folder)
         yield session
     finally:
         session.stop()
