@@ -77,7 +77,7 @@ def test_rows_are_written_with_few_statements(lake, costs, spark):
 
 
 @pytest.mark.every_database
-def test_columns_are_changed_with_few_statements(lake, lake_url, costs):
+def test_columns_are_changed_with_few_statements(lake, costs):
     lake.sql("CREATE TABLE t (id BIGINT, v STRING)")
     lake.sql("ALTER TABLE t ADD COLUMN c INT")
     with costs() as add:
@@ -85,20 +85,18 @@ def test_columns_are_changed_with_few_statements(lake, lake_url, costs):
     with costs() as rename:
         lake.sql("ALTER TABLE t RENAME COLUMN d TO e")
 
-    # In a DuckDB file, one more looks whether the order of the columns was held.
-    more = int(lake_url.startswith("duckdb:"))
-    assert (add, rename) == (Cost(8 + more, writes=1), Cost(9 + more, writes=1))
+    assert (add, rename) == (Cost(8, writes=1), Cost(9, writes=1))
 
 
 @pytest.mark.every_database
-def test_a_small_table_is_converted_with_few_statements(lake, lake_url, costs, spark):
+def test_a_small_table_is_converted_with_few_statements(lake, costs, spark):
     lake.sql("CREATE TABLE t (id BIGINT, v STRING)")
     lake.table("t").append(rows(spark))
     with costs() as job:
         lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
 
-    # A DuckDB file has no trigger that keeps the order of columns, but options.
-    assert job == Cost(29 if lake_url.startswith("duckdb:") else 26, writes=2)
+    # The order of columns is kept by a trigger, or by options in a DuckDB file: one statement.
+    assert job == Cost(26, writes=2)
 
 
 def test_a_light_alter_opens_a_duckdb_file_once(duckdb_url, data_path, monkeypatch):

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, text, update
 
+from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.schema import tables
@@ -34,6 +35,10 @@ _RENAME = update(tables.metadata).where(_c.key == bindparam("was"), *_OF_TABLE)
 _RENAME = _RENAME.values(key=bindparam("now", type_=TEXT))
 _REMOVE = delete(tables.metadata).where(_c.key == bindparam("gone"), *_OF_TABLE)
 _INSERT = insert(tables.metadata)
+_OPTIONS = select(_c.scope_id.label("table_id"), _c.key, _c.value).where(
+    _c.scope == Scope.TABLE.value, _c.scope_id.in_(OF_TABLES), _c.key.in_([LIMIT, HELD])
+)
+ASK_PLACES: Questions = (("places", _OPTIONS),)
 _PUT_BACK = (
     update(tables.column)
     .where(
@@ -49,15 +54,15 @@ def keep_places(draft: Draft, table: TableId, columns: Schema, *, is_renewed: bo
     """Ensure that DuckDB does not change the order of a table's columns.
 
     ``is_renewed``: the table has a new table for inlined rows. No statement if columns are in the
-    order of their ids, otherwise one (in a DuckDB file a few).
+    order of their ids, otherwise one (in a DuckDB file up to three).
     """
     is_moved = bool(columns.index.moved)
     trigger = dialect_of(draft.connection).kept_places
     if trigger is None:
         if is_moved:
-            _hold(draft.connection, table)
+            _hold(draft, table)
         elif is_renewed:
-            _release(draft.connection, table)
+            _release(draft, table)
     elif is_moved:
         draft.connection.execute(text(trigger))
 
@@ -96,24 +101,37 @@ def _is_held(connection: Connection, table: TableId) -> bool:
     return connection.execute(_FIND, {"wanted": HELD, "of_table": table}).first() is not None
 
 
-def _hold(connection: Connection, table: TableId) -> None:
-    if _is_held(connection, table):
+def _hold(draft: Draft, table: TableId) -> None:
+    known = _known(draft, table)
+    if HELD in known:
         return
-    of_table = {"of_table": table}
     row = {"scope": Scope.TABLE.value, "scope_id": table}
-    if connection.execute(_RENAME, of_table | {"was": LIMIT, "now": HELD}).rowcount < 1:
-        connection.execute(_INSERT, row | {"key": HELD, "value": ""})
-    connection.execute(_INSERT, row | {"key": LIMIT, "value": "0"})
+    rows = [row | {"key": LIMIT, "value": "0"}]
+    if LIMIT in known:
+        draft.connection.execute(_RENAME, {"of_table": table, "was": LIMIT, "now": HELD})
+    else:
+        rows.append(row | {"key": HELD, "value": ""})
+    draft.connection.execute(_INSERT, rows)
 
 
-def _release(connection: Connection, table: TableId) -> None:
-    of_table = {"of_table": table}
-    known = connection.execute(_FIND, of_table | {"wanted": HELD}).scalar()
-    if known is None:
+def _release(draft: Draft, table: TableId) -> None:
+    known = _known(draft, table)
+    if HELD not in known:
         return
+    connection, of_table = draft.connection, {"of_table": table}
     # If somebody set the option in DuckDB in the meantime, that value is intended.
-    if connection.execute(_FIND, of_table | {"wanted": LIMIT}).scalar() == "0":
+    if known.get(LIMIT) == "0":
         connection.execute(_REMOVE, of_table | {"gone": LIMIT})
-        if known:
+        if known[HELD]:
             connection.execute(_RENAME, of_table | {"was": HELD, "now": LIMIT})
     connection.execute(_REMOVE, of_table | {"gone": HELD})
+
+
+def _known(draft: Draft, table: TableId) -> dict[str, str]:
+    """Return both options of a table; one statement if this commit makes it."""
+    rows = None
+    if table < draft.head.next_catalog_id:
+        rows = draft.opening.rows("places", table)
+    if rows is None:
+        rows = list(draft.connection.execute(_OPTIONS, {"of_tables": [table]}))
+    return {row.key: row.value for row in rows}

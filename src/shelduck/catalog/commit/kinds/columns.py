@@ -21,7 +21,7 @@ from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kept_places import keep_places, put_back
+from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places, put_back
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.pins import ASK_PINS
 from shelduck.catalog.commit.rows.arrangement import set_partitioning, set_sorting
@@ -126,7 +126,7 @@ KIND = Kind(
     fold,
     write,
     check=check,
-    asks=(*ASK_TOTALS, *ASK_INLINED, *ASK_PINS, *ASK_TAGGED),
+    asks=(*ASK_TOTALS, *ASK_INLINED, *ASK_PINS, *ASK_TAGGED, *ASK_PLACES),
 )
 
 
