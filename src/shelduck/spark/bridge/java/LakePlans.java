@@ -133,7 +133,10 @@ public final class LakePlans {
   public Dataset again(Dataset rows) {
     LogicalPlan plan = rows.queryExecution().analyzed();
     if (plan instanceof LocalRelation) {
-      return Dataset.ofRows(session(rows), ((LocalRelation) plan).newInstance());
+      LogicalPlan other = ((LocalRelation) plan).newInstance();
+      // Nothing in it has to be looked up.
+      other.setAnalyzed();
+      return Dataset.ofRows(session(rows), other);
     }
     Seq output = plan.output();
     Column[] columns = new Column[output.size()];
