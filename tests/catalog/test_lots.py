@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import inf
 
 import pytest
 from sqlalchemy import Engine, event, text
 
+from shelduck import clock
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.upkeep import expire as choosing
-from shelduck.catalog.upkeep import sweep
+from shelduck.catalog.upkeep import few_rows, sweep
 from shelduck.catalog.upkeep.expire import ExpiryRequest
 from shelduck.model.changes.change import DropTable
 from shelduck.operations.upkeep import cleanup, expire
@@ -85,12 +88,30 @@ def watched(monkeypatch):
         event.remove(Engine, "after_cursor_execute", executed)
 
 
+class SlowClock:
+    """Each look at the clock takes a second while ``slow``, else nothing."""
+
+    def __init__(self):
+        self.slow, self.time = False, 0.0
+
+    def now(self):
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self):
+        self.time += self.slow
+        return self.time
+
+    def sleep(self, seconds):
+        pass
+
+
 @pytest.fixture
 def small_lots(monkeypatch):
-    """A hundred snapshots or files, or about 500 rows in a transaction."""
+    """A hundred files, or about 500 rows in a transaction."""
     for module, name, size in (
-        *((expire, "LOT", 100), (choosing, "_PAGE", 100), (sweep, "PAGE", 100)),
-        *((sweep, "ROWS", 500), (cleanup, "LOT", 100)),
+        *((choosing, "_PAGE", 100), (sweep, "PAGE", 100), (few_rows, "ROWS", 500)),
+        # Whatever the machine does meanwhile.
+        *((few_rows, "_LONG", inf), (cleanup, "LOT", 100)),
     ):
         monkeypatch.setattr(module, name, size)
 
@@ -118,6 +139,26 @@ def test_the_longest_transaction_of_an_expiry_does_not_grow(
     assert work.statements <= 0.35 * copies + 60
     assert work.scans == set()
     assert [f.id for f in lake.files("t")] == [copies]
+    lake.store.close()
+
+
+def test_transactions_that_hold_the_lock_for_long_become_smaller(
+    sqlite_url, data_path, monkeypatch
+):
+    lake = lake_with_history(sqlite_url, data_path, 3_000)
+    slow = SlowClock()
+    with clock.using(slow):
+        with watched(monkeypatch) as quick:
+            expire.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1_501))
+        slow.slow = True
+        with watched(monkeypatch) as work:
+            done = expire.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
+    assert quick.changed[:3] == [1_000, 1_000, 1_000]
+    assert len(done.snapshots) == 1_500
+    # Two rows for each snapshot, then about as many for files.
+    assert work.changed[:6] == [1_000, 500, 250, 124, 124, 124]
+    assert max(work.changed[6:]) <= 130
+    assert [f.id for f in lake.files("t")] == [3_000]
     lake.store.close()
 
 

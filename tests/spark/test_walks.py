@@ -19,12 +19,13 @@ SOURCE = f"{Path(shelduck.__file__).parent}/"
 # Writes first ask how the storage is reached: homes.py, reaching.py, results.py. Tables are kept,
 # and one statement asks for many things: base.py, kept_tables.py, together.py, opening.py. Rows
 # of the catalog are kept, too: kept_inlined.py. Of many columns, only those that change are looked
-# at, and what a commit made is kept: column_index.py, next_versions.py.
+# at, and what a commit made is kept: column_index.py, next_versions.py. Few rows are computed
+# without a job: rules.py. A change of rows asks whether its table has a list: file_lists.py.
 WALKS = {
     "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 92),
     "append": (lambda _, table, rows: table.append(rows), 108),
-    "read": (lambda _, table, __: table.read().where("id > 3").collect(), 65),
-    "DELETE": (lambda _, table, __: table.delete("id = 7"), 105),
+    "read": (lambda _, table, __: table.read().where("id > 3").collect(), 67),
+    "DELETE": (lambda _, table, __: table.delete("id = 7"), 106),
     "a heavy change": (lambda lake, *_: convert(lake), 175),
 }
 

@@ -71,10 +71,24 @@ def schedule(
     store: Store, connection: Connection, lake: LakeInfo, gone: Iterable[GoneFile], now: datetime
 ) -> None:
     """Record that files are no longer needed; two statements at most."""
+    schedule_placed(store, connection, [(f, place_of(lake, f)) for f in gone], now)
+
+
+def place_of(lake: LakeInfo, gone: GoneFile) -> Place | None:
+    """Return where the lake put a file, None for an adopted one."""
+    return None if gone.is_adopted else place_in(lake.data_path, gone.path)
+
+
+def schedule_placed(
+    store: Store,
+    connection: Connection,
+    gone: Iterable[tuple[GoneFile, Place | None]],
+    now: datetime,
+) -> None:
+    """Do what `schedule` does, with the results of `place_of`."""
     rows: list[dict[str, Any]] = []
     released: list[dict[str, Any]] = []
-    for file in gone:
-        place = None if file.is_adopted else place_in(lake.data_path, file.path)
+    for file, place in gone:
         if place is None:
             released.append({"data_file_id": file.id, "path": file.path, "released": now})
             continue

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
 from shelduck.catalog.commit.settled import carry_over
-from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.schema import tables
+from shelduck.catalog.upkeep.few_rows import Pace
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.schema import SnapshotId
 
-# Snapshots that one transaction removes: two rows each, and their log is read.
-LOT = 500
 _PAGE = 10_000
 _snapshot, _changes = tables.snapshot, tables.snapshot_changes
 
@@ -108,13 +108,18 @@ def _known(versions: Sequence[int], ids: Sequence[int]) -> set[int]:
     return wanted
 
 
-def remove_snapshots(store: Store, ids: Sequence[int]) -> None:
-    """Remove the rows of these snapshots in one transaction: nobody can read them any more."""
+def remove_snapshots(store: Store, ids: Iterable[int], pace: Pace) -> None:
+    """Remove the rows of these snapshots, some in a transaction: nobody can read them any more.
 
-    def remove(connection: Connection) -> None:
-        carry_over(connection, SnapshotId(max(ids)))
-        for some in chunks(ids):
-            for source in (_snapshot, _changes):
-                connection.execute(delete(source).where(source.c.snapshot_id.in_(some)))
+    Each has two rows.
+    """
+    left = iter(ids)
+    while lot := list(islice(left, max(1, pace.rows // 2))):
+        pace.write(store, partial(_remove, lot))
 
-    write_with_retries(store, remove)
+
+def _remove(ids: Sequence[int], connection: Connection) -> None:
+    carry_over(connection, SnapshotId(max(ids)))
+    for some in chunks(ids):
+        for source in (_snapshot, _changes):
+            connection.execute(delete(source).where(source.c.snapshot_id.in_(some)))

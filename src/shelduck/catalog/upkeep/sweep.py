@@ -39,10 +39,10 @@ from shelduck.catalog.commit.rows.file_rows import columns_of, remove_file_rows
 from shelduck.catalog.commit.schedule import (
     GoneFile,
     directory_by_table,
-    schedule,
+    place_of,
+    schedule_placed,
     table_directories,
 )
-from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.inlined import require_inlined_tables
@@ -52,11 +52,12 @@ from shelduck.catalog.read.queries import inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.catalog.upkeep.expire import Remaining
-from shelduck.catalog.upkeep.few_rows import Budget
+from shelduck.catalog.upkeep.few_rows import Budget, Pace
+from shelduck.model.files.place import Place
 from shelduck.model.tables.schema import TableId
 
-# What one transaction looks at, removes, and how many tables it asks about.
-PAGE, ROWS, TABLES = 2_000, 1_000, 20
+# What one transaction looks at, and how many tables it asks about.
+PAGE, TABLES = 2_000, 20
 
 _f, _d = tables.data_file.c, tables.delete_file.c
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
@@ -98,11 +99,17 @@ class Sweep:
     """
 
     def __init__(
-        self, store: Store, lake: LakeInfo, remaining: Remaining, *, removes: bool = True
+        self,
+        store: Store,
+        lake: LakeInfo,
+        remaining: Remaining,
+        pace: Pace,
+        *,
+        removes: bool = True,
     ) -> None:
         """Prepare a sweep; nothing is read yet."""
         self._store, self._lake, self._remaining = store, lake, remaining
-        self._removes = removes
+        self._pace, self._removes = pace, removes
         self._widths: dict[int, int] = {}
 
     def count_files(self) -> int:
@@ -154,7 +161,7 @@ class Sweep:
             gone = 0
             for table, ids in doomed.items():
                 for number in ids:
-                    if lot.is_full(table, self._widths[table]):
+                    if lot.is_full(table, self._widths[table], self._pace.rows):
                         gone += self._remove(source, lot)
                         lot = _Lot()
                     lot.add(table, number, self._widths[table])
@@ -189,40 +196,51 @@ class Sweep:
         ids = [number for some in lot.files.values() for number in some]
         if not ids or not self._removes:
             return len(ids)
-        directories = self._directories
         is_data = source is tables.data_file
-        query = _OF_DATA if is_data else _OF_DELETES
+        key = _f.data_file_id if is_data else _d.delete_file_id
+        # Places take most of the time, so they are computed before anybody has to wait.
+        places = self._places(_OF_DATA if is_data else _OF_DELETES, ids)
 
         def remove(connection: Connection) -> int:
-            gone: list[GoneFile] = []
-            by_table: dict[int, list[int]] = {}
-            for number, table, path, relative, mapping in connection.execute(query, {"ids": ids}):
-                place = resolve(directories.get(table, ""), path, relative)
-                gone.append(GoneFile(number, place, mapping is not None))
-                by_table.setdefault(table, []).append(number)
-            schedule(self._store, connection, self._lake, gone, clock.now())
+            rows = connection.execute(select(key).where(key.in_(_IDS)), {"ids": ids})
+            left = set(rows.scalars()) & places.keys()
+            gone = [places[number] for number in sorted(left)]
+            schedule_placed(self._store, connection, gone, clock.now())
             if is_data:
-                for table, mine in by_table.items():
-                    remove_file_rows(connection, TableId(table), mine)
+                for table, some in lot.files.items():
+                    mine = [number for number in some if number in left]
+                    if mine:
+                        remove_file_rows(connection, TableId(table), mine)
             elif gone:
-                connection.execute(
-                    delete(source).where(_d.delete_file_id.in_(_IDS)),
-                    {"ids": [file.id for file in gone]},
-                )
+                connection.execute(delete(source).where(key.in_(_IDS)), {"ids": sorted(left)})
             return len(gone)
 
-        return write_with_retries(self._store, remove)
+        return self._pace.write(self._store, remove)
+
+    def _places(
+        self, query: Select[Any], ids: Sequence[int]
+    ) -> dict[int, tuple[GoneFile, Place | None]]:
+        """Return files that nobody sees, and where the lake put them, by id; one statement."""
+        directories = self._directories
+        found = {}
+        with self._store.read() as connection:
+            rows = connection.execute(query, {"ids": ids}).all()
+        for number, table, path, relative, mapping in rows:
+            place = resolve(directories.get(table, ""), path, relative)
+            gone = GoneFile(number, place, mapping is not None)
+            found[number] = gone, place_of(self._lake, gone)
+        return found
 
     def _in_steps(self, act: Callable[[Connection, Budget], None]) -> None:
         """Run ``act`` in transactions of their own until it does not use up its budget."""
         while self._removes:
 
             def step(connection: Connection) -> bool:
-                budget = Budget(ROWS)
+                budget = Budget(self._pace.rows)
                 act(connection, budget)
                 return budget.is_spent
 
-            if not write_with_retries(self._store, step):
+            if not self._pace.write(self._store, step):
                 return
 
     def _unseen_pairs(self, source: Table) -> list[tuple[int, int]]:
@@ -240,7 +258,7 @@ class Sweep:
             if present_tables(connection, names) != names:
                 return
             found = list(connection.execute(select(own.c.layout_id).where(unused)).scalars())
-        for ids in chunks(found, ROWS):
+        for ids in chunks(found, PAGE):
             self._in_steps(partial(_remove_rows, own, and_(own.c.layout_id.in_(ids), unused)))
 
 
@@ -251,11 +269,11 @@ class _Lot:
         self.files: dict[int, list[int]] = {}
         self._rows = 0
 
-    def is_full(self, table: int, width: int) -> bool:
-        """Return whether a file of a table with so many columns is too much."""
+    def is_full(self, table: int, width: int, rows: int) -> bool:
+        """Return whether a file of a table with so many columns is too much for these rows."""
         is_new = table not in self.files
         return bool(self.files) and (
-            self._rows + width > ROWS or (is_new and len(self.files) == TABLES)
+            self._rows + width > rows or (is_new and len(self.files) == TABLES)
         )
 
     def add(self, table: int, number: int, width: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.schema.create import LakeInfo
-from shelduck.catalog.upkeep.expire import LOT, ExpiryRequest, choose, remove_snapshots
+from shelduck.catalog.upkeep.expire import ExpiryRequest, choose, remove_snapshots
+from shelduck.catalog.upkeep.few_rows import Pace
 from shelduck.catalog.upkeep.sweep import Sweep
 from shelduck.operations.progress import counted
 
@@ -35,7 +35,7 @@ def expire_snapshots(
 
     Raises NotFound for a version that does not exist, InvalidRequest for the newest.
     """
-    choice = choose(store, request)
+    choice, pace = choose(store, request), Pace()
     if not dry_run:
         told = counted(
             choice.expired,
@@ -44,9 +44,8 @@ def expire_snapshots(
             unit="snapshot(s)",
             show=show,
         )
-        for lot in chunks(told, LOT):
-            remove_snapshots(store, lot)
-    sweep = Sweep(store, lake, choice.remaining, removes=not dry_run)
+        remove_snapshots(store, told, pace)
+    sweep = Sweep(store, lake, choice.remaining, pace, removes=not dry_run)
     pages = counted(
         sweep.files(),
         "removing files of expired snapshots",
