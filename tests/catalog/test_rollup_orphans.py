@@ -11,7 +11,12 @@ from sqlalchemy import text
 import shelduck
 from shelduck import clock
 from shelduck.catalog.running.jobs import claim_job
-from shelduck.catalog.running.writers import at_work_since, end_writers, remove_dead
+from shelduck.catalog.running.writers import (
+    at_work_since,
+    end_writers,
+    registered_writers,
+    remove_dead,
+)
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.job import LEASE
 from shelduck.model.tables.rollup import uuid_of_job, uuid_of_next
@@ -49,9 +54,13 @@ def planned(lake):
 
 def left(table, unique):
     """A file that an attempt left behind, in the directory of a table that nobody has seen."""
+    return write(f"{table.schema.path}{unique}", unique)
+
+
+def write(directory, unique):
+    """A file that somebody has written, or writes now, to the table with a uuid."""
     name = write_directory(unique, int(datetime.now(UTC).timestamp() * 1000) - 1000, 5)
-    home = table.schema.path.rstrip("/")
-    file = Path(home, unique, name, "0.parquet")
+    file = Path(directory, name, "0.parquet")
     file.parent.mkdir(parents=True)
     file.write_bytes(b"rows")
     return file
@@ -80,7 +89,7 @@ def test_files_of_a_rollup_are_none_while_a_worker_of_the_job_lives(opened):
     assert orphans(opened) == []
 
     with clock.using(After()), store.write() as connection:
-        remove_dead(connection)
+        remove_dead(connection, clock.now())
     assert job.look().worker is None
     assert orphans(opened) == [str(file)]
 
@@ -91,7 +100,7 @@ def test_a_writer_of_a_table_also_writes_to_its_rollups(opened):
     writer.register(table)
     try:
         with opened._state.store.read() as connection:
-            busy = at_work_since(connection)
+            busy = at_work_since(connection, clock.now())
     finally:
         writer.give_up()
 
@@ -109,3 +118,33 @@ def test_a_writer_that_stays_is_there_after_a_commit(opened):
         query = text("SELECT count(*) FROM shelduck_writer")
         assert connection.execute(query).scalar_one() == 1
     writer.give_up()
+
+
+class Stopped(After):
+    """A clock of a process that stops for longer than a lease after some looks at it."""
+
+    def __init__(self, looks):
+        self.looks = looks
+
+    def now(self):
+        self.looks -= 1
+        return super().now() if self.looks < 0 else datetime.now(UTC)
+
+
+@pytest.mark.parametrize("looks", range(5))
+def test_who_may_still_commit_is_at_work_wherever_the_search_stops(opened, looks):
+    # A second directory would have the dead looked for again.
+    with opened._state.store.read() as connection:
+        table = opened._state.tables.table(connection, "main", "t")
+    writer = Writer(opened._state.store, opened._state.leases)
+    writer.register(table)
+    file = write(table.path, table.uuid)
+    try:
+        with clock.using(Stopped(looks)):
+            orphans(opened)
+        with opened._state.store.read() as connection:
+            may_commit = [w.table_id for w in registered_writers(connection)]
+    finally:
+        writer.give_up()
+
+    assert file.exists() or not may_commit

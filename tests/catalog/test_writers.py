@@ -70,11 +70,11 @@ def test_a_writer_that_was_removed_commits_nothing(lake):
     number, before = lake.table("t").id, lake.head().id
     writers.register_writer(lake.store, "w", number)
     with lake.store.write() as connection:
-        writers.remove_dead(connection)
+        writers.remove_dead(connection, clock.now())
     assert waited_for(lake, before + 1) == ["w"]
 
     with clock.using(_After(LEASE)), lake.store.write() as connection:
-        writers.remove_dead(connection)
+        writers.remove_dead(connection, clock.now())
 
     with pytest.raises(writers.LeaseLost, match="gave no sign of life for 60 seconds"):
         change(lake, writers={"w": 1})

@@ -167,7 +167,7 @@ BROKEN = {
     ),
     "unseen workers": Fault(
         "remove_orphans takes files of jobs at work",
-        lambda: [(writers, "working_since", lambda _: ())],
+        lambda: [(writers, "working_since", lambda *_: ())],
         _GONE,
     ),
     "written twice": Fault(

@@ -114,13 +114,13 @@ def tables_at_work(connection: Connection) -> set[int]:
     return set(connection.execute(query).scalars())
 
 
-def working_since(connection: Connection) -> list[tuple[str, datetime]]:
-    """Return the tables, by uuid, of open jobs that a worker runs now, and when these were made.
+def working_since(connection: Connection, now: datetime) -> list[tuple[str, datetime]]:
+    """Return the tables, by uuid, of open jobs that a worker runs, and when these were made.
 
     The catalog has a table of jobs. One statement.
     """
     t = tables.table.c
-    alive = (_c.worker.is_not(None), _c.heartbeat >= clock.now() - LEASE)
+    alive = (_c.worker.is_not(None), _c.heartbeat >= now - LEASE)
     query = (
         select(t.table_uuid, _c.created)
         .join_from(_TABLE, tables.table, _c.table_id == t.table_id)
@@ -129,9 +129,9 @@ def working_since(connection: Connection) -> list[tuple[str, datetime]]:
     return [(str(uuid), created) for uuid, created in connection.execute(query)]
 
 
-def release_dead_workers(connection: Connection) -> None:
+def release_dead_workers(connection: Connection, now: datetime) -> None:
     """Release the jobs whose worker's lease has ended, so that it cannot go on; one statement."""
-    dead = (_c.worker.is_not(None), _c.heartbeat < clock.now() - LEASE)
+    dead = (_c.worker.is_not(None), _c.heartbeat < now - LEASE)
     released = update(_TABLE).where(_c.state.in_(_OPEN), *dead).values(worker=None)
     connection.execute(released)
 

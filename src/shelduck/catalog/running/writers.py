@@ -115,18 +115,18 @@ def registered_writers(connection: Connection) -> list[Registered]:
     return [Registered(*row) for row in connection.execute(query)]
 
 
-def remove_dead(connection: Connection, gone: Collection[str] = ()) -> None:
-    """Remove whoever writes files and whose lease has ended, so that he cannot commit.
+def remove_dead(connection: Connection, now: datetime, gone: Collection[str] = ()) -> None:
+    """Remove whoever writes files and whose lease has ended by ``now``, so that he cannot commit.
 
     These are writers, and workers of jobs. ``gone`` are writers that are known to be dead. Three
     statements.
     """
     present = queries.present_tables(connection, [_TABLE.name, own_tables.job.name])
     if _TABLE.name in present:
-        dead = or_(_c.expires <= clock.now(), _c.writer_id.in_(gone))
+        dead = or_(_c.expires <= now, _c.writer_id.in_(gone))
         connection.execute(delete(_TABLE).where(dead))
     if own_tables.job.name in present:
-        release_dead_workers(connection)
+        release_dead_workers(connection, now)
 
 
 def renew_writers(connection: Connection, writers: Collection[str]) -> None:
@@ -144,8 +144,11 @@ def writers_before(connection: Connection, table: TableId, snapshot: int) -> lis
     return list(connection.execute(select(_c.writer_id).where(*alive)).scalars())
 
 
-def at_work_since(connection: Connection) -> dict[str, datetime]:
-    """Return the tables, by uuid, that have writers whose lease still runs, and since when.
+def at_work_since(connection: Connection, now: datetime) -> dict[str, datetime]:
+    """Return the tables, by uuid, that have writers whose lease runs at ``now``, and since when.
+
+    Whoever has removed the dead, and wants to know who may still commit, gives the same moment: a
+    lease that ends between two moments would be neither removed nor at work.
 
     This is the time of the snapshot on which the first of them began, or the minimum time if that
     snapshot has expired. A job that a worker runs writes since it was made. Whoever writes to a
@@ -153,8 +156,8 @@ def at_work_since(connection: Connection) -> dict[str, datetime]:
     """
     if not queries.present_tables(connection, [_TABLE.name]):
         return {}
-    found = _writing_since(connection)
-    for uuid, since in working_since(connection):
+    found = _writing_since(connection, now)
+    for uuid, since in working_since(connection, now):
         found[uuid] = min(since, found.get(uuid, since))
     for home in rollup_homes(connection) if found else ():
         if home.base in found:
@@ -163,13 +166,13 @@ def at_work_since(connection: Connection) -> dict[str, datetime]:
     return found
 
 
-def _writing_since(connection: Connection) -> dict[str, datetime]:
+def _writing_since(connection: Connection, now: datetime) -> dict[str, datetime]:
     snapshot, table = tables.snapshot.c, tables.table.c
     query = (
         select(table.table_uuid, or_null(snapshot.snapshot_time))
         .join_from(_TABLE, tables.table, _c.table_id == table.table_id)
         .outerjoin(tables.snapshot, _c.snapshot_id == snapshot.snapshot_id)
-        .where(_c.expires > clock.now())
+        .where(_c.expires > now)
     )
     found: dict[str, datetime] = {}
     for uuid, since in connection.execute(query):

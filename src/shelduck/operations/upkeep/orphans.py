@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from shelduck import clock
 from shelduck.catalog.commit import schedule
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
@@ -167,10 +168,11 @@ class _Search:
         """
 
         def look(connection: Connection) -> tuple[Mapping[str, datetime], set[str]]:
+            now = clock.now()
             if not self.dry_run:
                 # Otherwise one that wakes up could commit files that are about to be deleted.
-                remove_dead(connection)
-            busy = at_work_since(connection)
+                remove_dead(connection, now)
+            busy = at_work_since(connection, now)
             self.known.read_newer(connection)
             return busy, self.known.among(paths)
 

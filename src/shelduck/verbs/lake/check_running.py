@@ -58,7 +58,7 @@ def forget_dead(state: LakeState) -> None:
     def forget(connection: Connection) -> None:
         found = dead(connection)
         if found.writers:
-            remove_dead(connection, [w.writer for w in found.writers])
+            remove_dead(connection, clock.now(), [w.writer for w in found.writers])
         drop_claims(connection, found.claims)
 
     write_with_retries(state.store, forget)
