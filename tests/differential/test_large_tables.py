@@ -124,6 +124,23 @@ def test_a_frame_whose_files_were_merged_says_so(lake, lake_url):
         frame.where("id = 4").collect()
 
 
+def test_a_frame_that_is_older_than_the_list_finds_its_rows(lake, lake_url):
+    for first in range(0, 40, 10):
+        insert(lake, first)
+    lake.sql("DELETE FROM t WHERE id < 20")
+    frame = lake.table("t").read()
+    insert(lake, 40)
+    lake.expire_snapshots(versions=[s.id for s in lake.snapshots()][:-1])
+    # The catalog lacks the first two files now, and so does the next list.
+    assert rows(lake.sql("SELECT id FROM t WHERE id = 45")) == [(45,)]
+    assert rows(frame.where("id = 35").select("id")) == [(35,)]
+    insert(lake, 50)
+    assert_same(lake, lake_url, ["SELECT id FROM t WHERE id = 55"])
+    lake.sql("DELETE FROM t WHERE id = 56")
+    assert rows(lake.sql("SELECT count(*) FROM t")) == [(39,)]
+    assert rows(frame.where("id = 25").select("id")) == [(25,)]
+
+
 def test_frames_of_one_table_with_other_columns_keep_their_own(lake):
     insert(lake, 0)
     table = lake.table("t")

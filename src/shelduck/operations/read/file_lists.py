@@ -60,6 +60,8 @@ class FileList:
     """Whether the catalog has the layout of each file, and no path twice."""
     altered: int = 0
     """How often the list went on after an ALTER."""
+    load: int = 0
+    """Which load of all files the list goes on from: only lists of one load begin alike."""
 
     @property
     def ids(self) -> Numbers:
@@ -123,6 +125,7 @@ class FileLists:
         self._lock = threading.Lock()
         self._lists: dict[TableId, FileList] = {}
         self._bounds: dict[tuple[TableId, FieldId], Bounds] = {}
+        self._loads = 0
 
     def has(self, table: TableVersion) -> bool:
         """Return whether a table is known to be so large that it has a list."""
@@ -139,7 +142,8 @@ class FileLists:
             known = self._lists.get(table.id)
             found = None if known is None else _continued(connection, table, known)
             if found is None:
-                found = _loaded(connection, table)
+                self._loads += 1
+                found = replace(_loaded(connection, table), load=self._loads)
                 self._forget(table)
             elif known is not None and found.altered > known.altered:
                 self._forget(table)
@@ -149,8 +153,15 @@ class FileLists:
     def bounds(
         self, connection: read.Connection, table: TableVersion, files: FileList, column: FieldId
     ) -> Bounds:
-        """Return the bounds of a column in each file of a list; one statement if some are new."""
+        """Return the bounds of a column in each file of a list.
+
+        One statement if some are new, or if the files were all loaded again since.
+        """
         with self._lock:
+            newest = self._lists.get(table.id)
+            if newest is None or newest.load != files.load:
+                # A frame may outlive its list: the newer one can lack files that it has.
+                return _bounds(connection, table, files, column, None)
             known = self._bounds.get((table.id, column))
             count = 0 if known is None else len(known.low)
             if known is not None and count > len(files.ids):
@@ -208,6 +219,7 @@ def _continued(
         numbers=np.concatenate([known.numbers, more.numbers], axis=1),
         is_readable=more.is_readable and not np.isin(known.names, more.names).any(),
         altered=known.altered,
+        load=known.load,
     )
     if verbs <= INSERTS:
         return found
