@@ -9,8 +9,6 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from shelduck.model.types.data_types import Text
 
-T = TypeVar("T")
-
 
 class Node(Protocol):
     """What an index needs of a field."""
@@ -99,11 +97,12 @@ def walk(fields: Iterable[N]) -> Iterator[N]:
             yield top
 
 
-def changed_part(old: tuple[T, ...], new: tuple[T, ...]) -> tuple[slice, slice]:
-    """Return the smallest parts of two tuples outside of which they are equal.
+def changed_part(old: tuple[N, ...], new: tuple[N, ...]) -> tuple[slice, slice]:
+    """Return the smallest parts of two tuples of fields outside of which they are the same.
 
-    Items that are the same objects are not looked into. The answers about the last tuples are
-    kept: one change asks several times.
+    A text of another length is another one here, though its type is equal. Fields that are the same
+    objects are not looked into. The answers about the last tuples are kept: one change asks several
+    times.
     """
     return _changed_part(_Same(old), _Same(new))
 
@@ -127,9 +126,23 @@ class _Same:
 def _changed_part(before: _Same, after: _Same) -> tuple[slice, slice]:
     old, new = before.it, after.it
     was, now, shorter = len(old), len(new), min(len(old), len(new))
-    first = _equal(shorter, lambda a, b: old[a:b] == new[a:b])
-    last = _equal(shorter - first, lambda a, b: old[was - b : was - a] == new[now - b : now - a])
+    first = _equal(shorter, lambda a, b: _are_same(old[a:b], new[a:b]))
+    last = _equal(
+        shorter - first, lambda a, b: _are_same(old[was - b : was - a], new[now - b : now - a])
+    )
     return slice(first, was - last), slice(first, now - last)
+
+
+def _are_same(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    if some != others:
+        return False
+    pairs = [(a, b) for a, b in zip(some, others, strict=True) if a is not b]
+    return all(_lengths(a) == _lengths(b) for a, b in pairs)
+
+
+def _lengths(field: Any) -> list[int | None]:
+    shapes = [f.shape for f in walk((field,))]
+    return [s.length if isinstance(s, Text) else None for s in shapes]
 
 
 def _equal(most: int, is_equal: Callable[[int, int], bool]) -> int:
