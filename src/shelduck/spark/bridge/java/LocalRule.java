@@ -22,6 +22,7 @@ import org.apache.spark.sql.catalyst.planning.PhysicalAggregation$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
+import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -85,6 +86,9 @@ public class LocalRule extends LakeRule {
     }
     LogicalPlan below = (LogicalPlan) plan.children().apply(0);
     if (plan instanceof GlobalLimit) {
+      if (!(below instanceof LocalLimit)) {
+        return false;
+      }
       below = (LogicalPlan) below.children().apply(0);
     }
     return below instanceof LocalRelation && !((LocalRelation) below).isStreaming()
