@@ -90,6 +90,8 @@ _RULE_CLASSES = (
     "RollupMeasures",
     "RollupAnswer",
     "RollupRule",
+    "LakeFiles",
+    "LakeFilesStrategy",
 )
 _MUTABLE = "org.apache.spark.util.MutableURLClassLoader"
 _JAR = re.compile(r"shelduck-bridge-[^/\s]*\.jar")

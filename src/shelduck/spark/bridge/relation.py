@@ -74,8 +74,8 @@ _COLUMNS = "shelduck.columns"
 _UNTRUSTED = "shelduck.untrusted"
 _PARTITION_NAMES = "shelduck.partition.names"
 _starting = threading.Lock()
-# Sessions whose optimizer has a rule that answers without a job, by the class of the rule.
-_answering: dict[str, WeakSet[SparkSession]] = {}
+# Sessions whose planner has a rule or strategy of the bridge, by its class.
+_installed: dict[str, WeakSet[SparkSession]] = {}
 
 
 def bridge_for(spark: SparkSession) -> Bridge | None:
@@ -161,6 +161,7 @@ class Bridge:
         *,
         with_deletes: bool,
         size_in_bytes: int,
+        files: int | None = None,
         places: Iterable[str] = (),
         root: str | None = None,
         table: str | None = None,
@@ -175,51 +176,53 @@ class Bridge:
         Spark calls the lister when it plans a query, from any thread, with the filters that it
         pushes down as SQL texts: column names are bare, struct fields follow their column after a
         dot, instants are in UTC, and all filters must be true. The lister returns the files that
-        may have matching rows. An error in it fails that query with its message. Constants are
-        integers, dates (days since 1970), strings, binary or boolean; filters on them are applied
-        here too. ``with_deletes`` drops the rows that the entries name as deleted; without it no
-        entry may have any. ``wants_deleted`` does the opposite: only the deleted rows are read.
-        Messages call the table ``table``. Footers of the columns ``untrusted`` skip no row group.
-        Entries refer to ``columns``, names in files, by number. ``size_in_bytes`` is the planner's
-        estimate. Spark gets what it needs to reach ``places``, the paths. ``explain`` shows
-        ``root`` as their location. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
-        COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files, or with None.
+        may have matching rows. Its error fails the query. Constants are integers, dates (days since
+        1970), strings, binary or boolean; filters on them are applied here too. ``with_deletes``
+        drops the rows that the entries name as deleted; without it no entry may have any.
+        ``wants_deleted`` reads only the deleted rows. Messages call the table ``table``. Footers of
+        the columns ``untrusted`` skip no row group. Entries refer to ``columns``, names in files,
+        by number. ``size_in_bytes`` is the planner's estimate; with ``files``, it is their size,
+        and Spark shows how many a query leaves out. Spark gets what it needs to reach ``places``;
+        ``explain`` shows ``root``. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
+        COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files or None.
         """
-        _check(read_schema, constants)
-        _check_settings(self.spark, schema := read_schema.json())
-        let_java_call(java_gateway(self.spark))
-        self._answer_by_metadata(measurer)
+        _check(self.spark, read_schema, constants)
+        self._prepare_session(measurer, files)
         hidden = _DELETES if with_deletes else StructType()
         own = _own_options(table, untrusted, columns, wants_deleted=wants_deleted)
         found = self.plans.relation(
             java_session(self.spark),
             StructType(constants.fields + hidden.fields).json(),
-            schema,
+            read_schema.json(),
             rows_of((READER_OPTIONS | spark_options(places) | own).items()),
             rows_of([hidden.names] if with_deletes else []),
             root,
+            -1 if files is None else files,
             size_in_bytes,
             _Listing(lister, len(constants), measurer, with_deletes=with_deletes),
             chooser,
         )
         return DataFrame(found, self.spark)
 
-    def _answer_by_metadata(self, measurer: Measurer | None) -> None:
-        """Make the optimizer of the session ask measurers of relations."""
+    def _prepare_session(self, measurer: Measurer | None, files: int | None) -> None:
+        """Let the session call Python, ask measurers while it plans, and count files."""
+        let_java_call(java_gateway(self.spark))
         if measurer is not None:
-            self._add_answers("MetadataRule")
+            self._install("MetadataRule")
+        if files is not None:
+            self._install("LakeFilesStrategy")
 
     def compute_few_rows(self) -> None:
         """Make the optimizer of the session group and sort few rows that a plan holds itself."""
-        self._add_answers("LocalRule")
+        self._install("LocalRule")
 
-    def _add_answers(self, rule: str) -> None:
-        """Add a rule that answers without a job to the session, once."""
-        known = _answering.setdefault(rule, WeakSet())
+    def _install(self, rule: str) -> None:
+        """Add a rule or strategy to the planner of the session, once."""
+        known = _installed.setdefault(rule, WeakSet())
         if self.spark in known:
             return
         known.add(self.spark)
-        # A Spark that cannot run the rule runs a job.
+        # A Spark that cannot run it finds the same rows without it.
         with contextlib.suppress(Py4JError):
             self._new(rule).install(java_session(self.spark))
 
@@ -323,7 +326,7 @@ def _own_options(
     return options | ({_WANTS_DELETED: "true"} if wants_deleted else {})
 
 
-def _check(read_schema: StructType, constants: StructType) -> None:
+def _check(spark: SparkSession, read_schema: StructType, constants: StructType) -> None:
     for field in constants:
         if not isinstance(field.dataType, _CONSTANT_TYPES):
             message = f"constant {field.name!r} cannot be of type {field.dataType.simpleString()}"
@@ -333,6 +336,7 @@ def _check(read_schema: StructType, constants: StructType) -> None:
         raise InvalidRequest(
             f"both a column and a constant have the name {', '.join(sorted(both))}"
         )
+    _check_settings(spark, read_schema.json())
 
 
 def _check_settings(spark: SparkSession, schema: str) -> None:

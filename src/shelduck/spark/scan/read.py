@@ -263,8 +263,7 @@ def _bridged(
     columns = _Columns(group.files)
 
     def lister(filters: list[str]) -> Iterable[FileEntry]:
-        wanted = [group] if parts is None else parts(group, filters)
-        for part in _recorded(wanted, size, table):
+        for part in _recorded([group] if parts is None else parts(group, filters), size, table):
             known = values(group, part.files) if keys and values is not None else {}
             for file, texts in zip(part.files, part.values, strict=True):
                 constant = (file.row_id_start, file.id, file.begin_snapshot)
@@ -283,6 +282,7 @@ def _bridged(
         lister,
         with_deletes=group.with_deletes,
         size_in_bytes=size.bytes,
+        files=size.files,
         places=size.places,
         root=_described(table, size.files),
         table=table.full_name,

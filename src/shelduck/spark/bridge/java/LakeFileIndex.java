@@ -72,19 +72,21 @@ public class LakeFileIndex implements FileIndex {
   private final StructType constants;
   private final String root;
   private final URI home;
+  private final long files;
   private final long size;
   private final Function lister;
   private final Function chooser;
 
   /**
    * {@code root}, which explain shows, and {@code chooser} may be null; {@code home} is the file system of paths without
-   * a scheme.
+   * a scheme; {@code files} is negative if it is not known.
    */
-  public LakeFileIndex(StructType constants, String root, URI home, long size, Function lister,
-      Function chooser) {
+  public LakeFileIndex(StructType constants, String root, URI home, long files, long size,
+      Function lister, Function chooser) {
     this.constants = constants;
     this.root = root;
     this.home = home;
+    this.files = files;
     this.size = size;
     this.lister = lister;
     this.chooser = chooser;
@@ -92,6 +94,11 @@ public class LakeFileIndex implements FileIndex {
 
   public Function chooser() {
     return chooser;
+  }
+
+  /** How many files there are before any filter, of {@link #sizeInBytes} bytes; negative if it is not known. */
+  public long files() {
+    return files;
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {

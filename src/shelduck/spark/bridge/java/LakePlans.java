@@ -44,7 +44,7 @@ public final class LakePlans {
    * {@code chooser} may be null.
    */
   public Dataset relation(SparkSession session, String constants, String columns, String options,
-      String hidden, String root, long size, Function lister, Function chooser) {
+      String hidden, String root, long files, long size, Function lister, Function chooser) {
     URI home = FileSystem.getDefaultUri(session.sessionState().newHadoopConf());
     StructType listed = schema(constants);
     HashMap settings = new HashMap();
@@ -54,7 +54,7 @@ public final class LakePlans {
       settings.put(row[0], row[1]);
     }
     Dataset found = session.baseRelationToDataFrame(new HadoopFsRelation(
-        new LakeFileIndex(listed, root, home, size, lister, chooser), listed, schema(columns),
+        new LakeFileIndex(listed, root, home, files, size, lister, chooser), listed, schema(columns),
         Option.empty(), new LakeParquet(),
         Map$.MODULE$.from(CollectionConverters.asScala(settings)), session));
     List names = TextRows.rows(hidden);

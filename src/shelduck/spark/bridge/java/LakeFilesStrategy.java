@@ -1,0 +1,70 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import org.apache.spark.sql.ExperimentalMethods;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.immutable.Seq;
+
+/** Plans scans of files of lakes as Spark does, below {@link LakeFiles}. */
+public class LakeFilesStrategy extends SparkStrategy {
+  /** The setting of a session that turns the strategy off. */
+  public static final String SETTING = "spark.shelduck.fileMetrics";
+
+  /** Adds this strategy after the existing ones, unless there is one of its class. */
+  public void install(SparkSession session) {
+    ExperimentalMethods methods = session.experimental();
+    synchronized (methods) {
+      ArrayList strategies = new ArrayList();
+      Seq known = methods.extraStrategies();
+      for (int i = 0; i < known.size(); i++) {
+        if (known.apply(i).getClass() == getClass()) {
+          return;
+        }
+        strategies.add(known.apply(i));
+      }
+      strategies.add(this);
+      methods.extraStrategies_$eq(ScalaSeq.of(strategies));
+    }
+  }
+
+  public Seq apply(LogicalPlan plan) {
+    ArrayList found = new ArrayList();
+    LakeFileIndex index = index(plan);
+    if (index != null && index.files() >= 0
+        && SQLConf.get().getConfString(SETTING, "true").equalsIgnoreCase("true")) {
+      Seq plans = FileSourceStrategy$.MODULE$.apply(plan);
+      for (int i = 0; i < plans.size(); i++) {
+        found.add(counted((SparkPlan) plans.apply(i), index));
+      }
+    }
+    // Without a plan of this strategy, Spark asks its own.
+    return ScalaSeq.of(found);
+  }
+
+  private static LakeFileIndex index(LogicalPlan plan) {
+    LogicalPlan below = plan;
+    while (below instanceof Project || below instanceof Filter) {
+      below = (LogicalPlan) below.children().apply(0);
+    }
+    return LakeFileIndex.of(below);
+  }
+
+  private static SparkPlan counted(SparkPlan plan, LakeFileIndex index) {
+    if (plan instanceof FileSourceScanExec) {
+      return new LakeFiles(plan, Long.valueOf(index.files()), Long.valueOf(index.sizeInBytes()));
+    }
+    ArrayList children = new ArrayList();
+    for (int i = 0; i < plan.children().size(); i++) {
+      children.add(counted((SparkPlan) plan.children().apply(i), index));
+    }
+    return (SparkPlan) plan.withNewChildren(ScalaSeq.of(children));
+  }
+}
