@@ -132,6 +132,8 @@ class World:
     def start(self, name: str, machine: str, act: Callable[[], object]) -> Process:
         self._pids += 1
         process = Process(self, name, machine, self._pids)
+        # Others whose clock is wrong may take it for dead from the beginning.
+        process.is_late = any(p.skew and not p.is_dead for p in self.processes)
         self.processes.append(process)
         self.spawn(process, name, act)
         return process
