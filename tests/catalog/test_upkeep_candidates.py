@@ -13,12 +13,12 @@ from shelduck.model.changes.change import DeleteRows, FileDeletes
 from shelduck.model.files.data_files import DeletesSeen
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.upkeep.candidates import (
-    SmallFiles,
     survey_deletes,
     survey_small,
     survey_some,
 )
 from shelduck.operations.upkeep.flush import flush_table
+from shelduck.planning.upkeep.compaction import SmallFiles
 from tests.support.lake import Lake
 
 TARGET = 1_000_000

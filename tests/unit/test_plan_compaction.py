@@ -13,6 +13,7 @@ from shelduck.planning.upkeep.compaction import (
     ColumnVersion,
     History,
     Partition,
+    SmallFiles,
     batches,
     dead_row_bins,
     small_file_bins,
@@ -32,7 +33,7 @@ def ids(bins):
 
 
 def small(files, target=100, partitions=None, history=NO_CHANGES, **more):
-    return small_file_bins(files, partitions or {}, history, target, **more)
+    return small_file_bins(files, partitions or {}, history, SmallFiles(target, **more))
 
 
 def test_small_neighbours_go_into_one_bin_in_their_order():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
-from math import ceil, inf
+from collections.abc import Collection
+from dataclasses import replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import upkeep as read_upkeep
@@ -16,7 +15,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.read.rows import TableRows, some_rows
 from shelduck.operations.upkeep.compact import Past, Survey, survey_of
-from shelduck.planning.upkeep.compaction import ENOUGH, MIN_FILES, Bin, Partition
+from shelduck.planning.upkeep.compaction import Bin, Partition, SmallFiles
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.session import SparkSession
@@ -25,46 +24,6 @@ from shelduck.spark.write.rewrite import file_ids
 # So many files are looked at first if few are wanted; then as many again, and so on.
 _PAGE = 1_000
 _PART = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class SmallFiles:
-    """Which small files are combined; see `shelduck.planning.upkeep.compaction.small_file_bins`."""
-
-    target: int
-    min_files: int = MIN_FILES
-    max_files: int | None = None
-    sizes: tuple[int, float] = (0, inf)
-    max_bytes: float = inf
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether not all that is worth it may be combined."""
-        return self.max_files is not None or self.max_bytes < inf
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """The sizes of files that can be combined; the second is excluded."""
-        return self.sizes[0], ceil(min(self.sizes[1], self.target * ENOUGH))
-
-    def bins(self, found: Survey) -> list[Bin]:
-        """Return the files of a survey that are combined."""
-        return found.small(
-            self.target,
-            min_files=self.min_files,
-            max_files=self.max_files,
-            sizes=self.sizes,
-            max_bytes=self.max_bytes,
-        )
-
-    def is_full(self, bins: Collection[Bin], files: Iterable[DataFile]) -> bool:
-        """Return whether other files than those could hardly add to the bins."""
-        if not bins:
-            return False
-        most = inf if self.max_files is None else self.max_files
-        counted = sum(len(one.files) for one in bins)
-        size = sum(f.file_size_bytes for f in files)
-        return counted > most - self.min_files or size >= 2 * self.max_bytes
 
 
 def survey_small(
@@ -84,7 +43,7 @@ def survey_small(
     if among is not None:
         found.add(sorted(among))
         survey = found.survey()
-        return survey, wanted.bins(survey)
+        return survey, survey.small(wanted)
     last, most = -1, _PAGE if wanted.is_limited else _PART
     while True:
         with store.read() as connection:
@@ -93,7 +52,7 @@ def survey_small(
         is_last = len(ids) < most
         if is_last or wanted.is_limited:
             survey = found.survey()
-            bins = wanted.bins(survey)
+            bins = survey.small(wanted)
             if is_last or wanted.is_full(bins, found.files):
                 return survey, bins
             most = 2 * most

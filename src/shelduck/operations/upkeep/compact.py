@@ -22,11 +22,11 @@ from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.planning.upkeep.compaction import (
-    MIN_FILES,
     Bin,
     ColumnVersion,
     History,
     Partition,
+    SmallFiles,
     chosen_bins,
     dead_row_bins,
     small_file_bins,
@@ -82,27 +82,10 @@ class Survey:
         """The table version of the survey."""
         return self.rows.table
 
-    def small(
-        self,
-        target: int,
-        *,
-        min_files: int = MIN_FILES,
-        max_files: int | None = None,
-        sizes: tuple[int, float] = (0, inf),
-        max_bytes: float = inf,
-    ) -> list[Bin]:
+    def small(self, wanted: SmallFiles) -> list[Bin]:
         """Return bins of small files."""
         assert self.history is not None
-        return small_file_bins(
-            self.rows.files,
-            self.partitions,
-            self.history,
-            target,
-            min_files=min_files,
-            max_files=max_files,
-            sizes=sizes,
-            max_bytes=max_bytes,
-        )
+        return small_file_bins(self.rows.files, self.partitions, self.history, wanted)
 
     def dead(
         self, threshold: float, target: int, *, below: float = inf, max_bytes: float = inf

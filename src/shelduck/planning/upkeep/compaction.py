@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 
 from shelduck.model.files.data_files import DataFile, NameMapping
 from shelduck.model.files.layout import PhysicalField
@@ -19,7 +19,7 @@ from shelduck.model.tables.schema import FieldId
 
 MIN_FILES = 2
 # A file of at least this part of the target size is not rewritten to make it larger.
-ENOUGH = 0.75
+_ENOUGH = 0.75
 # How much is written before a commit, so that most of a long run is kept if it stops.
 _BIN_COUNT = 64
 _BIN_BYTES = 8 << 30
@@ -70,27 +70,58 @@ class Bin:
         return sum(f.record_count or 0 for f in self.files)
 
 
+@dataclass(frozen=True, slots=True)
+class SmallFiles:
+    """Which small files are combined: those below three quarters of ``target`` bytes.
+
+    They have at least the first and less than the second of ``sizes``, in bytes. A bin has at least
+    ``min_files`` files; ``max_files`` and ``max_bytes`` limit the files of all bins together.
+    """
+
+    target: int
+    min_files: int = MIN_FILES
+    max_files: int | None = None
+    sizes: tuple[int, float] = (0, inf)
+    max_bytes: float = inf
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether not all that is worth it may be combined."""
+        return self.max_files is not None or self.max_bytes < inf
+
+    @property
+    def most(self) -> float:
+        """How many files may be combined."""
+        return inf if self.max_files is None else self.max_files
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The sizes of files that can be combined; the second is excluded."""
+        return self.sizes[0], ceil(min(self.sizes[1], self.target * _ENOUGH))
+
+    def is_full(self, bins: Collection[Bin], files: Iterable[DataFile]) -> bool:
+        """Return whether other files than those could hardly add to the bins."""
+        if not bins:
+            return False
+        counted = sum(len(one.files) for one in bins)
+        return counted > self.most - self.min_files or _size(files) >= 2 * self.max_bytes
+
+
 def small_file_bins(
     files: Iterable[DataFile],
     partitions: Mapping[int, Partition],
     history: History,
-    target: int,
-    *,
-    min_files: int = MIN_FILES,
-    max_files: int | None = None,
-    sizes: tuple[int, float] = (0, inf),
-    max_bytes: float = inf,
+    wanted: SmallFiles,
 ) -> list[Bin]:
-    """Return bins of files below three quarters of ``target`` bytes, each at most ``target``.
+    """Return bins of small files without deleted rows, each at most the target size.
 
-    Takes only files without deleted rows, of at least the first and below the second of ``sizes``,
-    in bytes. A bin has at least ``min_files`` files; ``max_files`` and ``max_bytes`` limit the
-    files of all bins together. Bins whose sources older snapshots need come last.
+    Bins whose sources older snapshots need come last.
     """
-    low, high = sizes[0], min(sizes[1], target * ENOUGH)
+    low, high = wanted.range
     small = [f for f in files if low <= f.file_size_bytes < high and not f.dead_rows]
-    found = [b for b in _packed(small, partitions, history, target) if len(b.files) >= min_files]
-    return _limited(found, inf if max_files is None else max_files, max_bytes, min_files)
+    packed = _packed(small, partitions, history, wanted.target)
+    found = [b for b in packed if len(b.files) >= wanted.min_files]
+    return _limited(found, wanted.most, wanted.max_bytes, wanted.min_files)
 
 
 def dead_row_bins(

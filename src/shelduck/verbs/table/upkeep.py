@@ -10,14 +10,13 @@ from shelduck.model.tables.options import option_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.rows import table_rows
 from shelduck.operations.upkeep.candidates import (
-    SmallFiles,
     files_holding,
     survey_deletes,
     survey_small,
     survey_some,
 )
 from shelduck.operations.upkeep.compact import survey
-from shelduck.planning.upkeep.compaction import MIN_FILES
+from shelduck.planning.upkeep.compaction import MIN_FILES, SmallFiles
 from shelduck.spark.scan.matching import Condition, Where
 from shelduck.spark.unknown_columns import unknown_columns
 from shelduck.work.compaction import refuse_in_transaction, rewrite

@@ -23,7 +23,7 @@ from shelduck.errors import ShelduckError
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.operations.upkeep.compact import survey
-from shelduck.planning.upkeep.compaction import Bin
+from shelduck.planning.upkeep.compaction import Bin, SmallFiles
 from shelduck.web.bars import bars
 from shelduck.web.overlap import Overlap, overlap, sort_column
 from shelduck.web.site import Site
@@ -119,7 +119,7 @@ def _compaction(site: Site, table: TableVersion) -> tuple[Rewrite, Rewrite]:
     """Return what compacting small files would do, and rewriting those with many deletes."""
     found = survey(site.state.store, table, site.state.layouts)
     options = table.options
-    small = found.small(options.target_file_size)
+    small = found.small(SmallFiles(options.target_file_size))
     dead = found.dead(options.rewrite_delete_threshold, options.target_file_size)
     return _rewrite(table, small), _rewrite(table, dead)
 
