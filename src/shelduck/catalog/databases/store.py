@@ -147,14 +147,12 @@ class Store:
                 return act(connection)
         return self._group.run(act)
 
-    @contextmanager
-    def pipelined(self, connection: Connection) -> Iterator[None]:
+    def pipelined(self, connection: Connection) -> AbstractContextManager[Any]:
         """Send INSERTs and CREATEs in one round trip to a server; errors come at the end.
 
         Nothing may ask for rows or their number inside.
         """
-        with self.database.pipeline(_driver_connection(connection)):
-            yield
+        return self.database.pipeline(_driver_connection(connection))
 
     def translated(self, connection: Connection, error: Exception) -> Exception:
         """Return the error of `shelduck.errors` for one that was raised inside a transaction."""

@@ -31,8 +31,8 @@ from shelduck.operations.read.pruning import Pruner, part_of
 from shelduck.planning.scan import ScanGroup, ScanPlan
 from shelduck.spark.scan.read import GroupSize
 
-# So many files are looked up at a time.
-_PART = 5_000
+PART = 5_000
+"""So many files are looked up at a time."""
 _NONE = -1
 _NO_DELETES = np.array([[_NONE], [0]], np.int64)
 MakePlan = Callable[[Sequence[DataFile], Mapping[int, NameMapping]], ScanPlan]
@@ -81,7 +81,7 @@ class ListedFiles(Pruner):
     Groups of files are made by kind, so a plan of the examples has the groups of all files.
     """
 
-    by_id_up_to = _PART
+    by_id_up_to = PART
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class ListedFiles(Pruner):
     def of(self, ids: Iterable[int]) -> list[DataFile]:
         """Return the files with these ids; errors are those of `as_listed`."""
         found: list[DataFile] = []
-        for some in chunks(sorted(ids), _PART):
+        for some in chunks(sorted(ids), PART):
             found += self.as_listed(self._looked_up(some))
         return found
 
@@ -183,7 +183,7 @@ class ListedFiles(Pruner):
             for column, span in asked.ranges.items():
                 bounds = self._lists.bounds(connection, self._table, self._list, column)
                 chosen &= within(bounds, span)
-        for ids in chunks(self._list.ids[chosen].tolist(), _PART):
+        for ids in chunks(self._list.ids[chosen].tolist(), PART):
             part = self._part(group, ids)
             yield part_of(part, self.exactly(part, filters)) if asked.columns else part
 

@@ -19,7 +19,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileLists
 from shelduck.operations.read.kept_inlined import NOTHING_KEPT, KeptInlined, KeptRows
 from shelduck.operations.read.known_layouts import LayoutMemory
-from shelduck.operations.read.listed_files import LaterFiles, ListedFiles
+from shelduck.operations.read.listed_files import PART, LaterFiles, ListedFiles
 from shelduck.operations.read.pruning import Pruner
 from shelduck.planning.conservation import named
 from shelduck.planning.scan import ScanPlan, plan_scan
@@ -33,8 +33,6 @@ from shelduck.spark.session import DataFrame, SparkSession, has_jvm
 Found = TypeVar("Found")
 # Files of this size are so rare that their sizes are compared with the storage.
 _HUGE = 16 * 2**30
-# So many files are looked up at a time.
-_PART = 5_000
 
 
 @dataclass(frozen=True)
@@ -260,7 +258,7 @@ def some_rows(
     """
     files: list[DataFile] = []
     mappings: dict[int, NameMapping] = {}
-    for some in chunks(ids, _PART):
+    for some in chunks(ids, PART):
         with store.read() as connection:
             found = read.data_files(connection, table, ids=some)
             wanted = {f.mapping_id for f in found if f.mapping_id is not None}

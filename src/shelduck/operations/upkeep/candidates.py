@@ -13,6 +13,7 @@ from shelduck.catalog.read.holdings import holdings_of
 from shelduck.model.files.data_files import DataFile, NameMapping
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.listed_files import PART
 from shelduck.operations.read.rows import TableRows, some_rows
 from shelduck.operations.upkeep.compact import Past, Survey, survey_of
 from shelduck.planning.upkeep.compaction import Bin, Partition, SmallFiles
@@ -23,7 +24,6 @@ from shelduck.spark.write.rewrite import file_ids
 
 # So many files are looked at first if few are wanted; then as many again, and so on.
 _PAGE = 1_000
-_PART = 5_000
 
 
 def survey_small(
@@ -44,7 +44,7 @@ def survey_small(
         found.add(sorted(among))
         survey = found.survey()
         return survey, survey.small(wanted)
-    last, most = -1, _PAGE if wanted.is_limited else _PART
+    last, most = -1, _PAGE if wanted.is_limited else PART
     while True:
         with store.read() as connection:
             ids = read_upkeep.small_files(connection, table, wanted.range, after=last, most=most)
@@ -98,7 +98,7 @@ class _Found:
         rows = some_rows(self._store, self._table, self._layouts, ids)
         self.files += rows.files
         self._mappings |= rows.mappings
-        for some in chunks([f.id for f in rows.files if f.partition_id is not None], _PART):
+        for some in chunks([f.id for f in rows.files if f.partition_id is not None], PART):
             with self._store.read() as connection:
                 self._partitions |= read_upkeep.partitions(connection, self._table, some)
 

@@ -186,14 +186,14 @@ class Bridge:
         ``explain`` shows ``root``. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
         COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files or None.
         """
-        _check(self.spark, read_schema, constants)
+        columns_read = _checked(self.spark, read_schema, constants)
         self._prepare_session(measurer, files)
         hidden = _DELETES if with_deletes else StructType()
         own = _own_options(table, untrusted, columns, wants_deleted=wants_deleted)
         found = self.plans.relation(
             java_session(self.spark),
             StructType(constants.fields + hidden.fields).json(),
-            read_schema.json(),
+            columns_read,
             rows_of((READER_OPTIONS | spark_options(places) | own).items()),
             rows_of([hidden.names] if with_deletes else []),
             root,
@@ -326,7 +326,8 @@ def _own_options(
     return options | ({_WANTS_DELETED: "true"} if wants_deleted else {})
 
 
-def _check(spark: SparkSession, read_schema: StructType, constants: StructType) -> None:
+def _checked(spark: SparkSession, read_schema: StructType, constants: StructType) -> str:
+    """Return the columns to read as JSON, or raise an error if Spark cannot read them."""
     for field in constants:
         if not isinstance(field.dataType, _CONSTANT_TYPES):
             message = f"constant {field.name!r} cannot be of type {field.dataType.simpleString()}"
@@ -336,7 +337,9 @@ def _check(spark: SparkSession, read_schema: StructType, constants: StructType) 
         raise InvalidRequest(
             f"both a column and a constant have the name {', '.join(sorted(both))}"
         )
-    _check_settings(spark, read_schema.json())
+    schema = read_schema.json()
+    _check_settings(spark, schema)
+    return schema
 
 
 def _check_settings(spark: SparkSession, schema: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.read import metadata, read
 from shelduck.catalog.read.lake_metadata import listed_files
@@ -206,7 +207,7 @@ class _Checker:
         is_all = self.only is None
         try:
             with self.state.store.read() as connection:
-                self.notes += dead(connection).notes(self.names, all_tables=is_all)
+                self.notes += dead(connection, clock.now()).notes(self.names, all_tables=is_all)
                 if is_all:
                     yield from settled_too_late(connection, self.names)
                 left = left_jobs(connection, self.names, all_tables=is_all)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
@@ -44,9 +45,8 @@ class Dead:
             yield Problem("", "maintainer", claim.worker, wrong, remedy, "releases its claim")
 
 
-def dead(connection: Connection) -> Dead:
-    """Return who died; four statements at most."""
-    now = clock.now()
+def dead(connection: Connection, now: datetime) -> Dead:
+    """Return who is dead at ``now``; four statements at most."""
     writers = (w for w in registered_writers(connection) if w.expires <= now or is_gone(w.writer))
     claims = (c for c in held_claims(connection) if c.is_dead(now) or is_gone(c.worker))
     return Dead(tuple(writers), tuple(claims))
@@ -56,9 +56,10 @@ def forget_dead(state: LakeState) -> None:
     """Remove the registrations of writers and the claims of maintainers that died."""
 
     def forget(connection: Connection) -> None:
-        found = dead(connection)
+        now = clock.now()
+        found = dead(connection, now)
         if found.writers:
-            remove_dead(connection, clock.now(), [w.writer for w in found.writers])
+            remove_dead(connection, now, [w.writer for w in found.writers])
         drop_claims(connection, found.claims)
 
     write_with_retries(state.store, forget)
