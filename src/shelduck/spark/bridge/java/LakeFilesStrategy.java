@@ -10,7 +10,6 @@ import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
-import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.immutable.Seq;
 
 /** Plans scans of files of lakes as Spark does, below {@link LakeFiles}. */
@@ -22,24 +21,14 @@ public class LakeFilesStrategy extends SparkStrategy {
   public void install(SparkSession session) {
     ExperimentalMethods methods = session.experimental();
     synchronized (methods) {
-      ArrayList strategies = new ArrayList();
-      Seq known = methods.extraStrategies();
-      for (int i = 0; i < known.size(); i++) {
-        if (known.apply(i).getClass() == getClass()) {
-          return;
-        }
-        strategies.add(known.apply(i));
-      }
-      strategies.add(this);
-      methods.extraStrategies_$eq(ScalaSeq.of(strategies));
+      methods.extraStrategies_$eq(ScalaSeq.including(methods.extraStrategies(), this));
     }
   }
 
   public Seq apply(LogicalPlan plan) {
     ArrayList found = new ArrayList();
     LakeFileIndex index = index(plan);
-    if (index != null && index.files() >= 0
-        && SQLConf.get().getConfString(SETTING, "true").equalsIgnoreCase("true")) {
+    if (index != null && index.files() >= 0 && LakeRule.isOn(SETTING)) {
       Seq plans = FileSourceStrategy$.MODULE$.apply(plan);
       for (int i = 0; i < plans.size(); i++) {
         found.add(counted((SparkPlan) plans.apply(i), index));

@@ -5,7 +5,7 @@ import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
-import scala.collection.immutable.Seq;
+import org.apache.spark.sql.internal.SQLConf;
 
 /** A rule that the bridge adds to the optimizer of a session. */
 public abstract class LakeRule extends Rule {
@@ -13,17 +13,13 @@ public abstract class LakeRule extends Rule {
   public void install(SparkSession session) {
     ExperimentalMethods methods = session.experimental();
     synchronized (methods) {
-      ArrayList rules = new ArrayList();
-      Seq known = methods.extraOptimizations();
-      for (int i = 0; i < known.size(); i++) {
-        if (known.apply(i).getClass() == getClass()) {
-          return;
-        }
-        rules.add(known.apply(i));
-      }
-      rules.add(this);
-      methods.extraOptimizations_$eq(ScalaSeq.of(rules));
+      methods.extraOptimizations_$eq(ScalaSeq.including(methods.extraOptimizations(), this));
     }
+  }
+
+  /** Whether the session lets a rule or strategy work; it does unless the setting says false. */
+  public static boolean isOn(String setting) {
+    return SQLConf.get().getConfString(setting, "true").equalsIgnoreCase("true");
   }
 
   /** The plan with what the rule puts in place of its parts. */

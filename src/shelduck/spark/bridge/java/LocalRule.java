@@ -51,8 +51,7 @@ public class LocalRule extends LakeRule {
   private static final int MOST = 10000;
 
   public TreeNode apply(TreeNode plan) {
-    boolean on = SQLConf.get().getConfString(SETTING, "true").equalsIgnoreCase("true");
-    return on ? answered((LogicalPlan) plan) : plan;
+    return isOn(SETTING) ? answered((LogicalPlan) plan) : plan;
   }
 
   public LogicalPlan answered(LogicalPlan plan) {

@@ -16,7 +16,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
@@ -36,8 +35,7 @@ public class MetadataRule extends LakeRule {
   public static final String SETTING = "spark.shelduck.metadataAnswers";
 
   public TreeNode apply(TreeNode plan) {
-    boolean on = SQLConf.get().getConfString(SETTING, "true").equalsIgnoreCase("true");
-    return on ? answered((LogicalPlan) plan) : plan;
+    return isOn(SETTING) ? answered((LogicalPlan) plan) : plan;
   }
 
   public LogicalPlan answered(LogicalPlan plan) {
