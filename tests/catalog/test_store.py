@@ -465,12 +465,19 @@ with duckdb.connect(sys.argv[1]):
 """
 
 
-def test_duckdb_file_held_by_another_process_is_waited_for(duckdb_store, duckdb_url, monkeypatch):
-    command = [sys.executable, "-c", HOLD, duckdb_url.removeprefix("duckdb:///")]
+@contextmanager
+def held_elsewhere(url):
+    """Another process that has a DuckDB file open until it gets a line."""
+    command = [sys.executable, "-c", HOLD, url.removeprefix("duckdb:///")]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:
         assert holder.stdout.readline() == "held\n"
+        yield holder
+
+
+def test_duckdb_file_held_by_another_process_is_waited_for(duckdb_store, duckdb_url, monkeypatch):
+    with held_elsewhere(duckdb_url) as holder:
         monkeypatch.setattr(duckdb_catalog, "BUSY_SECONDS", 0.1)
         with pytest.raises(CatalogUnavailable):
             snapshot_ids(duckdb_store)
@@ -489,11 +496,7 @@ def test_duckdb_file_held_by_another_process_is_waited_for(duckdb_store, duckdb_
 def test_a_session_waits_for_a_duckdb_file_that_another_process_holds(
     duckdb_store, duckdb_url, monkeypatch
 ):
-    command = [sys.executable, "-c", HOLD, duckdb_url.removeprefix("duckdb:///")]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdout.readline() == "held\n"
+    with held_elsewhere(duckdb_url) as holder:
         monkeypatch.setattr(duckdb_catalog, "BUSY_SECONDS", 0.1)
         with duckdb_store.session(), pytest.raises(CatalogUnavailable):
             snapshot_ids(duckdb_store)

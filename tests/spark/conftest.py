@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from shelduck.catalog.upkeep import known_files
 from shelduck.planning.scan import plan_scan
 from shelduck.spark.bridge import Bridge, bridge_for
 from shelduck.spark.scan import read
@@ -60,3 +61,16 @@ def rows(spark, path_of_reading):
         return sorted(map(tuple, read_rows(spark, plan, **more).where(where).collect()), key=str)
 
     return rows_of
+
+
+@pytest.fixture
+def paths_read(monkeypatch):
+    """The paths of the rows that a search for files reads in the catalog."""
+    read, real = [], known_files.resolve
+
+    def resolve(*arguments):
+        read.append(arguments[1])
+        return real(*arguments)
+
+    monkeypatch.setattr(known_files, "resolve", resolve)
+    return read

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
-from shelduck.catalog.upkeep import known_files
 from shelduck.errors import CorruptLake
 from shelduck.operations.upkeep import cleanup
 
@@ -67,24 +66,17 @@ def test_old_files_go_lot_by_lot(lake):
     assert lake.cleanup_old_files(cleanup_all=True).files == ()
 
 
-def test_each_row_of_the_catalog_is_read_once_however_many_lots_there_are(lake, monkeypatch):
-    read, real = [], known_files.resolve
-
-    def resolve(*arguments):
-        read.append(arguments[1])
-        return real(*arguments)
-
-    monkeypatch.setattr(known_files, "resolve", resolve)
+def test_each_row_of_the_catalog_is_read_once_however_many_lots_there_are(lake, paths_read):
     put(lake, _WAITS, [f"{n:02}.parquet" for n in range(45)], 1, relative=True)
     put(lake, _LIVES, [f"lives-{n}.parquet" for n in range(30)], 100)
     with lake._state.store.write() as connection:
         connection.execute(text("UPDATE ducklake_snapshot SET next_file_id = 200"))
 
     assert len(lake.cleanup_old_files(cleanup_all=True).files) == 45
-    assert sorted(read) == sorted(f"lives-{n}.parquet" for n in range(30))
-    read.clear()
+    assert sorted(paths_read) == sorted(f"lives-{n}.parquet" for n in range(30))
+    paths_read.clear()
     assert lake.cleanup_old_files(cleanup_all=True).files == ()
-    assert read == []
+    assert paths_read == []
 
 
 def test_a_file_that_a_table_gets_during_a_cleanup_is_kept(lake, monkeypatch):

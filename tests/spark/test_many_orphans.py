@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
-from shelduck.catalog.upkeep import known_files
 from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.model.text.names import write_directory
 from shelduck.operations.upkeep import orphans
@@ -87,21 +86,14 @@ def number_files(connection, following):
 
 
 @pytest.fixture
-def searched(tmp_path, monkeypatch):
+def searched(tmp_path, monkeypatch, paths_read):
     """A lake whose files are looked up in lots of ten, and what its catalog was asked for."""
-    read, real = [], known_files.resolve
-
-    def resolve(*arguments):
-        read.append(arguments[1])
-        return real(*arguments)
-
-    monkeypatch.setattr(known_files, "resolve", resolve)
     monkeypatch.setattr(orphans, "_LOT", 10)
     with shelduck.connect(f"sqlite:///{tmp_path}/lake.db", f"{tmp_path}/data/") as lake:
         lake.execute("CREATE TABLE t (id INT)")
         with lake._state.store.read() as connection:
             unique = connection.execute(text("SELECT table_uuid FROM ducklake_table")).scalar()
-        yield lake, unique, read
+        yield lake, unique, paths_read
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

@@ -1,8 +1,8 @@
 """Rows of the catalog that this process has read, and their DataFrames.
 
-They are used while the lake's newest snapshot is the one at which they were read. At the next one,
-the catalog is asked only for what has changed. Rows of an older snapshot are read again: a flush
-moves rows to files at all snapshots.
+They are used while the lake's newest snapshot is the one at which they were read. The next snapshot
+asks the catalog only for changes. Older snapshots read their rows again, because a flush moves rows
+to files at all snapshots.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class _Search:
         return _Orphan(place, entry.name, entry.size, write, entry.is_directory)
 
     def _look_up(self, lot: Sequence[_Orphan], uuids: Sequence[str]) -> Mapping[str, datetime]:
-        """Keep the files of a lot that no row names; every write that landed has rows by now."""
+        """Remember the files of a lot that no row names; a write that landed has rows by now."""
         busy, known = self._not_orphans({orphan.named for orphan in lot})
         landed = {(orphan.place, orphan.write) for orphan in lot if orphan.named in known}
         for orphan in lot:

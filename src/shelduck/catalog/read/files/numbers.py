@@ -99,7 +99,7 @@ def moved_files(
 def deletes_of_files(
     connection: Connection, table: TableVersion, known: Holdings
 ) -> dict[int, DeletesSeen]:
-    """Return what is deleted from files at the snapshot, by id; at most two statements.
+    """Return which deletes files have at the snapshot, by id; at most two statements.
 
     Files without deleted rows are left out.
     """
