@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.kept_tables import KeptTables
+from shelduck.catalog.read.kept.kept_tables import KeptTables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import InvalidRequest
 from shelduck.leases.leases import Leases

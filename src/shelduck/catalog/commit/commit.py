@@ -28,7 +28,7 @@ from shelduck.catalog.commit.settled import Settled, settle
 from shelduck.catalog.commit.work import TableWork, Work, versions
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.next_versions import Altered
+from shelduck.catalog.read.kept.next_versions import Altered
 from shelduck.catalog.running.jobs import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.create import LakeInfo

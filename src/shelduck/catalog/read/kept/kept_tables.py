@@ -21,7 +21,7 @@ from dataclasses import replace
 from sqlalchemy import Connection, bindparam, select
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.next_versions import Altered
+from shelduck.catalog.read.kept.next_versions import Altered
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.traits import options_of, settings_of
 from shelduck.catalog.schema import tables

@@ -1,0 +1,1 @@
+"""Tables that a process keeps, and what its own commits make of them."""
