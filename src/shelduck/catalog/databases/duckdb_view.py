@@ -28,6 +28,8 @@ def duckdb_rows(url: str, *queries: str) -> Iterator[tuple[Any, ...]]:
     parsed = parse_address(url)
     database = DATABASES[parsed.kind]
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
+        # In `python -c`, DuckDB takes itself for interactive: it would print a bar among the rows.
+        connection.execute("SET enable_progress_bar = false")
         for name in [n for n in (database.duckdb_extension, "ducklake") if n]:
             connection.load_extension(_extension_file(name))
         address = database.duckdb_address(parsed.url).replace("'", "''")
