@@ -8,8 +8,6 @@ processes may still meet at a file. Then the commit of one of them leaves the fi
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from functools import partial
 
 from shelduck import clock
 from shelduck.errors import Conflict, NotFound, ShelduckError
@@ -31,8 +29,6 @@ _MOST = 1024
 # How long the worker waits if others have claimed all that is left.
 _PAUSE = 2.0
 
-Left = Callable[[Survey], set[int]]
-
 
 class Shares:
     """Converts the files of a job for one worker, beside others if there are many bytes."""
@@ -42,23 +38,21 @@ class Shares:
         self._lots = lots
         self._claims = Maintainer(state.store, state.leases)
 
-    def convert(self, job: Job, found: Survey, left_of: Left, shadows: tuple[Shadow, ...]) -> bool:
+    def convert(self, job: Job, found: Survey, shadows: tuple[Shadow, ...]) -> bool:
         """Convert what is left and not claimed by others; False if there is nothing to do.
 
         Files may be left afterwards.
         """
-        left = left_of(found)
+        left = files_left(job, found, shadows)
         if not left:
             return False
         if (count := share_count(found)) > 1:
-            self._shared(job, count, left, left_of, shadows)
+            self._shared(job, count, left, shadows)
         else:
             self._lots.convert(job, found, left, shadows)
         return True
 
-    def _shared(
-        self, job: Job, count: int, left: set[int], left_of: Left, shadows: tuple[Shadow, ...]
-    ) -> None:
+    def _shared(self, job: Job, count: int, left: set[int], shadows: tuple[Shadow, ...]) -> None:
         numbers = sorted({file % count for file in left})
         # Whoever begins later begins elsewhere.
         random.shuffle(numbers)
@@ -68,18 +62,16 @@ class Shares:
                 if not claim.is_mine:
                     continue
                 has_worked = True
-                if not self._share(job, number, count, left_of, shadows):
+                if not self._share(job, number, count, shadows):
                     return
         if not has_worked:
             clock.sleep(_PAUSE)
 
-    def _share(
-        self, job: Job, number: int, count: int, left_of: Left, shadows: tuple[Shadow, ...]
-    ) -> bool:
+    def _share(self, job: Job, number: int, count: int, shadows: tuple[Shadow, ...]) -> bool:
         """Convert a claimed share; False if the job does not go on."""
         # Whoever had it before may have converted it.
         found = self._record.survey(self._record.table(job))
-        left = left_of(found)
+        left = files_left(job, found, shadows)
         share = {file for file in left if file % count == number}
         with self._record.registered(found.table):
             return self._lots.convert(job, found, left, shadows, share)
@@ -119,13 +111,10 @@ class Helper:
         if share_count(found) == 1:
             self._is_able = False
             return False
-        if work.rewrites:
-            assert job.last_file is not None
-            return self._shares.convert(job, found, partial(older, last=job.last_file), ())
         shadows = known_shadows(found.table, work.conversions)
-        if isinstance(shadows, str) or found.without_ids:
+        if isinstance(shadows, str) or (shadows and found.without_ids):
             return False
-        return self._shares.convert(job, found, partial(unconverted, shadows=shadows), shadows)
+        return self._shares.convert(job, found, shadows)
 
 
 def help_job(state: LakeState, number: int, *, show: bool | None) -> bool:
@@ -136,6 +125,14 @@ def help_job(state: LakeState, number: int, *, show: bool | None) -> bool:
         while helper.helps(helper.look()):
             has_helped = True
     return has_helped
+
+
+def files_left(job: Job, found: Survey, shadows: tuple[Shadow, ...]) -> set[int]:
+    """Return the ids of the files that the job still has to rewrite or to convert."""
+    if not job.work.rewrites:
+        return unconverted(found, shadows)
+    assert job.last_file is not None
+    return older(found, job.last_file)
 
 
 def share_count(found: Survey) -> int:

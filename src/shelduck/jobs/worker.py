@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 
 from shelduck import clock
 from shelduck.catalog.running import jobs as catalog_jobs
@@ -32,17 +31,13 @@ from shelduck.jobs.pace import pauses
 from shelduck.jobs.publication import publication
 from shelduck.jobs.record import JobRecord
 from shelduck.jobs.rollup_builder import drop_unlisted, roll_up
-from shelduck.jobs.shares import Helper, Shares
+from shelduck.jobs.shares import Helper, Shares, files_left
 from shelduck.leases.identity import is_gone, new_identity
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
 from shelduck.operations.upkeep.compact import RewrittenBin, Survey
-from shelduck.operations.upkeep.convert import (
-    older,
-    unconverted,
-)
 from shelduck.operations.upkeep.renewal import renew
 from shelduck.planning.shadows import known_shadows
 from shelduck.spark.named_errors import first_line
@@ -204,11 +199,11 @@ class JobWorker:
             )
             return None
         # If others write all the time, only lots get to the end.
-        if unconverted(found, shadows) and not self._lost and not rollup_names(table):
+        if files_left(job, found, shadows) and not self._lost and not rollup_names(table):
             whole = self._lots.written_whole(found, shadows)
             if whole is not None:
                 return self._publish_whole(job, found, *whole)
-        if self._shares.convert(job, found, partial(unconverted, shadows=shadows), shadows):
+        if self._shares.convert(job, found, shadows):
             return None
         return self._publish(job, found)
 
@@ -267,8 +262,7 @@ class JobWorker:
     def _rewrite(self, job: Job) -> Committed | None:
         """Rewrite older files, or finish if there are none."""
         found = self._record.survey(self._version(job))
-        assert job.last_file is not None
-        if self._shares.convert(job, found, partial(older, last=job.last_file), ()):
+        if self._shares.convert(job, found, ()):
             return None
         done = self._record.commit([], found.table, self._finish(found))
         return Committed(done.snapshot.id)
