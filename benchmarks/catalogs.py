@@ -23,7 +23,7 @@ KINDS = ("SQLite", "PostgreSQL", "DuckDB file")
 NUMBERS = {
     "sqlite": "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :copies)"
     " SELECT i FROM n)",
-    "postgresql": "(SELECT i FROM generate_series(1, :copies) AS g(i))",
+    "postgresql": "(SELECT i FROM generate_series(1, CAST(:copies AS BIGINT)) AS g(i))",
     "duckdb": "(SELECT i FROM range(1, :copies + 1) AS g(i))",
 }
 
@@ -49,7 +49,8 @@ FROM ducklake_file_column_stats AS s CROSS JOIN {numbers} AS n WHERE s.data_file
 UPDATE ducklake_table_stats SET record_count = record_count * (:copies + 1),
   next_row_id = next_row_id * (:copies + 1), file_size_bytes = file_size_bytes * (:copies + 1);
 
-UPDATE ducklake_table_column_stats SET max_value = CAST((:copies + 1) * 10000 AS VARCHAR)
+UPDATE ducklake_table_column_stats
+SET max_value = CAST((CAST(:copies AS BIGINT) + 1) * 10000 AS VARCHAR)
 WHERE column_id = 1;
 
 UPDATE ducklake_snapshot SET next_file_id = next_file_id + :copies

@@ -68,9 +68,11 @@ def run(*, quick: bool) -> Section:
                         make_lake(spark, url, place, files, snapshots)
                         made = duration(time.perf_counter() - start)
                     section.rows.append((f"{name}, made", made, *[""] * (len(_HEADER) - 1)))
+                    print(f"{name}, made: {made}", file=sys.stderr, flush=True)
                     for verb in (*PAGES, *VERBS):
                         found = _asked(url, verb, place)
                         section.rows.append((f"{name}, {verb}", *found.values()))
+                        print(f"{name}, {verb}: {found}", file=sys.stderr, flush=True)
                         if verb == "point query":
                             memory[name], again[name] = found["memory"], found["second"]
                         if found["longest lock"]:
